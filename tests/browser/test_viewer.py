@@ -45,7 +45,7 @@ def test_runs_are_filtered_sorted_chosen_and_compared(tmp_path: Path, serve, sto
     assert systems(page) == ["bm25"]
     assert page.locator("#count").inner_text() == "1 of 3 runs"
     page.get_by_label("Filter").fill("")
-    page.get_by_role("checkbox", name="Choose all runs on truth.qrels").check()
+    page.get_by_role("checkbox", name="Select all runs on truth.qrels").check()
     page.get_by_role("button", name="Compare 3 runs").click()
     assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
     page.get_by_text("Systems, order and download").click()
@@ -71,9 +71,9 @@ def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(tmp_path:
     page = opened(address)
     page.clock.install()
     page.goto(address)
-    page.get_by_text("There is no run here yet").wait_for()
-    first = page.get_by_role("checkbox", name="Choose first")
-    second = page.get_by_role("checkbox", name="Choose second")
+    page.get_by_text("There are no runs here yet").wait_for()
+    first = page.get_by_role("checkbox", name="Select first")
+    second = page.get_by_role("checkbox", name="Select second")
     with report_progress(tmp_path, f"fair{HOSTILE[0]}", 4) as step:
         step("one")
         step("two")
@@ -97,7 +97,7 @@ def test_a_phone_shows_the_list_without_moving_it_sideways(tmp_path: Path, serve
     box = page.get_by_role("checkbox")
     box.focus()
     page.keyboard.press("Space")
-    page.get_by_role("button", name="Show the chosen run").focus()
+    page.get_by_role("button", name="Show the selected run").focus()
     page.keyboard.press("Enter")
     page.locator(".verdict").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == 375
@@ -143,14 +143,14 @@ def test_filter_order_and_choice_are_in_the_address(tmp_path: Path, serve, store
         store(tmp_path / name, worse=worse)
     page = opened(home(serve(tmp_path)))
     page.get_by_role("button", name="Value").click()
-    page.get_by_role("checkbox", name="Choose small-b").check()
+    page.get_by_role("checkbox", name="Select small-b").check()
     page.get_by_label("Filter").fill("small")
     other = opened(page.evaluate("location.href"))
     other.get_by_text("2 of 3 runs").wait_for()
     assert systems(other) == systems(page) == ["small-a", "small-b"]
     assert other.get_by_label("Filter").input_value() == "small"
-    assert other.get_by_role("checkbox", name="Choose small-b").is_checked()
-    assert other.get_by_role("button", name="Show the chosen run").is_enabled()
+    assert other.get_by_role("checkbox", name="Select small-b").is_checked()
+    assert other.get_by_role("button", name="Show the selected run").is_enabled()
 
 
 def test_all_shown_runs_are_chosen_at_once(tmp_path: Path, serve, store, opened) -> None:
@@ -158,9 +158,9 @@ def test_all_shown_runs_are_chosen_at_once(tmp_path: Path, serve, store, opened)
         store(tmp_path / name)
     page = opened(home(serve(tmp_path)))
     page.get_by_label("Filter").fill("small")
-    every = page.get_by_role("checkbox", name="Choose all runs", exact=True)
+    every = page.get_by_role("checkbox", name="Select all runs", exact=True)
     every.check()
     assert page.locator("input[name=run]:checked").count() == 2
-    page.get_by_role("checkbox", name="Choose small-b").uncheck()
+    page.get_by_role("checkbox", name="Select small-b").uncheck()
     assert every.evaluate("(box) => box.indeterminate")
-    page.get_by_role("button", name="Show the chosen run").wait_for()
+    page.get_by_role("button", name="Show the selected run").wait_for()

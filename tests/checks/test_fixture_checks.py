@@ -56,9 +56,9 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
         SplitAnswers({"size 8, overlap 0": lost, "size 60, overlap 0": lost[:1], "size 60, overlap 20": []}, 10)
     )
     assert finding.code == "EQ102"
-    assert "chunks with size 8, overlap 0 split 4 of 10 answers" in finding.message
-    assert "so that the maximum score is 60 %" in finding.message
-    assert finding.message.endswith("1 other chunking of 2 also split some")
+    assert "chunk size 8, overlap 0 splits 4 of 10 answers" in finding.message
+    assert "(maximum score 60 %)" in finding.message
+    assert finding.message.endswith("1 of 2 other chunkings also splits answers")
     assert finding.evidence[:2] == (
         "size 8, overlap 0: 4 answers split, maximum score 60 %",
         "size 60, overlap 0: 1 answer split, maximum score 90 %",

@@ -50,7 +50,7 @@ def test_the_best_trial_reported_on_its_own_units_is_named_with_the_gap() -> Non
     (finding,) = found(TunedSystem("minilm", tuning(rising), nested=False), "EQ201")
     assert finding.subject == "minilm"
     assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials on the same data")
-    assert finding.evidence[1] == "the nested score, on held-out data, is 0.6000, -0.2000"
+    assert finding.evidence[1] == "the held-out score (nested cross-validation) is 0.6000, -0.2000"
 
 
 def test_a_tuning_without_folds_can_only_report_its_best_trial() -> None:
@@ -184,7 +184,7 @@ def test_the_best_within_a_budget_is_the_best_of_what_it_affords() -> None:
 
 
 def test_single_trials_are_not_called_nested() -> None:
-    (finding,) = found(TunedSystem.of("minilm", replace(tuning(rising), metric="nested accuracy")), "EQ202")
+    (finding,) = found(TunedSystem.of("minilm", replace(tuning(rising), metric="held-out accuracy")), "EQ202")
     assert "and accuracy never falls" in finding.message
 
 

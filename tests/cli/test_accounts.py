@@ -498,6 +498,8 @@ def test_a_new_account_is_placed_and_placements_are_evaluated(eq) -> None:
     assert evaluated["held_out"] == 6
     assert [item["system"] for item in evaluated["systems"]][-1] == "structure alone"
     assert "held-out accounts" in eq(*words).stdout
+    placed = eq("accounts", "place", "accounts.csv", "--name", "Account 3.2.9", "--top-k", "3", "--to", "csv")
+    assert [line.split(",")[0] for line in placed.stdout.splitlines()] == ["rank", "1", "2", "3"]
     assert eq("accounts", "place", "accounts.csv", "--held-out", "0.2", "--name", "x").exit_code == 2
 
 

@@ -179,7 +179,7 @@ def test_other_metrics_say_whom_they_are_compared_with_and_their_own_family(eq) 
     printed = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-m", "HR@3", "-v").stdout
     assert printed.count("to best") == 2
     assert (
-        "Differences are to good, the best system on HR@1. Each metric is a separate family of tests: "
+        "Differences are from good, the best system on HR@1. Each metric is a separate family of tests: "
         "Holm over the 3 pairs on each metric."
     ) in printed
 

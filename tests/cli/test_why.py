@@ -61,7 +61,7 @@ def test_several_metrics_are_explained_one_after_another(eq) -> None:
 def test_a_published_figure_is_traced_to_its_conventions(eq) -> None:
     done = eq("why", "run.trec", "--qrels", "own.qrels", "--published", "0.4167", "-m", "MRR", "--like", "ranx")
     assert done.exit_code == 0, done.stderr
-    assert "- as equipoise scores (0.416667 over 3 units)" in " ".join(done.stdout.split())
+    assert "- as equipoise scores (0.416667 over 3 queries)" in " ".join(done.stdout.split())
     assert "does not prove that it was used" in done.stdout
 
 

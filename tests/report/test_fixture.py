@@ -48,7 +48,7 @@ def printed(parts: list[object], encoding: str = "utf-8") -> str:
 def test_counts_shares_thresholds_and_status_stand_in_this_order() -> None:
     text = fixture_text(report())
     order = [
-        "Fixture of 60 questions", "✓ Answers verified", "exact             45  75.0 %", "~ Questions: 60",
+        "Question set: 60 questions", "✓ Answers verified", "exact             45  75.0 %", "~ Questions: 60",
         "✗ Hard: 0 %", "EQ105", "✗ Status: invalid",
     ]  # fmt: skip
     places = [text.index(each) for each in order]
@@ -75,7 +75,7 @@ def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
 def test_the_row_of_this_fixture_is_pointed_at_and_nothing_is_none() -> None:
     rows = [line for line in fixture_text(report()).splitlines() if "±" in line]
     assert rows[0].split() == ["2", "±", "38", "points", "none"]
-    assert rows[1].endswith("21 points  <- this fixture")
+    assert rows[1].endswith("21 points  <- this question set")
 
 
 def test_a_screen_without_the_marks_gets_letters() -> None:
@@ -90,4 +90,4 @@ def test_names_are_shown_as_they_are(hostile: str) -> None:
 
 
 def test_one_question_is_no_plural() -> None:
-    assert fixture_text(report(questions=1)).startswith("Fixture of 1 question\n")
+    assert fixture_text(report(questions=1)).startswith("Question set: 1 question\n")

@@ -61,7 +61,7 @@ def test_it_is_the_result_that_the_evidence_gives() -> None:
         assert (tabled[name].n, tabled[name].undefined) == (12, 0)
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "nested accuracy", "HR@5", "my score"])
+@pytest.mark.parametrize("metric", ["accuracy", "held-out accuracy", "HR@5", "my score"])
 def test_results_compare_under_any_name(metric: str) -> None:
     one, other = binary("one", 1, metric), binary("other", 2, metric)
     seen = compare({"one": one, "other": other}, metric).contrast("one", "other")
@@ -70,9 +70,9 @@ def test_results_compare_under_any_name(metric: str) -> None:
 
 
 def test_the_exact_mcnemar_test_works_by_name() -> None:
-    one, other = binary("one", 1, "nested accuracy", 0.8), binary("other", 2, "nested accuracy", 0.6)
+    one, other = binary("one", 1, "held-out accuracy", 0.8), binary("other", 2, "held-out accuracy", 0.6)
     seen = compare([one, other], config=StatsConfig(test="mcnemar")).contrasts[0]
-    difference = one.per_unit["nested accuracy"] - other.per_unit["nested accuracy"]
+    difference = one.per_unit["held-out accuracy"] - other.per_unit["held-out accuracy"]
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
     assert (seen.wins, seen.losses) == (wins, losses)
     assert seen.p == pytest.approx(binomtest(wins, wins + losses).pvalue)
@@ -81,15 +81,17 @@ def test_the_exact_mcnemar_test_works_by_name() -> None:
 def test_it_survives_a_run_directory(tmp_path: Path) -> None:
     reach = Interval(0.6, 0.8, 0.95, "wilson-nested")
     clusters = [f"a{unit // 2}" for unit in range(60)]
-    made = binary("mine", 3, "nested accuracy", chance={"nested accuracy": 0.1}, config=StatsConfig(clusters=clusters))
+    made = binary(
+        "mine", 3, "held-out accuracy", chance={"held-out accuracy": 0.1}, config=StatsConfig(clusters=clusters)
+    )
     again = binary(
-        "other", 4, "nested accuracy", intervals={"nested accuracy": reach}, config=StatsConfig(clusters=clusters)
+        "other", 4, "held-out accuracy", intervals={"held-out accuracy": reach}, config=StatsConfig(clusters=clusters)
     )
     for result in (made, again):
         save_run(tmp_path / result.system, result, manifest=Manifest.start(system=result.system))
     back = [load_run(tmp_path / name).result for name in ("mine", "other")]
-    assert back[0]["nested accuracy"] == made["nested accuracy"]
-    assert back[1]["nested accuracy"].interval == reach
+    assert back[0]["held-out accuracy"] == made["held-out accuracy"]
+    assert back[1]["held-out accuracy"].interval == reach
     assert compare(back).contrasts == compare([made, again]).contrasts
 
 

@@ -102,7 +102,7 @@ def test_a_run_chosen_twice_is_one_run(viewer) -> None:
         ("run=bm25&run=other", 409, "units"),
         ("run=missing", 404, "No run is called"),
         ("run=bm52", 404, "did you mean bm25"),
-        ("", 422, "No run was chosen"),
+        ("", 422, "No run is selected"),
         ("run=bm25&primary=nDGC", 422, "nDGC"),
     ],
 )
@@ -168,7 +168,7 @@ def test_a_folder_that_is_itself_a_run_is_shown(tmp_path: Path, serve, store) ->
 def test_an_empty_folder_says_how_to_fill_it(tmp_path: Path, serve) -> None:
     answer = serve(tmp_path).get()
     assert answer.status == 200
-    assert "There is no run here yet" in answer.text
+    assert "There are no runs here yet" in answer.text
     assert "eq score" in answer.text
 
 

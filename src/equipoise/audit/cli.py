@@ -79,7 +79,7 @@ HELP = """
   eq audit results/ --json
 
 Find values that cannot be true: violated identities, hit rates that decrease with k, reciprocal
-ranks that contradict hit rates, means that n units cannot give, and more (eq ls checks). TABLE is
+ranks that contradict hit rates, means that n queries cannot have, and more (eq ls checks). TABLE is
 JSON, CSV, TSV, Markdown, LaTeX or a folder of such files, or - for standard input. Rounding is
 taken into account: a value is impossible only if no unrounded number fits. Each finding shows its
 derivation.
@@ -94,10 +94,10 @@ be read, 0 otherwise.
 
 @click.command(help=HELP, short_help="Find impossible values in a published table.")
 @click.argument("tables", metavar="TABLE...", nargs=-1)
-@click.option("--n", type=int, help="The number of units of every value.")
-@click.option("--one-relevant", is_flag=True, help="Every unit has one relevant item.")
+@click.option("--n", type=int, help="Number of queries, or other units, that every value is a mean of.")
+@click.option("--one-relevant", is_flag=True, help="Every query has one relevant item.")
 @click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
-@click.option("--no-ties", is_flag=True, help="Every unit is a hit or a miss; ties are not averaged over.")
+@click.option("--no-ties", is_flag=True, help="Every query is a hit or a miss; ties are not averaged.")
 @click.option(
     "--map-over-relevant", is_flag=True, help="MAP is divided by all relevant items, not only by those found."
 )

@@ -257,7 +257,7 @@ A confidence interval assumes a configuration that was fixed before the units we
 best of 27 on the same questions was selected partly by chance, and a 95 % interval around it covers the
 true accuracy in about 75 % of cases. The value itself is optimistic by several points.
 Nested tuning is unbiased: the configuration scored on a question was selected without it.""",
-    hint="report the nested score (eq fair compare), or select on some units and report on others",
+    hint="report a held-out score (eq fair compare), or select on some units and report on others",
     example="""\
 from equipoise.audit.audit import audit_table
 audit_table([{"model": "bge-base", "best_accuracy": 94.4, "ci_lower": 88.3, "ci_upper": 97.4,

@@ -188,7 +188,7 @@ def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Observation]:
     if tuned.nested or trials < 2:
         return
     best = f"{tuning.trial_metric} {format_value(tuning.optimistic, PLACES)} is the best of {trials} trials"
-    nested = f"the nested score, on held-out data, is {format_value(tuning.nested, PLACES)}"
+    nested = f"the held-out score (nested cross-validation) is {format_value(tuning.nested, PLACES)}"
     yield Observation(
         tuned.system,
         f"{best} on the same data that selected it, so the score is optimistic",
@@ -336,8 +336,9 @@ TUNING_CHECKS: tuple[Check, ...] = (
 The best of many trials is partly the best by chance, and the units that selected it repeat that chance.
 With 27 equally good configurations and 100 questions the best one scores about 6 points too high,
 and a 95 % interval around it covers the true value in 75 % of cases. A system with more trials gains
-more. The nested score is unbiased: the configuration scored on a unit was selected without it.""",
-        hint="report the nested score, or select on one part of the data and report on the other",
+more. The held-out score (nested cross-validation) is unbiased: the configuration that is scored on a
+unit was selected without it.""",
+        hint="report the held-out score, or select on one part of the data and report on the other",
         example="""\
 from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem

@@ -323,7 +323,7 @@ power is computed from the standard deviation of the paired differences, for the
 systems, at the significance level of this pair after the correction for the number of pairs. Showing that one system
 is best takes more units, because all its pairs must be significant at once. Both numbers assume that the observed
 differences are the true ones. The true ones are often smaller, so plan for more.""",
-        hint="score about that many units, or report the systems as tied",
+        hint="collect about that many, or report the systems as tied",
         example="""\
 from equipoise import Ranking, compare
 first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)

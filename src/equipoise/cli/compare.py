@@ -150,7 +150,7 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
     answer = AnswerOptions(
         Vocabulary(comparison.unit_noun),
         columns=cost_report_columns(comparison.order, {run.result.system: run.manifest.cost for run in runs}),
-        details="Details: add -v. The meaning of a code: eq explain CODE.",
+        details="Details: add -v. Codes such as EQ304: eq explain CODE.",
     )
     if out.verbose:
         from equipoise.report.pairwise import comparison_view

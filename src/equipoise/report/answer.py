@@ -44,8 +44,8 @@ SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
 TIED, WORSE = "tied", "worse"
 TIED_AND_RANK = (
-    "Tied is the result of the paired test, adjusted for the number of pairs; the rank range is that of the bootstrap "
-    "resamples. A tied system can therefore have a rank range that does not start at 1."
+    "Tied means that the paired test against the best, adjusted for the number of pairs, is not significant. The range "
+    "of ranks comes from bootstrap resamples, so it can start above 1 although the test shows a tie."
 )
 INCOMPLETE_MARK = "*"
 """Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
@@ -75,7 +75,7 @@ class Answer:
         table: list[Part] = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
         if quiet:
             return table
-        parts: list[Part] = [heading(self.headline), Paragraph(""), *table, Paragraph(""), *map(Paragraph, self.notes)]
+        parts: list[Part] = [heading(self.headline), Paragraph(""), *table, *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self.details)] if self.details else []
@@ -149,7 +149,7 @@ def _headline(comparison: Comparison, words: Vocabulary, uninformative: str) -> 
     """The decision; before it, why the setup cannot decide; after it, that tuning was unequal."""
     parts = [uninformative]
     if not uninformative or comparison.any_significant:
-        parts.append(decision(comparison, words))
+        parts.append(decision(comparison, words, brief=True))
     if any(finding.code == UNEQUAL_TUNING for finding in comparison.findings):
         parts.append(NOT_ALIKE)
     return " ".join(filter(None, parts))
@@ -158,7 +158,7 @@ def _headline(comparison: Comparison, words: Vocabulary, uninformative: str) -> 
 def _with_advice(sample_size: str, comparison: Comparison, system: str, cheapest: str) -> str:
     """How many units would decide, with the advice for a tie."""
     if cheapest:
-        return f"{sample_size} Cheapest of the tied {system}s: {cheapest}.".strip()
+        return f"{sample_size} Cheapest tied {system}: {cheapest}.".strip()
     has_size = any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
     return f"{sample_size.removesuffix('.')}; of tied {system}s, choose the cheapest." if has_size else sample_size
 

@@ -88,7 +88,8 @@ def comparison_html(comparison: Comparison) -> str:
         for name in comparison.order
     ]
     caption = (
-        f"{comparison.verdict()} Systems that share a letter do not differ significantly at {level}: "
+        f"{comparison.verdict()} Systems that share a letter do not differ significantly at the "
+        f"{format_percent(comparison.alpha)} level: "
         f"{comparison.test}, two-sided; {comparison.family}."
     )
     return html_table(heads, rows, caption=caption) + _findings(comparison.findings)

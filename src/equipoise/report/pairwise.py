@@ -146,7 +146,7 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
     ]
 
 
-def comparison_caption(comparison: Comparison) -> str:
+def comparison_caption(comparison: Comparison, system: str = "System") -> str:
     """The meaning of the letters, and the methods of p and of the intervals of differences."""
     question = comparison.config
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided; {comparison.family}"
@@ -154,8 +154,8 @@ def comparison_caption(comparison: Comparison) -> str:
         "" if comparison.n_permutations is None else f"; {format_count(comparison.n_permutations)} permutations"
     )
     return (
-        "Systems that share a letter do not differ significantly at "
-        f"{format_percent(question.confidence_level)}. {test}{permutations}; seed {question.seed}."
+        f"{system}s that share a letter do not differ significantly at the "
+        f"{format_percent(comparison.alpha)} level. {test}{permutations}; seed {question.seed}."
         f"{_interval_note(comparison)}"
         f"{_missing_values_note(comparison, [comparison.primary])}"
     )
@@ -164,7 +164,7 @@ def comparison_caption(comparison: Comparison) -> str:
 def other_metrics_caption(comparison: Comparison, metrics: list[str]) -> str:
     """The reference of the differences on the other metrics, and the correction of p."""
     families = comparison.families_of(metrics)
-    reference = f"Differences are to {comparison.leader}, the best system on {comparison.primary}. "
+    reference = f"Differences are from {comparison.leader}, the best system on {comparison.primary}. "
     correction = f"Each metric is a separate family of tests: {families}."
     return f"{reference if comparison.leader else ''}{correction}{_missing_values_note(comparison, metrics)}"
 

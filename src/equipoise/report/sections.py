@@ -351,8 +351,8 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
         return score_caption([run.result for run in subject.runs])
     if metric != comparison.primary:
         return other_metrics_caption(comparison, [metric])
-    confidence_level = format_percent(comparison.config.confidence_level)
-    return f"Systems in the same tie band do not differ significantly at {confidence_level}. {chance_note(comparison)}"
+    level = format_percent(comparison.alpha)
+    return f"Systems in the same tie band do not differ significantly at the {level} level. {chance_note(comparison)}"
 
 
 def to_value(value: float, interval: Interval, decimals: int, *, difference: bool = False) -> Value:

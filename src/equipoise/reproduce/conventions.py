@@ -84,8 +84,8 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
                 "id_down": "equal scores are ordered by document id, descending",
                 "id_up": "equal scores are ordered by document id, ascending",
                 "input": "equal scores keep the order of the run",
-                "quicksort": "equal scores are in the order of numba's quicksort: lists of up to 15 items "
-                "in the order of the run, longer ones shuffled (again if its queries are not those of the qrels)",
+                "quicksort": "equal scores are in the order of numba's quicksort: lists of up to 15 items keep the "
+                "order of the run, longer lists do not (sorted twice if the run and the qrels have other queries)",
                 "torch_sort": "equal scores are in the order of torch's sort, of all rows by query and then "
                 "of each list",
                 "torch_topk": "equal scores are in the order of torch's sort of all rows by query, and its "

@@ -137,7 +137,7 @@ def _title(difference: ScoreDifference, decimals: int) -> str:
 
 
 def _side(side: LibraryScore, decimals: int) -> str:
-    units = pluralize(side.n, "unit")
+    units = pluralize(side.n, "query", "queries")
     return f"{side.title}: {side.call} = {format_value(side.value, decimals)} over {units}"
 
 
@@ -153,13 +153,13 @@ def _changes(difference: ScoreDifference, decimals: int) -> list[Part]:
             ReportColumn("convention", [*(row.convention.title for row in rows), "together"], shortens="end"),
             ReportColumn("part", [format_difference(part, decimals) for part in parts], right=True),
             ReportColumn("alone", [*(format_difference(row.alone, decimals) for row in rows), ""], right=True, rank=2),
-            ReportColumn("units", [format_count(unit) for unit in units], right=True, rank=1),
+            ReportColumn("queries", [format_count(unit) for unit in units], right=True, rank=1),
         ]
     )
     if len(rows) == 1:
         return [table]
     method = (
-        f"Parts: {difference.method}; they add up. Alone is the effect of one change on "
+        f"Part is {difference.method}; the parts add up to the difference. Alone is the effect of one change on "
         f"{difference.one.name}'s score with all other conventions unchanged."
     )
     return [table, Paragraph(""), Paragraph(method)]
@@ -205,14 +205,14 @@ def _units(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list
         heading("Where it happens"),
         TerminalTable(
             [
-                ReportColumn("unit", [unit.unit for unit in units], shortens="middle"),
+                ReportColumn("query", [unit.unit for unit in units], shortens="middle"),
                 ReportColumn(difference.one.name, [_value(unit.one, decimals) for unit in units], right=True),
                 ReportColumn(difference.other.name, [_value(unit.other, decimals) for unit in units], right=True),
                 ReportColumn("because of", [", ".join(unit.because) for unit in units], shortens="end", rank=1),
             ]
         ),
     ]
-    return [*parts, Paragraph(f"and {pluralize(rest, 'more unit')}")] if rest > 0 else parts
+    return [*parts, Paragraph(f"and {pluralize(rest, 'more query', 'more queries')}")] if rest > 0 else parts
 
 
 def _value(value: float, decimals: int) -> str:
@@ -264,7 +264,9 @@ def _matches(search: ConventionSearch, decimals: int, *, verbose: bool) -> list[
     give = "One set of conventions gives" if number == 1 else f"{number:,} sets of conventions give"
     parts: list[Part] = [Paragraph(f"{give} this score:")]
     for match in matches:
-        text = f"{_candidate(match)} ({format_value(match.value, decimals)} over {pluralize(match.n, 'unit')})"
+        text = (
+            f"{_candidate(match)} ({format_value(match.value, decimals)} over {pluralize(match.n, 'query', 'queries')})"
+        )
         parts.append(Paragraph(text, indent=2, lead="- "))
     rest = len(search.matches) - len(matches)
     return [*parts, Paragraph(f"and {rest:,} more (-v shows all)", indent=4)] if rest else parts

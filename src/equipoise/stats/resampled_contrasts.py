@@ -197,7 +197,7 @@ hundred resamples, an empirical p cannot be as small as a correction over many p
 METHOD = "bootstrap-errors"
 """The name of intervals from such errors."""
 
-LARGER_P = "each p is the larger of the test's and the bootstrap's"
+LARGER_P = "each p is the larger of the p values of the test and of the bootstrap"
 """The phrase for captions."""
 
 _SLACK = 1e-12

@@ -210,8 +210,8 @@ def verdict_text(comparison: Comparison, words: Vocabulary | None = None) -> str
     return " ".join(filter(None, (decision(comparison, words), sample_size(comparison, words))))
 
 
-def decision(comparison: Comparison, words: Vocabulary) -> str:
-    """Which system is best, or which systems are tied for it."""
+def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
+    """Which system is best, or which systems are tied for it; ``brief`` counts several of these without names."""
     best = comparison.leader
     metric, units = _metric(comparison, words), _units(comparison, comparison.n, words)
     if best is None:
@@ -223,7 +223,7 @@ def decision(comparison: Comparison, words: Vocabulary) -> str:
     if not others:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
     if comparison.tied_with_leader:
-        return f"Not decided: {_tie(comparison, best, words)}.{tail}"
+        return f"Not decided: {_tie(comparison, best, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
     higher = "higher" if comparison.better == Direction.UP else "lower"
     return (
@@ -233,7 +233,7 @@ def decision(comparison: Comparison, words: Vocabulary) -> str:
     )
 
 
-def _tie(comparison: Comparison, best: str, words: Vocabulary) -> str:
+def _tie(comparison: Comparison, best: str, words: Vocabulary, *, brief: bool) -> str:
     """The best system and those that are not significantly different from it, as a clause."""
     tied, scores = comparison.tied_with_leader, comparison.scores
     metric, score = _metric(comparison, words), score_format(comparison, words).value(scores[best])
@@ -250,6 +250,8 @@ def _tie(comparison: Comparison, best: str, words: Vocabulary) -> str:
     if len(rest) == 1:
         return f"{start}, but {rest[0]} is not significantly worse"
     n_others = len(_scored(comparison)) - 1 - len(equal)
+    if brief:
+        return f"{start}, tied with {'all ' if len(rest) == n_others else ''}{len(rest)} other {words.system}s"
     if len(rest) < n_others:
         several = f"{len(rest)} of the other {n_others} {words.system}s are not"
     else:

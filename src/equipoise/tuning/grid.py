@@ -17,8 +17,8 @@ from equipoise.types import nan_equal
 if TYPE_CHECKING:
     from equipoise.types import Floats
 
-NESTED = "nested "
-"""The prefix of the metric name of a nested score; scores of single trials do not have it."""
+NESTED = "held-out "
+"""The prefix of the metric name of a score by nested cross-validation; scores of single trials do not have it."""
 
 Value = str | int | float | bool | None
 Params = Mapping[str, Value]

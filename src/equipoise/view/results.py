@@ -263,7 +263,7 @@ class RunSelection:
         """The rows with these keys. Only keys of the list are accepted."""
         known = run_list.by_key
         if not keys:
-            raise ParameterError("no run was chosen", hint="tick one run or more in the list")
+            raise ParameterError("no run is selected", hint="select one or more runs in the list")
         for key in keys:
             if key not in known:
                 raise RunNotFoundError.of("run", key, known, more="it may have been moved or removed")

@@ -79,8 +79,8 @@
   const count = () => {
     const chosen = boxes().filter((box) => box.checked).length;
     submit.disabled = chosen === 0;
-    submit.textContent = chosen > 1 ? `Compare ${chosen} runs` : "Show the chosen run";
-    byId("chosen").textContent = chosen === 0 ? "No run is chosen." : chosen === 1 ? "Choose another one to compare." : "";
+    submit.textContent = chosen > 1 ? `Compare ${chosen} runs` : "Show the selected run";
+    byId("chosen").textContent = chosen === 0 ? "No run is selected." : chosen === 1 ? "Select another one to compare." : "";
     for (const all of table.querySelectorAll("input.all")) {
       const part = choosable(within(all));
       const ticked = part.filter((box) => box.checked).length;

@@ -63,7 +63,7 @@ def test_bands_and_the_test_behind_them_are_told(stored) -> None:
     text = export(made.runs, made.comparison, "card")
     bands = {each.metric_args["band"] for each in results(text)}
     assert "a" in bands
-    assert "# Systems that share a letter on a metric do not differ significantly at 95 %." in text
+    assert "# Systems that share a letter on a metric do not differ significantly at the 5 % level." in text
 
 
 def test_a_partial_run_is_named_in_a_comment(stored) -> None:

@@ -110,7 +110,7 @@ def test_the_caption_states_test_correction_n_and_level(stored) -> None:
     for words in (
         "on 40 queries, best first on MRR",
         r"95 \% intervals",
-        r"do not differ significantly at 95 \%",
+        r"do not differ significantly at the 5 \% level",
         "Paired randomisation test, two-sided, 500 permutations, seed 0",
         "Holm over the 3 pairs on each metric",
     ):

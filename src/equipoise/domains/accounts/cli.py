@@ -49,7 +49,7 @@ COMMANDS = {
         "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest neighbours of an account in an embedding."
     ),
     "shape": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:shape", "Measure whether a tree or distances suit hyperbolic space."
+        "equipoise.domains.accounts.cli_nodes:shape", "Measure the delta-hyperbolicity of a tree or distances."
     ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),

@@ -133,6 +133,7 @@ parent has at least the given confidence.
     show_default=True,
     help="List an account if another parent has at least this confidence.",
 )
+@options.table_options()
 @options.output_options
 @pass_output
 def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, min_confidence: float) -> int:
@@ -210,7 +211,9 @@ account is a child of its grandparent.
     help="Ids of accounts that have the same parent.",
 )
 @model_option
-@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="Number of parents to list.")
+@click.option(
+    "-k", "--top-k", "k", type=click.IntRange(min=1), default=5, show_default=True, help="Number of parents to list."
+)
 @click.option(
     "--held-out",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
@@ -218,6 +221,7 @@ account is a child of its grandparent.
 )
 @click.option("--dim", type=click.IntRange(min=2), default=5, show_default=True, help="Dimensions of the embedding.")
 @options.stats_options()
+@options.table_options()
 @options.output_options
 @pass_output
 def place(
@@ -339,7 +343,10 @@ nearest node with a smaller norm, then the node nearest to that one with a still
     "--system", metavar="NAME", help="Which embedding of the folder; the default is that of eq accounts plot."
 )
 @click.option("--geometry", metavar="NAME", help="The geometry of a CSV of vectors; euclidean by default.")
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of accounts.")
+@click.option(
+    "-k", "--top-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of accounts."
+)
+@options.table_options()
 @options.output_options
 @pass_output
 def nearest(
@@ -388,7 +395,7 @@ if a tree is given as well, its parents, ancestors and descendants are ranked by
 """
 
 
-@click.command(help=SHAPE_HELP, short_help="Measure whether a tree or distances suit hyperbolic space.")
+@click.command(help=SHAPE_HELP, short_help="Measure the delta-hyperbolicity of a tree or distances.")
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @click.option("--distances", metavar="FILE", help="A square symmetric matrix of distances.")

@@ -50,9 +50,9 @@ table, a folder of such tables, or a folder saved by Hugging Face datasets. The 
 or given as a prefix: retrieval:PATH, reranking:, similarity:, pair-classification:,
 classification:, few-shot:, clustering:, bitext:.
 
-Every system is scored with intervals and compared in pairs on the same units. BM25, TF-IDF and
-random vectors are added as baselines. With several data sets, mean scores are compared for these data sets and, with
-wider intervals, for other data sets like them. With -o FOLDER, results are stored
+Every model and variant is scored with intervals, and pairs are compared on the same queries or texts.
+BM25, TF-IDF and random vectors are added as baselines. With several data sets, mean scores are compared for these
+data sets and, with wider intervals, for other data sets like them. With -o FOLDER, results are stored
 as soon as they are finished, and the same command run again computes only what is missing.
 """
 

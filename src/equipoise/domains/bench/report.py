@@ -32,7 +32,7 @@ MAX_METRICS = 3
 MAX_NAMES = 4
 MAX_DATASETS = 5
 """Data sets that the answer of a suite describes; -v shows all."""
-DETAILS = "Details: add -v. The meaning of a code: eq explain CODE."
+DETAILS = "Details: add -v. Codes such as EQ304: eq explain CODE."
 
 
 def bench_views(comparison: BenchComparison) -> list[View]:
@@ -75,8 +75,8 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
     metrics = ", ".join(dict.fromkeys(dataset.data.primary for dataset in comparison.datasets))
     best_on = next(row.best_on for row in suite.rows if row.system == suite.leader)
     notes = [
-        f"Mean of {metrics} over {count} data sets; * is not significantly worse than the best on that data set. "
-        f"{suite.leader} is best on {best_on} of {count}.",
+        f"Mean of {metrics} over {count} data sets; * marks scores that are not significantly worse than the best on "
+        f"that data set. {suite.leader} has the highest score on {best_on} of {count}.",
         _other_datasets(suite),
         *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),
         *_dropped(comparison),

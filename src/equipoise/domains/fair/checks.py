@@ -152,13 +152,14 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     if not splitting:
         return
     worst = subject.cut[subject.worst]
-    sizes = f" with {subject.worst}" if subject.worst else ""
+    chunks_split = f"chunk {subject.worst} splits" if subject.worst else "chunks split"
     others = len(splitting) - 1
-    more = f"; {pluralize(others, 'other chunking')} of {len(subject.cut) - 1:,} also split some" if others else ""
+    verb = "splits" if others == 1 else "split"
+    more = f"; {others} of {len(subject.cut) - 1} other chunkings also {verb} answers" if others else ""
     yield Observation(
         subject.fixture,
-        f"chunks{sizes} split {len(worst):,} of {pluralize(subject.answers, 'answer')}, so that the maximum score is "
-        f"{_ceiling(worst, subject)}: {join_names(worst)}{more}",
+        f"{chunks_split} {len(worst):,} of {pluralize(subject.answers, 'answer')} (maximum score "
+        f"{_ceiling(worst, subject)}): {join_names(worst)}{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )

@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "compare": CommandEntry("equipoise.domains.fair.cli:compare", "Tune and compare models on held-out questions."),
-    "validate": CommandEntry("equipoise.domains.fair.cli:validate", "Check a fixture of questions and answers."),
+    "validate": CommandEntry("equipoise.domains.fair.cli:validate", "Check a question set before a comparison."),
     "draft": CommandEntry("equipoise.domains.fair.cli:draft", "Propose questions about a document."),
 }
 
 FAIR_HELP = """
 \b
   eq fair draft --doc document.txt -o drafts.jsonl
-  eq fair validate --qa fixture.json --doc document.txt
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
+  eq fair validate --qa questions.json --doc document.txt
+  eq fair compare --doc document.txt --qa questions.json --models minilm bm25 -o results/
 
 Compare embedding models on your own document. Each model is tuned separately and scored on
 held-out questions.
@@ -58,16 +58,16 @@ def fair() -> None:
 
 COMPARE_HELP = """
 \b
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
-  eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --token-budget 2000
+  eq fair compare --doc document.txt --qa questions.json --models minilm bm25 -o results/
+  eq fair compare --doc docs/ --qa questions.jsonl --models minilm use bm25: --token-budget 2000
 
 Compare embedding models on your own document. For each model, every configuration of the grid
 is evaluated. Parameters are selected and scored on different questions (nested cross-validation),
-and models are compared in pairs on the same questions. The optimistic score, which selects and
-scores on the same questions, is printed as well.
+and models are compared in pairs on the same questions. With -v the optimistic score is printed
+as well: parameters selected and scored on the same questions.
 
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the question set is JSON or
-JSONL with "question", "answer" (a text or a list of accepted ones) and optionally "category",
+JSONL with "question", "answer" (a text or a list of accepted texts) and optionally "category",
 "difficulty" and "passages" (excerpts that the answer must be in). With -o FOLDER, results.json and
 one run directory per model are written; re-running the command resumes, and eq report FOLDER writes
 a page with all charts. With -o FILE.json, only a list of results is written. With --engine ray each
@@ -108,7 +108,9 @@ def _several(
     metavar="PATH ...",
     help="Documents or folders of documents.",
 )
-@click.option("--qa", "fixture", required=True, metavar="FILE", help="The fixture: questions and answers.")
+@click.option(
+    "--qa", "fixture", required=True, metavar="FILE", help="The question set: JSON or JSONL with question and answer."
+)
 @options.models_option(required=True)
 @_several("--chunk-sizes", default=CHUNK_SIZES, minimum=1, text="Chunk sizes to try, in tokens.")
 @_several("--overlaps", default=OVERLAPS, minimum=0, text="Overlaps to try, in tokens.")
@@ -285,8 +287,8 @@ def _exit_code(out: Output, comparison: FairComparison, fail_on: str | None) -> 
 
 VALIDATE_HELP = """
 \b
-  eq fair validate --qa fixture.json --doc document.txt
-  eq fair validate --qa fixture.jsonl --doc manual.pdf --doc notes/ --min-multihop 5 --json
+  eq fair validate --qa questions.json --doc document.txt
+  eq fair validate --qa questions.jsonl --doc manual.pdf --doc notes/ --min-multihop 5 --json
 
 Check questions and answers before models are compared on them: answers that are not in the
 document, with the closest passage; answers that occur several times or are split by chunk
@@ -305,8 +307,8 @@ def _number(
     return click.option(*names, type=kind, default=default, show_default=True, help=words)
 
 
-@click.command(cls=SeveralCommand, help=VALIDATE_HELP, short_help="Check a fixture of questions and answers.")
-@click.option("--qa", metavar="FILE", help="The fixture: JSON or JSONL with question and answer.")
+@click.command(cls=SeveralCommand, help=VALIDATE_HELP, short_help="Check a question set before a comparison.")
+@click.option("--qa", metavar="FILE", help="The question set: JSON or JSONL with question and answer.")
 @click.option(
     "--doc",
     "docs",
@@ -335,7 +337,7 @@ def _number(
     type=options.ChoiceWithHint("matcher", lambda: MATCHERS),
     default="words",
     show_default=True,
-    help="Rule that decides whether a chunk contains an answer.",
+    help="How answers are found in chunks: words, or source (the rule of embedding-eval).",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met.")
 @options.table_options()
@@ -344,7 +346,7 @@ def _number(
 def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool, **settings: Any) -> int:
     """See ``VALIDATE_HELP``."""
     if qa is None:
-        raise ParameterError("there is no fixture", hint="give a JSON or JSONL file with --qa")
+        raise ParameterError("there is no question set", hint="give a JSON or JSONL file with --qa")
     with out.working("locating the answers"):
         result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
     _show_validation(out, result, strict=strict)
@@ -447,7 +449,7 @@ OPTION_DETAILS = {
             "words."
         ),
         "--min-multihop": (
-            "Only checked if questions have categories. Questions that connect several facts separate systems best."
+            "Only checked if questions have categories. Questions that connect several facts separate models best."
         ),
         "--min-hard": "Only checked if questions have difficulties.",
     },
@@ -496,7 +498,9 @@ N_SHOWN_DRAFTS = 5
     type=options.ChoiceWithHint("language", options.names_in("equipoise.domains.fair.draft", "LANGUAGES")),
     help="Language of questions from section titles; detected by default.",
 )
-@click.option("-o", "--output", metavar="FILE", help="The fixture to write (JSONL); standard output by default.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="The question set to write: .jsonl or .json; standard output by default."
+)
 @options.output_options
 @pass_output
 def draft(

@@ -98,7 +98,7 @@ def _announce(out: Output, plan: Plan, systems: int) -> None:
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
         f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words. "
-        "Each model is tuned separately.\n"
+        f"Each model is tuned separately, within {BUDGET} retrieved tokens per question.\n"
     )
 
 

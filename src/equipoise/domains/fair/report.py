@@ -17,7 +17,7 @@ from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, sc
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.terminal import ReportColumn, StatusLine, ThresholdStatus
 from equipoise.report.view import ReportTable, Section, View
-from equipoise.stats.formatting import format_count, format_p, format_percent, format_value
+from equipoise.stats.formatting import format_count, format_p, format_value
 from equipoise.stats.slices import MIN_UNITS, Slice
 from equipoise.stats.verdict import ScoreFormat, Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
@@ -114,7 +114,7 @@ class FairReportData:
 NESTED_BOOTSTRAP_NOTE = (
     "Held-out scores of different questions are not independent, because they share the selected parameters. "
     "The bootstrap resamples the questions and repeats the whole cross-validation. Intervals come from this "
-    "bootstrap, and p is the larger of the test's and the bootstrap's."
+    "bootstrap."
 )
 
 TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
@@ -159,7 +159,7 @@ def _bytes(amount: float | None) -> str:
 
 
 def _price(costs: ModelCosts) -> str:
-    return "n/a" if costs.price is None else "0 $" if not costs.price else f"{format_value(costs.price, 2)} $"
+    return "n/a" if costs.price is None else "$0" if not costs.price else f"${format_value(costs.price, 2)}"
 
 
 def _price_column(ranked: Sequence[ModelSummary]) -> tuple[ReportColumn, ...]:
@@ -208,20 +208,15 @@ def _tuning_note(data: FairReportData) -> str:
             "same questions. Use --n-folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.models), 0)
-    splits = f", {data.splits} random splits" if data.splits > 1 else ""
-    budget = "" if data.budget is None else f", at most {_budget(data.budget)}"
-    return (
-        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning on the same questions "
-        f"would raise them by up to {gap} points."
-    )
+    return f"Scores are held-out; tuning on all questions adds up to {gap} points."
 
 
 def short_caption(data: FairReportData) -> Iterator[str]:
     """What is needed to read the tables."""
     if data.nested and data.tried > 1:
         yield (
-            f"Each question is scored with parameters selected on other questions{_over_splits(data)}; optimistic "
-            "uses the same questions for both."
+            f"Each question is scored with parameters selected on other questions{_over_splits(data)}; the optimistic "
+            "score uses the same questions for both."
         )
     if data.comparison is not None:
         yield _about_p(data.comparison, nested=data.nested and data.tried > 1)
@@ -234,10 +229,8 @@ def short_caption(data: FairReportData) -> Iterator[str]:
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
-    adjustment = f"p is adjusted for {pairs} pairs" if pairs > 1 else "there is one pair"
-    selection = " and includes parameter selection" if nested else ""
-    confidence_level = format_percent(comparison.config.confidence_level)
-    return f"Models that share a letter are not significantly different at {confidence_level}; {adjustment}{selection}."
+    adjustment = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is one pair"
+    return f"The p value is {adjustment}{', and includes the parameter selection' if nested else ''}."
 
 
 def _over_splits(data: FairReportData) -> str:
@@ -245,7 +238,7 @@ def _over_splits(data: FairReportData) -> str:
     if data.splits < 2:
         return ""
     spread = max(model.tuning.split_sd or 0.0 for model in data.models)
-    return f" (SD of the score of one split: up to {format_value(100 * spread, 1)} points)"
+    return f" ({data.splits} random splits; SD of the score of one split: up to {format_value(100 * spread, 1)} points)"
 
 
 def _about_mcnemar(data: FairReportData) -> Iterator[str]:
@@ -254,7 +247,7 @@ def _about_mcnemar(data: FairReportData) -> Iterator[str]:
         return
     if data.mcnemar is not None:
         counted = "questions answered in most splits" if data.splits > 1 else "answered questions"
-        yield f"McNemar p: exact, of {counted}, not adjusted, so it can be much smaller than adj. p."
+        yield f"McNemar p is the exact p value on {counted}; it is not adjusted, so it can be far below adj. p."
     tied = [model.name for model in data.models if model.tied_questions]
     if tied:
         yield f"McNemar's test was skipped where tied scores give fractional hits ({join_names(tied)})."
@@ -263,14 +256,14 @@ def _about_mcnemar(data: FairReportData) -> Iterator[str]:
 def long_caption(data: FairReportData) -> Iterator[str]:
     """The full description of the method."""
     yield (
-        "Chance is the score of as many randomly drawn chunks; tokens is the number of tokens that the best "
-        "configuration retrieves per question on average. Of equally accurate configurations the one that "
-        "retrieves fewer tokens is selected (with the matcher source: the first of the grid)."
+        "Chance is the expected score of the same number of random chunks. Tokens is the mean number of tokens that "
+        "the best configuration retrieves per question. Of equally accurate configurations, the one that retrieves "
+        "the fewest tokens is selected (with --matcher source, the first one of the grid)."
     )
     if data.nested:
         yield NESTED_BOOTSTRAP_NOTE
     if data.comparison is not None:
-        yield comparison_caption(data.comparison)
+        yield comparison_caption(data.comparison, "Model")
     if data.mcnemar is not None:
         yield (
             "McNemar's exact test uses the questions that exactly one of two models answers. It assumes "
@@ -674,9 +667,9 @@ def _sizes(result: ValidationResult) -> tuple[SampleSizeRow, ...]:
 def _sizes_note(result: ValidationResult) -> str:
     accuracy = _short_percent(100 * result.resolutions[0].accuracy) if result.resolutions else ""
     return (
-        f"For systems of accuracy {accuracy}: the half-width of the Wilson interval, and the smallest "
-        "difference that a paired test detects with 80 % power if two systems err independently. For systems "
-        "that fail on the same questions, smaller differences are detectable."
+        f"For models with an accuracy of {accuracy}: the half-width of the Wilson interval, and the smallest "
+        "difference that a paired test detects with 80 % power if the errors of two models are independent. If "
+        "both fail on the same questions, smaller differences are detectable."
     )
 
 

@@ -277,7 +277,7 @@ class ValidationData:
 
 def fixture_part(report: ValidationData, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
     """Counts, shares, thresholds and status; then, unless quiet, issues, sample sizes and findings."""
-    parts: list[Part] = [heading(f"Fixture of {pluralize(report.questions, 'question')}"), *report.facts]
+    parts: list[Part] = [heading(f"Question set: {pluralize(report.questions, 'question')}"), *report.facts]
     parts += [Paragraph(report.method, indent=4, style="dim")] if report.method and not quiet else []
     parts += _shares("category", report.categories)
     parts += _shares("difficulty", report.difficulties)
@@ -344,7 +344,7 @@ def _sizes(report: ValidationData) -> list[Part]:
                 ReportColumn("questions", [format_count(row.n) for row in rows], right=True),
                 ReportColumn("95 % interval", [f"± {_points(row.half_width)}" for row in rows], right=True),
                 ReportColumn("detectable difference", [_detectable(row) for row in rows], right=True),
-                ReportColumn("", ["<- this fixture" if row.here else "" for row in rows]),
+                ReportColumn("", ["<- this question set" if row.here else "" for row in rows]),
             ]
         ),
         Paragraph(report.sizes_note),

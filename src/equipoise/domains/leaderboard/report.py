@@ -80,7 +80,7 @@ def leaderboard_answer(analysis: LeaderboardAnalysis, *, details: str = "", n_sh
         notes=tuple(summary_lines(analysis)),
         warnings=(f"{pluralize(more, 'more model')}: -v shows all.",) if more else (),
         findings=tuple(analysis.findings),
-        details=f"Details: {details or '-v, or a page with -o FOLDER'}. The meaning of a code: eq explain CODE.",
+        details=f"Details: {details or '-v, or a page with -o FOLDER'}. Codes such as EQ421: eq explain CODE.",
     )
 
 

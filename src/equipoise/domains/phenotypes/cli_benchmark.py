@@ -203,7 +203,7 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Also evaluate N labels: self-retrieval (also in lower case), correlation with ontology similarity.",
+        help="Also search for N labels: whether each finds its own term, and agreement with the ontology.",
     ),
     options.ties_option,
     options.stats_options(),

@@ -44,14 +44,12 @@ if TYPE_CHECKING:
     from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord
 
 BEST, BASELINE, CHOSEN, BUDGET = "best", "baseline", "chosen", "within budget"
-NESTED = "nested "
-"""Prefix of the metric name of a nested score; the score of a grid point is not nested."""
 Key = tuple[tuple[str, str], ...]
 
 
 MIN_RANGE = 0.1
 CAPTION = (
-    "Parameters are chosen on the inner folds, and the nested score is from held-out {units}. The optimistic "
+    "Parameters are selected on the inner folds, and the held-out score is measured on other {units}. The optimistic "
     "score is that of the best configuration on the {units} used for selection."
 )
 
@@ -101,7 +99,7 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
     by_key = {point.params: point for point in points}
     return TuningView(
         system=system,
-        metric=tuning.metric.removeprefix(NESTED),
+        metric=tuning.trial_metric,
         summary=_summary(tuning),
         trials=points,
         grid=_grid(points, better),
@@ -128,7 +126,7 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
 
 def _summary(tuning: TuningRecord) -> tuple[tuple[str, str], ...]:
     entries = [
-        ("nested score", format_value(tuning.nested)),
+        ("held-out score", format_value(tuning.nested)),
         ("optimistic score", format_value(tuning.optimistic)),
         ("gap", format_difference(tuning.gap)),
         *(() if tuning.split_sd is None else (_split_deviation(tuning.splits, tuning.split_sd),)),

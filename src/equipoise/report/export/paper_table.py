@@ -212,9 +212,9 @@ def _letters(comparison: Comparison) -> str:
     permutations = (
         "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} permutations"
     )
-    level = format_percent(config.confidence_level)
+    level = format_percent(comparison.alpha)
     return (
-        f"Systems that share a letter on a metric do not differ significantly at {level}. "
+        f"Systems that share a letter on a metric do not differ significantly at the {level} level. "
         f"{test}{permutations}, seed {config.seed}; {comparison.families_of(comparison.metrics)}."
     )
 

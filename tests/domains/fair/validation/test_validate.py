@@ -183,7 +183,7 @@ def test_an_answer_that_every_border_cuts_is_told() -> None:
     answer = "w8 w9 w10 w11"
     cut = one(answer, " ".join(words), chunk_size=10, overlap=0)
     assert (cut.answers_found, kinds(cut)) == (1, ["cut_by_chunks"])
-    assert any(finding.code == "EQ102" and "split 1 of 1 answer" in finding.message for finding in cut.findings)
+    assert any(finding.code == "EQ102" and "splits 1 of 1 answer" in finding.message for finding in cut.findings)
     assert kinds(one(answer, " ".join(words), chunk_size=10, overlap=5)) == []
 
 
@@ -280,7 +280,7 @@ def test_the_sample_size_table_holds_this_fixture_and_says_what_it_shows() -> No
         ("60", "10", "21"),
         ("80", "8.7", "18"),
     ]
-    assert [n for n, _, _, here in rows if "this fixture" in here] == ["60"]
+    assert [n for n, _, _, here in rows if "this question set" in here] == ["60"]
 
 
 @pytest.mark.parametrize(
