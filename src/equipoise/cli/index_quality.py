@@ -164,6 +164,7 @@ def geometries() -> list[str]:
 @options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
+@options.log_option
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -300,7 +301,7 @@ def _cost(measurement: IndexMeasurement) -> dict[str, float]:
 
 
 def _show(out: Output, result: Result, measurement: IndexMeasurement, *, exact: bool) -> None:
-
+    out.log(lambda: result.to_dict(flat=True), result.system)
     if out.json:
         out.data({**result.to_dict(), "cost": _cost(measurement), "exact": exact, "stopped": measurement.stopped})
     else:
