@@ -22,7 +22,7 @@ PEERS := $(PIP) -c constraints.txt --no-deps mteb beir embedding-eval
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-engines engines browser lint types layers check format coverage bench calibrate \
+.PHONY: help demo test quick test-engines engines browser redis lint types layers check format coverage bench calibrate \
 	docs samples readme build clean
 
 help:  ## list these targets
@@ -46,6 +46,8 @@ browser:  ## install Chromium, TeX and axe-core, for the tests of the HTML page 
 	@command -v chromium >/dev/null && command -v pdflatex >/dev/null || { apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
 		apt-get -qq install -y --no-install-recommends chromium texlive-latex-base texlive-latex-recommended >/dev/null; }
 	@test -e $(VENV)/axe/node_modules/axe-core/axe.min.js || npm install --silent --no-fund --no-audit --prefix $(VENV)/axe axe-core@4.14.0
+
+redis: $(BIN)/redis-server  ## build the Redis server of Debian 13, for the tests of the vector store
 
 lint: $(VENV)/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -89,6 +91,16 @@ build: $(VENV)/.installed-dev  ## wheel and source archive in dist/
 clean:  ## remove the environments and everything that was built
 	rm -rf .venv .venv-* $(VENV) build dist site htmlcov .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# No package index has a Redis with vector sets for older C libraries, so the server is compiled (40 CPU-seconds).
+REDIS := redis_8.0.2.orig.tar.gz
+$(BIN)/redis-server: | $(BIN)/python
+	@mkdir -p $(VENV)/redis
+	curl -fsS -o $(VENV)/redis/$(REDIS) http://deb.debian.org/debian/pool/main/r/redis/$(REDIS)
+	echo "caf3c0069f06fc84c5153bd2a348b204c578de80490c73857bee01d9b5d7401f  $(VENV)/redis/$(REDIS)" | sha256sum --check --quiet
+	tar -xzf $(VENV)/redis/$(REDIS) -C $(VENV)/redis --strip-components 1
+	$(MAKE) --silent -C $(VENV)/redis/src redis-server MALLOC=libc OPTIMIZATION=-O1 >$(VENV)/redis/build.log 2>&1
+	cp $(VENV)/redis/src/redis-server $@
 
 # A stamp file records what was installed. It is older than pyproject.toml or constraints.txt when that must be repeated.
 

@@ -101,6 +101,7 @@ def test_a_chroma_folder_is_filled_once(eq: Eq) -> None:
         (("faisss:hnsw",), 2, "did you mean faiss"),
         (("memory", "--geometry", "cosin"), 2, "did you mean cosine"),
         (("memory", "--option", "index"), 2, "--option index has no value"),
+        (("memory", "--option", "geometry=dot"), 2, "--option geometry is not an option of stores"),
         (("memory", "--option", "ef_search=3"), 2, "the memory store has no option 'ef_search'"),
         (("memory", "--corpus", "absent.npy"), 2, "absent.npy"),
         (("pgvector:postgresql://127.0.0.1:1/db",), 2, "cannot be reached"),

@@ -120,11 +120,20 @@ def test_a_folder_and_its_file_name_the_same_tokenizer(tmp_path: Path) -> None:
 def test_only_without_a_name_is_the_tokenizer_chosen_by_what_is_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tokens, "_importable", lambda module: True)
     monkeypatch.setattr(tokens, "Cl100kTokenizer", lambda: SimpleNamespace(name="cl100k"))
+    monkeypatch.setattr(tokens, "find_spec", lambda module: SimpleNamespace())
+    monkeypatch.setattr(tokens, "_cl100k_file", lambda: Path("cl100k_base.tiktoken"))
     assert tokenizer_for().name == "cl100k"
-    monkeypatch.setattr(tokens, "_importable", lambda module: False)
+    monkeypatch.setattr(tokens, "_cl100k_file", lambda: None)
     assert tokenizer_for().name == "words"
+
+
+@pytest.mark.engines("litellm")
+def test_every_packaged_copy_of_cl100k_is_the_same_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tiktoken")
+    for package, name in tokens._CL100K_COPIES.items():
+        monkeypatch.setattr(tokens, "_CL100K_COPIES", {package: name})
+        assert tokens.Cl100kTokenizer().count("Hello wörld") == 4
 
 
 @pytest.mark.parametrize("model", ["bm25", "use", "hash", "openai:my-own", "rrf:bm25+hash", object()])

@@ -10,7 +10,7 @@ import click
 
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.output import Output, Step, log_to_trackers, pass_output
+from equipoise.cli.output import Output, Step, pass_output
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
@@ -57,7 +57,6 @@ def compare(
     metrics: tuple[str, ...],
     plugins: tuple[str, ...],
     fail_on: str | None,
-    trackers: tuple[str, ...],
     cluster: str | None,
     cluster_by: str | None,
     reading: EvidenceOptions,
@@ -84,7 +83,6 @@ def compare(
             catalogue=catalogue,
         )
     show_comparison(out, comparison, read.runs)
-    log_to_trackers(out, trackers, f"compare {' '.join(comparison.systems)}", comparison.to_dict(flat=True))
     if any(run.caution for run in read.runs):
         return output.FAILED_UNITS
     return output.gate(out, comparison.findings, fail_on)
@@ -139,6 +137,7 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
     cautions = [run.caution for run in runs if run.caution]
     for caution in cautions:
         out.note(f"caution: {caution}")
+    out.log(lambda: comparison.to_dict(flat=True), f"compare {' '.join(comparison.systems)}")
     if out.json:
         out.data(comparison.to_dict() | {"estimates": _estimates(comparison), "cautions": cautions})
         return

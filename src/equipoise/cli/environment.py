@@ -51,6 +51,7 @@ EXTRAS = {
     "duckdb": ("duckdb", "duckdb"),
     "pymilvus": ("pymilvus", "milvus"),
     "milvus-lite": ("milvus_lite", "milvus"),
+    "redis": ("redis", "redis"),
     "mlflow-skinny": ("mlflow", "trackers"),
     "wandb": ("wandb", "trackers"),
     "tensorboard": ("tensorboard", "trackers"),

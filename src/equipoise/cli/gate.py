@@ -67,6 +67,7 @@ scores, and too few queries for any p value to be significant.
 @click.option("--allow-missing", is_flag=True, help="Score missing queries as 0 instead of failing.")
 @options.metric_option
 @options.stats_options(omit=("test",))
+@options.log_option
 @options.output_options
 @pass_output
 def gate(
@@ -87,8 +88,9 @@ def gate(
         raise ParameterError("--margin and -m need a baseline", hint="add --no-worse-than RUN")
     against = None if baseline is None else BaselineCheck(_one_run(baseline), margin, metrics, test)
     with out.working("checking the run"):
+        checked = _one_run(run)
         result = check_gate(
-            _one_run(run),
+            checked,
             requirements,
             confident=confident,
             against=against,
@@ -96,6 +98,7 @@ def gate(
             config=config,
         )
     _show(out, result)
+    out.log(lambda: {**checked.result.to_dict(flat=True), "passed": float(result.passed)}, f"gate {result.system}")
     if junit is not None:
         write_text(junit, result.to_junit())
         out.note(f"wrote {junit}")

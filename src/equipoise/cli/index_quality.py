@@ -164,6 +164,7 @@ def geometries() -> list[str]:
 @options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
+@options.log_option
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -248,13 +249,16 @@ def _mapper(engine: Executor, output: str | None, system: str) -> Iterator[MapFu
 
 
 def _settings(words: Sequence[str]) -> dict[str, Any]:
-    """``ef_search=200`` as an option of a store; digits become an integer."""
+    """``ef_search=200`` as an option of a store; digits become an integer, ``true`` and ``false`` a bool."""
     store_options: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name or not value:
             raise ParameterError(f"--option {word} has no value", hint="write --option index=hnsw")
-        store_options[name] = int(value) if value.isdecimal() else value
+        if name in ("geometry", "collection", "dims"):
+            raise ParameterError(f"--option {name} is not an option of stores", hint="see eq index-quality --help")
+        flag = {"true": True, "false": False}.get(value.lower())
+        store_options[name] = flag if flag is not None else int(value) if value.isdecimal() else value
     return store_options
 
 
@@ -297,7 +301,7 @@ def _cost(measurement: IndexMeasurement) -> dict[str, float]:
 
 
 def _show(out: Output, result: Result, measurement: IndexMeasurement, *, exact: bool) -> None:
-
+    out.log(lambda: result.to_dict(flat=True), result.system)
     if out.json:
         out.data({**result.to_dict(), "cost": _cost(measurement), "exact": exact, "stopped": measurement.stopped})
     else:

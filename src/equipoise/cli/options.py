@@ -240,12 +240,23 @@ fail_option = click.option(
 )
 
 
-trackers = names_in("equipoise.runs.trackers", "TRACKERS")
+def _set_trackers(context: click.Context, _: click.Parameter, trackers: tuple[str, ...]) -> None:
+    """Remember the trackers for ``Output.log``; a missing package is an error before anything is computed."""
+    if trackers:
+        from equipoise.cli.output import Output
+        from equipoise.runs.trackers import check_installed
+
+        for tracker in trackers:
+            check_installed(tracker)
+        context.ensure_object(Output).trackers = trackers
+
+
 log_option = click.option(
     "--log",
-    "trackers",
-    type=ChoiceWithHint("tracker", trackers),
+    type=ChoiceWithHint("tracker", names_in("equipoise.runs.trackers", "TRACKERS")),
     multiple=True,
+    expose_value=False,
+    callback=_set_trackers,
     help="Log the scores to this experiment tracker; may be repeated.",
 )
 

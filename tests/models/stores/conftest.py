@@ -1,8 +1,13 @@
-"""A real PostgreSQL with pgvector, started once for all tests, and every store that is installed."""
+"""A real PostgreSQL with pgvector and a real Redis, started once for all tests, and every store that is installed."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,6 +32,40 @@ def postgres() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+@marked(pytest.mark.slow, pytest.mark.engines("redis"))
+def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with vector sets, stopped at the end; `make redis` builds the program."""
+    redis = pytest.importorskip("redis")
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    program = shutil.which("redis-server", path=places)
+    if program is None:
+        pytest.skip("redis-server is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("redis")
+    settings = ["--bind", "127.0.0.1", "--port", str(port), "--save", ""]
+    with subprocess.Popen([program, *settings], cwd=folder, stdout=subprocess.DEVNULL) as server:
+        try:
+            with redis.Redis(port=port) as client:
+                while not _answers(client, redis):
+                    assert server.poll() is None
+                    time.sleep(0.02)
+                if int(client.info("server")["redis_version"].split(".")[0]) < 8:
+                    pytest.skip("redis-server is older than version 8, without vector sets")
+            yield f"redis://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+def _answers(client: Any, redis: Any) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.exceptions.ConnectionError:
+        return False
+
+
 @dataclass
 class Opener:
     """Opens new collections of one kind of store, and closes them at the end."""
@@ -37,6 +76,8 @@ class Opener:
 
     def __call__(self, dims: int, geometry: str = "cosine", collection: str | None = None) -> VectorStore:
         name = collection or f"test-{os.getpid()}-{next(NUMBERS)}"
+        if self.spec.startswith("redis:") and geometry != "cosine":
+            pytest.skip("a vector set of Redis has the cosine only")
         made = open_store(self.spec, collection=name, dims=dims, geometry=geometry, **self.options)
         self.opened.append(made)
         return made
@@ -60,10 +101,13 @@ ENGINES = {
     "qdrant-server": pytest.mark.engines("qdrant_client"),
     "lancedb": pytest.mark.engines("lancedb"),
     "duckdb": pytest.mark.engines("duckdb"),
+    "duckdb-hnsw": pytest.mark.engines("duckdb", "duckdb_extension_vss"),
     "milvus": [pytest.mark.slow, pytest.mark.engines("pymilvus", "milvus_lite")],
+    "redis": [pytest.mark.slow, pytest.mark.engines("redis")],
+    "redis-approximate": [pytest.mark.slow, pytest.mark.engines("redis")],
 }
 """Every kind of store, with the markers of the tests that use it."""
-PERSISTENT = ("chroma", "pgvector", "qdrant-server", "lancedb", "duckdb", "milvus")
+PERSISTENT = ("chroma", "pgvector", "qdrant-server", "lancedb", "duckdb", "milvus", "redis")
 
 
 def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
@@ -75,10 +119,13 @@ def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
         if not os.environ.get("EQUIPOISE_TEST_QDRANT"):
             pytest.skip("EQUIPOISE_TEST_QDRANT names no server")
         return Opener(f"qdrant:{os.environ['EQUIPOISE_TEST_QDRANT']}")
+    if engine == "redis":
+        return Opener(fixture("redis_address"), {"approximate": True} if variant else {})
+    if engine == "duckdb":
+        return Opener(f"duckdb:{folder / 'vectors.duckdb'}", {"index": variant} if variant else {})
     specs = {
         "chroma": f"chroma:{folder / 'chroma'}",
         "lancedb": f"lancedb:{folder / 'lance'}",
-        "duckdb": f"duckdb:{folder / 'vectors.duckdb'}",
         "milvus": f"milvus:{folder / 'vectors.db'}",
         "qdrant-local": "qdrant::memory:",
         "faiss-hnsw": "faiss:hnsw",

@@ -57,6 +57,8 @@ def test_a_missing_package_is_answered_with_the_install_line(
         ("pgvector:host=localhost", {"dims": 2}, "begins with postgresql://"),
         ("qdrant:localhost", {"dims": 2}, "is not the address of a Qdrant server"),
         ("qdrant:http://127.0.0.1:1", {"dims": 2, "timeout": 0}, "timeout is 0"),
+        ("redis:localhost:6379", {"dims": 2}, "is not the address of a Redis server"),
+        ("redis://127.0.0.1:1", {"dims": 2, "geometry": "dot"}, "know no dot geometry"),
     ],
 )
 def test_a_spec_that_cannot_be_is_refused(spec: str, settings: dict[str, Any], sentence: str) -> None:
@@ -65,9 +67,13 @@ def test_a_spec_that_cannot_be_is_refused(spec: str, settings: dict[str, Any], s
 
 
 def test_an_unknown_index_gets_a_suggestion() -> None:
-    for spec, near in (("faiss:hnws", "hnsw"), ("faiss:flatt", "flat")):
+    for spec, options, near in (
+        ("faiss:hnws", {}, "hnsw"),
+        ("faiss:flatt", {}, "flat"),
+        ("duckdb::memory:", {"index": "hnws"}, "hnsw"),
+    ):
         with pytest.raises(UnknownNameError) as error:
-            open_store(spec, dims=2)
+            open_store(spec, dims=2, **options)
         assert error.value.hint == f"did you mean {near}?"
 
 
@@ -90,6 +96,13 @@ def test_a_qdrant_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
     with pytest.raises(StoreError, match=r"http://127\.0\.0\.1:9"):
         open_store("qdrant:http://127.0.0.1:9", dims=2, timeout=3)
+
+
+@pytest.mark.engines("redis")
+def test_a_redis_server_that_is_not_there_is_named_without_the_password() -> None:
+    with pytest.raises(StoreError, match=r"redis://me@127\.0\.0\.1:9") as error:
+        open_store("redis://me:hunter2@127.0.0.1:9/0", dims=2, timeout=3)
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.engines("chromadb")

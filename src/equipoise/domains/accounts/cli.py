@@ -244,6 +244,7 @@ class TreeEmbedderParam(options.NameType):
 @click.option("-o", "--output", metavar="FOLDER", help="Write all results to this folder.")
 @options.fail_option
 @engine_options
+@options.log_option
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -337,10 +338,7 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
 
     if evaluation.resumed:
         out.note(f"reused from {output}: the vectors of {', '.join(evaluation.resumed)}")
-    if out.json:
-        out.data(evaluation.to_dict())
-    else:
-        out.view(accounts_view(evaluation.report_data))
+    out.results(evaluation.to_dict, lambda: accounts_view(evaluation.report_data))
     for name, error in evaluation.failures.items():
         fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, f"{name}: {error.render()}")

@@ -249,7 +249,7 @@ class EmbeddingEvaluation:
                 for relation, scores in self.other_relations.items()
             },
             "shape": None if self.shape is None else asdict(self.shape),
-            "slices": [{"name": part.name, "value": part.value, **part.estimate.to_dict()} for part in self.slices],
+            "slices": [{"name": part.name, "slice": part.value, **part.estimate.to_dict()} for part in self.slices],
         }
 
 

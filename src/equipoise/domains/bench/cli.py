@@ -12,7 +12,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
-from equipoise.cli.output import Output, log_to_trackers, pass_output
+from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
@@ -123,7 +123,6 @@ def run(
     prices: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
-    trackers: tuple[str, ...],
     engine: Executor,
     config: StatsConfig,
     **settings: Any,
@@ -136,6 +135,7 @@ def run(
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
     from equipoise.report.view import findings_from_dicts
     from equipoise.runs.experiment_folder import exit_code
+    from equipoise.runs.trackers import flat_scores
 
     threads = settings.pop("threads")
     plan = plan_benchmark(
@@ -159,22 +159,11 @@ def run(
     else:
         out.note(f"read {output}: nothing was computed again")
     _show(out, content, output)
-    log_to_trackers(out, trackers, f"bench {output or ''}".strip(), _flat_scores(content))
+    out.log(lambda: flat_scores(content), f"bench {output or ''}".strip())
     for name, error in failures.items():
         fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, f"{name}: {error.render()}")
     return exit_code(failures) or exits.gate(out, findings_from_dicts(content["findings"]), fail_on)
-
-
-def _flat_scores(content: Mapping[str, Any]) -> dict[str, float]:
-    """All scores of results.json by data set, system and metric."""
-    return {
-        f"{data['name']}/{system['name']}/{estimate['metric']}": estimate["value"]
-        for data in content["datasets"]
-        for system in data["systems"]
-        for estimate in system["estimates"]
-        if estimate["value"] is not None
-    }
 
 
 def _prices(words: tuple[str, ...]) -> dict[str, float]:

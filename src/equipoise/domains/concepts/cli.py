@@ -259,6 +259,7 @@ scale_option = click.option(
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")
 @engine_options
 @options.fail_option
+@options.log_option
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -339,10 +340,7 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
     """Print the report or the JSON data, and write the results."""
     from equipoise.domains.concepts.report import concepts_view
 
-    if out.json:
-        out.data(evaluation.to_dict())
-    else:
-        out.view(concepts_view(evaluation.report_data))
+    out.results(evaluation.to_dict, lambda: concepts_view(evaluation.report_data))
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:

@@ -179,6 +179,7 @@ def _several(
 @click.option("--charts", is_flag=True, help="Also write all charts to the output folder, as PNG and SVG.")
 @engine_options
 @options.fail_option
+@options.log_option
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -228,11 +229,7 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
 
     for name in comparison.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
-    if out.json:
-        out.data(comparison.to_dict())
-    else:
-        data = comparison.report_data
-        out.view(fair_view(data, _details(comparison, output)))
+    out.results(comparison.to_dict, lambda: fair_view(comparison.report_data, _details(comparison, output)))
     if output is not None:
         out.note(f"wrote {output}")
         if charts:

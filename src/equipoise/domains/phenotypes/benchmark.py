@@ -432,7 +432,7 @@ def _system(outcome: TermSystemResult) -> dict[str, Any]:
         "reranker": outcome.reranker or None,
         "seconds": outcome.seconds,
         "estimates": [estimate.to_dict() for estimate in outcome.result.estimates.values()],
-        "slices": [{"slice": part.name, "value": part.value, **part.estimate.to_dict()} for part in outcome.slices],
+        "slices": [{"name": part.name, "slice": part.value, **part.estimate.to_dict()} for part in outcome.slices],
         "diagnosis": None if outcome.diagnosis is None else outcome.diagnosis.to_dict(),
     }
 

@@ -210,6 +210,7 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.threads_option,
     options.engine_options,
     options.fail_option,
+    options.log_option,
     options.table_options(file=False),
 )
 
@@ -221,10 +222,7 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: Benchm
     """Show the report or JSON, write the files, and return the exit status."""
     from equipoise.domains.phenotypes.report import benchmark_view
 
-    if out.json:
-        out.data(evaluation.to_dict())
-    else:
-        out.view(benchmark_view(evaluation.edition))
+    out.results(evaluation.to_dict, lambda: benchmark_view(evaluation.edition))
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {settings.output}, not computed again"))
     if settings.output is not None:
@@ -337,6 +335,7 @@ COMPARED_METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOnt
 @options.primary_option
 @options.stats_options()
 @options.fail_option
+@options.log_option
 @options.table_options()
 @options.output_options
 @pass_output

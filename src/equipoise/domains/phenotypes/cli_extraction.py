@@ -356,6 +356,7 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.device_option,
     options.engine_options,
     options.fail_option,
+    options.log_option,
     options.table_options(file=False),
 )
 
@@ -471,10 +472,7 @@ def run(
             **pipeline,
             **shared.settings,
         )
-    if out.json:
-        out.data(evaluation.to_dict())
-    else:
-        out.view(extraction_view(evaluation.edition))
+    out.results(evaluation.to_dict, lambda: extraction_view(evaluation.edition))
     if evaluation.resumed:
         out.note(with_label(evaluation.model, f"loaded from {shared.output}, not computed again"))
     if shared.output is not None:
@@ -501,6 +499,7 @@ document. Runs on other documents, or with another primary mode or average, are 
 @options.primary_option
 @options.stats_options()
 @options.fail_option
+@options.log_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -586,10 +585,7 @@ def tune(
             engine=shared.engine,
             **shared.settings,
         )
-    if out.json:
-        out.data(tuning.to_dict())
-    else:
-        out.view(tuning_view(tuning.edition))
+    out.results(tuning.to_dict, lambda: tuning_view(tuning.edition))
     if shared.output is not None:
         out.note(f"wrote {shared.output.rstrip('/')}/")
     for name in tuning.resumed:
@@ -632,6 +628,7 @@ with columns such as doc, term and assertion. A folder has one file per document
 @ontology_option
 @options.stats_options()
 @options.fail_option
+@options.log_option
 @options.table_options()
 @options.output_options
 @pass_output

@@ -170,6 +170,7 @@ class ScoreInputs:
 @options.device_option
 @options.fail_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write a run directory here.")
+@options.log_option
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -304,10 +305,7 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, con
 
 
 def _show(out: Output, scores: PlaceScores, written: list[str]) -> None:
-    if out.json:
-        out.data({**scores.to_dict(), "written": written})
-    else:
-        out.view(scores.view())
+    out.results(lambda: {**scores.to_dict(), "written": written}, scores.view)
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json and written:
@@ -341,6 +339,7 @@ for other seeds and these users?) and over users (is it the same for other users
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @options.stats_options(omit=("test",))
 @options.device_option
+@options.log_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -390,10 +389,7 @@ def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) 
 
     for caution in cautions:
         out.note(f"caution: {caution}")
-    if out.json:
-        out.data(comparison.to_dict() | {"cautions": cautions})
-    else:
-        out.view(seed_comparison_view(comparison.edition))
+    out.results(lambda: comparison.to_dict() | {"cautions": cautions}, lambda: seed_comparison_view(comparison.edition))
 
 
 # ``eq places check``: training and test visits, before a model is trained.

@@ -1,4 +1,4 @@
-"""Vector stores by spec: ``memory``, ``faiss:hnsw``, ``chroma:path``, ``pgvector:postgresql://...``, ``qdrant:http://...``."""
+"""Vector stores by spec: ``memory``, ``faiss:hnsw``, ``chroma:path``, ``pgvector:postgresql://...``, ``redis://...``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _CLASSES: dict[str, tuple[str, str]] = {
     "lancedb": ("lancedb", "LanceDBStore"),
     "duckdb": ("duckdb", "DuckDBStore"),
     "milvus": ("milvus", "MilvusStore"),
+    "redis": ("redis", "RedisStore"),
 }
-_SHORT = {"postgresql": "pgvector", "postgres": "pgvector"}
+_SHORT = {"postgresql": "pgvector", "postgres": "pgvector", "redis": "redis", "rediss": "redis"}
 
 STORE_KINDS = tuple(_CLASSES)
 
@@ -32,6 +33,7 @@ _EXAMPLES = {
     "lancedb": "lancedb:folder",
     "duckdb": "duckdb:vectors.duckdb",
     "milvus": "milvus:vectors.db",
+    "redis": "redis://localhost:6379",
 }
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from types import TracebackType
@@ -131,6 +132,7 @@ class VectorStore(ABC):
     """The name before the colon of a spec."""
     name_rule: ClassVar[re.Pattern[str]] = re.compile(r"[^\x00-\x1f\x7f]{1,48}")
     name_words: ClassVar[str] = "1 to 48 characters, none of them a control character"
+    geometries: ClassVar[tuple[str, ...]] = GEOMETRIES
     _place: str = ""
 
     def __init__(self, collection: str, dims: int, geometry: str) -> None:
@@ -159,13 +161,13 @@ class VectorStore(ABC):
         if texts is not None and len(texts) != len(names):
             raise ShapeError(f"{len(names)} ids were given for {len(texts)} texts", hint="give one text to each id")
         if names:
-            self._add(names, rows, [None] * len(names) if texts is None else _whole_texts(names, texts))
+            self._add(names, self._scaled(rows), [None] * len(names) if texts is None else _whole_texts(names, texts))
 
     def search(self, queries: ArrayLike, k: int) -> Hits:
         """The k nearest vectors of every query; all of them where there are fewer than k."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ParameterError(f"k is {k!r}; it must be an integer of 1 or more")
-        rows = self._rows(queries, "the queries")
+        rows = self._scaled(self._rows(queries, "the queries"))
         total = self.count()
         width = min(int(k), total)
         if not width or not len(rows):
@@ -178,7 +180,7 @@ class VectorStore(ABC):
         ``search`` counts the vectors first and repeats the request if a tie was truncated; a measurement of the speed
         of a store should exclude that.
         """
-        return Hits(*self._search(self._rows(queries, "the queries"), k))
+        return Hits(*self._search(self._scaled(self._rows(queries, "the queries")), k))
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove vectors by id; the number of those that were there."""
@@ -198,7 +200,7 @@ class VectorStore(ABC):
         present = [at for at, name in enumerate(names) if name in vector_by_id]
         if present:
             vectors = np.array([vector_by_id[names[at]] for at in present], dtype=np.float32)
-            rows[present] = unit_rows(vectors) if self.geometry == "cosine" else vectors
+            rows[present] = self._scaled(vectors)
         return rows
 
     def count(self) -> int:
@@ -236,7 +238,10 @@ class VectorStore(ABC):
 
     @abstractmethod
     def _search(self, queries: Vectors, k: int) -> SearchResult:
-        """The k nearest of each query, best first; ties in any order."""
+        """The k nearest of each query, best first; ties in any order.
+
+        Vectors and queries of cosine collections have length 1, so the inner product is the cosine.
+        """
 
     @abstractmethod
     def _delete(self, ids: list[str]) -> int: ...
@@ -247,6 +252,10 @@ class VectorStore(ABC):
     @abstractmethod
     def _vectors(self, ids: list[str]) -> dict[str, Any]:
         """The vectors of those ids that are there."""
+
+    def _scaled(self, vectors: Vectors) -> Vectors:
+        """The rows as they are stored and searched: at length 1 for the cosine."""
+        return unit_rows(vectors) if self.geometry == "cosine" else vectors
 
     def _require_open(self) -> None:
         if self._closed:
@@ -274,6 +283,56 @@ class VectorStore(ABC):
                 hint="find where the embedder returned it; empty texts are a usual cause",
             )
         return narrow
+
+
+class RowStore(VectorStore):
+    """A store whose engine returns the vectors of its hits, and columns by id.
+
+    Scores are computed here, in float64: those of the engines may differ slightly for equal vectors.
+    """
+
+    @abstractmethod
+    def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
+        """Ids and vectors of the k nearest rows of one query, in any order."""
+
+    @abstractmethod
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        """One column, ``text`` or ``vector``, of those ids that are there."""
+
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
+        lists = []
+        for query in queries:
+            ids, vectors = self._nearest(query, k)
+            near = np.asarray(vectors, dtype=np.float32).reshape(len(ids), self.dims)
+            pairs = zip(ids, similarities(query, near, self.geometry).tolist(), strict=True)
+            lists.append(sorted(pairs, key=lambda pair: -pair[1]))
+        return pad_hits(lists, k)
+
+    def _texts(self, ids: list[str]) -> list[str | None]:
+        stored = self._column("text", ids)
+        return [stored.get(name) for name in ids]
+
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        return self._column("vector", ids)
+
+
+@contextmanager
+def translate_errors(subject: str, errors: tuple[type[Exception], ...], hint: str) -> Iterator[None]:
+    """Raise errors of an engine as ``StoreError``, with the first line of their message."""
+    try:
+        yield
+    except errors as error:
+        raise StoreError(f"{subject} cannot be used: {first_line(error)}", hint=hint) from error
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message; the name of its class where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def batches(count: int, size: int) -> list[slice]:
+    """The slices of at most ``size`` rows that make up ``count`` rows."""
+    return [slice(start, start + size) for start in range(0, count, size)]
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
@@ -316,10 +375,10 @@ def check_collection(
     if dims is not None and (isinstance(dims, bool) or not isinstance(dims, int | np.integer) or dims < 1):
         raise ParameterError(f"dims is {dims!r}; it must be an integer of 1 or more")
     name = geometry_of(geometry).name
-    if name not in GEOMETRIES:
+    if name not in kind.geometries:
         raise ParameterError(
-            f"stores know no {name} geometry",
-            hint=f"they support {', '.join(GEOMETRIES)}; geometry.nearest supports {name}",
+            f"{kind.kind} stores know no {name} geometry",
+            hint=f"they support {', '.join(kind.geometries)}; geometry.nearest supports {name}",
         )
     return None if dims is None else int(dims), name
 

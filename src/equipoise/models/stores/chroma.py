@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from equipoise.errors import StoreError
 from equipoise.models.stores.base import (
     CollectionSchema,
     SearchResult,
     VectorStore,
+    batches,
     pad_hits,
     resolve_schema,
-    unit_rows,
+    translate_errors,
 )
 from equipoise.types import require_extra
 
@@ -78,21 +77,19 @@ class ChromaStore(VectorStore):
         super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
         with _translate_errors(self._place):
-            for part in self._parts(len(ids)):
+            for part in batches(len(ids), self._most):
                 self._entries.upsert(
                     ids=ids[part],
-                    embeddings=rows[part],
+                    embeddings=vectors[part],
                     # Without a document the old one would be kept, so a missing text is an empty one and a flag.
                     documents=[text or "" for text in texts[part]],
                     metadatas=[{"has_text": text is not None} for text in texts[part]],
                 )
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
-        rows = unit_rows(queries) if self.geometry == "cosine" else queries
         with _translate_errors(self._place):
-            answer = self._entries.query(query_embeddings=rows, n_results=k, include=["distances"])
+            answer = self._entries.query(query_embeddings=queries, n_results=k, include=["distances"])
         lists = zip(answer["ids"], answer["distances"], strict=True)
         return pad_hits(
             [
@@ -105,14 +102,14 @@ class ChromaStore(VectorStore):
     def _delete(self, ids: list[str]) -> int:
         with _translate_errors(self._place):
             before = self._entries.count()
-            for part in self._parts(len(ids)):
+            for part in batches(len(ids), self._most):
                 self._entries.delete(ids=ids[part])
             return int(before - self._entries.count())
 
     def _texts(self, ids: list[str]) -> list[str | None]:
         texts: dict[str, str] = {}
         with _translate_errors(self._place):
-            for part in self._parts(len(ids)):
+            for part in batches(len(ids), self._most):
                 answer = self._entries.get(ids=ids[part], include=["documents", "metadatas"])
                 rows = zip(answer["ids"], answer["documents"], answer["metadatas"], strict=True)
                 texts |= {name: text for name, text, marks in rows if marks["has_text"]}
@@ -121,7 +118,7 @@ class ChromaStore(VectorStore):
     def _vectors(self, ids: list[str]) -> dict[str, Any]:
         vector_by_id: dict[str, Any] = {}
         with _translate_errors(self._place):
-            for part in self._parts(len(ids)):
+            for part in batches(len(ids), self._most):
                 answer = self._entries.get(ids=ids[part], include=["embeddings"])
                 vector_by_id |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
         return vector_by_id
@@ -130,9 +127,6 @@ class ChromaStore(VectorStore):
         """From what the engine returns: the squared distance, or one minus the inner product."""
         return -distance if self.geometry == "euclidean" else 1.0 - distance
 
-    def _parts(self, count: int) -> list[slice]:
-        return [slice(start, start + self._most) for start in range(0, count, self._most)]
-
 
 def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
     """Collections that others made have no such record: no dimensions and no geometry agree with them."""
@@ -140,15 +134,7 @@ def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
     return CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))
 
 
-@contextmanager
-def _translate_errors(location: str) -> Iterator[None]:
-    """Raise errors of Chroma as ``StoreError``."""
-    errors = require_extra("chromadb.errors", extra="chroma")
-    try:
-        yield
-    except (errors.ChromaError, OSError, ValueError, RuntimeError) as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise StoreError(
-            f"the Chroma database at {location} cannot be used: {message}",
-            hint="check that the folder can be written and was not removed or changed by another version",
-        ) from error
+def _translate_errors(location: str) -> AbstractContextManager[None]:
+    errors = (require_extra("chromadb.errors", extra="chroma").ChromaError, OSError, ValueError, RuntimeError)
+    hint = "check that the folder can be written and was not removed or changed by another version"
+    return translate_errors(f"the Chroma database at {location}", errors, hint)

@@ -1,24 +1,15 @@
-"""DuckDB: vectors as arrays in a table of a database file, compared with all of them."""
+"""DuckDB: vectors in a table of a database file, compared with all of them or through an index of ``vss``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from equipoise.errors import StoreError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    pad_hits,
-    resolve_schema,
-    similarities,
-    unit_rows,
-)
+from equipoise.errors import UnknownNameError
+from equipoise.models.stores.base import CollectionSchema, RowStore, batches, resolve_schema, translate_errors
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
@@ -29,40 +20,69 @@ REGISTRY = "equipoise_collections"
 MEMORY = ":memory:"
 BATCH = 1000
 """Rows per statement."""
-_ORDER = {"euclidean": "array_distance(vector, ?::FLOAT[{dims}])", "": "-array_inner_product(vector, ?::FLOAT[{dims}])"}
+INDEXES = ("hnsw",)
+_INDEXED = "equipoise_indexed"
+"""The temporary table with the index: ``vss`` stores an index in a file only as an experiment."""
 
 
-class DuckDBStore(VectorStore):
-    """A table of a DuckDB database with one row per vector; search compares with every vector."""
+class DuckDBStore(RowStore):
+    """A table of a DuckDB database with one row per vector; search compares with every vector.
+
+    ``index="hnsw"`` searches a graph of the extension ``vss`` in memory, built at the first search after a change.
+    """
 
     kind = "duckdb"
 
-    def __init__(self, collection: str, shape: CollectionSchema, connection: Any, location: str) -> None:
+    def __init__(
+        self,
+        collection: str,
+        shape: CollectionSchema,
+        connection: Any,
+        location: str,
+        *,
+        index: str | None = None,
+        ef_search: int = 100,
+    ) -> None:
         super().__init__(collection, shape.dims, shape.geometry)
         self._connection = connection
         self._place = location
         self._table = _quoted(f"equipoise {collection}")
+        self._index, self._ef_search = index, ef_search
+        self._is_indexed = False
 
     @classmethod
-    def open(cls, path: str, collection: str, dims: int | None, geometry: str) -> Self:
+    def open(
+        cls,
+        path: str,
+        collection: str,
+        dims: int | None,
+        geometry: str,
+        *,
+        index: str | None = None,
+        ef_search: int = 100,
+    ) -> Self:
         """Open a database file, or ``:memory:``, and a collection in it, or create them."""
+        if index is not None and index not in INDEXES:
+            raise UnknownNameError.of("duckdb index", index, INDEXES, more=f"known: {', '.join(INDEXES)}")
         location = path if path == MEMORY else str(Path(path).expanduser())
         engine = require_extra("duckdb", extra="duckdb")
         with _translate_errors(location):
             connection = engine.connect(location)
-            connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {REGISTRY} (name VARCHAR PRIMARY KEY, dims INTEGER, geometry VARCHAR)"
-            )
-            rows = connection.execute(f"SELECT name, dims, geometry FROM {REGISTRY}").fetchall()
-            schemas = {name: CollectionSchema(stored_dims, stored) for name, stored_dims, stored in rows}
             try:
+                if index:
+                    _load_vss(connection, engine.__version__)
+                connection.execute(
+                    f"CREATE TABLE IF NOT EXISTS {REGISTRY} (name VARCHAR PRIMARY KEY, dims INTEGER, geometry VARCHAR)"
+                )
+                rows = connection.execute(f"SELECT name, dims, geometry FROM {REGISTRY}").fetchall()
+                schemas = {name: CollectionSchema(stored_dims, stored) for name, stored_dims, stored in rows}
                 shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+                made = cls(collection, shape, connection, location, index=index, ef_search=ef_search)
+                if is_new:
+                    made._create(shape)
             except Exception:
                 connection.close()
                 raise
-            made = cls(collection, shape, connection, location)
-            if is_new:
-                made._create(shape)
             return made
 
     def _create(self, shape: CollectionSchema) -> None:
@@ -70,6 +90,10 @@ class DuckDBStore(VectorStore):
         self._connection.execute(f"CREATE TABLE {self._table} ({columns})")
         values = (self.collection, shape.dims, shape.geometry)
         self._connection.execute(f"INSERT INTO {REGISTRY} VALUES (?, ?, ?)", values)
+
+    @property
+    def exact(self) -> bool:
+        return self._index is None
 
     def _count(self) -> int:
         with _translate_errors(self._place):
@@ -81,54 +105,50 @@ class DuckDBStore(VectorStore):
         super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
         statement = (
             f"INSERT OR REPLACE INTO {self._table} "
             f"SELECT unnest(?::VARCHAR[]), unnest(?::FLOAT[{self.dims}][]), unnest(?::VARCHAR[])"
         )
+        self._is_indexed = False
         with _translate_errors(self._place):
             self._connection.begin()
             try:
-                for start in range(0, len(ids), BATCH):
-                    part = slice(start, start + BATCH)
-                    self._connection.execute(statement, (ids[part], rows[part].tolist(), texts[part]))
+                for part in batches(len(ids), BATCH):
+                    self._connection.execute(statement, (ids[part], vectors[part].tolist(), texts[part]))
                 self._connection.commit()
             except BaseException:
                 self._connection.rollback()
                 raise
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
-        rows = unit_rows(queries) if self.geometry == "cosine" else queries
-        order = _ORDER["euclidean" if self.geometry == "euclidean" else ""].format(dims=self.dims)
-        statement = f"SELECT id, vector FROM {self._table} ORDER BY {order} LIMIT {int(k)}"
-        lists = []
+    def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
+        order = "array_distance" if self.geometry == "euclidean" else "array_negative_inner_product"
         with _translate_errors(self._place):
-            for query in rows:
-                found = self._connection.execute(statement, (query.tolist(),)).fetchall()
-                near = np.array([vector for _, vector in found], dtype=np.float32).reshape(len(found), self.dims)
-                scores = similarities(query, near, self.geometry)
-                pairs = [(name, score) for (name, _), score in zip(found, scores.tolist(), strict=True)]
-                lists.append(sorted(pairs, key=lambda pair: -pair[1]))
-        return pad_hits(lists, k)
+            table = self._indexed(k) if self._index else self._table
+            statement = f"SELECT id, vector FROM {table} ORDER BY {order}(vector, ?::FLOAT[{self.dims}]) LIMIT {int(k)}"
+            found = self._connection.execute(statement, (query.tolist(),)).fetchall()
+        return [name for name, _ in found], [vector for _, vector in found]
+
+    def _indexed(self, k: int) -> str:
+        """The name of a copy with an index, made now where the rows have changed."""
+        if not self._is_indexed:
+            metric = "l2sq" if self.geometry == "euclidean" else "ip"
+            self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {_INDEXED} AS SELECT id, vector FROM {self._table}")
+            self._connection.execute(f"CREATE INDEX near ON {_INDEXED} USING HNSW (vector) WITH (metric = '{metric}')")
+            self._is_indexed = True
+        self._connection.execute(f"SET hnsw_ef_search = {max(self._ef_search, k)}")
+        return _INDEXED
 
     def _delete(self, ids: list[str]) -> int:
+        self._is_indexed = False
         with _translate_errors(self._place):
             before = self._count()
             self._connection.execute(f"DELETE FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))", (ids,))
             return before - self._count()
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        stored = dict(self._rows_of("text", ids))
-        return [stored.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        return dict(self._rows_of("vector", ids))
-
-    def _rows_of(self, column: str, ids: list[str]) -> list[tuple[str, Any]]:
-        statement = f"SELECT id, {column} FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))"
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        statement = f"SELECT id, {name} FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))"
         with _translate_errors(self._place):
-            rows: list[tuple[str, Any]] = self._connection.execute(statement, (ids,)).fetchall()
-        return rows
+            return dict(self._connection.execute(statement, (ids,)).fetchall())
 
 
 def _quoted(name: str) -> str:
@@ -137,15 +157,23 @@ def _quoted(name: str) -> str:
     return f'"{doubled}"'
 
 
-@contextmanager
-def _translate_errors(location: str) -> Iterator[None]:
-    """Raise errors of DuckDB as ``StoreError``."""
-    engine = require_extra("duckdb", extra="duckdb")
-    try:
-        yield
-    except engine.Error as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise StoreError(
-            f"the DuckDB database at {location} cannot be used: {message}",
-            hint="check the path, and that no other process has it open for writing",
-        ) from error
+def _load_vss(connection: Any, version: str) -> None:
+    """Load the extension ``vss``: from the package duckdb-extension-vss, or as DuckDB does, by a download."""
+    package = find_spec("duckdb_extension_vss")
+    if package is not None and package.origin is not None:
+        packaged = Path(package.origin).parent / "extensions" / f"v{version}" / "vss.duckdb_extension"
+        if packaged.exists():
+            escaped = str(packaged).replace("'", "''")
+            connection.execute(f"LOAD '{escaped}'")
+            return
+    connection.execute("INSTALL vss")
+    connection.execute("LOAD vss")
+
+
+def _translate_errors(location: str) -> AbstractContextManager[None]:
+    errors = (require_extra("duckdb", extra="duckdb").Error,)
+    hint = (
+        "check the path, and that no other process has it open for writing; without a network, index=hnsw needs "
+        "duckdb-extension-vss in the version of duckdb"
+    )
+    return translate_errors(f"the DuckDB database at {location}", errors, hint)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import UnknownNameError
-from equipoise.models.stores.base import SearchResult, VectorStore, similarities, unit_rows
+from equipoise.models.stores.base import SearchResult, VectorStore, similarities
 from equipoise.models.stores.memory import VectorTable
 from equipoise.types import require_extra
 
@@ -58,13 +58,12 @@ class FaissStore(VectorStore):
         self._table, self._index = VectorTable(self.dims), None
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        self._table.upsert(ids, unit_rows(vectors) if self.geometry == "cosine" else vectors, texts)
+        self._table.upsert(ids, vectors, texts)
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         index = self._built()
         if self._hnsw:
             index.hnsw.efSearch = max(self._ef_search, k)
-        queries = unit_rows(queries) if self.geometry == "cosine" else queries
         _, rows = index.search(queries, k)
         ids, scores = self._table.names(rows), self._similarities(queries, rows)
         ids[rows < 0], scores[rows < 0] = None, -np.inf

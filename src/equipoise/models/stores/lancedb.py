@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from equipoise.errors import StoreError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    pad_hits,
-    resolve_schema,
-    similarities,
-    unit_rows,
-)
+from equipoise.models.stores.base import CollectionSchema, RowStore, batches, resolve_schema, translate_errors
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
@@ -29,7 +18,7 @@ BATCH = 1000
 """Ids per filter."""
 
 
-class LanceDBStore(VectorStore):
+class LanceDBStore(RowStore):
     """A table of a LanceDB database; without an index its search compares with every vector."""
 
     kind = "lancedb"
@@ -60,8 +49,7 @@ class LanceDBStore(VectorStore):
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         arrow = require_extra("pyarrow", extra="lancedb")
-        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
-        column = arrow.FixedSizeListArray.from_arrays(arrow.array(rows.reshape(-1)), self.dims)
+        column = arrow.FixedSizeListArray.from_arrays(arrow.array(vectors.reshape(-1)), self.dims)
         schema = _arrow_schema(CollectionSchema(self.dims, self.geometry))
         data = arrow.table(
             [arrow.array(ids, arrow.string()), column, arrow.array(texts, arrow.string())], schema=schema
@@ -70,18 +58,11 @@ class LanceDBStore(VectorStore):
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
             merge.execute(data)
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
-        rows = unit_rows(queries) if self.geometry == "cosine" else queries
+    def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
         metric = "l2" if self.geometry == "euclidean" else "dot"
-        lists = []
         with _translate_errors(self._place):
-            for query in rows:
-                found = self._table.search(query).distance_type(metric).limit(k).to_arrow()
-                near = np.array(found["vector"].to_pylist(), dtype=np.float32).reshape(len(found), self.dims)
-                scores = similarities(query, near, self.geometry)
-                pairs = list(zip(found["id"].to_pylist(), scores.tolist(), strict=True))
-                lists.append(sorted(pairs, key=lambda pair: -pair[1]))
-        return pad_hits(lists, k)
+            found = self._table.search(query).distance_type(metric).limit(k).to_arrow()
+        return found["id"].to_pylist(), found["vector"].to_pylist()
 
     def _delete(self, ids: list[str]) -> int:
         before = self._count()
@@ -89,13 +70,6 @@ class LanceDBStore(VectorStore):
             for condition in _conditions(ids):
                 self._table.delete(condition)
         return before - self._count()
-
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        stored = self._column("text", ids)
-        return [stored.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        return self._column("vector", ids)
 
     def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -112,8 +86,8 @@ def _conditions(ids: list[str]) -> Iterator[str]:
     >>> list(_conditions(["a", "it's"]))
     ["id IN ('a', 'it''s')"]
     """
-    for start in range(0, len(ids), BATCH):
-        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids[start : start + BATCH])
+    for part in batches(len(ids), BATCH):
+        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids[part])
         yield f"id IN ({quoted})"
 
 
@@ -129,14 +103,6 @@ def _schema(metadata: dict[bytes, bytes] | None) -> CollectionSchema:
     return CollectionSchema(int(facts.get(b"dims", b"0")), facts.get(b"geometry", b"of another program").decode())
 
 
-@contextmanager
-def _translate_errors(location: str) -> Iterator[None]:
-    """Raise errors of LanceDB as ``StoreError``."""
-    try:
-        yield
-    except (OSError, ValueError, RuntimeError) as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise StoreError(
-            f"the LanceDB database at {location} cannot be used: {message}",
-            hint="check that the folder can be written and was not removed or changed by another version",
-        ) from error
+def _translate_errors(location: str) -> AbstractContextManager[None]:
+    hint = "check that the folder can be written and was not removed or changed by another version"
+    return translate_errors(f"the LanceDB database at {location}", (OSError, ValueError, RuntimeError), hint)

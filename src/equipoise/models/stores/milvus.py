@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from equipoise.errors import StoreError
 from equipoise.models.stores.base import (
     CollectionSchema,
-    SearchResult,
-    VectorStore,
-    pad_hits,
+    RowStore,
+    batches,
     resolve_schema,
-    similarities,
-    unit_rows,
+    translate_errors,
     without_secrets,
 )
 from equipoise.types import require_extra
@@ -36,7 +31,7 @@ MOST_BYTES = 65_535
 """Bytes of an id or a text at most."""
 
 
-class MilvusStore(VectorStore):
+class MilvusStore(RowStore):
     """A collection with a FLAT index, so that search is exact; every read sees every earlier write."""
 
     kind = "milvus"
@@ -84,55 +79,41 @@ class MilvusStore(VectorStore):
         super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
         with _translate_errors(self._place):
-            for start in range(0, len(ids), BATCH):
-                part = slice(start, start + BATCH)
-                columns = zip(ids[part], rows[part].tolist(), texts[part], strict=True)
+            for part in batches(len(ids), BATCH):
+                columns = zip(ids[part], vectors[part].tolist(), texts[part], strict=True)
                 data = [{"id": name, "vector": vector, "text": text} for name, vector, text in columns]
                 self._client.upsert(self._name, data)
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
-        rows = unit_rows(queries) if self.geometry == "cosine" else queries
-        lists = []
+    def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
         with _translate_errors(self._place):
-            for query in rows:
-                (found,) = self._client.search(
-                    self._name,
-                    data=[query.tolist()],
-                    limit=min(k, MOST_HITS),
-                    output_fields=["vector"],
-                    consistency_level="Strong",
-                )
-                near = np.array([hit["entity"]["vector"] for hit in found], dtype=np.float32)
-                scores = similarities(query, near.reshape(len(found), self.dims), self.geometry)
-                pairs = [(hit["id"], score) for hit, score in zip(found, scores.tolist(), strict=True)]
-                lists.append(sorted(pairs, key=lambda pair: -pair[1]))
-        return pad_hits(lists, k)
+            (found,) = self._client.search(
+                self._name,
+                data=[query.tolist()],
+                limit=min(k, MOST_HITS),
+                output_fields=["vector"],
+                consistency_level="Strong",
+            )
+        return [hit["id"] for hit in found], [hit["entity"]["vector"] for hit in found]
 
     def _delete(self, ids: list[str]) -> int:
         before = self._count()
         with _translate_errors(self._place):
-            for start in range(0, len(ids), BATCH):
-                self._client.delete(self._name, filter=_condition(ids[start : start + BATCH]))
+            for part in batches(len(ids), BATCH):
+                self._client.delete(self._name, filter=_condition(ids[part]))
         return before - self._count()
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        stored = self._column("text", ids)
-        return [stored.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        return self._column("vector", ids)
-
-    def _column(self, field: str, ids: list[str]) -> dict[str, Any]:
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         with _translate_errors(self._place):
-            for start in range(0, len(ids), BATCH):
-                condition = _condition(ids[start : start + BATCH])
+            for part in batches(len(ids), BATCH):
                 rows = self._client.query(
-                    self._name, filter=condition, output_fields=["id", field], consistency_level="Strong"
+                    self._name,
+                    filter=_condition(ids[part]),
+                    output_fields=["id", name],
+                    consistency_level="Strong",
                 )
-                values |= {row["id"]: row[field] for row in rows}
+                values |= {row["id"]: row[name] for row in rows}
         return values
 
 
@@ -173,15 +154,8 @@ def _schemas(client: Any) -> dict[str, CollectionSchema]:
     return found
 
 
-@contextmanager
-def _translate_errors(location: str) -> Iterator[None]:
-    """Raise errors of Milvus as ``StoreError``."""
+def _translate_errors(location: str) -> AbstractContextManager[None]:
     engine = require_extra("pymilvus", extra="milvus")
-    try:
-        yield
-    except (engine.MilvusException, OSError, ValueError) as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise StoreError(
-            f"the Milvus database at {without_secrets(location)} cannot be used: {message}",
-            hint="check the address; for a local file, pip install milvus-lite",
-        ) from error
+    errors = (engine.MilvusException, OSError, ValueError)
+    hint = "check the address; for a local file, pip install milvus-lite"
+    return translate_errors(f"the Milvus database at {without_secrets(location)}", errors, hint)

@@ -19,9 +19,10 @@ from equipoise.models.stores.base import (
     CollectionSchema,
     SearchResult,
     VectorStore,
+    batches,
+    first_line,
     pad_hits,
     resolve_schema,
-    unit_rows,
 )
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
@@ -67,7 +68,7 @@ def connect(url: str) -> Any:
     except psycopg.Error as error:
         connection.close()
         raise StoreError(
-            f"the database at {location} cannot be prepared: {str(error).splitlines()[0]}",
+            f"the database at {location} cannot be prepared: {first_line(error)}",
             hint="install the extension vector (pgvector) there, and let this user create tables",
         ) from None
     return connection
@@ -81,7 +82,7 @@ def translate_errors(connection: Any, location: str) -> Iterator[None]:
         with connection.transaction():
             yield
     except psycopg.Error as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        message = first_line(error)
         if connection.closed:
             raise StoreError(
                 f"the PostgreSQL server at {location} is no longer reachable: {message}",
@@ -166,12 +167,11 @@ class PgVectorStore(VectorStore):
         self._connection.close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
         with self._work() as connection, connection.cursor() as cursor:
             cursor.execute(self._query("CREATE TEMP TABLE arriving (LIKE {table}) ON COMMIT DROP"))
             with cursor.copy("COPY arriving (id, vector, content) FROM STDIN WITH (FORMAT BINARY)") as copy:
                 copy.set_types(["text", "vector", "text"])
-                for row in zip(ids, rows, texts, strict=True):
+                for row in zip(ids, vectors, texts, strict=True):
                     copy.write_row(row)
             cursor.execute(
                 self._query(
@@ -181,21 +181,20 @@ class PgVectorStore(VectorStore):
             )
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
-        rows = unit_rows(queries) if self.geometry == "cosine" else queries
-        hits: list[list[tuple[str, float]]] = [[] for _ in rows]
+        hits: list[list[tuple[str, float]]] = [[] for _ in queries]
         self._build_index()
         with self._work() as connection:
             self._tune(connection, k)
-            for start in range(0, len(rows), _QUERY_BATCH):
-                part = list(rows[start : start + _QUERY_BATCH])
-                numbers = list(range(start, start + len(part)))
+            for part in batches(len(queries), _QUERY_BATCH):
+                points = list(queries[part])
+                numbers = list(range(part.start, part.start + len(points)))
                 statement = self._query(
                     "SELECT query.number, hit.id, hit.distance "
                     "FROM unnest(%s::integer[], %s::vector[]) AS query (number, point), LATERAL "
                     "(SELECT id, vector {nearness} query.point AS distance FROM {table} "
                     "ORDER BY vector {nearness} query.point LIMIT %s) AS hit ORDER BY 1, 3"
                 )
-                for number, name, distance in connection.execute(statement, (numbers, part, k)):
+                for number, name, distance in connection.execute(statement, (numbers, points, k)):
                     hits[number].append((name, self._similarity(distance)))
         return pad_hits(hits, k)
 

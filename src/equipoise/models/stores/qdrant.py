@@ -14,9 +14,10 @@ from equipoise.models.stores.base import (
     CollectionSchema,
     SearchResult,
     VectorStore,
+    batches,
+    first_line,
     pad_hits,
     resolve_schema,
-    unit_rows,
 )
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
@@ -92,26 +93,24 @@ class QdrantStore(VectorStore):
         super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
         with _translate_errors(self._place):
-            for part in _parts(len(ids)):
+            for part in batches(len(ids), _UPSERT_BATCH):
                 points = self._models.Batch(
                     ids=[_uuid(name) for name in ids[part]],
-                    vectors=rows[part].tolist(),
+                    vectors=vectors[part].tolist(),
                     payloads=[{"id": name, "text": text} for name, text in zip(ids[part], texts[part], strict=True)],
                 )
                 self._client.upsert(self.collection, points=points, wait=True)
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
-        rows = unit_rows(queries) if self.geometry == "cosine" else queries
         # The local mode always compares with every vector, and warns if an exact search is requested.
         depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=not self._approximate)
         hits = []
         with _translate_errors(self._place):
-            for part in _parts(len(rows)):
+            for part in batches(len(queries), _UPSERT_BATCH):
                 requests = [
                     self._models.QueryRequest(query=row, limit=k, params=depth, with_payload=["id"])
-                    for row in rows[part].tolist()
+                    for row in queries[part].tolist()
                 ]
                 for answer in self._client.query_batch_points(self.collection, requests=requests):
                     hits.append([(hit.payload["id"], self._similarity(hit.score)) for hit in answer.points])
@@ -174,15 +173,11 @@ def _translate_errors(location: str) -> Iterator[None]:
             hint="check that it runs, and its address",
         ) from None
     except (errors.UnexpectedResponse, ValueError) as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise StoreError(
-            f"the Qdrant server at {location} returned an error: {message}", hint="check the key in QDRANT_API_KEY"
+            f"the Qdrant server at {location} returned an error: {first_line(error)}",
+            hint="check the key in QDRANT_API_KEY",
         ) from None
 
 
 def _uuid(name: str) -> str:
     return str(uuid5(_NAMES, name))
-
-
-def _parts(count: int) -> list[slice]:
-    return [slice(start, start + _UPSERT_BATCH) for start in range(0, count, _UPSERT_BATCH)]
