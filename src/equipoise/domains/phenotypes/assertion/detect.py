@@ -1,6 +1,6 @@
 """Assertion detection (ConText): find cues, find their scopes, decide the assertion of each span.
 
-Also the bracket index of a text, and the guess of its language."""
+Also the bracket index of a text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from equipoise.domains.phenotypes.assertion.rules import (
     CueGroup,
     PhraseMatcher,
 )
-from equipoise.errors import InputError, UnknownNameError
+from equipoise.domains.phenotypes.language import FUNCTION_WORDS, validate_language
+from equipoise.errors import InputError
 from equipoise.models.chunking import sentence_starts
 
 _BRACKET = re.compile(r"[()\[\]]")
@@ -351,52 +352,6 @@ def _first_from(positions: list[int], start: int) -> list[int]:
     """The first of the sorted positions that is not before ``start``, as a list of at most one."""
     at = bisect_left(positions, start)
     return positions[at : at + 1]
-
-
-LANGUAGES = ("en", "de")
-
-_FUNCTION_WORD_LISTS = {
-    "en": (
-        "a an the of and or in on at to for from with without by as is are was were be been being has have "
-        "had he she it they his her their its this that these those there which who not no but both some any "
-        "one also other such than then into during after before since up"
-    ),
-    "de": (
-        "der die das den dem des ein eine einen einem einer eines und oder in im am an auf aus bei beim mit "
-        "ohne von vom zu zum zur für nach seit ist sind war waren wird wurde wurden werden hat haben hatte "
-        "er sie es ihr ihre sein seine nicht kein keine keinen aber auch als wie dass sich noch nur so sowie "
-        "bis über unter vor durch"
-    ),
-}
-FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORD_LISTS.items()}
-"""Function words by language; they never name a finding."""
-
-_LETTERS = re.compile(r"[^\W\d_]+")
-
-
-def guess_language(text: str) -> str:
-    """``en`` or ``de``, by the number of its function words in the text; English if there are none.
-
-    >>> guess_language("Kein Fieber, aber Husten."), guess_language("No fever.")
-    ('de', 'en')
-    """
-    words = [word.casefold() for word in _LETTERS.findall(text)]
-    counts = {name: sum(word in FUNCTION_WORDS[name] for word in words) for name in LANGUAGES}
-    # Umlauts are rare in English, and a note of nouns may have no function word.
-    counts["de"] += len(re.findall("[äöüÄÖÜß]", text))
-    return max(LANGUAGES, key=lambda name: counts[name])
-
-
-def validate_language(name: str) -> str:
-    """The language of a code such as ``de`` or ``en-GB``; an error for a language without rules.
-
-    >>> validate_language("en-GB")
-    'en'
-    """
-    code = name.strip().casefold().replace("_", "-").partition("-")[0]
-    if code not in LANGUAGES:
-        raise UnknownNameError.of("language with rules", name, LANGUAGES, more="there are rules for en and de")
-    return code
 
 
 RULES_BY_LANGUAGE: dict[str, AssertionRules] = {"en": english.ENGLISH_RULES, "de": german.GERMAN_RULES}

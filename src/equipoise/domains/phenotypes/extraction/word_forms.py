@@ -10,9 +10,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.resources import files
 
 from equipoise.domains.phenotypes.index.lexicon import german_glossary
+from equipoise.domains.phenotypes.language import word_class_lines
 
 _ENGLISH_FUNCTION_WORDS = (
     "a an the of in on at to for from with by as is are was were be been his her their its both some any also due many"
@@ -32,9 +32,13 @@ _MODIFIERS = (
     "very quite rather left right bilateral unilateral mild moderate severe marked slight significant pronounced "
     "progressive chronic acute recurrent congenital multiple isolated typical characteristic variable associated "
     "generalized diffuse focal upper lower minor major early late onset linke rechte links rechts beidseitig leicht "
-    "mäßig schwer deutlich ausgeprägt sehr etwas progredient chronisch akut angeboren multipel typisch bekannt"
+    "mäßig schwer deutlich ausgeprägt sehr etwas progredient chronisch akut angeboren multipel typisch bekannt "
+    "found felt noted seen appear appears appeared seem seems seemed significantly clearly palpably palpable grossly "
+    "tastbar palpabel wesentlich signifikant eindeutig sicher"
 )
-MODIFIERS = frozenset(_MODIFIERS.split())
+NEGATIONS = frozenset(("not", "nicht"))
+"""Words that negate a name if they are between its words: *the spleen is not enlarged*."""
+MODIFIERS = frozenset(_MODIFIERS.split()) | NEGATIONS
 """Words that may be left out inside of a match if the match with them is no name."""
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe"})
@@ -112,12 +116,11 @@ def _word_classes() -> dict[str, dict[str, str]]:
     """One class per line of the file: English words, a bar, German words. The first word names the class."""
     english_classes: dict[str, str] = {}
     german_classes: dict[str, str] = {}
-    for line in (files(__package__) / "word_classes.txt").read_text(encoding="utf-8").splitlines():
-        english, _, german = line.partition("|")
-        name = fold_word(english.split()[0])
-        for word in english.split():
+    for english, german in word_class_lines():
+        name = fold_word(english[0])
+        for word in english:
             english_classes.setdefault(fold_word(word), name)
-        for word in german.split():
+        for word in german:
             german_classes.setdefault(fold_word(word, "de"), name)
     for word, translation in german_glossary().items():
         if " " not in translation:
