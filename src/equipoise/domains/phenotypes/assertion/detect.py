@@ -282,9 +282,12 @@ class _ScopeFinder:
                 yield comma
 
     def _starts_statement(self, match: _Match) -> bool:
-        """Whether a cue follows a comma or a conjunction: *no fever, possible cough*."""
+        """Whether a cue follows a comma or a conjunction (*no fever, possible cough*), or starts a phrase itself."""
+        if match.is_backward:
+            return False
         tail = max(0, match.start - _CONTEXT_CHARACTERS)
-        return not match.is_backward and bool(self._rules.list_pattern.search(self._text, tail, match.start))
+        starts_phrase = match.cues is not None and match.cues.starts_phrase
+        return starts_phrase or bool(self._rules.list_pattern.search(self._text, tail, match.start))
 
     def _backward(self, match: _Match, limit: int) -> int:
         """The start of a backward scope; a comma ends it, unless it is in a list that a verb closes."""
@@ -408,8 +411,8 @@ def detect_assertions_with_cues(
 
     A cue applies to a span if more than half of the words of the span are in its scope; function words and words
     of cues do not count. If several cues apply, hypothetical and family_history take precedence over negated and
-    uncertain. Between these two the earlier cue decides: *possibly no fever* is uncertain, *no sign of suspected
-    fever* is negated.
+    uncertain. Of these two, a negation after the span decides (*suspected sepsis was ruled out*), otherwise the earlier
+    cue: *possibly no fever* is uncertain, *no sign of suspected fever* is negated.
     """
     code = validate_language(language)
     for start, end in spans:
@@ -437,8 +440,11 @@ def _detect_span(
             applicable[kind] = [cue for word_cues in covering for cue in word_cues]
     if not applicable:
         return DetectedAssertion(Assertion.AFFIRMED)
-    first = next((kind for kind in _PRECEDENCE if kind in applicable), None)
-    kind = first or min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
+    kind = next((kind for kind in _PRECEDENCE if kind in applicable), None)
+    if kind is None and any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
+        kind = Assertion.NEGATED
+    if kind is None:
+        kind = min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
     return DetectedAssertion(kind, tuple(sorted({(cue.start, cue.end) for cue in applicable[kind]})))
 
 

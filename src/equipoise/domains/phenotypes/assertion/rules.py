@@ -44,6 +44,8 @@ SHORT_CUES = (
     rf"{ITEM_START}[Øø](?=\s)",
 )
 """Signs that negate the next item in every language."""
+MINUS_AFTER = (rf"(?<=\w\x20)[-−–]{ITEM_END}", r"\([-−–]\)")
+"""Signs that negate the item before them: *cough +, sputum -*."""
 SHORT_QUESTIONS = (rf"{ITEM_START}\?(?=\s?\w)",)
 PLUS_SIGNS = (r"\+(?=\s?\w)", r"\(\+\)", r"\+ve")
 MEASUREMENT = r"\d+(?:[.,]\d+)?\s?(?:cm|mm|kg|%)"
@@ -76,6 +78,9 @@ class CueGroup:
     part_of_term: bool = False
     ends_at_comma: bool = False
     """Whether a comma ends the scope, unless a conjunction follows: *rhinitis without fever, cough*."""
+
+    starts_phrase: bool = False
+    """Whether the cue ends the scope of an earlier one: *possible pneumonia without effusion*."""
 
     @cached_property
     def matcher(self) -> PhraseMatcher:
