@@ -165,6 +165,7 @@ class _ScopeFinder:
         self._match_starts = [match.start for match in self._matches]
         self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
+        self._phrase_cues = [match.start for match in self._matches if match.cues and match.cues.starts_phrase]
         self._affirmed_starts = sorted(self._statements(covered))
         self._brackets = BracketIndex(text)
         sections = (match for match in self._matches if match.cues and match.cues.direction is CueDirection.SECTION)
@@ -228,6 +229,7 @@ class _ScopeFinder:
         stops += _first_from(self._statement_cues, match.end)
         if match.cues.assertion in _NEGATED_OR_UNCERTAIN:
             stops += _first_from(self._affirmed_starts, match.end)
+            stops += _first_from(self._phrase_cues, match.end)
         comma = self._text.find(",", match.end, min(stops))
         if comma >= 0 and (self._repeats_cue(match) or self._ends_at_comma(match, comma, min(stops))):
             stops.append(comma)
@@ -282,12 +284,9 @@ class _ScopeFinder:
                 yield comma
 
     def _starts_statement(self, match: _Match) -> bool:
-        """Whether a cue follows a comma or a conjunction (*no fever, possible cough*), or starts a phrase itself."""
-        if match.is_backward:
-            return False
+        """Whether a cue follows a comma or a conjunction: *no fever, possible cough*."""
         tail = max(0, match.start - _CONTEXT_CHARACTERS)
-        starts_phrase = match.cues is not None and match.cues.starts_phrase
-        return starts_phrase or bool(self._rules.list_pattern.search(self._text, tail, match.start))
+        return not match.is_backward and bool(self._rules.list_pattern.search(self._text, tail, match.start))
 
     def _backward(self, match: _Match, limit: int) -> int:
         """The start of a backward scope; a comma ends it, unless it is in a list that a verb closes."""

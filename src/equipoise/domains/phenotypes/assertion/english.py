@@ -7,6 +7,7 @@ from equipoise.domains.phenotypes.assertion.rules import (
     ITEM_START,
     MEASUREMENT,
     MINUS_AFTER,
+    PLUS_AFTER,
     PLUS_SIGNS,
     SHORT_CUES,
     SHORT_QUESTIONS,
@@ -43,7 +44,7 @@ _REPORTS = (
     "|worr(?:y|ies|ied)(?: (?:about|that))?|brought"
     r"|(?:is|are|was|were|became) (?:\w+ )?(?:worried|concerned|anxious|alarmed)(?: (?:about|by))?)"
 )
-_FAMILY = "(?:family (?:medical )?history|family|FH|FHx)"
+_FAMILY = "(?:fam(?:ily|\\.)? (?:medical )?(?:history|hx)|family|FH|FHx)"
 _BARE = (
     "negative",
     "unremarkable",
@@ -93,7 +94,7 @@ _PATIENT = (
 
 ENGLISH_RULES = AssertionRules(
     cues=(
-        CueGroup(Assertion.NEGATED, CueDirection.ITEM, SHORT_CUES),
+        CueGroup(Assertion.NEGATED, CueDirection.ITEM, (*SHORT_CUES, rf"{ITEM_START}negative(?=\s(?!for\b)[a-z])")),
         CueGroup(Assertion.UNCERTAIN, CueDirection.ITEM, SHORT_QUESTIONS),
         CueGroup(
             Assertion.NEGATED,
@@ -124,7 +125,14 @@ ENGLISH_RULES = AssertionRules(
                 "no (?:suspicion|suggestion) of",
                 "no longer(?: (?:ha(?:s|ve|d|ving)|shows?|experiences?|suffers? from|presents? with))?",
                 rf"{STATEMENT_START}(?:not {_SEEN}|absent|denied|negative|neg\.?)\s*:",
-                "not",
+                "nor (?:has|have|had|is|was|did|does|do) (?:s?he|they|it|the \\w+)"
+                "(?: (?:shown?|had|been|have|developed?|experienced?|report(?:ed)?))?",
+                "nothing (?:\\w+ ){0,6}to (?:suggest|support|indicate)(?: (?:a |the )?diagnosis of)?",
+                "not known to have",
+                r"(?:has|have|had) (?:ruled out|excluded)(?=\s(?!(?:by|on|at|in|with|via|clinically|using"
+                r"|through)\b)[a-z])",
+                "at no (?:time|point|stage)(?: (?:did|has|have|was|had) (?:s?he|they|the \\w+)(?: (?:have|had"
+                "|develop|been))?)?",
                 "not (?:have|had|having|shown?|develop|developed|exhibit|present with|reveal|report|endorse"
                 "|describe|experience|demonstrate|suffer from|complain(?:ing)? of|consistent with)",
                 "no complaints? of",
@@ -134,7 +142,8 @@ ENGLISH_RULES = AssertionRules(
                 "devoid of",
                 "cannot",
                 "n[’']t (?:have|show|develop)",
-                "(?:do|does|did|has|have|had|is|was|were)n[’']t(?: (?:have|had|show|develop))?",
+                "(?:do|does|did|has|have|had|is|was|were)n[’']t"
+                "(?: (?:have|had|show|develop|report|endorse|experience|complain of|describe|appear|seem|look|feel))?",
                 "den(?:y|ies|ied|ying)",
                 "negative for",
                 "not (?:associated with|accompanied by)",
@@ -150,6 +159,12 @@ ENGLISH_RULES = AssertionRules(
                 "rul(?:es|ed) out(?: for)?",
                 "exclud(?:es|ed|ing)",
             ),
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            ("not", "(?:having|after) (?:excluded|excluding|ruled out|ruling out)"),
+            ends_at_comma=True,
         ),
         CueGroup(
             Assertion.NEGATED,
@@ -187,8 +202,9 @@ ENGLISH_RULES = AssertionRules(
                 rf"\s?[:–-]\s*(?:no|none|nil|never|absent|denied|negative)(?: {_SEEN})?{ITEM_END}",
                 "[-−]ve",
                 "never (?:occurred|happened|developed|recurred|appeared)",
-                "(?:has|have|had) (?:(?:now|since|completely|fully|entirely) )*(?:resolved|disappeared|subsided"
-                "|cleared)",
+                "(?:has|have|had|is|are) (?:(?:now|since|completely|fully|entirely|all|long) )*"
+                "(?:resolved|disappeared|subsided|cleared|gone|stopped|settled|abated|vanished|ceased|remitted)",
+                r"[-\x20]free(?!\s+(?:of|from|air|fluid)\b)",
             ),
         ),
         CueGroup(
@@ -206,11 +222,21 @@ ENGLISH_RULES = AssertionRules(
             (
                 "(?:(?:un|not )sure|unclear|uncertain|wonders?|wondered|question(?:s|ed)?|asks?|asked|know)?"
                 "(?: as to)? ?(?:about )?whether"
-                "(?: (?:s?he|there|it|they|this|the \\w+) (?:has|have|had|is|was|may|might)(?: (?:have|had|been))?)?",
+                "(?: (?:s?he|there|it|they|this|the (?:patient|child|boy|girl|infant|baby))"
+                " (?:has|have|had|is|was|may|might)(?: (?:have|had|been))?)?",
                 "(?:concerning|worrisome|worrying) for",
                 "(?:raises?|raised|raising) (?:the |a )?(?:possibility|concern|suspicion|question) (?:of|for|about)",
                 "(?:low|high|clinical|strong) (?:index of )?suspicion (?:of|for)",
                 "conceivabl[ey](?: that)?",
+                "(?:could|can)(?: ?not|n[’']t) confirm",
+                "(?:the )?differential(?: diagnosis)? (?:(?:would|could|may|also|then) )*includes?",
+                "wonder(?:s|ed|ing)? if(?: (?:this|it|s?he|there))?(?: (?:could|might|may))?(?: (?:be|is|was|has"
+                "|have))?",
+                "unusual for",
+                "suggestion of",
+                "(?:cannot|can not|could not|unable to) (?:differentiate|distinguish)(?: between)?",
+                "(?:treated|treatment|covered) empirically for",
+                "empirical?(?:ly)? (?:treatment|treated|therapy|coverage) (?:of|for)",
                 "favou?r(?:s|ed|ing)?",
                 "(?:looks?|seems?|sounds?) like",
                 "not (?:entirely |fully )?convinced (?:that|of)(?: (?:s?he|this|it|there) (?:has|is|was))?",
@@ -218,7 +244,8 @@ ENGLISH_RULES = AssertionRules(
                 "probabl[ey]",
                 "presum(?:ed|ably|ptive)",
                 "perhaps",
-                "suspected",
+                "suspected(?: to have| of having)?",
+                "not (?:think|believe|feel)(?: that)?(?: (?:this|it|s?he|there|these))?(?: (?:is|are|has|have|was))?",
                 "suspicious (?:for|of)",
                 "suspicion (?:of|for)",
                 "concern(?:s|ed)? (?:for|about|of|regarding)",
@@ -260,12 +287,14 @@ ENGLISH_RULES = AssertionRules(
             Assertion.UNCERTAIN,
             CueDirection.BACKWARD,
             (
-                "(?:cannot|can not|could not) be (?:ruled out|excluded)",
+                "(?:cannot|can not|could not|can[’']t) be (?:\\w+ )?(?:ruled out|excluded)",
                 f"(?:{_WAS} )?not (?:been )?(?:ruled out|excluded)",
                 f"(?:{_WAS}|remains?|seems?|appears?|(?:felt|thought|deemed|considered) (?:to be)?) ?"
                 "(?:(?:also|very|highly|less|more|most|rather) )*(?:possible|probable|likely|unlikely|suspected"
                 "|questionable|uncertain|unclear|unconfirmed|equivocal|doubtful|(?:in|a) question(?: mark)?)",
                 "(?:may|might|could) be (?:present|possible)",
+                "(?:is|remains?) (?:still )?(?:a|in the) (?:possibility|consideration|differential)",
+                "(?:must|should|has to|needs to) be (?:considered|suspected|entertained)",
                 f"{_WAS} (?:the )?(?:most )?(?:likely|probable|suspected) (?:explanation|diagnosis|cause)",
                 f"{_WAS} (?:also )?considered(?=\\s*(?:[.,;]|\\Z))",
                 r"\((?:likely|possible|probable|suspected|questionable|\?)\)",
@@ -287,7 +316,8 @@ ENGLISH_RULES = AssertionRules(
             Assertion.FAMILY_HISTORY,
             CueDirection.FORWARD,
             (
-                "family history(?: (?:is|was))?(?: (?:positive|significant|notable|remarkable|negative))?"
+                "fam(?:ily|\\.)? (?:history|hx)(?: (?:is|was))?(?: (?:positive|significant|notable|remarkable"
+                "|negative))?"
                 "(?: (?:of|for))?",
                 f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
                 f"(?:maternal|paternal) {_RELATIVE}",
@@ -299,6 +329,7 @@ ENGLISH_RULES = AssertionRules(
                 f"{STATEMENT_START}{_WHICH}{_RELATIVE}(?= (?:has|had|have|with|is|was|were|also|died|reportedly"
                 f"|suffer(?:s|ed)|developed|diagnosed)|:)",
                 "(?:neither|no|one|either|each) (?:parent|sibling)",
+                f"{STATEMENT_START}{_RELATIVE}(?= (?-i:[A-Z]{{2,}}))",
                 rf"(?<=[,;]\x20){_WHICH}{_RELATIVE}(?= (?:has|had|have|with|is|was|died|also))",
             ),
         ),
@@ -323,8 +354,12 @@ ENGLISH_RULES = AssertionRules(
                 "(?:at )?(?:(?:increased|high|higher|elevated) )?risk(?: factors?)? (?:of|for)",
                 "(?:monitor|screen|watch|check|test)(?:ed|ing)?(?: (?:closely|regularly))? for",
                 "surveillance for",
+                "(?:keep|keeping) an eye out for",
+                "(?:look(?:ing)? out|(?:stay|be|remain) alert) (?:for|to)",
+                rf"{STATEMENT_START}(?:give|administer|use)(?: [\w.]+){{1,4}} for",
                 "to (?:exclude|rule out|prevent|look for|avoid)",
-                "(?:evaluate|assess|look|examine|workup|work-up|testing|evaluation) for",
+                "discuss(?:ed)? (?:the )?(?:symptoms|signs|warning signs|possibility) of",
+                "(?:eval|evaluate|assess|look|examine|workup|work-up|testing|evaluation) for",
                 "(?:advice|education|instructions|precautions)(?: (?:was|were) given)? (?:about|of|regarding|on|for)",
                 "(?:please )?rule[- ]out",
                 "please exclude",
@@ -346,7 +381,10 @@ ENGLISH_RULES = AssertionRules(
         CueGroup(
             Assertion.HYPOTHETICAL,
             CueDirection.BACKWARD,
-            ("(?:should|were to) (?:occur|develop|recur|arise)",),
+            (
+                "(?:should|were to) (?:occur|develop|recur|arise)",
+                "(?:(?:needs?|has|have|remains?) to|should|must) be (?:excluded|ruled out)",
+            ),
         ),
     ),
     pseudo=(
@@ -355,6 +393,7 @@ ENGLISH_RULES = AssertionRules(
         "(?:change|increase|decrease|improvement|progression|worsening)s?",
         "not (?:take|takes|use|uses|need|needs|require|requires|receive|received|remember|recall|know|help"
         "|improve[ds]?|resolved?|worsen(?:ed)?|chang(?:e|ed|ing)|explain(?:ed)?)(?: (?:\\w+ ){0,2}for)?",
+        f"(?:both )?(?:s?he|the patient) and {_OF_PATIENT} {_WHICH}{_RELATIVE}",
         f"(?:un)?like {_OF_PATIENT} {_WHICH}{_RELATIVE}",
         f"(?:in contrast|compared|contrary|similar) (?:to|with) {_OF_PATIENT} {_WHICH}{_RELATIVE}",
         r"no (?:\w+ ){0,3}(?:doubt|cause|reason|treatment|therapy)",
@@ -386,6 +425,8 @@ ENGLISH_RULES = AssertionRules(
         "nonetheless",
         "besides",
         "despite",
+        "as (?:a|the) (?:cause|reason|explanation) (?:of|for)",
+        "given(?! (?:the )?risk)",
         "due to",
         "because(?: of)?",
         "secondary to",
@@ -407,13 +448,14 @@ ENGLISH_RULES = AssertionRules(
     ),
     terminators_by_assertion=dict.fromkeys(
         (Assertion.NEGATED, Assertion.UNCERTAIN),
-        (*_CLAUSES, "with", r"(?<=,\x20)(?:his|her|their|there|it|this)"),
+        (*_CLAUSES, "with", r"(?<=,\x20)(?:his|her|their|there|it|this|we|I|they)"),
     )
     | {Assertion.FAMILY_HISTORY: (*_PATIENT, "s?he")},
     conjunctions=("and", "or", "nor", "and/or", "as well as"),
     affirmed_cues=(
         f"{_WAS} (?:(?:also|clearly|still|now|again) )*{_SEEN}",
         "present",
+        PLUS_AFTER,
         "(?:improved|worsened|persists?|persisted|remains?|remained|occurred|continues?|continued|increased"
         "|started|began)",
         MEASUREMENT,

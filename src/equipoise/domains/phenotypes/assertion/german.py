@@ -6,6 +6,7 @@ from equipoise.domains.phenotypes.assertion.rules import (
     ITEM_END,
     MEASUREMENT,
     MINUS_AFTER,
+    PLUS_AFTER,
     PLUS_SIGNS,
     SHORT_CUES,
     SHORT_QUESTIONS,
@@ -24,7 +25,7 @@ _SEEN = (
 )
 _NORMAL = "(?:normal|unauffällig|unauff\\.|regelrecht|altersentsprechend|o\\.\\s?B\\.)"
 """*Hören normal* negates a hearing abnormality."""
-_WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten)"
+_WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten|sei|seien|wäre|wären)"
 _RELATIVE = (
     "(?:(?:Groß|Ur-?groß|Halb|Stief|Zwillings)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?"
     "|geschwistern?)s?"
@@ -45,7 +46,9 @@ _BARE = ("negativ", "unauffällig", "leer", "keine", "blande", "unbekannt", "o\\
 _ENDED = r"(?=\s*[.,;)]|\s*\Z)"
 _NEW_ITEM = (
     "(?:etwas|einzelne|vereinzelt|sonst|ansonsten|zuletzt|selten|gelegentlich|(?:diskret|leicht|mäßig|deutlich|gering"
-    "|mild|stark|ausgeprägt|bekannt|schwer|zunehmend|chronisch|mittelgradig|hochgradig|geringgradig)(?:e[rnms]?)?)"
+    "|mild|stark|ausgeprägt|bekannt|schwer|zunehmend|chronisch|mittelgradig|hochgradig|geringgradig|klein|groß|neu|alt"
+    "|rezidivierend|persistierend|residuell)(?:e[rnms]?)?"
+    r"|Beginn|Zustand nach|Z\.\s?n\.|St\.\s?p\.)"
 )
 """Words that start an affirmed item after a comma: *kein Nystagmus, leichte Ptosis*; not in a list with *oder*."""
 
@@ -96,6 +99,9 @@ GERMAN_RULES = AssertionRules(
                 "|darstellen|tasten"
                 "|bestätigen|erhärten|feststellen|finden|auslösen|objektivieren|erheben)",
                 "bestätigten? sich (?:\\w+ )?nicht",
+                f"(?:{_WAS}|hat sich|haben sich|habe sich) (?:\\w+ )?(?:verschwunden|abgeklungen|zurückgebildet"
+                f"|abgeheilt"
+                "|sistiert)",
                 "(?:gab es|hatte (?:er|sie)|kam es|gab sie|gab er) (?:\\w+ ){0,2}(?:nie|nicht)" + _ENDED,
                 r"(?<=\w\x20)o\.\s?B\.",
                 f"verl(?:ief|iefen|äuft) (?:\\w+ )?{_NORMAL}",
@@ -114,8 +120,6 @@ GERMAN_RULES = AssertionRules(
                 "keine?[rnms]? (?:(?:sicheren?|eindeutigen?|weiteren?|klinischen?) )?"
                 "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
                 " (?:auf|für|von|einer?|eines)",
-                "nicht",
-                "nicht mehr",
                 rf"{STATEMENT_START}(?:(?:nicht|nie)(?: mehr)? {_SEEN}|fehlend|verneint|negativ)\s*:",
                 "nie(?:mals)?",
                 "weder",
@@ -129,6 +133,12 @@ GERMAN_RULES = AssertionRules(
                 r"[kK]ein(?:e[rnms]?)? (?:Anh\.|Hinw\.|Nachw\.)(?: (?:f\.|auf|für|von))?",
                 "Ausschluss (?:von|eines|einer)",
             ),
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            ("nicht(?: mehr)?",),
+            ends_at_comma=True,
         ),
         CueGroup(
             Assertion.NEGATED,
@@ -151,14 +161,14 @@ GERMAN_RULES = AssertionRules(
                 f"(?:{_WAS} )?(?:nicht|nie|niemals)(?: (?:mehr|sicher|eindeutig|wieder|erneut))? {_SEEN}"
                 "(?: (?:werden|worden))?",
                 f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
-                f"{_WAS} (?:\\w+ ){{0,3}}verneint",
+                f"{_WAS} (?:(?:glaubhaft|explizit|ausdrücklich|auch|ebenfalls|jedoch) )?verneint",
                 "vernein(?:t|en|te|ten) (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
                 rf"{_WAS} (?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
                 "fehl(?:t|en|te|ten)",
                 "l(?:ag|agen|iegt|iegen) (?:\\w+ ){0,3}nicht (?:mehr )?vor",
                 "(?:trat|traten|tritt|treten) (?:\\w+ ){0,3}nicht (?:mehr )?auf",
-                "(?:besteht|bestehen|bestand|bestanden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
+                "(?:besteht|bestehen|bestand|bestanden|bestehe|bestünden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
                 f" (?:nicht|nie|keine?[rns]?)(?: mehr)?{_ENDED}",
                 f"{_WAS} (?:nicht|nicht mehr|negativ|unauffällig und nicht){_ENDED}",
                 rf":\s*(?:(?:wird|werden) )?(?:nein|keine?[rns]?|negativ|fehlend|verneint){ITEM_END}",
@@ -176,7 +186,6 @@ GERMAN_RULES = AssertionRules(
                 rf"{STATEMENT_START}gegen(?= [^.;]{{1,60}}(?:spricht|sprechen|sprach))",
                 "suspekt(?:e[rnms]?)?",
                 "weniger (?:wahrscheinlich|durch|an)",
-                "denkbar (?:ist|wäre|sind)(?: auch)?",
                 "möglich(?:e[rnms]?|erweise)",
                 "vermutlich(?:e[rnms]?)?",
                 "vermutete[rnms]?",
@@ -197,8 +206,13 @@ GERMAN_RULES = AssertionRules(
                 "Anhalt(?:spunkte)? für",
                 "vereinbar mit",
                 "Möglichkeit (?:einer|eines|von)",
-                "passend zu",
-                "(?:spricht|sprechen) für",
+                "pass(?:en|t|end|te|ten) zu(?: eine[mr])?",
+                "(?:glaube[nt]?|denke[nt]?|meine[nt]?) nicht,? dass",
+                "an(?= [^.;]{1,40}(?:gedacht|zu denken))",
+                "(?:möglich|denkbar|wahrscheinlich) (?:ist|wäre|sind|wären)(?: auch)?",
+                "(?:spricht|sprechen|sprach|sprachen) (?:(?:\\w+ )?für|(?:\\w+ )?gegen)(?: eine?[nrs]?)?",
+                "ob",
+                "Eindruck (?:einer|eines|von)",
                 "(?:könnten?|dürften?|scheint|scheinen)(?: sich)?(?: um)?",
                 "Verdachtsdiagnosen?",
                 "suspekt auf",
@@ -220,7 +234,8 @@ GERMAN_RULES = AssertionRules(
                 f"(?:{_WAS}|erscheint|erscheinen|scheint|bleibt|bleiben|gilt als|wäre) (?:\\w+ )?(?:möglich|fraglich"
                 "|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
                 f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen|diskutiert|erwogen)",
-                "(?:kommt|kommen) (?:\\w+ )?(?:in Betracht|infrage|in Frage)",
+                "(?:kommt|kommen|käme|kämen) (?:\\w+ )?(?:in Betracht|infrage|in Frage)",
+                f"{_WAS} (?:\\w+ )?zu (?:erwägen|diskutieren|bedenken)",
                 r"\((?:möglich|fraglich|wahrscheinlich|vermutet|\?)\)",
             ),
         ),
@@ -247,7 +262,8 @@ GERMAN_RULES = AssertionRules(
                 "(?= (?:hat|hatte|hatten|haben|mit|ist|sind|war|waren|leidet|leiden|litt|starb)|:)",
                 "(?:kein|ein|jeder) Elternteil",
                 "Elternteil mit",
-                rf"(?<=[,;:]\x20){_RELATIVE}(?=:? (?:hat|hatte|mit|[A-ZÄÖÜ]))",
+                rf"(?<=[,;:]\x20){_RELATIVE}(?=:? (?:hat|hatte|mit|(?-i:[A-ZÄÖÜ])))",
+                rf"{STATEMENT_START}{_RELATIVE}(?= (?:(?-i:[A-ZÄÖÜ])|[a-z][A-Z]))",
             ),
         ),
         CueGroup(
@@ -271,11 +287,14 @@ GERMAN_RULES = AssertionRules(
                 "bei(?:m nächsten| erneute[mnr]| wiederholte[mnr])",
                 "(?:Wieder|erneute |sofortige |umgehende |notfallmäßige )vorstellung bei",
                 r"ggf\. bei",
-                f"{STATEMENT_START}bei(?= [^.;]{{0,60}}(?:[Vv]orstellung|Notaufnahme|bitte))",
+                f"{STATEMENT_START}bei(?= [^.;]{{0,60}}(?:vorstell|Notaufnahme|bitte|melden|Rücksprache|aufsuchen"
+                f"|b\\.\\s?B\\.))",
+                "über(?= [^.;]{1,60}aufgeklärt)",
                 "(?:Diagnostik|Untersuchung|Testung|Suche) (?:auf|nach|bezüglich|hinsichtlich)",
                 r"z\.\s?A\.",
                 r"bei Bedarf|b\.\s?B\.",
-                rf"{STATEMENT_START}bei(?= [^.;]{{1,40}}(?:\d\s?(?:mg|g|ml|Tbl)|Tropfen|Tabletten?|\bGabe|\bgeben))",
+                rf"{STATEMENT_START}bei(?= [^.;]{{1,40}}(?:\d\s?(?:mg|g|ml|Tbl)|Tropfen|Tabletten?|\bGabe|\bgeben"
+                rf"|über \d))",
                 "(?:Impfung|geimpft) gegen",
                 "bei (?:Persistenz|Verschlechterung|Zunahme) (?:der|des|von)",
                 "um(?= [^.;]{0,60}(?:auszuschließen|zu vermeiden|vorzubeugen))",
@@ -284,9 +303,14 @@ GERMAN_RULES = AssertionRules(
                 "(?:erhöhtes? )?Risiko (?:für|von|einer|eines)",
                 "Gefahr (?:von|einer|eines|der|des)",
                 "(?:zum|zur) (?:Ausschluss|Vermeidung|Vorbeugung|Prophylaxe)(?: (?:von|eines|einer|der|des))?",
-                "(?:Kontrollen?|Screening|Überwachung|achten) (?:auf|hinsichtlich)",
+                "(?:Kontrollen?|Screening|Überwachung|achten)(?: \\w+){0,4} (?:auf|hinsichtlich|bezüglich)",
                 "Prophylaxe (?:von|gegen|einer|eines)",
             ),
+        ),
+        CueGroup(
+            Assertion.HYPOTHETICAL,
+            CueDirection.BACKWARD,
+            ("(?:sollten?|soll|muss|müssen|müsste) (?:\\w+ ){0,2}ausgeschlossen werden",),
         ),
     ),
     pseudo=(
@@ -326,10 +350,11 @@ GERMAN_RULES = AssertionRules(
         "zuvor",
         "früher",
         rf"(?<=,\x20){_NEW_ITEM}(?![^.;\n]*\b(?:oder|noch|bzw)\b)",
-        r"(?<=,\x20)(?:d(?:ie|er|as|en|em)|eine?)(?=\s[A-ZÄÖÜ])(?![^.;\n]*\b(?:oder|noch|bzw)\b)",
+        r"(?<=,\x20)(?:d(?:ie|er|as|en|em)|eine?)(?=\s(?-i:[A-ZÄÖÜ]))(?![^.;\n]*\b(?:oder|noch|bzw)\b)",
         r"(?<=,\x20)(?:räumt|gibt|berichtet|klagt|zeigt|ist|war|besteht|bestehen|leidet|nimmt)",
         "sonst",
         "ansonsten",
+        r"\w+(?:en|ten) wir",
         *PLUS_SIGNS,
     ),
     terminators_by_assertion=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
@@ -339,6 +364,7 @@ GERMAN_RULES = AssertionRules(
         rf"{_WAS} (?:\w+ )?{_SEEN}",
         "vorhanden",
         MEASUREMENT,
+        PLUS_AFTER,
         r"(?:beidseits|bds\.|links|rechts)",
         f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
         f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",

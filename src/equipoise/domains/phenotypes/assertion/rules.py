@@ -44,9 +44,10 @@ SHORT_CUES = (
     rf"{ITEM_START}[Øø](?=\s)",
 )
 """Signs that negate the next item in every language."""
-MINUS_AFTER = (rf"(?<=\w\x20)[-−–]{ITEM_END}", r"\([-−–]\)")
+MINUS_AFTER = (rf"(?<=\w\x20)[-−–∅Ø]{ITEM_END}", r"\([-−–]\)")
 """Signs that negate the item before them: *cough +, sputum -*."""
 SHORT_QUESTIONS = (rf"{ITEM_START}\?(?=\s?\w)",)
+PLUS_AFTER = rf"(?<=\w\x20)\++{ITEM_END}"
 PLUS_SIGNS = (r"\+(?=\s?\w)", r"\(\+\)", r"\+ve")
 MEASUREMENT = r"\d+(?:[.,]\d+)?\s?(?:cm|mm|kg|%)"
 """An item with a measurement is affirmed: *no edema, hepatomegaly 3 cm*."""
@@ -80,7 +81,7 @@ class CueGroup:
     """Whether a comma ends the scope, unless a conjunction follows: *rhinitis without fever, cough*."""
 
     starts_phrase: bool = False
-    """Whether the cue ends the scope of an earlier one: *possible pneumonia without effusion*."""
+    """Whether the cue ends the scope of an earlier negation or uncertainty: *possible pneumonia without effusion*."""
 
     @cached_property
     def matcher(self) -> PhraseMatcher:
