@@ -121,8 +121,8 @@ def guess_language(text: str) -> str:
 def language_segments(text: str) -> list[tuple[int, int, str]]:
     """Start, end and language of the segments of a text, which cover it.
 
-    >>> language_segments("Known diagnoses: Arterielle Hypertonie and obesity of the patient.")
-    [(0, 17, 'en'), (17, 39, 'de'), (39, 66, 'en')]
+    >>> language_segments("Known with arterielle Hypertonie and obesity.")
+    [(0, 11, 'en'), (11, 33, 'de'), (33, 45, 'en')]
     """
     words = [
         (match.start(), evidence) for match in _LETTERS.finditer(text) if (evidence := _evidence(match[0].casefold()))

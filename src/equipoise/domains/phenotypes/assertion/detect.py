@@ -16,7 +16,8 @@ from equipoise.domains.phenotypes.assertion.rules import (
     AssertionRules,
     CueDirection,
     CueGroup,
-    PhraseMatcher,
+    FoundPhrases,
+    Span,
 )
 from equipoise.domains.phenotypes.language import FUNCTION_WORDS, validate_language
 from equipoise.errors import InputError
@@ -66,8 +67,6 @@ def _next_smaller(depths: list[int]) -> list[int | None]:
         waiting.append(at)
     return next_index
 
-
-Span = tuple[int, int]
 
 _BULLET = re.compile(r"\n[^\S\n]*+(?=[-*•]|\d{1,2}[.)]\s|[A-ZÄÖÜ][\w /-]{0,40}:)")
 _HEADING = re.compile(r"\n[^\S\n]*+(?:\n|(?=[A-ZÄÖÜ][\w /-]{0,40}:))")
@@ -130,10 +129,10 @@ class _IntervalIndex:
 
 def cue_spans(text: str, rules: AssertionRules) -> list[Span]:
     """The spans of cues, terminators and affirming phrases such as *is present*."""
-    cues = [(match.start, match.end) for match in _longest_matches(text, rules) if _is_term_independent(match)]
-    matchers = (rules.terminator_matcher, rules.terminator_matchers[Assertion.NEGATED], rules.affirmed_matcher)
-    others = [match.span() for matcher in matchers for match in matcher.finditer(text)]
-    return sorted({*cues, *others})
+    found = rules.find_phrases(text)
+    cues = [(match.start, match.end) for match in _longest_matches(text, found) if _is_term_independent(match)]
+    own = found.terminators_by_assertion[Assertion.NEGATED]
+    return sorted({*cues, *found.terminators, *own, *found.affirmed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,8 @@ class _ScopeFinder:
 
     def __init__(self, text: str, rules: AssertionRules) -> None:
         self._text, self._rules = text, rules
-        self._matches = [match for match in _longest_matches(text, rules) if match.cues]
+        self._found = rules.find_phrases(text)
+        self._matches = [match for match in _longest_matches(text, self._found) if match.cues]
         # The full stop of a cue such as *V.a.* does not end a sentence, nor does a question mark before a word.
         within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] in ".?"}
         covered = bytearray(len(text))
@@ -176,16 +176,14 @@ class _ScopeFinder:
     def _terminators(self, covered: bytearray) -> dict[Assertion, list[Span]]:
         """The terminators outside of cues, by assertion."""
 
-        def outside(matcher: PhraseMatcher) -> list[Span]:
-            spans = (match.span() for match in matcher.finditer(self._text))
+        def outside(spans: Iterable[Span]) -> list[Span]:
             return [span for span in spans if not any(covered[slice(*span)])]
 
-        common = outside(self._rules.terminator_matcher)
-        matchers = self._rules.terminator_matchers
-        own = {matcher: outside(matcher) for matcher in set(matchers.values())}
-        ends = {kind: sorted({*common, *(own[matchers[kind]] if kind in matchers else ())}) for kind in Assertion}
+        common = outside(self._found.terminators)
+        own = {kind: outside(spans) for kind, spans in self._found.terminators_by_assertion.items()}
+        ends = {kind: sorted({*common, *own.get(kind, ())}) for kind in Assertion}
         # *The brother has no seizures, but ataxia*: only a mention of the patient ends the scope of a relative.
-        ends[Assertion.FAMILY_HISTORY] = own[matchers[Assertion.FAMILY_HISTORY]]
+        ends[Assertion.FAMILY_HISTORY] = sorted(own[Assertion.FAMILY_HISTORY])
         return ends
 
     def cues(self) -> list[Cue]:
@@ -273,12 +271,12 @@ class _ScopeFinder:
 
     def _statements(self, covered: bytearray) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
-        for match in self._rules.affirmed_matcher.finditer(self._text):
-            if any(covered[slice(*match.span())]):
+        for start, end in self._found.affirmed:
+            if any(covered[start:end]):
                 continue
-            sentence = self._borders[bisect_right(self._borders, match.start()) - 1]
-            comma = self._text.rfind(",", max(sentence, match.start() - _SHORT_LINE), match.start())
-            between = self._text[comma + 1 : match.start()]
+            sentence = self._borders[bisect_right(self._borders, start) - 1]
+            comma = self._text.rfind(",", max(sentence, start - _SHORT_LINE), start)
+            between = self._text[comma + 1 : start]
             # In *no ataxia, tremor or fits were seen* the verb belongs to the whole list.
             if comma >= 0 and between.strip() and not self._rules.conjunction_pattern.search(between):
                 yield comma
@@ -322,21 +320,21 @@ def statement_starts(text: str) -> list[int]:
     return sorted(start for start in starts if start < len(text)) or [0]
 
 
-def _all_matches(text: str, rules: AssertionRules) -> Iterator[_Match]:
-    for cues in rules.cues:
-        yield from (_Match(match.start(), match.end(), cues) for match in cues.matcher.finditer(text))
-    yield from (_Match(match.start(), match.end(), None) for match in rules.pseudo_matcher.finditer(text))
+def _all_matches(found: FoundPhrases) -> Iterator[_Match]:
+    for cues, spans in found.cues:
+        yield from (_Match(start, end, cues) for start, end in spans)
+    yield from (_Match(start, end, None) for start, end in found.pseudo)
 
 
 def _is_term_independent(match: _Match) -> bool:
     return match.cues is not None and not match.cues.part_of_term
 
 
-def _longest_matches(text: str, rules: AssertionRules) -> list[_Match]:
+def _longest_matches(text: str, found: FoundPhrases) -> list[_Match]:
     """The longest of overlapping matches, in text order."""
     matches: list[_Match] = []
     covered = bytearray(len(text))
-    for match in sorted(_all_matches(text, rules), key=lambda match: (match.start - match.end, match.start)):
+    for match in sorted(_all_matches(found), key=lambda match: (match.start - match.end, match.start)):
         if not any(covered[match.start : match.end]):
             matches.append(match)
             covered[match.start : match.end] = b"\1" * (match.end - match.start)

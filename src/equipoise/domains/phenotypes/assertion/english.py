@@ -199,12 +199,12 @@ ENGLISH_RULES = AssertionRules(
                 f"(?:could|can) ?not be {_SEEN}",
                 rf"did not (?:occur|recur|appear|develop){ITEM_END}",
                 "(?:did|do(?:es)?) not (?:occur|recur|exist)",
-                rf"\s?[:–-]\s*(?:no|none|nil|never|absent|denied|negative)(?: {_SEEN})?{ITEM_END}",
+                rf"[:–-]\s*(?:no|none|nil|never|absent|denied|negative)(?: {_SEEN})?{ITEM_END}",
                 "[-−]ve",
                 "never (?:occurred|happened|developed|recurred|appeared)",
                 "(?:has|have|had|is|are) (?:(?:now|since|completely|fully|entirely|all|long) )*"
                 "(?:resolved|disappeared|subsided|cleared|gone|stopped|settled|abated|vanished|ceased|remitted)",
-                r"[-\x20]free(?!\s+(?:of|from|air|fluid)\b)",
+                r"(?:-|(?<=\w\x20))free(?!\s+(?:of|from|air|fluid)\b)",
             ),
         ),
         CueGroup(

@@ -354,7 +354,7 @@ GERMAN_RULES = AssertionRules(
         r"(?<=,\x20)(?:räumt|gibt|berichtet|klagt|zeigt|ist|war|besteht|bestehen|leidet|nimmt)",
         "sonst",
         "ansonsten",
-        r"\w+(?:en|ten) wir",
+        r"(?<=en\x20)wir",
         *PLUS_SIGNS,
     ),
     terminators_by_assertion=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)

@@ -425,6 +425,8 @@ class TermDictionary:
     def _shared(
         self, tokens: Sequence[Token], own: Sequence[int], head: Sequence[int], first: int, last: int
     ) -> Iterator[_PartialMatch]:
+        if not self._are_partners(tokens[own[0]], tokens[head[0]]):
+            return
         found = self._look_up(tokens, [*own, *head], coordinated=True)
         if found is not None:
             between = range(first + 1, last)
