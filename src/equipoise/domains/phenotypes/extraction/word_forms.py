@@ -53,6 +53,7 @@ _IRREGULAR = {
     "testes": "testis", "pelves": "pelvis", "indices": "index", "vertebrae": "vertebra", "nares": "naris",
     "phalanges": "phalanx", "phalange": "phalanx", "calvariae": "calvaria", "bronchi": "bronchus",
     "nevi": "nevus", "naevi": "nevus", "fungi": "fungus", "digiti": "digitus", "ova": "ovum",
+    "heiser": "heiserkeit",
 }  # fmt: skip
 _ENDINGS = (
     ("aries", "ar", 4), ("ary", "ar", 4),
@@ -85,9 +86,11 @@ def fold_word(word: str, language: str = "en") -> str:
     text = _strip_ending(text, language)
     if len(text) <= _MIN_STEM or any(letter.isdigit() for letter in text):
         return text
+    unfolded = text
     for spelling, folded in _SPELLINGS:
         text = text.replace(spelling, folded)
-    return text
+    # *Thick* must not become *tic*.
+    return text if len(text) > _MIN_STEM else unfolded
 
 
 def _strip_ending(text: str, language: str) -> str:
@@ -110,6 +113,31 @@ def _strip_ending(text: str, language: str) -> str:
             if text.endswith(ending) and len(text) - len(ending) > _MIN_STEM:
                 return text.removesuffix(ending)
     return text
+
+
+_EVERYDAY_WORDS = (
+    "arranging bouncing collecting cutting dullness extraversion fisting hopping inaction inertia jumping mouthing "
+    "oncology ordering plethora rosette slowness spinning squawks tearing trance twirling 277000 S3 S4"
+)
+_NAMES_IN_PLURAL = ("boils", "corns", "falls", "moles", "piles")
+_EVERYDAY_KEYS = frozenset(map(fold_word, (*_EVERYDAY_WORDS.split(), *_NAMES_IN_PLURAL)))
+
+
+def is_everyday_word(word: str, key: str) -> bool:
+    """Whether a word is a name of the ontology, but alone and in this form rarely means the finding.
+
+    >>> [is_everyday_word(word, fold_word(word)) for word in ("cutting", "fall", "falls", "ataxia")]
+    [True, True, False, False]
+    """
+    return key in _EVERYDAY_KEYS and word.casefold() not in _NAMES_IN_PLURAL
+
+
+AMBIGUOUS_ABBREVIATIONS = frozenset(
+    ("AEA", "AOB", "AOP", "BPD", "CIU", "CSU", "DDN", "DNT", "LDD", "LFT", "NFTs", "RAD", "TMD", "VMA")
+)
+"""Abbreviations of the ontology that mean something else in most notes, such as liver function tests."""
+CAPITALIZED_WORDS = frozenset(("ADD", "CALM", "DOE", "GIST", "ODD", "SOB"))
+"""Abbreviations that are words in a text in capital letters."""
 
 
 def _word_classes() -> dict[str, dict[str, str]]:
