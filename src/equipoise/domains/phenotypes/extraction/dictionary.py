@@ -349,9 +349,9 @@ class TermDictionary:
                     run.append(last)
                     n_skipped = 0
                     found = self._look_up_run(tokens, run)
-                    if len(run) == 1 and is_everyday_word(token.text, token.key):
+                    if found is None or (len(run) == 1 and self._is_other_word(token, found[0])):
                         continue
-                    if found is not None and crossed <= found[0].separators:
+                    if crossed <= found[0].separators:
                         # A name such as *does not sweat* has the negation itself.
                         is_negated = negation is not None and not (negation in run and self._look_up(tokens, run))
                         yield _PartialMatch(first, last, tuple(run), len(run), *found, is_negated=is_negated)
@@ -361,6 +361,11 @@ class TermDictionary:
                     n_skipped += 1
                     if token.separator:
                         crossed.add(token.separator)
+
+    def _is_other_word(self, token: Token, entry: _Entry) -> bool:
+        """Whether a single word rarely means the finding; German verbs may look like a name: *warten* and *warts*."""
+        is_verb = self.language == "de" and token.text[0].islower() and token.text.endswith("en")
+        return is_everyday_word(token.text, token.key) or (is_verb and not entry.from_lexicon)
 
     def _look_up_run(self, tokens: Sequence[Token], run: Sequence[int]) -> tuple[_Entry, MatchKind] | None:
         """The name of a run of words, with or without the modifiers inside of it."""
