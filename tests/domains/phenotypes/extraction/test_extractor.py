@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN, ClinicalText, retrieve_candidates
+from equipoise.domains.phenotypes.extraction.candidates import (
+    SPLITTER_CHAIN,
+    Candidates,
+    ClinicalText,
+    retrieve_candidates,
+)
 from equipoise.domains.phenotypes.extraction.confidence import fit_logistic
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor, resolve_extraction_models
 from equipoise.domains.phenotypes.extraction.opposites import contradicts
@@ -96,6 +101,20 @@ def test_a_cue_inside_of_a_name_belongs_to_the_name(tmp_path: Path) -> None:
     extractor = TermExtractor(load_ontology(path), None)
     predicted = predict(extractor.candidates({"a": "He has no words.", "b": "Denies absent speech."}), num_results=1)
     assert predicted.sets() == {"a": [("T:1", "affirmed")], "b": [("T:1", "negated")]}
+
+
+def test_a_negation_inside_of_a_mention_negates_it_after_saving(ontology: Ontology, tmp_path: Path) -> None:
+    candidates = TermExtractor(ontology, None).candidates({"a": "The head is not small. Long fingers are present."})
+    candidates.save(tmp_path / "candidates.npz")
+    sets = predict(Candidates.load(tmp_path / "candidates.npz"), num_results=1).sets()
+    assert sorted(sets["a"]) == [("T:04", "negated"), ("T:07", "affirmed")]
+
+
+def test_sentences_of_another_language_have_its_rules(ontology: Ontology) -> None:
+    text = "The boy was seen for a small head. Kein Tremor, aber Arachnodaktylie. He has no webbing of the fingers."
+    sets = predict(TermExtractor(ontology, None).candidates({"a": text}), num_results=1).sets()
+    assert {("T:04", "affirmed"), ("T:11", "negated"), ("T:07", "affirmed")} <= set(sets["a"])
+    assert ("T:10", "negated") in sets["a"]
 
 
 def test_without_dictionary_and_model_there_is_nothing(ontology: Ontology) -> None:

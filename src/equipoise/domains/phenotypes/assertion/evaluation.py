@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
-from equipoise.domains.phenotypes.assertion.detect import detect_assertions, validate_language
+from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.assertion.rules import Assertion
+from equipoise.domains.phenotypes.language import validate_language
 from equipoise.errors import FormatError
 from equipoise.io.text import PathLike, display_path, read_text
 from equipoise.stats.intervals import Interval, wilson_interval

@@ -5,6 +5,8 @@ from __future__ import annotations
 from equipoise.domains.phenotypes.assertion.rules import (
     ITEM_END,
     MEASUREMENT,
+    MINUS_AFTER,
+    PLUS_AFTER,
     PLUS_SIGNS,
     SHORT_CUES,
     SHORT_QUESTIONS,
@@ -17,26 +19,38 @@ from equipoise.domains.phenotypes.assertion.rules import (
 
 _SEEN = (
     "(?:nachweisbar|nachgewiesen|vorhanden|gesehen|beobachtet|bekannt|festgestellt|gefunden|erkennbar|sichtbar"
-    "|berichtet|dokumentiert|aufgetreten|beschrieben|darstellbar|tastbar|auslösbar|bestätigt|angegeben|eruierbar)"
+    "|berichtet|dokumentiert|aufgetreten|beschrieben|darstellbar|tastbar|auslösbar|bestätigt|angegeben|eruierbar"
+    "|dargestellt|abgrenzbar|explorierbar|objektivierbar|diagnostiziert|erinnerlich|palpabel|hörbar|feststellbar"
+    "|verifiziert|ersichtlich|geäußert|erwähnt)"
 )
-_NORMAL = "(?:normal|unauffällig|regelrecht|altersentsprechend|o\\.\\s?B\\.)"
+_NORMAL = "(?:normal|unauffällig|unauff\\.|regelrecht|altersentsprechend|o\\.\\s?B\\.)"
 """*Hören normal* negates a hearing abnormality."""
-_WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten)"
+_WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten|sei|seien|wäre|wären)"
 _RELATIVE = (
-    "(?:(?:Groß|Ur-?groß|Halb|Stief|Zwillings)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?|geschwistern?)s?"
+    "(?:(?:Groß|Ur-?groß|Halb|Stief|Zwillings)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?"
+    "|geschwistern?)s?"
     "|Eltern|Mutter|Vaters?|Schwestern?|Bruders?|Brüdern?|Geschwistern?|Tanten?|Onkels?|Cousins?|Cousinen?"
-    "|Vetters?|Nichten?|Neffen?|Omas?|Opas?|Söhnen?|Sohn(?:es)?|Töchtern?|Tochter|Verwandten?|Angehörigen?|Kindsmutter|Kindsvater|Ehemann|Ehefrau|Familienmitglieder)"
+    "|Vetters?|Nichten?|Neffen?|Omas?|Opas?|Söhnen?|Sohn(?:es)?|Töchtern?|Tochter|Verwandten?|Angehörigen?"
+    "|Kindsmutter|Kindsvater|Ehemann|Ehefrau|Familienmitglieder)"
 )
 _OF_PATIENT = "(?:die|der|den|dem|das|des|seine?[rnms]?|ihre?[rnms]?|deren|dessen|beide[rn]?|eine?|einer|einem)"
 _WHICH = "(?:(?:ältere|jüngere|väterliche|mütterliche|betroffene|verstorbene|zwei|drei|leibliche)[rnms]? )*"
 _REPORTS = (
-    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|bemerkte|beschreibt"
+    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|schildern|bemerkte|beschreibt|beobachtet|klagt"
+    r"|(?:gibt|geben|gab|gaben)(?= [^.;]{1,80}\ban\b)|(?:hat|haben) (?=[^.;]{1,80}(?:bemerkt|beobachtet|festgestellt))"
     r"|(?:ist|sind|war|waren) (?:\w+ )?besorgt(?: (?:wegen|über|um))?"
     "|sorg(?:t|en|te|ten) sich(?: (?:wegen|um))?|mach(?:t|en|te|ten) sich Sorgen(?: (?:wegen|um))?)"
 )
 _FAMILY = "(?:Familienanamnese|Familiäre Anamnese|Familie|FA|FamA)"
 _BARE = ("negativ", "unauffällig", "leer", "keine", "blande", "unbekannt", "o\\.\\s?B\\.", "normal")
 _ENDED = r"(?=\s*[.,;)]|\s*\Z)"
+_NEW_ITEM = (
+    "(?:etwas|einzelne|vereinzelt|sonst|ansonsten|zuletzt|selten|gelegentlich|(?:diskret|leicht|mäßig|deutlich|gering"
+    "|mild|stark|ausgeprägt|bekannt|schwer|zunehmend|chronisch|mittelgradig|hochgradig|geringgradig|klein|groß|neu|alt"
+    "|rezidivierend|persistierend|residuell)(?:e[rnms]?)?"
+    r"|Beginn|Zustand nach|Z\.\s?n\.|St\.\s?p\.)"
+)
+"""Words that start an affirmed item after a comma: *kein Nystagmus, leichte Ptosis*; not in a list with *oder*."""
 
 _CLAUSES = (
     "hat",
@@ -66,13 +80,29 @@ GERMAN_RULES = AssertionRules(
         CueGroup(
             Assertion.UNCERTAIN,
             CueDirection.BACKWARD,
-            (rf"(?<=\w\x20)(?:vermutet|angenommen|fraglich|möglich){ITEM_END}", r"(?<=\w)\?"),
+            (
+                rf"(?<=\w\x20)(?:vermutet|angenommen|fraglich|möglich|denkbar|(?:un)?wahrscheinlich){ITEM_END}",
+                r"(?<=\w)\?",
+            ),
         ),
         CueGroup(
             Assertion.NEGATED,
             CueDirection.BACKWARD,
             (
-                rf"(?<=\w\x20)(?:nein|nicht|negativ){ITEM_END}",
+                rf"(?<=\w\x20)(?:(?:ebenfalls|auch|aktuell|derzeit|hingegen|dagegen|jedoch|aber) )?"
+                rf"(?:nein|nicht|nie|keine?[rns]?(?: (?:bekannt|vorhanden|angegeben))?|negativ|neg\.|verneint"
+                rf"|fehlend|ausgeschlossen){ITEM_END}",
+                *MINUS_AFTER,
+                "(?:ergab|ergaben|fand|fanden|finden|fanden|zeigte|zeigten|zeigen|ergeben) sich (?:\\w+ ){0,2}"
+                "(?:nicht|keine?[rns]?(?: (?:Anhalt|Hinweise?|Anhaltspunkte))?)" + _ENDED,
+                "(?:lässt|lassen|ließ|ließen) sich (?:\\w+ ){0,3}nicht (?:\\w+ )?(?:nachweisen|abgrenzen"
+                "|darstellen|tasten"
+                "|bestätigen|erhärten|feststellen|finden|auslösen|objektivieren|erheben)",
+                "bestätigten? sich (?:\\w+ )?nicht",
+                f"(?:{_WAS}|hat sich|haben sich|habe sich) (?:\\w+ )?(?:verschwunden|abgeklungen|zurückgebildet"
+                f"|abgeheilt"
+                "|sistiert)",
+                "(?:gab es|hatte (?:er|sie)|kam es|gab sie|gab er) (?:\\w+ ){0,2}(?:nie|nicht)" + _ENDED,
                 r"(?<=\w\x20)o\.\s?B\.",
                 f"verl(?:ief|iefen|äuft) (?:\\w+ )?{_NORMAL}",
                 f"{_WAS} (?:\\w+ )?nicht zu (?:hören|sehen|tasten|finden|erkennen)",
@@ -90,22 +120,32 @@ GERMAN_RULES = AssertionRules(
                 "keine?[rnms]? (?:(?:sicheren?|eindeutigen?|weiteren?|klinischen?) )?"
                 "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
                 " (?:auf|für|von|einer?|eines)",
-                "nicht",
-                "nicht mehr",
                 rf"{STATEMENT_START}(?:(?:nicht|nie)(?: mehr)? {_SEEN}|fehlend|verneint|negativ)\s*:",
                 "nie(?:mals)?",
                 "weder",
                 "frei von",
                 "negativ (?:für|auf)",
-                "verneint(?:e[n]?)?(?: (?:aber|jedoch))?",
+                "vernein(?:t|en|te|ten)(?: (?:aber|jedoch))?",
+                "(?:bestreite[nt]|bestritt(?:en)?|leugne(?:t|n|te))",
+                "(?:der |ein )?(?:anfängliche |initiale |ursprüngliche )?Verdacht auf(?= [^.;]{1,60}(?:sich nicht"
+                "|nicht bestätig"
+                "|ausgeschlossen|entkräftet))",
+                r"[kK]ein(?:e[rnms]?)? (?:Anh\.|Hinw\.|Nachw\.)(?: (?:f\.|auf|für|von))?",
                 "Ausschluss (?:von|eines|einer)",
             ),
         ),
         CueGroup(
             Assertion.NEGATED,
             CueDirection.FORWARD,
-            ("ohne(?: (?:Hinweise? auf|Anhalt für|Zeichen|Nachweis von))?",),
+            ("nicht(?: mehr)?",),
             ends_at_comma=True,
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            ("ohne(?: (?:Hinweise? auf|Anhalt für|Zeichen|Nachweis (?:von|eine[rs]?)))?",),
+            ends_at_comma=True,
+            starts_phrase=True,
         ),
         CueGroup(
             Assertion.NEGATED,
@@ -113,6 +153,7 @@ GERMAN_RULES = AssertionRules(
             ("Fehlen (?:von|des|der|eines|einer)",),
             part_of_term=True,
         ),
+        CueGroup(Assertion.NEGATED, CueDirection.ITEM, ("bei fehlende[rnm]",)),
         CueGroup(
             Assertion.NEGATED,
             CueDirection.BACKWARD,
@@ -120,32 +161,37 @@ GERMAN_RULES = AssertionRules(
                 f"(?:{_WAS} )?(?:nicht|nie|niemals)(?: (?:mehr|sicher|eindeutig|wieder|erneut))? {_SEEN}"
                 "(?: (?:werden|worden))?",
                 f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
-                f"{_WAS} (?:\\w+ ){{0,3}}verneint",
-                "verneint(?:e[n]?)? (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
+                f"{_WAS} (?:(?:glaubhaft|explizit|ausdrücklich|auch|ebenfalls|jedoch) )?verneint",
+                "vernein(?:t|en|te|ten) (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
                 rf"{_WAS} (?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
                 "fehl(?:t|en|te|ten)",
-                "l(?:ag|agen|iegt|iegen) (?:\\w+ )?nicht (?:mehr )?vor",
-                "(?:trat|traten|tritt|treten) (?:\\w+ )?nicht (?:mehr )?auf",
-                "(?:besteht|bestehen|bestand|bestanden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
+                "l(?:ag|agen|iegt|iegen) (?:\\w+ ){0,3}nicht (?:mehr )?vor",
+                "(?:trat|traten|tritt|treten) (?:\\w+ ){0,3}nicht (?:mehr )?auf",
+                "(?:besteht|bestehen|bestand|bestanden|bestehe|bestünden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
                 f" (?:nicht|nie|keine?[rns]?)(?: mehr)?{_ENDED}",
                 f"{_WAS} (?:nicht|nicht mehr|negativ|unauffällig und nicht){_ENDED}",
                 rf":\s*(?:(?:wird|werden) )?(?:nein|keine?[rns]?|negativ|fehlend|verneint){ITEM_END}",
-                r"\([-−–]\)",
             ),
         ),
         CueGroup(
             Assertion.UNCERTAIN,
             CueDirection.FORWARD,
             (
-                "(?:dringender )?Verdacht auf",
+                "(?:dringende[rn]? |hochgradige[rn]? )?Verdacht auf(?: eine?[nrs]?)?",
                 r"V\.\s?a\.",
-                "V\\.?d\\.? auf",
+                r"V\.?\s?d\.?\s?(?:auf|a\.)",
+                "nicht (?:sicher |ganz )?(?:auszuschließen|ausgeschlossen|ausschließbar) (?:ist|sind|bleibt"
+                "|bleiben|war)",
+                rf"{STATEMENT_START}gegen(?= [^.;]{{1,60}}(?:spricht|sprechen|sprach))",
+                "suspekt(?:e[rnms]?)?",
+                "weniger (?:wahrscheinlich|durch|an)",
                 "möglich(?:e[rnms]?|erweise)",
                 "vermutlich(?:e[rnms]?)?",
                 "vermutete[rnms]?",
                 "mutmaßlich(?:e[rnms]?)?",
-                "wahrscheinlich(?:e[rnms]?)?",
+                "(?:höchst)?wahrscheinlich(?:e[rnms]?)?",
+                "wahrscheinlichste[rnms]?(?: Diagnose)?(?: ist)?",
                 "unwahrscheinlich(?:e[rnms]?)?",
                 "fraglich(?:e[rnms]?)?",
                 "eventuell(?:e[rnms]?)?",
@@ -160,8 +206,13 @@ GERMAN_RULES = AssertionRules(
                 "Anhalt(?:spunkte)? für",
                 "vereinbar mit",
                 "Möglichkeit (?:einer|eines|von)",
-                "passend zu",
-                "(?:spricht|sprechen) für",
+                "pass(?:en|t|end|te|ten) zu(?: eine[mr])?",
+                "(?:glaube[nt]?|denke[nt]?|meine[nt]?) nicht,? dass",
+                "an(?= [^.;]{1,40}(?:gedacht|zu denken))",
+                "(?:möglich|denkbar|wahrscheinlich) (?:ist|wäre|sind|wären)(?: auch)?",
+                "(?:spricht|sprechen|sprach|sprachen) (?:(?:\\w+ )?für|(?:\\w+ )?gegen)(?: eine?[nrs]?)?",
+                "ob",
+                "Eindruck (?:einer|eines|von)",
                 "(?:könnten?|dürften?|scheint|scheinen)(?: sich)?(?: um)?",
                 "Verdachtsdiagnosen?",
                 "suspekt auf",
@@ -180,8 +231,11 @@ GERMAN_RULES = AssertionRules(
             (
                 "(?:kann|können|konnte|konnten) (?:\\w+ )?nicht (?:sicher )?ausgeschlossen werden",
                 f"(?:{_WAS} )?nicht (?:sicher |ganz )?(?:auszuschließen|ausgeschlossen|ausschließbar|gesichert)",
-                f"{_WAS} (?:\\w+ )?(?:möglich|fraglich|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
-                f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen)",
+                f"(?:{_WAS}|erscheint|erscheinen|scheint|bleibt|bleiben|gilt als|wäre) (?:\\w+ )?(?:möglich|fraglich"
+                "|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
+                f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen|diskutiert|erwogen)",
+                "(?:kommt|kommen|käme|kämen) (?:\\w+ )?(?:in Betracht|infrage|in Frage)",
+                f"{_WAS} (?:\\w+ )?zu (?:erwägen|diskutieren|bedenken)",
                 r"\((?:möglich|fraglich|wahrscheinlich|vermutet|\?)\)",
             ),
         ),
@@ -208,7 +262,8 @@ GERMAN_RULES = AssertionRules(
                 "(?= (?:hat|hatte|hatten|haben|mit|ist|sind|war|waren|leidet|leiden|litt|starb)|:)",
                 "(?:kein|ein|jeder) Elternteil",
                 "Elternteil mit",
-                rf"(?<=[,;]\x20){_RELATIVE}(?= (?:hat|hatte|mit))",
+                rf"(?<=[,;:]\x20){_RELATIVE}(?=:? (?:hat|hatte|mit|(?-i:[A-ZÄÖÜ])))",
+                rf"{STATEMENT_START}{_RELATIVE}(?= (?:(?-i:[A-ZÄÖÜ])|[a-z][A-Z]))",
             ),
         ),
         CueGroup(
@@ -229,11 +284,18 @@ GERMAN_RULES = AssertionRules(
                 "sollten?",
                 "im Falle?(?: (?:von|eines|einer))?",
                 "bei (?:erneutem |Wieder)?Auftreten (?:von|eines|einer)",
-                "bei erneute[mr]",
-                "(?:Wieder)?vorstellung bei",
-                f"{STATEMENT_START}bei(?= [^.;]{{0,60}}(?:[Vv]orstellung|Notaufnahme|bitte))",
+                "bei(?:m nächsten| erneute[mnr]| wiederholte[mnr])",
+                "(?:Wieder|erneute |sofortige |umgehende |notfallmäßige )vorstellung bei",
+                r"ggf\. bei",
+                f"{STATEMENT_START}bei(?= [^.;]{{0,60}}(?:vorstell|Notaufnahme|bitte|melden|Rücksprache|aufsuchen"
+                f"|b\\.\\s?B\\.))",
+                "über(?= [^.;]{1,60}aufgeklärt)",
                 "(?:Diagnostik|Untersuchung|Testung|Suche) (?:auf|nach|bezüglich|hinsichtlich)",
                 r"z\.\s?A\.",
+                r"bei Bedarf|b\.\s?B\.",
+                rf"{STATEMENT_START}bei(?= [^.;]{{1,40}}(?:\d\s?(?:mg|g|ml|Tbl)|Tropfen|Tabletten?|\bGabe|\bgeben"
+                rf"|über \d))",
+                "(?:Impfung|geimpft) gegen",
                 "bei (?:Persistenz|Verschlechterung|Zunahme) (?:der|des|von)",
                 "um(?= [^.;]{0,60}(?:auszuschließen|zu vermeiden|vorzubeugen))",
                 "(?:Aufklärung|aufgeklärt) (?:über|bezüglich)",
@@ -241,14 +303,24 @@ GERMAN_RULES = AssertionRules(
                 "(?:erhöhtes? )?Risiko (?:für|von|einer|eines)",
                 "Gefahr (?:von|einer|eines|der|des)",
                 "(?:zum|zur) (?:Ausschluss|Vermeidung|Vorbeugung|Prophylaxe)(?: (?:von|eines|einer|der|des))?",
-                "(?:Kontrollen?|Screening|Überwachung|achten) (?:auf|hinsichtlich)",
+                "(?:Kontrollen?|Screening|Überwachung|achten)(?: \\w+){0,4} (?:auf|hinsichtlich|bezüglich)",
                 "Prophylaxe (?:von|gegen|einer|eines)",
             ),
         ),
+        CueGroup(
+            Assertion.HYPOTHETICAL,
+            CueDirection.BACKWARD,
+            ("(?:sollten?|soll|muss|müssen|müsste) (?:\\w+ ){0,2}ausgeschlossen werden",),
+        ),
     ),
     pseudo=(
-        "nicht (?:nur|zuletzt|unbedingt|notwendigerweise)",
-        "keine?[rnms]? (?:wesentliche[rnms]? )?(?:Änderung|Veränderung|Besserung|Verschlechterung|Zunahme|Abnahme)",
+        "nicht (?:nur|zuletzt|unbedingt|notwendigerweise|allein)",
+        rf"(?:anders als|im Gegensatz zu|ebenso wie|wie) (?:bei )?{_OF_PATIENT} {_WHICH}{_RELATIVE}",
+        "nicht (?:gut |ausreichend |optimal |weiter )?(?:eingestellt|behandelt|kontrolliert|geklärt|zugenommen"
+        "|abgenommen"
+        "|gebessert|verändert|insulinpflichtig|behandlungsbedürftig|progredient|rückläufig)",
+        "keine?[rnms]? (?:wesentliche[rnms]? |weitere[rnms]? |relevante[rnms]? |signifikante[rnms]? )?"
+        "(?:Änderung|Veränderung|Besserung|Verschlechterung|Zunahme|Abnahme|Progredienz|Progression)",
         "keine?[rnms]? (?:Ursache|Therapie|Behandlung|Zweifel)",
         "ohne (?:Ursache|Therapie|Behandlung|Zweifel|Schwierigkeiten)",
         "gramnegativ(?:e[rnms]?)?",
@@ -259,16 +331,14 @@ GERMAN_RULES = AssertionRules(
         f"(?:laut|nach Angaben?(?: der| des)?|gemäß) (?:{_OF_PATIENT} )?{_RELATIVE}",
     ),
     terminators=(
-        "aber",
-        "jedoch",
+        "(?:aber|jedoch)(?! nicht)",
         "sondern",
         "obwohl",
         "obgleich",
         "außer",
         "abgesehen von",
         "allerdings",
-        "hingegen",
-        "dagegen",
+        "(?:hingegen|dagegen)(?! nicht)",
         "während",
         "wobei",
         "dennoch",
@@ -279,7 +349,12 @@ GERMAN_RULES = AssertionRules(
         "und (?:mit|ist|war|hat|hatte|zeigt|zeigte|wirkt|er|sie)",
         "zuvor",
         "früher",
-        r"(?<=,\x20)(?:etwas|einzelne|vereinzelt)",
+        rf"(?<=,\x20){_NEW_ITEM}(?![^.;\n]*\b(?:oder|noch|bzw)\b)",
+        r"(?<=,\x20)(?:d(?:ie|er|as|en|em)|eine?)(?=\s(?-i:[A-ZÄÖÜ]))(?![^.;\n]*\b(?:oder|noch|bzw)\b)",
+        r"(?<=,\x20)(?:räumt|gibt|berichtet|klagt|zeigt|ist|war|besteht|bestehen|leidet|nimmt)",
+        "sonst",
+        "ansonsten",
+        r"(?<=en\x20)wir",
         *PLUS_SIGNS,
     ),
     terminators_by_assertion=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
@@ -289,6 +364,8 @@ GERMAN_RULES = AssertionRules(
         rf"{_WAS} (?:\w+ )?{_SEEN}",
         "vorhanden",
         MEASUREMENT,
+        PLUS_AFTER,
+        r"(?:beidseits|bds\.|links|rechts)",
         f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
         f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",
     ),

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.domains.phenotypes.assertion.detect import LANGUAGES, validate_language
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,
     AnnotatedDocument,
@@ -15,6 +14,7 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotationIssue,
 )
 from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+from equipoise.domains.phenotypes.language import LANGUAGES, validate_language
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, Resolutions, ResolvedId
 from equipoise.errors import InputError, UnknownNameError
 

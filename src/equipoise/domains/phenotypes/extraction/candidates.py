@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.domains.phenotypes.assertion.detect import detect_assertions, guess_language, validate_language
-from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS
+from equipoise.domains.phenotypes.assertion.detect import DetectedAssertion, detect_assertions_with_cues
+from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
 from equipoise.domains.phenotypes.extraction.opposites import contradicts
 from equipoise.domains.phenotypes.extraction.splitters import TextSplitter, TextToSplit, get_splitters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.language import guess_language, language_segments, validate_language
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ParameterError, StoreError
 from equipoise.evidence.base import Arrays, pack_npz, unpack_npz
 from equipoise.io.atomic import write_bytes
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClinicalText:
-    """A text with an id. Its language (en, de) is guessed from its function words unless it is given.
+    """A text with an id. Its language (en, de) is guessed from its words unless it is given.
 
     >>> ClinicalText("note", "Der Junge hat kein Fieber.").detected_language
     'de'
@@ -52,6 +53,30 @@ class ClinicalText:
     def detected_language(self) -> str:
         """The language, given or guessed."""
         return self.language or guess_language(self.text)
+
+    @cached_property
+    def segments(self) -> tuple[tuple[int, int, str], ...]:
+        """Start, end and language of the parts of the text in one language; one part if the language is given."""
+        return ((0, len(self.text), self.language),) if self.language else tuple(language_segments(self.text))
+
+    def language_at(self, position: int) -> str:
+        """The language of the segment at a position."""
+        return next((language for _, end, language in self.segments if position < end), self.detected_language)
+
+    def detect_assertions(
+        self, spans: Sequence[tuple[int, int]], *, names: Iterable[tuple[int, int]] = ()
+    ) -> list[DetectedAssertion]:
+        """The assertion of each span by the rules of the main language, then by those of the other segments."""
+        main, listed = self.detected_language, list(names)
+        others = {language for _, _, language in self.segments} - {main}
+        detected = detect_assertions_with_cues(self.text, spans, main, names=listed)
+        for language in others:
+            by_other = detect_assertions_with_cues(self.text, spans, language, names=listed)
+            detected = [
+                second if first.assertion is Assertion.AFFIRMED else first
+                for first, second in zip(detected, by_other, strict=True)
+            ]
+        return detected
 
 
 def to_documents(documents: Iterable[ClinicalText] | Mapping[str, str]) -> tuple[ClinicalText, ...]:
@@ -167,7 +192,8 @@ class SelectionSettings:
         return " ".join([*words, *([] if self.top_term_only else ["--all-terms"])])
 
 
-_FILE_KIND = "candidates 2"
+_FILE_KIND = "candidates 3"
+_ARRAYS = ("document", "start", "end", "terms", "scores", "is_mention", "is_negated")
 SCORE_DECIMALS = 6
 """Scores are rounded to this precision: perfect matches differ from 1 by rounding errors, which would decide
 whether they pass a threshold."""
@@ -195,9 +221,13 @@ class Candidates:
     is_mention: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     """Which rows are names that the dictionary found; the others are chunks or phrases that a model scored."""
 
+    is_negated: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """Which mentions have a negation between their words: *the spleen is not enlarged*."""
+
     def __post_init__(self) -> None:
-        if len(self.is_mention) != len(self.document):
-            object.__setattr__(self, "is_mention", np.zeros(len(self.document), dtype=np.bool_))
+        for name in ("is_mention", "is_negated"):
+            if len(getattr(self, name)) != len(self.document):
+                object.__setattr__(self, name, np.zeros(len(self.document), dtype=np.bool_))
 
     def __len__(self) -> int:
         return len(self.document)
@@ -225,15 +255,15 @@ class Candidates:
             rows = np.flatnonzero(self.document == index)
             spans = list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
             names = [span for span, is_name in zip(spans, self.is_mention[rows].tolist(), strict=True) if is_name]
-            detected = detect_assertions(document.text, spans, document.detected_language, names=names)
-            assertion_codes[rows] = [codes[assertion] for assertion in detected]
+            assertion_codes[rows] = [codes[found.assertion] for found in document.detect_assertions(spans, names=names)]
+        assertion_codes[self.is_negated & (assertion_codes == codes[Assertion.AFFIRMED])] = codes[Assertion.NEGATED]
         return assertion_codes
 
     def to_arrays(self) -> Arrays:
         """The content as plain arrays."""
         return {
             "kind": np.array(_FILE_KIND),
-            **{name: getattr(self, name) for name in ("document", "start", "end", "terms", "scores", "is_mention")},
+            **{name: getattr(self, name) for name in _ARRAYS},
             **_pack_texts("term_ids", self.term_ids),
             **_pack_texts("ids", [document.id for document in self.documents]),
             **_pack_texts("texts", [document.text for document in self.documents]),
@@ -258,6 +288,7 @@ class Candidates:
             system=system,
             fingerprint=fingerprint,
             is_mention=arrays["is_mention"],
+            is_negated=arrays["is_negated"],
         )
 
     def save(self, path: str | Path) -> None:
@@ -368,6 +399,7 @@ def build_candidates(
     system: str,
     fingerprint: str,
     is_mention: Bools | None = None,
+    is_negated: Bools | None = None,
 ) -> Candidates:
     """Candidates from (document, start, end) of each row, and the indices and scores of its terms."""
     distinct, coded = np.unique(terms, return_inverse=True)
@@ -386,7 +418,8 @@ def build_candidates(
         chunkers=tuple(chunkers),
         system=system,
         fingerprint=fingerprint,
-        is_mention=np.zeros(len(document), dtype=np.bool_) if is_mention is None else is_mention,
+        is_mention=np.zeros(0, dtype=np.bool_) if is_mention is None else is_mention,
+        is_negated=np.zeros(0, dtype=np.bool_) if is_negated is None else is_negated,
     )
 
 

@@ -55,6 +55,8 @@ class ExtractionConfig:
     multi_vector: bool = True
     strategy: str = DEFAULT_STRATEGY
     config: StatsConfig = DEFAULT_STATS
+    translations: tuple[str, ...] = ()
+    """Tables of translated labels, which the dictionary matches and the model uses to translate phrases."""
     index_dir: str | None = None
     threads: int = 1
 

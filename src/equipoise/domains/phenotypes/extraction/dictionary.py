@@ -16,17 +16,22 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from equipoise.domains.phenotypes.extraction.confidence import WordWeights
-from equipoise.domains.phenotypes.extraction.lexicon import additional_names
 from equipoise.domains.phenotypes.extraction.word_forms import (
+    AMBIGUOUS_ABBREVIATIONS,
+    CAPITALIZED_WORDS,
     COORDINATORS,
     FUNCTION_WORDS,
     MODIFIERS,
+    NEGATIONS,
     WORD_CLASSES,
     fold_word,
+    is_everyday_word,
     split_compound,
 )
+from equipoise.domains.phenotypes.language import LANGUAGES, lexicon_entries
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.index.lexicon import Translations
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
 
 
@@ -48,6 +53,7 @@ class Mention:
     """A name in a text: characters ``start`` to ``end``, and the terms that have this name.
 
     ``is_label``: it is the label of its terms, not a synonym. ``n_words`` is the number of its content words.
+    ``is_negated``: a negation is between its words, as in *the spleen is not enlarged*.
     """
 
     start: int
@@ -57,6 +63,7 @@ class Mention:
     n_words: int
     is_label: bool
     is_abbreviation: bool = False
+    is_negated: bool = False
 
 
 @dataclass(slots=True)
@@ -72,11 +79,11 @@ class Token:
     separator: str = ""
     """``and`` or a comma if the token separates the items of a list; a colon or bracket if it ends a clause."""
     is_boundary: bool = False
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it can be a word of a name."""
-        return not (self.is_function_word or self.separator or self.is_boundary)
+    is_word: bool = False
+    """Whether it can be a word of a name."""
+    is_modifier: bool = False
+    """Whether it is a word that may be left out inside of a match."""
+    is_negation: bool = False
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’]s)?|[^\w\s]|\n\s*\n|\n(?=\s*[-*•])")
@@ -117,7 +124,20 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
             parts: tuple[str, ...] = (key,)
             if vocabulary is not None and language == "de" and not vocabulary(key):
                 parts = split_compound(bare, vocabulary) or parts
-            tokens += [Token(start, end, word, part, classes.get(part, part)) for part in parts]
+            is_modifier, is_negation = folded in MODIFIERS, folded in NEGATIONS
+            tokens += [
+                Token(
+                    start,
+                    end,
+                    word,
+                    part,
+                    classes.get(part, part),
+                    is_word=True,
+                    is_modifier=is_modifier,
+                    is_negation=is_negation,
+                )
+                for part in parts
+            ]
     return tokens
 
 
@@ -151,6 +171,7 @@ class _PartialMatch:
     entry: _Entry
     kind: MatchKind
     is_abbreviation: bool = False
+    is_negated: bool = False
 
 
 _Key = tuple[str, ...]
@@ -160,7 +181,7 @@ _MAX_SHARED = 3
 _MAX_SPAN_WORDS = 4
 _MAX_BETWEEN = 2
 """Maximum number of words of the items between two items that share words."""
-_MAX_SKIPPED = 3
+_MAX_SKIPPED = 6
 """Maximum number of modifiers and function words in a row inside of a match."""
 
 
@@ -168,10 +189,17 @@ class TermDictionary:
     """The names of some terms for texts of one language.
 
     Names of the lexicon come first: a name of the ontology with the same words is ignored, so that German
-    *Hypertonie* is not the English *Hypertonia*.
+    *arterielle Hypertonie* is not the English *Hypertonia*. ``translations`` are further names of this language.
     """
 
-    def __init__(self, ontology: Ontology, terms: Iterable[int], language: str = "en") -> None:
+    def __init__(
+        self,
+        ontology: Ontology,
+        terms: Iterable[int],
+        language: str = "en",
+        *,
+        translations: Translations | None = None,
+    ) -> None:
         self.ontology, self.language = ontology, language
         self._by_word: dict[_Key, _Entry] = {}
         self._by_class: dict[_Key, _Entry] = {}
@@ -179,18 +207,25 @@ class TermDictionary:
         self._partners: dict[str, set[str]] = {}
         included = list(terms)
         allowed = set(included)
-        for name, term in additional_names(ontology, language):
-            if term in allowed:
-                self._add(name, term, language, from_lexicon=True)
+        index_of = {label.casefold(): index for index, label in enumerate(ontology.labels)}
+        for label, names in lexicon_entries(language):
+            # The lexicon is of the Human Phenotype Ontology; other ontologies have few of its labels.
+            if index_of.get(label.casefold()) in allowed:
+                for name in names:
+                    self._add(name, index_of[label.casefold()], language, from_lexicon=True)
         for term in included:
             self._add(ontology.labels[term], term, "en", is_label=True)
             for synonym in ontology.synonyms[term]:
                 self._add(synonym, term, "en")
+        if translations is not None and _applies(translations, language):
+            for name, label in translations.pairs:
+                if index_of[label.casefold()] in allowed:
+                    self._add(name, index_of[label.casefold()], language)
 
     def _add(self, name: str, term: int, language: str, *, is_label: bool = False, from_lexicon: bool = False) -> None:
         if _ABBREVIATION.fullmatch(name):
             # Abbreviations of two letters have too many meanings, except for those of the lexicon.
-            if from_lexicon or len(name) > 2:
+            if from_lexicon or (len(name) > 2 and name not in AMBIGUOUS_ABBREVIATIONS):
                 self._put(self._abbreviations, name, term, is_label, from_lexicon)
             return
         tokens = tokenize(name, language)
@@ -218,8 +253,8 @@ class TermDictionary:
         for word in words:
             self._partners.setdefault(word, set()).update(words)
 
-    def mentions(self, text: str) -> list[Mention]:
-        """The names in a text, in text order; of overlapping ones those with more words.
+    def mentions(self, text: str, offset: int = 0) -> list[Mention]:
+        """The names in a text, in text order; of overlapping ones those with more words. Positions start at the offset.
 
         >>> from equipoise.domains.phenotypes.ontology.ontology import load_ontology  # doctest: +SKIP
         >>> TermDictionary(load_ontology(), range(19_000)).mentions("Pits of the palms and soles")  # doctest: +SKIP
@@ -235,13 +270,14 @@ class TermDictionary:
         chosen = _resolve_defined_abbreviations(tokens, chosen)
         mentions = [
             Mention(
-                tokens[match.first].start,
-                tokens[match.last].end,
+                offset + tokens[match.first].start,
+                offset + tokens[match.last].end,
                 match.entry.terms,
                 match.kind,
                 match.n_words,
                 bool(match.entry.labels),
                 match.is_abbreviation,
+                match.is_negated,
             )
             for match in chosen
         ]
@@ -299,29 +335,43 @@ class TermDictionary:
                 continue
             run: list[int] = []
             crossed: set[str] = set()
+            negation: int | None = None
             n_skipped = 0
             for last in range(first, len(tokens)):
                 token = tokens[last]
                 if token.is_boundary or len(run) == _MAX_WORDS or n_skipped > _MAX_SKIPPED:
                     break
+                if token.is_negation and run and not tokens[last - 1].separator:
+                    if self._look_up(tokens, run):
+                        break  # In *the seizures are not febrile* there are seizures.
+                    negation = last
                 if token.is_word and (token.key in by_word or token.word_class in by_class):
                     run.append(last)
                     n_skipped = 0
                     found = self._look_up_run(tokens, run)
-                    if found is not None and crossed <= found[0].separators:
-                        yield _PartialMatch(first, last, tuple(run), len(run), *found)
-                elif token.is_word and token.text.casefold() not in MODIFIERS:
+                    if found is None or (len(run) == 1 and self._is_other_word(token, found[0])):
+                        continue
+                    if crossed <= found[0].separators:
+                        # A name such as *does not sweat* has the negation itself.
+                        is_negated = negation is not None and not (negation in run and self._look_up(tokens, run))
+                        yield _PartialMatch(first, last, tuple(run), len(run), *found, is_negated=is_negated)
+                elif token.is_word and not token.is_modifier:
                     break
                 else:
                     n_skipped += 1
                     if token.separator:
                         crossed.add(token.separator)
 
+    def _is_other_word(self, token: Token, entry: _Entry) -> bool:
+        """Whether a single word rarely means the finding; German verbs may look like a name: *warten* and *warts*."""
+        is_verb = self.language == "de" and token.text[0].islower() and token.text.endswith("en")
+        return is_everyday_word(token.text, token.key) or (is_verb and not entry.from_lexicon)
+
     def _look_up_run(self, tokens: Sequence[Token], run: Sequence[int]) -> tuple[_Entry, MatchKind] | None:
         """The name of a run of words, with or without the modifiers inside of it."""
         found = self._look_up(tokens, run)
         if found is None and len(run) > 2:
-            inner = [at for at in run[1:-1] if tokens[at].text.casefold() not in MODIFIERS]
+            inner = [at for at in run[1:-1] if not tokens[at].is_modifier]
             if len(inner) < len(run) - 2:
                 found = self._look_up(tokens, [run[0], *inner, run[-1]])
         return found
@@ -385,19 +435,33 @@ class TermDictionary:
     def _shared(
         self, tokens: Sequence[Token], own: Sequence[int], head: Sequence[int], first: int, last: int
     ) -> Iterator[_PartialMatch]:
+        if not self._are_partners(tokens[own[0]], tokens[head[0]]):
+            return
         found = self._look_up(tokens, [*own, *head], coordinated=True)
         if found is not None:
-            yield _PartialMatch(first, last, tuple(own), len(own) + len(head), *found)
+            between = range(first + 1, last)
+            is_negated = any(tokens[at].is_negation and not tokens[at - 1].separator for at in between)
+            yield _PartialMatch(first, last, tuple(own), len(own) + len(head), *found, is_negated=is_negated)
 
     def _short(self, tokens: Sequence[Token]) -> Iterator[_PartialMatch]:
         """Abbreviations, in their upper and lower case."""
         for index, token in enumerate(tokens):
             entry = self._abbreviations.get(token.text)
-            if entry is not None:
+            if entry is not None and not (token.text in CAPITALIZED_WORDS and _is_in_capitals(tokens, index)):
                 yield _PartialMatch(index, index, (index,), 1, entry, MatchKind.NAME, is_abbreviation=True)
 
 
 _NOTHING: frozenset[str] = frozenset()
+
+
+def _is_in_capitals(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a word near a word is in capital letters and too long for an abbreviation."""
+    return any(len(token.text) > 4 and token.text.isupper() for token in tokens[max(0, index - 3) : index + 4])
+
+
+def _applies(translations: Translations, language: str) -> bool:
+    """Whether translated names may be in texts of a language: texts of other languages are read as English."""
+    return language in translations.languages or not set(LANGUAGES) & set(translations.languages)
 
 
 def _priority(match: _PartialMatch) -> tuple[int, int, int]:
@@ -419,7 +483,7 @@ def _lists(tokens: Sequence[Token]) -> Iterator[list[list[int]]]:
         elif token.separator:
             if items[-1]:
                 items.append([])
-        elif token.is_word:
+        elif token.is_word and not token.is_negation:
             items[-1].append(index)
     yield from _if_list(items)
 

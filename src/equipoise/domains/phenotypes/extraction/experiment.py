@@ -267,7 +267,7 @@ def run_extraction(
         Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
         fields of ``ExtractionConfig``: ``chunkers``, ``dictionary``, ``branch``, ``averaging``,
         ``include_assertions``, ``bootstrap``, ``measure``,
-        ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``index_dir``, ``threads``.
+        ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``translations``, ``index_dir``, ``threads``.
 
     Returns
     -------
@@ -379,7 +379,9 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
 
 def _dictionary_predictions(extractor: TermExtractor, gold: GoldAnnotations) -> Predictions:
     """The predictions of the dictionary alone, with default settings."""
-    dictionary = extractor if extractor.uses_dictionary else TermExtractor(gold.ontology, None, branch=extractor.branch)
+    dictionary = extractor
+    if not extractor.uses_dictionary:
+        dictionary = TermExtractor(gold.ontology, None, branch=extractor.branch, translations=extractor.translations)
     return predict(dictionary.mention_candidates(gold.documents), num_results=1)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ from equipoise.domains.phenotypes.extraction.dictionary import Mention, TermDict
 from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.domains.phenotypes.extraction.splitters import get_splitters
 from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
+from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError, ParameterError
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 DICTIONARY = "dict:"
 """The spec of the dictionary without a model."""
 _DICTIONARY_CARD = ModelCard("dictionary", DICTIONARY, note="labels, synonyms and a lexicon of names")
-_VERSION = "extractor 1"
+_VERSION = "extractor 2"
 
 
 def resolve_extraction_models(models: Any) -> dict[str, Any]:
@@ -83,6 +85,8 @@ class TermExtractor:
         Only terms below this one are found; None for all terms.
     chunkers
         ``span`` for phrases that may name a term, or splitters, coarse first.
+    translations
+        Translated labels and synonyms, which the dictionary also matches.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class TermExtractor:
         dictionary: bool = True,
         branch: str | None = None,
         chunkers: Sequence[Any] = (SPAN,),
+        translations: Translations | None = None,
     ) -> None:
         if system is None and not dictionary:
             raise ParameterError(
@@ -100,6 +105,7 @@ class TermExtractor:
             )
         self.ontology, self.system = ontology, system
         self.uses_dictionary, self.branch = dictionary, branch
+        self.translations = translations
         embedder = None if system is None else next(iter(dense_models(system.system)), None)
         self.splitters = () if tuple(chunkers) == (SPAN,) else get_splitters(chunkers, embedder)
         self._dictionaries: dict[str, TermDictionary] = {}
@@ -115,7 +121,8 @@ class TermExtractor:
         """Equal only if the candidates are equal for every document."""
         system = "" if self.system is None else self.system.fingerprint
         choices = f"{self.branch} {self.generator_names}"
-        return content_fingerprint(_VERSION, system, self.ontology.fingerprint, choices)
+        translations = "" if self.translations is None else self.translations.fingerprint
+        return content_fingerprint(_VERSION, system, self.ontology.fingerprint, choices, translations)
 
     @cached_property
     def allowed(self) -> Bools:
@@ -132,7 +139,7 @@ class TermExtractor:
         """The dictionary for texts of a language, built at first use."""
         if language not in self._dictionaries:
             self._dictionaries[language] = TermDictionary(
-                self.ontology, np.flatnonzero(self.allowed).tolist(), language
+                self.ontology, np.flatnonzero(self.allowed).tolist(), language, translations=self.translations
             )
         return self._dictionaries[language]
 
@@ -141,7 +148,7 @@ class TermExtractor:
         if self.system is not None:
             assert self.system.fitted is not None
         if self.uses_dictionary:
-            for language in {document.detected_language for document in documents}:
+            for language in {language for document in documents for _, _, language in document.segments}:
                 self._word_weights(language)
 
     def candidates(self, documents: Iterable[ClinicalText] | Mapping[str, str], *, num_results: int = 10) -> Candidates:
@@ -162,19 +169,23 @@ class TermExtractor:
         mentions: list[list[Mention]] = [[] for _ in documents]
         free = []
         for span in spans:
-            inside = self.mentions(ClinicalText("span", span.text, documents[span.document].detected_language))
+            inside = self.mentions(ClinicalText("span", span.text, documents[span.document].language_at(span.start)))
             if inside:
                 best = max(inside, key=lambda mention: (mention.n_words, mention.end - mention.start))
-                mentions[span.document].append(
-                    Mention(span.start, span.end, best.terms, best.kind, best.n_words, best.is_label)
-                )
+                mentions[span.document].append(replace(best, start=span.start, end=span.end))
             else:
                 free.append(span)
         return self._combined(tuple(documents), mentions, free, num_results)
 
     def mentions(self, document: ClinicalText) -> list[Mention]:
         """The names that the dictionary finds in a document; none if it is not used."""
-        return self.dictionary(document.detected_language).mentions(document.text) if self.uses_dictionary else []
+        if not self.uses_dictionary:
+            return []
+        return [
+            mention
+            for start, end, language in document.segments
+            for mention in self.dictionary(language).mentions(document.text[start:end], start)
+        ]
 
     def spans(self, documents: Sequence[ClinicalText], mentions: Sequence[Sequence[Mention]]) -> list[TextSpan]:
         """The phrases or chunks for the model, without those that overlap a mention."""
@@ -184,7 +195,7 @@ class TermExtractor:
             return [
                 TextSpan(index, start, end, document.text[start:end])
                 for index, (document, taken) in enumerate(zip(documents, mentions, strict=True))
-                for start, end in self.dictionary(document.detected_language).free_spans(document.text, taken)
+                for start, end in self._free_spans(document, taken)
             ]
         chunks = split_documents(documents, self.splitters)
         return [
@@ -192,6 +203,16 @@ class TermExtractor:
             for chunk in chunks
             if not any(chunk.start < taken.end and taken.start < chunk.end for taken in mentions[chunk.document])
         ]
+
+    def _free_spans(self, document: ClinicalText, taken: Sequence[Mention]) -> Iterator[tuple[int, int]]:
+        for first, last, language in document.segments:
+            inside = [
+                replace(mention, start=mention.start - first, end=mention.end - first)
+                for mention in taken
+                if first <= mention.start < last
+            ]
+            for start, end in self.dictionary(language).free_spans(document.text[first:last], inside):
+                yield first + start, first + end
 
     def _combined(
         self,
@@ -227,6 +248,7 @@ class TermExtractor:
             system=self.card.spec,
             fingerprint=self.fingerprint,
             is_mention=np.arange(len(rows)) < len(found),
+            is_negated=np.array([mention.is_negated for _, mention in found] + [False] * (len(rows) - len(found))),
         )
 
     @property
@@ -255,7 +277,7 @@ class TermExtractor:
     ) -> Floats:
         """The features of the hits of some rows and slots, from which their confidence is computed."""
         assert self.system is not None
-        german = np.array([documents[span.document].detected_language == "de" for span in spans], dtype=np.bool_)
+        german = np.array([documents[span.document].language_at(span.start) == "de" for span in spans], dtype=np.bool_)
         words = [_words(span.text, "de" if is_german else "en") for span, is_german in zip(spans, german, strict=True)]
         names = self.system.components.texts
         overlaps, n_name_words = np.empty((len(rows), 2)), np.empty(len(rows))
@@ -297,10 +319,12 @@ def _margins(scores: Floats) -> Floats:
 @contextmanager
 def open_term_extractor(model: Any, ontology: Ontology, settings: ExtractionConfig) -> Iterator[TermExtractor]:
     """The extractor of a model or of ``dict:``; without a stored index all terms are embedded first."""
+    translations = read_translations(settings.translations, ontology) if settings.translations else None
     options: dict[str, Any] = {
         "dictionary": settings.dictionary,
         "branch": settings.branch_in(ontology),
         "chunkers": settings.chunkers,
+        "translations": translations,
     }
     if model == DICTIONARY:
         yield TermExtractor(ontology, None, **options)
@@ -314,7 +338,12 @@ def open_term_extractor(model: Any, ontology: Ontology, settings: ExtractionConf
                 raise
             indexes = ()
         retriever = TermRetriever(
-            system, ontology, multi_vector=settings.multi_vector, strategy=settings.strategy, index=indexes
+            system,
+            ontology,
+            multi_vector=settings.multi_vector,
+            strategy=settings.strategy,
+            index=indexes,
+            translations=translations,
         )
         yield TermExtractor(ontology, retriever, **options)
 

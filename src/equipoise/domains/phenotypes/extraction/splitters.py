@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from equipoise.domains.phenotypes.assertion.detect import FUNCTION_WORDS, RULES_BY_LANGUAGE, cue_spans
+from equipoise.domains.phenotypes.assertion.detect import RULES_BY_LANGUAGE, cue_spans
+from equipoise.domains.phenotypes.language import FUNCTION_WORDS
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
 from equipoise.types import Bools, Floats, Role

@@ -369,6 +369,7 @@ def tune_job(job: Job[Any], context: JobContext[TuningContext]) -> JobOutput[Tun
                 dictionary=generator.dictionary,
                 branch=generator.branch,
                 chunkers=generator.chunkers,
+                translations=extractor.translations,
             ).candidates(shared.gold.documents, num_results=depth)
             for generator in generators
         }

@@ -10,9 +10,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.resources import files
 
 from equipoise.domains.phenotypes.index.lexicon import german_glossary
+from equipoise.domains.phenotypes.language import word_class_lines
 
 _ENGLISH_FUNCTION_WORDS = (
     "a an the of in on at to for from with by as is are was were be been his her their its both some any also due many"
@@ -32,9 +32,13 @@ _MODIFIERS = (
     "very quite rather left right bilateral unilateral mild moderate severe marked slight significant pronounced "
     "progressive chronic acute recurrent congenital multiple isolated typical characteristic variable associated "
     "generalized diffuse focal upper lower minor major early late onset linke rechte links rechts beidseitig leicht "
-    "mäßig schwer deutlich ausgeprägt sehr etwas progredient chronisch akut angeboren multipel typisch bekannt"
+    "mäßig schwer deutlich ausgeprägt sehr etwas progredient chronisch akut angeboren multipel typisch bekannt "
+    "found felt noted seen appear appears appeared seem seems seemed significantly clearly palpably palpable grossly "
+    "tastbar palpabel wesentlich signifikant eindeutig sicher"
 )
-MODIFIERS = frozenset(_MODIFIERS.split())
+NEGATIONS = frozenset(("not", "nicht"))
+"""Words that negate a name if they are between its words: *the spleen is not enlarged*."""
+MODIFIERS = frozenset(_MODIFIERS.split()) | NEGATIONS
 """Words that may be left out inside of a match if the match with them is no name."""
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe"})
@@ -49,6 +53,7 @@ _IRREGULAR = {
     "testes": "testis", "pelves": "pelvis", "indices": "index", "vertebrae": "vertebra", "nares": "naris",
     "phalanges": "phalanx", "phalange": "phalanx", "calvariae": "calvaria", "bronchi": "bronchus",
     "nevi": "nevus", "naevi": "nevus", "fungi": "fungus", "digiti": "digitus", "ova": "ovum",
+    "heiser": "heiserkeit",
 }  # fmt: skip
 _ENDINGS = (
     ("aries", "ar", 4), ("ary", "ar", 4),
@@ -81,9 +86,11 @@ def fold_word(word: str, language: str = "en") -> str:
     text = _strip_ending(text, language)
     if len(text) <= _MIN_STEM or any(letter.isdigit() for letter in text):
         return text
+    unfolded = text
     for spelling, folded in _SPELLINGS:
         text = text.replace(spelling, folded)
-    return text
+    # *Thick* must not become *tic*.
+    return text if len(text) > _MIN_STEM else unfolded
 
 
 def _strip_ending(text: str, language: str) -> str:
@@ -108,16 +115,40 @@ def _strip_ending(text: str, language: str) -> str:
     return text
 
 
+_EVERYDAY_WORDS = (
+    "arranging bouncing collecting cutting dullness extraversion fisting hopping inaction inertia jumping mouthing "
+    "oncology ordering plethora rosette slowness spinning squawks tearing trance twirling 277000 S3 S4"
+)
+_NAMES_IN_PLURAL = ("boils", "corns", "falls", "moles", "piles")
+_EVERYDAY_KEYS = frozenset(map(fold_word, (*_EVERYDAY_WORDS.split(), *_NAMES_IN_PLURAL)))
+
+
+def is_everyday_word(word: str, key: str) -> bool:
+    """Whether a word is a name of the ontology, but alone and in this form rarely means the finding.
+
+    >>> [is_everyday_word(word, fold_word(word)) for word in ("cutting", "fall", "falls", "ataxia")]
+    [True, True, False, False]
+    """
+    return key in _EVERYDAY_KEYS and word.casefold() not in _NAMES_IN_PLURAL
+
+
+AMBIGUOUS_ABBREVIATIONS = frozenset(
+    ("AEA", "AOB", "AOP", "BPD", "CIU", "CSU", "DDN", "DNT", "LDD", "LFT", "NFTs", "RAD", "TMD", "VMA")
+)
+"""Abbreviations of the ontology that mean something else in most notes, such as liver function tests."""
+CAPITALIZED_WORDS = frozenset(("ADD", "CALM", "DOE", "GIST", "ODD", "SOB"))
+"""Abbreviations that are words in a text in capital letters."""
+
+
 def _word_classes() -> dict[str, dict[str, str]]:
     """One class per line of the file: English words, a bar, German words. The first word names the class."""
     english_classes: dict[str, str] = {}
     german_classes: dict[str, str] = {}
-    for line in (files(__package__) / "word_classes.txt").read_text(encoding="utf-8").splitlines():
-        english, _, german = line.partition("|")
-        name = fold_word(english.split()[0])
-        for word in english.split():
+    for english, german in word_class_lines():
+        name = fold_word(english[0])
+        for word in english:
             english_classes.setdefault(fold_word(word), name)
-        for word in german.split():
+        for word in german:
             german_classes.setdefault(fold_word(word, "de"), name)
     for word, translation in german_glossary().items():
         if " " not in translation:
