@@ -263,6 +263,8 @@ def _wrong_width(file: TextFile, line: int, count: int, layout: TrecLayout) -> E
         hint = "4 fields make qrels; were the run and the qrels swapped?"
     elif layout is QRELS and count == 6:
         hint = "6 fields make a run; were the run and the qrels swapped?"
+    elif layout is QRELS and count == 3:
+        hint = "3 fields need the header query-id, corpus-id, score, all separated by tabs"
     elif count > needed:
         hint = "ids may not hold spaces"
     else:
