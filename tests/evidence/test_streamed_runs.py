@@ -8,16 +8,19 @@ import threading
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import EquipoiseError, InputError
-from equipoise.evidence import ranking_from_lists
+from equipoise.evidence import ranking_from_run_file
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_from_lists import streamed_ranking
+from equipoise.evidence.ranking_from_run_file import JudgedItems, streamed_ranking
 from equipoise.io import text as blocks
-from equipoise.io.run_files import read_run
+from equipoise.io.run_files import RUN, read_qrels, read_run
+from equipoise.io.text import NotStreamableError
+from equipoise.io.trec_columns import hash_ids, parse_columns
 
 QRELS = {"q1": {"a": 1, "b": 2, "z": 1}, "q2": {"a": 0, "c": 1}, "q3": {"d": 1}, "é": {"ü": 1}}
 
@@ -51,8 +54,8 @@ def test_contiguous_runs_give_the_same_bytes(tmp_path_factory, run, size, zipped
     path.write_bytes(gzip.compress(data) if zipped else data)
     with pytest.MonkeyPatch.context() as patch:  # blocks end within lists, and lists within blocks
         patch.setattr(blocks, "BLOCK_BYTES", 40)
-        patch.setattr(ranking_from_lists, "_STREAM_SCORES", 5)
-        found = streamed_ranking(QRELS, path, corpus_size=size)
+        patch.setattr(ranking_from_run_file, "_PART_SCORES", 5)
+        found = streamed_ranking(JudgedItems.of_dicts(QRELS), path, corpus_size=size)
     assert found is not None
     assert_equal(found, Ranking.from_runs(QRELS, read_run(path), corpus_size=size))
 
@@ -60,10 +63,10 @@ def test_contiguous_runs_give_the_same_bytes(tmp_path_factory, run, size, zipped
 def test_a_query_in_two_places_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.trec"
     path.write_text(lines_of({"q1": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"q1": [("b", 0.7)]}))
-    assert streamed_ranking(QRELS, path) is None
+    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
     assert_equal(Ranking.from_runs(QRELS, path), Ranking.from_runs(QRELS, read_run(path)))
     path.write_text(lines_of({"unknown": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"unknown": [("b", 1)]}))
-    assert streamed_ranking(QRELS, path) is None
+    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
     assert Ranking.from_runs(QRELS, path).unknown_units == ("unknown",)
 
 
@@ -147,15 +150,15 @@ def test_other_formats_are_read_whole(tmp_path: Path, name: str, text: str, monk
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 40)
     path = tmp_path / name
     path.write_text(text)
-    assert streamed_ranking(QRELS, path) is None
+    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
     assert_equal(Ranking.from_runs(QRELS, path), Ranking.from_runs(QRELS, read_run(path)))
 
 
 def test_lines_without_a_tag_are_streamed_where_they_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "a.trec"
     path.write_text("q1 Q0 a 1 0.9\nq1 Q0 x 2 0.9\n")
-    assert streamed_ranking(QRELS, path) is None
-    found = streamed_ranking(QRELS, path, tag="mine")
+    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
+    found = streamed_ranking(JudgedItems.of_dicts(QRELS), path, tag="mine")
     assert found is not None
     assert_equal(found, Ranking.from_runs(QRELS, read_run(path, tag="mine")))
 
@@ -164,7 +167,7 @@ def test_lines_without_a_tag_are_streamed_where_they_are_accepted(tmp_path: Path
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     path, text = tmp_path / "pipe", lines_of({"q1": [("a", 0.5)], "q3": [("d", 0.1)]})
     os.mkfifo(path)
-    assert streamed_ranking(QRELS, path) is None  # would wait for a writer if it opened the pipe
+    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None  # would wait for a writer if it opened the pipe
     writer = threading.Thread(target=path.write_text, args=(text,))
     writer.start()
     found = Ranking.from_runs(QRELS, path)
@@ -176,7 +179,7 @@ def peak_bytes(path: Path, units: int) -> int:
     qrels = {f"q{number}": {"d7": 1} for number in range(units)}
     tracemalloc.start()
     try:
-        assert streamed_ranking(qrels, path) is not None
+        assert streamed_ranking(JudgedItems.of_dicts(qrels), path) is not None
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -184,7 +187,7 @@ def peak_bytes(path: Path, units: int) -> int:
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 14)
-    monkeypatch.setattr(ranking_from_lists, "_STREAM_SCORES", 1 << 11)
+    monkeypatch.setattr(ranking_from_run_file, "_PART_SCORES", 1 << 11)
     peaks = []
     for units in (40, 200):
         path = tmp_path / f"{units}.trec"
@@ -200,3 +203,56 @@ def test_judgements_without_any_unit_are_an_error(tmp_path: Path) -> None:
     path.write_text(lines_of({"q1": [("a", 0.5)]}))
     with pytest.raises(InputError):
         Ranking.from_runs({}, path)
+
+
+qrels_line = st.tuples(
+    st.sampled_from(["q1", "q2", "a query with a long name".replace(" ", "-"), "é"]), st.sampled_from("abcü")
+)
+
+
+@settings(max_examples=40)
+@given(
+    judged=st.lists(qrels_line, min_size=1, unique=True),
+    gain=st.sampled_from(["0", "1", "2", "-1", "0.5"]),
+    run=runs,
+    blank=st.sampled_from([" ", "\t", "  "]),
+)
+def test_judgements_from_a_file_equal_those_from_dicts(tmp_path_factory, judged, gain, run, blank) -> None:
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "a.trec").write_text(lines_of(run))
+    (folder / "t.qrels").write_text(
+        "".join(blank.join([query, "0", doc, gain if doc == "a" else "1"]) + "\n" for query, doc in judged)
+    )
+    whole = Ranking.from_runs(read_qrels(folder / "t.qrels"), read_run(folder / "a.trec"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_BYTES", 40)
+        found = streamed_ranking(JudgedItems.read(folder / "t.qrels"), folder / "a.trec")
+    assert found is not None
+    assert_equal(found, whole)
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False).flatmap(
+    lambda value: st.sampled_from([repr(value), f"{value:.3f}", f"{value:g}", f"{value:e}", f"+{abs(value)}"])
+)
+
+
+@given(st.lists(numbers | st.sampled_from(["5.", ".5", "-.25", "0", "-0", "00012", "9007199254740993"]), min_size=1))
+def test_values_are_those_of_python(texts: list[str]) -> None:
+    lines = "".join(f"q Q0 d{row} 1 {text} t\n" for row, text in enumerate(texts))
+    columns = parse_columns(lines.encode(), RUN)
+    assert columns is not None
+    assert columns.values.tobytes() == np.array([float(text) for text in texts]).tobytes()
+
+
+@pytest.mark.parametrize("text", [".", "-", "+", "1.2.3", "1-2", "1_0", "nan", "1e999", "--1", "x"])
+def test_what_is_not_a_number_is_not_streamed(text: str) -> None:
+    with pytest.raises(NotStreamableError):
+        parse_columns(f"q Q0 d 1 {text} t\n".encode(), RUN)
+
+
+def test_ids_have_the_same_hash_in_a_file_and_in_python() -> None:
+    ids = ["a", "b" * 8, "c" * 9, "ü" * 20, "d" * 1000]
+    columns = parse_columns("".join(f"q Q0 {each} 1 1 t\n" for each in ids).encode(), RUN)
+    assert columns is not None
+    assert columns.docs.tolist() == hash_ids(ids).tolist()
+    assert [columns.doc(line).decode() for line in range(len(ids))] == ids

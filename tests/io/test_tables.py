@@ -84,8 +84,8 @@ def test_two_columns_of_one_name_are_refused(file):
         read_rows(file("a.tsv", "id\tid\n1\t2\n"))
 
 
-@pytest.mark.parametrize("body", ['a,"open', 'a,"b"c', f"a,{'x' * 140_000}"])
-def test_broken_quoting_and_endless_fields_are_explained(file, body):
+@pytest.mark.parametrize("body", ['a,"open', 'a,"b"c'])
+def test_broken_quoting_is_explained(file, body):
     with pytest.raises(FormatError, match="line 2"):
         read_rows(file("a.csv", f"id,text\n{body}\n"))
 

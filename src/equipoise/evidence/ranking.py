@@ -517,7 +517,10 @@ class Ranking(Evidence):
         tied = np.repeat(self.pool - 1, self.counts)
         near = None if self.near is None else self.near.uninformed()
         other = None if self.nonrelevant is None else self.nonrelevant.uninformed()
-        return replace(self, above=above, tied=tied, before=np.zeros_like(above), near=near, nonrelevant=other)
+        same = replace(self, above=above, tied=tied, before=above, near=near, nonrelevant=other)
+        # What depends on the units alone is computed once, not for the chance level of every metric.
+        same.__dict__.update({name: getattr(self, name) for name in ("counts", "pool", "unit_of", "slot")})
+        return same
 
     def take(self, index: Ints) -> Ranking:
         """The units at ``index``, in that order; an index may repeat."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import unique_ids
-from equipoise.evidence.kernels.rank_counts import count_above_and_tied
+from equipoise.evidence.kernels.rank_counts import count_above_and_tied, count_in_sorted_rows
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED, candidate_counts
 from equipoise.types import Bools, Floats, Ids, Ints
@@ -308,8 +307,6 @@ _BLOCK_SCORES = 1 << 16
 _BLOCK_UNITS = 256
 """Scores and units per block: a block ends at ``_BLOCK_SCORES``, but not before it has this many units."""
 _MAX_BLOCK_SCORES = 1 << 20
-_STREAM_SCORES, _STREAM_UNITS = 1 << 15, 1 << 12
-"""Scores and units of a streamed run that are in memory at a time."""
 
 Counted = tuple[Ints, Floats, Ints, Ints, Ints]
 """Counts of a few units, and gains, above, tied and before of their items."""
@@ -324,14 +321,18 @@ def ranking_from_runs(
     qrels, run = _as_mappings(qrels, run, columns)
     if not isinstance(qrels, _DICT_OR_PATH) and not isinstance(run, _DICT_OR_PATH):
         return ranking_from_lists(run, qrels, corpus_size=corpus_size)
+    if isinstance(run, str | Path):
+        from equipoise.evidence.ranking_from_run_file import JudgedItems, streamed_ranking
+
+        judged = JudgedItems.read(qrels) if isinstance(qrels, str | Path) else None
+        qrels = qrels if judged is not None else _judgements(qrels)
+        ranking = streamed_ranking(judged or JudgedItems.of_dicts(qrels), run, corpus_size=corpus_size)
+        if ranking is not None:
+            return ranking
     judgements = _judgements(qrels)
     units = list(judgements)
     if not units:
         raise InputError("the qrels contain no units", hint="check the qrels")
-    if isinstance(run, str | Path):
-        ranking = streamed_ranking(judgements, run, corpus_size=corpus_size)
-        if ranking is not None:
-            return ranking
     scores = _scores(run)
     empty: Mapping[str, float] = {}
     lists = [scores.get(unit, empty) for unit in units]
@@ -367,89 +368,6 @@ def _with_string_ids(value: Any) -> Any:
     if not isinstance(value, Mapping) or all(isinstance(unit, str) for unit in value):
         return value
     return {str(unit): {str(item): number for item, number in row.items()} for unit, row in value.items()}
-
-
-def streamed_ranking(
-    judgements: Qrels, path: str | Path, *, tag: str | None = None, corpus_size: int | None = None
-) -> Ranking | None:
-    """The ranking of a TREC run file, read in constant memory; None if that is not possible.
-
-    Only one block of lists is in memory at a time, in addition to the judgements and the counts. The result is None
-    if the lines of a query are not contiguous, the file has another format, or it contains an error: then the
-    complete file must be read. The ranking is the same.
-    """
-    from equipoise.io.run_files import stream_run
-    from equipoise.io.text import NotStreamableError
-
-    stream = _Stream(judgements)
-    try:
-        for unit, scores in stream_run(path, tag=tag):
-            if not stream.add(unit, scores):
-                return None
-        return stream.ranking(corpus_size)
-    except (NotStreamableError, InputError):
-        return None
-
-
-class _Stream:
-    """Collects lists one at a time and counts them block by block."""
-
-    def __init__(self, judgements: Qrels) -> None:
-        self.judgements = judgements
-        self.index_of = {unit: index for index, unit in enumerate(judgements)}
-        self.order = array("q")
-        """The position of each unit of the run among the judgements, in the order of the run."""
-        self.seen = np.zeros(len(judgements), dtype=bool)
-        self.unknown: set[str] = set()
-        self.depth = array("q")
-        self.parts: list[CountedParts] = []
-        self.units: list[str] = []
-        self.lists: list[Mapping[str, float]] = []
-        self.widest = 0
-
-    def add(self, unit: str, scores: Mapping[str, float]) -> bool:
-        """Add the list of one unit; False if the unit was added before."""
-        index = self.index_of.get(unit)
-        if index is None:
-            if unit in self.unknown:
-                return False
-            self.unknown.add(unit)
-            return True
-        if self.seen[index]:
-            return False
-        self.seen[index] = True
-        self._put(unit, index, scores)
-        return True
-
-    def ranking(self, corpus_size: int | None) -> Ranking:
-        """The ranking of all units of the qrels, in their order."""
-        units = list(self.judgements)
-        for index in np.flatnonzero(~self.seen).tolist():
-            self._put(units[index], index, {})
-        self._count()
-        order, depth = np.array(self.order), np.array(self.depth)
-        in_run_order = [units[index] for index in self.order]
-        ranking = _join_blocks(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
-        same_order = bool((order[1:] > order[:-1]).all())
-        return ranking if same_order else ranking.take(np.argsort(order))
-
-    def _put(self, unit: str, index: int, scores: Mapping[str, float]) -> None:
-        widest = max(self.widest, len(scores))
-        if widest * (len(self.units) + 1) > _STREAM_SCORES or len(self.units) == _STREAM_UNITS:
-            self._count()
-            widest = len(scores)
-        self.widest = widest
-        self.order.append(index)
-        self.depth.append(len(scores))
-        self.units.append(unit)
-        self.lists.append(scores)
-
-    def _count(self) -> None:
-        if self.units:
-            qrels = [self.judgements[unit] for unit in self.units]
-            depth = np.array(self.depth[-len(self.units) :], dtype=np.int64)
-            self.parts.append(_count(self.units, qrels, self.lists, depth))
-        self.units, self.lists, self.widest = [], [], 0
 
 
 def _join_blocks(
@@ -538,7 +456,7 @@ def _count(
             lists,
             count,
         )
-        for chosen, count in ((relevant, count_above_and_tied), (~relevant, _count_in_sorted_rows))
+        for chosen, count in ((relevant, count_above_and_tied), (~relevant, count_in_sorted_rows))
     )
     return first, second
 
@@ -556,20 +474,6 @@ def _counted(
     above[np.isnan(target_scores)] = NOT_RETRIEVED
     are_relevant = bool(len(gains)) and gains[0] > 0
     return counts, gains, above, tied, _before(qrels, lists, counts, target_scores, tied, are_relevant)
-
-
-def _count_in_sorted_rows(matrix: Floats, thresholds: Floats, counts: Ints) -> tuple[Ints, Ints]:
-    """``count_above_and_tied`` for many thresholds per row, by binary search: assessed pools hold hundreds."""
-    above, tied = np.zeros(len(thresholds), dtype=np.int64), np.zeros(len(thresholds), dtype=np.int64)
-    ends = np.cumsum(counts)
-    for row in np.flatnonzero(counts).tolist():
-        part = slice(ends[row] - counts[row], ends[row])
-        ascending = np.sort(matrix[row])
-        ascending = ascending[: len(ascending) - np.count_nonzero(np.isnan(ascending))]
-        last = np.searchsorted(ascending, thresholds[part], side="right")
-        above[part] = len(ascending) - last
-        tied[part] = np.maximum(last - np.searchsorted(ascending, thresholds[part]) - 1, 0)
-    return above, tied
 
 
 def _gather(

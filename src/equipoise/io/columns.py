@@ -12,6 +12,7 @@ from typing import Any
 
 from equipoise.errors import FormatError, InputError, UnknownNameError
 from equipoise.io.tables import FORMATS, read_table, table_format
+from equipoise.io.text import COMPRESSED_SUFFIXES, without_compression
 from equipoise.types import require_extra
 
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -215,6 +216,13 @@ def table_file(folder: Path, stem: str) -> Path | None:
     return next((file for file in tables_in(folder) if stem_of(file) == stem), None)
 
 
+_OTHER_FORMATS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save a sheet of the workbook as CSV UTF-8"),
+    **dict.fromkeys((".zip", ".7z", ".tar", ".tgz"), "unpack it, and name the table inside"),
+}
+"""Hints for files that are often named instead of a table."""
+
+
 def tables_in(folder: Path) -> list[Path]:
     """The table files of a folder, sorted by name."""
     return sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
@@ -226,7 +234,7 @@ def stem_of(path: Path) -> str:
     >>> stem_of(Path("data/Corpus.jsonl.gz"))
     'corpus'
     """
-    name = path.name.casefold().removesuffix(".gz")
+    name = without_compression(path.name)
     return name.removesuffix(Path(name).suffix)
 
 
@@ -294,7 +302,10 @@ def _from_path(path: Path, name: str) -> ColumnTable:
     if path.exists() and table_format(path) is None:
         raise FormatError(
             f"{path} does not have the file extension of a table format",
-            hint=f"use one of {', '.join(dict.fromkeys(FORMATS))}",
+            hint=_OTHER_FORMATS.get(
+                path.suffix.casefold(),
+                f"use one of {', '.join(FORMATS)}, plain or with {', '.join(COMPRESSED_SUFFIXES)}",
+            ),
         )
     table = read_table(path)
     lines = () if table.file is None else table.line_numbers

@@ -37,9 +37,11 @@ class RetrievalParts:
         return {query: merged[query] for query in self.queries if query in merged}
 
 
-def is_beir_folder(path: Path) -> bool:
-    """Whether a folder has a corpus and queries."""
-    return path.is_dir() and table_file(path, "corpus") is not None and table_file(path, "queries") is not None
+def has_retrieval_files(path: Path) -> bool:
+    """Whether a folder has two of corpus, queries and qrels: it is a retrieval data set, if an incomplete one."""
+    names = ("corpus", "queries", "qrels")
+    found = [(path / name).is_dir() or table_file(path, name) is not None for name in names] if path.is_dir() else []
+    return sum(found) >= 2
 
 
 def beir_files(folder: PathLike) -> tuple[Path, Path, dict[str, Path]]:

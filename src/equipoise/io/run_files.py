@@ -5,10 +5,10 @@ A TREC run line is ``query Q0 doc rank score tag``, a qrels line ``query iterati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -90,33 +90,6 @@ def parse_qrels(file: TextFile) -> Qrels:
     return _parse_columns(file, QRELS) or _parse_line_by_line(file, QRELS)
 
 
-def parse_run_blocks(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
-    """The lists of a TREC run, one after another, one list in memory at a time.
-
-    A query whose lines are not contiguous is yielded more than once. Whatever ``parse_run`` rejects, and a
-    document that a list has twice, raises ``NotStreamableError``, at the latest at the end.
-    """
-    layout = RUN if tag is None else UNTAGGED_RUN
-    current, scores, rows, distinct = None, dict[str, float](), 0, 0
-    for queries, docs, values in _columns(blocks, layout):
-        # Ids contain no blank, so all ids of a block are decoded at once.
-        names = b" ".join(docs).decode("utf-8").split(" ")
-        start = 0
-        for query, group in groupby(queries):
-            stop = start + sum(1 for _ in group)
-            if query != current:
-                if current is not None:
-                    distinct += len(scores)
-                    yield current.decode("utf-8"), scores
-                current, scores = query, {}
-            scores.update(zip(names[start:stop], values[start:stop], strict=True))
-            start = stop
-        rows += start
-    if current is None or distinct + len(scores) != rows:
-        raise NotStreamableError("there is no line, or a list has a document twice")
-    yield current.decode("utf-8"), scores
-
-
 def write_run(path: PathLike, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write a TREC run, each query's documents by falling score (equals by falling id, as trec_eval).
 
@@ -161,7 +134,7 @@ def _parse_columns(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, An
     names = _Names()
     current, values_of, count = None, {}, 0
     try:
-        for queries, docs, values in _columns([file.data], layout):
+        for queries, docs, values in _columns(file.data, layout):
             count += len(values)
             for query, doc, value in zip(queries, map(names.__getitem__, docs), values, strict=True):
                 if query != current:
@@ -173,22 +146,19 @@ def _parse_columns(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, An
     return table if sum(map(len, table.values())) == count else None
 
 
-def _columns(
-    blocks: Iterable[bytes], layout: TrecLayout
-) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...], list[float]]]:
+def _columns(data: bytes, layout: TrecLayout) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...], list[float]]]:
     """Queries, documents and values of a few lines at a time, as long as nothing is unusual."""
-    for block in blocks:
-        for part in _pieces(block):
-            rows = list(filter(None, map(bytes.split, part.splitlines())))
-            if not rows:
-                continue
-            if not layout.widths.issuperset(map(len, rows)):
-                raise NotStreamableError("a line has another number of fields")
-            columns = list(zip(*rows, strict=False))
-            values = _values(columns[layout.value], layout)
-            if values is None:
-                raise NotStreamableError("a value is not a number")
-            yield columns[0], columns[2], values
+    for part in _pieces(data):
+        rows = list(filter(None, map(bytes.split, part.splitlines())))
+        if not rows:
+            continue
+        if not layout.widths.issuperset(map(len, rows)):
+            raise NotStreamableError("a line has another number of fields")
+        columns = list(zip(*rows, strict=False))
+        values = _values(columns[layout.value], layout)
+        if values is None:
+            raise NotStreamableError("a value is not a number")
+        yield columns[0], columns[2], values
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
@@ -263,6 +233,8 @@ def _wrong_width(file: TextFile, line: int, count: int, layout: TrecLayout) -> E
         hint = "4 fields make qrels; were the run and the qrels swapped?"
     elif layout is QRELS and count == 6:
         hint = "6 fields make a run; were the run and the qrels swapped?"
+    elif layout is QRELS and count == 3:
+        hint = "3 fields need the header query-id, corpus-id, score, all separated by tabs"
     elif count > needed:
         hint = "ids may not hold spaces"
     else:
@@ -324,17 +296,18 @@ def read_run(path: PathLike, *, tag: str | None = None) -> Run:
     return _read(path, _run_kind(tag))
 
 
-def stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
-    """The lists of a TREC run file one after another, so that a file of any size takes little memory.
+def trec_blocks(path: PathLike, *, qrels: bool = False) -> Iterator[bytes]:
+    """The lines of a TREC run or of TREC qrels, some at a time, so that a file of any size takes little memory.
 
-    A query whose lines are not contiguous is yielded more than once. Raises ``NotStreamableError`` where the file
-    has another format or anything in it is unusual; ``read_run`` then reads it, or reports the error.
+    Raises ``NotStreamableError`` where the file has another format; ``read_run`` or ``read_qrels`` then reads it, or
+    reports the error.
     """
     blocks = line_blocks(path)
     start = next(blocks, b"")
-    if table_format(path) not in (None, "tsv") or _guess_format(TextFile("", start), _run_kind(tag))[0] != "trec":
-        raise NotStreamableError(f"{path} is not a TREC run")
-    return parse_run_blocks(chain([start], blocks), tag=tag)
+    kind = _QRELS_KIND if qrels else _run_kind(None)
+    if table_format(path) not in (None, "tsv") or _guess_format(TextFile("", start), kind)[0] != "trec":
+        raise NotStreamableError(f"{path} is not a TREC file")
+    return chain([start], blocks)
 
 
 def _run_kind(tag: str | None) -> _Kind:
@@ -352,14 +325,16 @@ def read_qrels(path: PathLike) -> Qrels:
 
     Judgements written as integers remain ints.
     """
-    kind = _Kind(
-        "qrels",
-        "relevance",
-        {"query": QUERY_COLUMNS, "doc": DOC_COLUMNS, "relevance": GAIN_COLUMNS},
-        parse_qrels,
-        lambda value: value,
-    )
-    return _read(path, kind)
+    return _read(path, _QRELS_KIND)
+
+
+_QRELS_KIND = _Kind(
+    "qrels",
+    "relevance",
+    {"query": QUERY_COLUMNS, "doc": DOC_COLUMNS, "relevance": GAIN_COLUMNS},
+    parse_qrels,
+    lambda value: value,
+)
 
 
 def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +11,23 @@ from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.text import PathLike, TextFile, check_size, display_path, open_text, read_error
+from equipoise.io.text import (
+    PathLike,
+    TextFile,
+    check_size,
+    display_path,
+    open_text,
+    read_error,
+    without_compression,
+)
 from equipoise.types import require_extra
 
 TableRow = dict[str, Any]
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+LONGEST_FIELD = 1 << 30
+"""Characters of a CSV field; the csv module stops at 131,072, and documents are longer."""
+_DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
 FORMATS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -84,31 +96,30 @@ def read_table(path: PathLike) -> Table:
 
 
 def table_format(path: PathLike) -> str | None:
-    """The table format of a file extension, beneath a .gz if there is one.
+    """The table format of a file extension, beneath that of a compression if there is one.
 
     >>> table_format("runs/bm25.tsv.gz"), table_format("runs/bm25.trec")
     ('tsv', None)
     """
-    name = Path(path).name.casefold().removesuffix(".gz")
-    return FORMATS.get(Path(name).suffix)
+    return FORMATS.get(Path(without_compression(Path(path).name)).suffix)
 
 
 def find_delimiter(file: TextFile, form: str | None) -> str:
     """The delimiter of a CSV or TSV file: that of its file extension, or the one that its first line contains.
 
     A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
-    the comma is the decimal mark. A file without a known extension is split at tabs, if it has any.
+    the comma is the decimal mark. Other files are split at tabs, if the first line has any.
     """
-    usual = {"csv": (",", "\t", ";"), "tsv": ("\t",)}.get(form or "", ("\t", ",", ";"))
+    usual = {"csv": (",", "\t", ";", "|")}.get(form or "", ("\t", ",", ";"))
     first = file.first_line
     return next((delimiter for delimiter in usual if delimiter in first), DELIMITERS.get(form or "", ","))
 
 
-def parse_table(file: TextFile, form: str, delimiter: str | None = None) -> Table:
-    """The rows of a text file that is already open; a ``delimiter`` replaces that of the format."""
+def parse_table(file: TextFile, form: str) -> Table:
+    """The rows of a text file that is already open."""
     if form == "json":
         return table_of_json(file, parse_json(file))
-    numbered = parse_lines(file) if form == "jsonl" else _parse_delimited(file, delimiter or DELIMITERS[form])
+    numbered = parse_lines(file) if form == "jsonl" else _parse_delimited(file, find_delimiter(file, form))
     table = Table(file.name, [row for _, row in numbered], [line for line, _ in numbered], file)
     for index, row in enumerate(table.rows):
         if not isinstance(row, dict):
@@ -125,6 +136,7 @@ def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
     import csv
 
     rows = []
+    limit = csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
     line = 1
     try:
@@ -137,8 +149,10 @@ def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
             FormatError,
             min(line, len(file.lines)),
             f"is not well-formed: {error}",
-            hint='a quote inside a quoted field is written ""; very long texts go into JSONL',
+            hint='a quote inside a quoted field is written ""',
         ) from error
+    finally:
+        csv.field_size_limit(limit)
     return rows
 
 
@@ -153,9 +167,15 @@ def _parse_delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow
             raise file.error(
                 FormatError,
                 line,
-                f"has {len(fields)} fields; the header has {len(header)} ({', '.join(header)})",
+                f"has {len(fields)} field{'s' if len(fields) != 1 else ''}; "
+                f"the header has {len(header)} ({', '.join(header)})",
                 hint="a field that holds the separator must be written in double quotes",
             )
+    if delimiter == ";":  # spreadsheets write semicolons where the comma is the decimal mark
+        body = [
+            (line, [cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for cell in fields])
+            for line, fields in body
+        ]
     return [(line, dict(zip(header, fields, strict=True))) for line, fields in body]
 
 
@@ -189,7 +209,9 @@ def read_parquet(path: PathLike) -> Table:
         rows: list[TableRow] = engine.read_table(path).to_pylist()
     except (OSError, ValueError, require_extra("pyarrow", extra="parquet").ArrowException) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(f"{display_path(path)} is not a readable parquet file: {reason}") from error
+        raise FormatError(
+            f"{display_path(path)} is not a readable parquet file: {reason}", hint="write it again"
+        ) from error
     if not rows:
         raise FormatError(f"{display_path(path)} has no rows")
     return Table(display_path(path), rows, range(1, len(rows) + 1))

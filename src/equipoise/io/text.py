@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import isfinite
 from numbers import Integral, Real
 from pathlib import Path
@@ -43,26 +44,38 @@ def expansion_limit(compressed: int, floor: int = FLOOR) -> int:
     return max(floor, min(CEILING, RATIO * compressed))
 
 
-def gunzip(name: str, data: bytes) -> bytes:
-    """The content of gzipped bytes."""
-    stream = open_gzip(name, io.BytesIO(data), len(data))
-    return b"".join(iter(lambda: stream.read(_BLOCK), b""))
+COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
+_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "lzma"}
+"""The modules of the compressions that are read, by the first bytes."""
+PREFIX_BYTES = 6
 
 
-def open_gzip(name: str, stream: BinaryIO, compressed: int) -> BinaryIO:
-    """The content of a gzipped stream of ``compressed`` bytes, as a stream."""
-    return io.BufferedReader(_Gunzipped(name, stream, compressed), _BLOCK)
+def without_compression(name: str) -> str:
+    """The file name in lower case, without the suffix of a compression.
+
+    >>> without_compression("Corpus.jsonl.gz"), without_compression("qrels.tsv")
+    ('corpus.jsonl', 'qrels.tsv')
+    """
+    name = name.casefold()
+    return next((name.removesuffix(each) for each in COMPRESSED_SUFFIXES if name.endswith(each)), name)
 
 
-class _Gunzipped(io.RawIOBase):
-    """A gzipped stream that ends in an error where its content exceeds the limit."""
+def open_compressed(name: str, stream: BinaryIO, compressed: int, start: bytes) -> BinaryIO | None:
+    """The content of a gzip, bz2 or xz stream of ``compressed`` bytes; None if ``start`` is that of another file."""
+    for magic, module in _COMPRESSIONS.items():
+        if start.startswith(magic):
+            content = import_module(module).open(stream)
+            return io.BufferedReader(_Decompressed(name, module, content, compressed), _BLOCK)
+    return None
 
-    def __init__(self, name: str, stream: BinaryIO, compressed: int) -> None:
-        import gzip
 
-        self._name, self._compressed = name, compressed
+class _Decompressed(io.RawIOBase):
+    """A compressed stream that ends in an error where its content exceeds the limit."""
+
+    def __init__(self, name: str, form: str, content: Any, compressed: int) -> None:
+        self._name, self._form, self._compressed = name, {"lzma": "xz"}.get(form, form), compressed
         self._left = expansion_limit(compressed)
-        self._content = gzip.GzipFile(fileobj=stream)
+        self._content = content
 
     def readable(self) -> bool:
         """It is."""
@@ -70,14 +83,16 @@ class _Gunzipped(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer with the next decompressed bytes."""
+        import lzma
         import zlib
 
         try:
-            count = self._content.readinto(buffer)
-        except (OSError, EOFError, zlib.error) as error:
+            count = int(self._content.readinto(buffer))
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            tool = {"bz2": "bzip2"}.get(self._form, self._form)
             raise InputError(
-                f"{self._name} is a damaged gzip file: {error}",
-                hint=f"gzip -t {self._name} tests it; fetch or write it again",
+                f"{self._name} is a damaged {self._form} file: {error}",
+                hint=f"{tool} -t {self._name} tests it; fetch or write it again",
             ) from error
         self._left -= count
         if self._left < 0:
@@ -124,7 +139,8 @@ STDIN = "-"
 BOM = b"\xef\xbb\xbf"
 EXCERPT_WIDTH = 100
 _NOT_BLANK, _LINE_END = re.compile(rb"\S"), re.compile(rb"[\r\n]")
-_GZIP_MAGIC = b"\x1f\x8b"
+_ZIP_MAGIC = b"PK\x03\x04"
+_ZIP_HINT = "unzip it and name the file inside; save a sheet of a workbook as CSV UTF-8"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -166,7 +182,7 @@ class TextFile:
 
 
 def open_text(path: PathLike) -> TextFile:
-    """Read a UTF-8 text, plain or gzipped, or say why it cannot be read; ``-`` is standard input.
+    """Read a UTF-8 text, plain or compressed by gzip, bz2 or xz, or say why it cannot be read; ``-`` is standard input.
 
     A byte order mark is dropped. Line ends are left as they are.
     """
@@ -178,6 +194,8 @@ def text_file(name: str, data: bytes) -> TextFile:
     for mark in _UTF16_MARKS:
         if data.startswith(mark):
             raise InputError(f"{name} is UTF-16, not UTF-8", hint=f"iconv -f UTF-16 -t UTF-8 {name}")
+    if data.startswith(_ZIP_MAGIC):
+        raise FormatError(f"{name} is a zip archive or a workbook", hint=_ZIP_HINT)
     data = data.removeprefix(BOM)
     if not data or data.isspace():
         raise InputError(f"{name} is empty", hint="check that the step that writes it has finished")
@@ -186,14 +204,15 @@ def text_file(name: str, data: bytes) -> TextFile:
 
 
 def read_text(path: PathLike) -> str:
-    """The text of a UTF-8 file, plain or gzipped; ``-`` is standard input."""
+    """The text of a UTF-8 file, plain or compressed; ``-`` is standard input."""
     return open_text(path).text
 
 
 def read_bytes(path: PathLike) -> bytes:
-    """The bytes of a file or of standard input, decompressed where they are gzipped."""
+    """The bytes of a file or of standard input, decompressed where they are compressed."""
     data = _stdin_bytes() if os.fspath(path) == STDIN else _file_bytes(path)
-    return gunzip(display_path(path), data) if data.startswith(_GZIP_MAGIC) else data
+    stream = open_compressed(display_path(path), io.BytesIO(data), len(data), data[:PREFIX_BYTES])
+    return data if stream is None else b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
 
 def display_path(path: PathLike) -> str:
@@ -341,7 +360,6 @@ def _finite(value: Real) -> int | float:
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 20
-_GZIP_PREFIX = b"\x1f\x8b"
 
 
 class NotStreamableError(Exception):
@@ -349,7 +367,7 @@ class NotStreamableError(Exception):
 
 
 def line_blocks(path: PathLike) -> Iterator[bytes]:
-    """Whole lines of a UTF-8 file, plain or gzipped, about ``BLOCK_BYTES`` at a time.
+    """Whole lines of a UTF-8 file, plain or compressed, about ``BLOCK_BYTES`` at a time.
 
     A byte order mark is dropped. Only regular files are opened, since a pipe could not be read once more.
     Whatever is unusual raises ``NotStreamableError``: a file that cannot be opened, another encoding, a NUL
@@ -359,12 +377,9 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
         if os.fspath(path) == STDIN or not stat.S_ISREG(os.stat(path).st_mode):
             raise NotStreamableError(f"{path} is not a regular file")
         with open(path, "rb") as file:
-            zipped = file.read(len(_GZIP_PREFIX)) == _GZIP_PREFIX
+            start = file.read(PREFIX_BYTES)
             file.seek(0)
-            if zipped:
-                yield from _blocks(open_gzip(str(path), file, os.fstat(file.fileno()).st_size))
-            else:
-                yield from _blocks(file)
+            yield from _blocks(open_compressed(str(path), file, os.fstat(file.fileno()).st_size, start) or file)
     except (OSError, ValueError) as error:
         raise NotStreamableError(str(error)) from error
 

@@ -12,11 +12,10 @@ from equipoise.errors import DuplicateError, FormatError, InputError, did_you_me
 from equipoise.io.dataset import title_and_text
 from equipoise.io.json import parse_json
 from equipoise.io.tables import parse_table, read_table, table_format, table_of_json
-from equipoise.io.text import BOM, STDIN, display_path, open_gzip, open_text, read_error
+from equipoise.io.text import BOM, PREFIX_BYTES, STDIN, display_path, open_compressed, open_text, read_error
 
 TEXT_COLUMNS = ("text", "content", "contents", "passage", "sentence", "body", "query")
 ID_COLUMNS = ("id", "_id", "doc_id", "docid", "key")
-_GZIP = b"\x1f\x8b"
 
 
 class TextItem(NamedTuple):
@@ -117,12 +116,12 @@ def _number_lines(lines: Iterable[str]) -> Iterator[TextItem]:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """The lines of a UTF-8 file, plain or gzipped, without their ends read as a stream."""
+    """The lines of a UTF-8 file, plain or compressed, without their ends read as a stream."""
     try:
         with open(path, "rb") as raw:
-            zipped = raw.read(2) == _GZIP
+            start = raw.read(PREFIX_BYTES)
         with open(path, "rb") as file:
-            stream = open_gzip(display_path(path), file, os.fstat(file.fileno()).st_size) if zipped else file
+            stream = open_compressed(display_path(path), file, os.fstat(file.fileno()).st_size, start) or file
             first = stream.readline()
             if not first:
                 open_text(path)

@@ -9,15 +9,18 @@ reports it. The cache never makes a run fail.
 from __future__ import annotations
 
 import atexit
+import json
 import os
+import platform
 import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
@@ -26,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import EquipoiseError, NotFiniteError, ParameterError, ShapeError
+from equipoise.io.atomic import write_text
 from equipoise.models import cache_storage
 from equipoise.models.cache_storage import CacheSize, Keys, cache_keys
 
@@ -82,6 +86,7 @@ _LEAST_BLOCKS = 8
 """A small cache has smaller blocks, so that dropping one does not empty it."""
 
 _REFRESH_SECONDS = 60
+_MEASUREMENTS = "throughput"
 _ABANDONED: list[Any] = []
 """Connections of a parent process: kept alive, since collecting them would close them."""
 
@@ -199,6 +204,24 @@ class VectorCache:
         """Set the display name of this model; stored with its next vectors."""
         if name:
             self._names[identity] = name
+
+    def read_measurement(self, key: str) -> dict[str, float] | None:
+        """What ``write_measurement`` stored on this machine; None if there is nothing."""
+        with suppress(OSError, ValueError, TypeError, AttributeError):
+            content = json.loads(self._measurement_file(key).read_text(encoding="utf-8"))
+            return {name: float(value) for name, value in content.items()}
+        return None
+
+    def write_measurement(self, key: str, values: Mapping[str, float]) -> None:
+        """Store what was measured while texts were embedded: vectors from the cache take no time."""
+        file = self._measurement_file(key)
+        with suppress(OSError, EquipoiseError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(file, json.dumps(dict(values)))
+
+    def _measurement_file(self, key: str) -> Path:
+        name = sha256(f"{platform.node()} {key}".encode()).hexdigest()[:32]
+        return self.path.parent / _MEASUREMENTS / f"{name}.json"
 
     def size(self) -> CacheSize:
         """The content of the cache, in total and per model."""

@@ -15,6 +15,7 @@ from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.report import bench_views
 from equipoise.domains.bench.systems import SystemSpec
+from equipoise.models.backends.hashing import HashEncoder
 from equipoise.runs.executors import LocalExecutor
 
 pytestmark = pytest.mark.slow  # whole benchmarks
@@ -233,6 +234,21 @@ def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def _forbidden(*given: Any) -> Any:
     raise AssertionError("a stored run was computed again")
+
+
+def test_a_call_with_cached_vectors_embeds_nothing_and_has_the_same_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def costs() -> dict[str, float | None]:
+        comparison = bench.compare(
+            ["hash", "hash,dim=64"], [retrieval_rows()], baselines=False, config=FAST, cache=tmp_path / "vectors.sqlite"
+        )
+        return comparison.datasets[0].system("hash,dim=64").cost.to_dict()
+
+    monkeypatch.setattr(HashEncoder, "cacheable", True)
+    first = costs()
+    monkeypatch.setattr(HashEncoder, "encode_counted", lambda *arguments: pytest.fail("a text was embedded"))
+    assert costs() == first
 
 
 def test_other_data_or_options_are_computed_again(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +259,77 @@ def test_columns_of_numbers_are_not_languages() -> None:
     with pytest.raises(EquipoiseError) as error:
         read_data([{"model": name, "sts": 70.5, "faq": 60.2} for name in ("a", "b", "c")])
     assert error.value.code == "E204"
+
+
+TABLE = "query,positive\n" + "".join(f"what is rye{row}?,rye{row} is a grass\n" for row in range(4))
+
+
+SAME_TABLES = {
+    "semicolons.csv": TABLE.replace(",", ";").encode(),
+    "tabs.csv": TABLE.replace(",", "\t").encode(),
+    "bars.csv": TABLE.replace(",", "|").encode(),
+    "commas.tsv": TABLE.encode(),
+    "mark.csv": b"\xef\xbb\xbf" + TABLE.encode(),
+    "windows.csv": TABLE.replace("\n", "\r\n").encode(),
+    "capitals.csv": TABLE.replace("query,positive", " Query , Positive ").encode(),
+    "compressed.csv.gz": gzip.compress(TABLE.encode()),
+    "compressed.csv.bz2": bz2.compress(TABLE.encode()),
+    "compressed.csv.xz": lzma.compress(TABLE.encode()),
+}
+
+
+@pytest.mark.parametrize("name", SAME_TABLES)
+def test_a_table_is_the_same_in_every_encoding(tmp_path: Path, name: str) -> None:
+    (tmp_path / "plain.csv").write_text(TABLE)
+    (tmp_path / name).write_bytes(SAME_TABLES[name])
+    plain, other = (read_data(tmp_path / each, name="same") for each in ("plain.csv", name))
+    assert other.fingerprint == plain.fingerprint
+
+
+def test_a_document_may_be_longer_than_the_limit_of_the_csv_module(tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text(f"{TABLE}long?,{'word ' * 100_000}\n")
+    assert max(map(len, read_data(tmp_path / "long.csv").texts[1])) > 131_072
+
+
+def test_semicolons_make_the_comma_a_decimal_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text_a;text_b;score\na;b;3,5\nc;d;1\ne;f;2,25\n")
+    assert read_data(tmp_path / "a.csv").content[3] == [3.5, 1.0, 2.25]
+
+
+UNUSABLE_TABLES = {
+    "empty.csv": (b"", "E200"),
+    "header.csv": (b"query,positive\n", "E204"),
+    "no-header.csv": (TABLE.partition("\n")[2].encode(), "E204"),
+    "damaged.csv.gz": (gzip.compress(TABLE.encode())[:40], "E200"),
+    "damaged.csv.xz": (lzma.compress(TABLE.encode())[:60], "E200"),
+    "archive.csv": (b"PK\x03\x04 and more", "E204"),
+    "archive.zip": (b"PK\x03\x04 and more", "E204"),
+    "workbook.xlsx": (b"PK\x03\x04 and more", "E204"),
+    "latin.csv": (TABLE.replace("rye", "r\xe4y").encode("latin-1"), "E204"),
+    "wide.csv": (TABLE.encode("utf-16"), "E200"),
+    "ragged.csv": (f"{TABLE}a,b,c\n".encode(), "E204"),
+    "classes.csv": (b"text_a,text_b,label\na,b,0\nc,d,1\ne,f,2\n", "E204"),
+    "one-class.csv": (b"text,label\na,x\nb,x\nc,x\nd,x\n", "E200"),
+    "constant.csv": (b"text_a,text_b,score\na,b,1\nc,d,1\n", "E200"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE_TABLES)
+def test_unusable_tables_are_errors_with_a_hint(tmp_path: Path, name: str) -> None:
+    content, code = UNUSABLE_TABLES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(EquipoiseError) as caught:
+        read_data(tmp_path / name)
+    assert (caught.value.code, bool(caught.value.hint)) == (code, True)
+
+
+@pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
+def test_a_retrieval_folder_that_lacks_a_part_is_an_error(tmp_path: Path, missing: str) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "a"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "a"}\n')
+    (tmp_path / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    assert read_data(tmp_path).kind == "retrieval"
+    (tmp_path / missing).unlink()
+    with pytest.raises(EquipoiseError, match=missing.partition(".")[0].partition("/")[0]):
+        read_data(tmp_path)

@@ -178,8 +178,7 @@ def require_rows(rows: Sequence[Any], name: str, noun: str, log: IssueLog, minim
     if len(rows) < minimum:
         reasons = "; ".join(map(str, log.issues))
         raise InputError(
-            f"{name} has {len(rows)} usable {noun}{'' if len(rows) == 1 else 's'}"
-            + (f": {reasons}" if reasons else ""),
+            f"{name} has {counted(len(rows), f'usable {noun}')}" + (f": {reasons}" if reasons else ""),
             hint=f"at least {minimum} {'is' if minimum == 1 else 'are'} needed; check the columns and the ids",
         )
 
@@ -200,5 +199,5 @@ def _listed(ids: Sequence[str]) -> str:
 
 def counted(count: int, noun: str) -> str:
     """A number and its noun: ``225 queries``."""
-    plural = {"query": "queries"}.get(noun, f"{noun}s")
+    plural = f"{noun[:-1]}ies" if noun.endswith("query") else f"{noun}s"
     return f"{format_count(count)} {noun if count == 1 else plural}"

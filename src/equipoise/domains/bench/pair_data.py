@@ -187,14 +187,14 @@ class PairClassification(_PairTable):
         if unknown:
             raise FormatError(
                 f"the column {column} of {table.name} has the label {unknown[0]!r}; labels of pairs are binary",
-                hint="write 0 and 1; leave out rows of other classes, such as neutral",
+                hint="write 0 and 1 and leave out other classes; a column of graded similarity is called score",
             )
         return [BINARY.get(text) for text in texts]
 
     def _check(self) -> None:
         if np.ptp(self._values) == 0:
             raise InputError(
-                f"all pairs of {self.name} have the label {self._values[0]:g}", hint="both labels must occur"
+                f"all pairs of {self.name} have the label {self._values[0]:g}", hint="two labels or scores are needed"
             )
 
     @property

@@ -15,7 +15,6 @@ from equipoise.domains.bench.retrieval_data import Retrieval
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 from equipoise.io.columns import (
     ColumnTable,
-    as_number,
     as_text,
     is_frame,
     is_saved_dataset,
@@ -24,7 +23,7 @@ from equipoise.io.columns import (
     table_of,
     tables_in,
 )
-from equipoise.io.retrieval_tables import ir_datasets_parts, is_beir_folder
+from equipoise.io.retrieval_tables import has_retrieval_files, ir_datasets_parts
 
 KINDS: dict[str, type[BenchData]] = {
     each.kind: each
@@ -74,7 +73,7 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
             raise InputError(f"there is no file or folder {path}", hint="check the path; eq bench ls lists the formats")
         name = name or _name(path)
     kind, options = PREFIXES[prefix] if prefix else (None, {})
-    if isinstance(source, str | PathLike) and is_beir_folder(Path(source)):
+    if isinstance(source, str | PathLike) and has_retrieval_files(Path(source)):
         if kind not in (None, Retrieval):
             raise FormatError(f"{source} is a retrieval folder, not {prefix} data", hint="leave the prefix out")
         return Retrieval(source, name=name, split=split, text=text)
@@ -105,7 +104,7 @@ def expand_folder(source: Any) -> list[tuple[Any, str]]:
     if not isinstance(path, str | PathLike) or not Path(path).is_dir():
         return [(source, "")]
     folder = Path(path)
-    if is_beir_folder(folder) or is_saved_dataset(folder) or split_tables(folder):
+    if has_retrieval_files(folder) or is_saved_dataset(folder) or split_tables(folder):
         return [(source, "")]
     tables = [
         (f"{prefix}:{file}" if prefix else file, f"{_name(folder)}/{stem_of(file)}") for file in tables_in(folder)
@@ -159,14 +158,12 @@ def recognise(table: ColumnTable, text: Sequence[str] = ()) -> type[BenchData]:
             return PairClassification
         if "score" in has:
             return PairClassification if _is_binary(table, "score") else Similarity
-        if "label" in has:
-            return Similarity if _is_numeric(table, "label") else PairClassification
-        return Bitext
+        return PairClassification if "label" in has else Bitext
     if "label" in has and (table.find("text") or text):
         return Classification
     raise FormatError(
         f"the columns of {table.name} fit no kind of data: {', '.join(table.columns)}",
-        hint="rename the columns (eq bench ls lists the names), or name the kind and the text: KIND:PATH --text COLUMN",
+        hint="line 1 names the columns: rename them (eq bench ls lists the names), or use KIND:PATH --text COLUMN",
     )
 
 
@@ -185,10 +182,6 @@ def _values(table: ColumnTable, role: str) -> list[str]:
 
 def _is_binary(table: ColumnTable, role: str) -> bool:
     return all(value in BINARY for value in _values(table, role))
-
-
-def _is_numeric(table: ColumnTable, role: str) -> bool:
-    return all(as_number(value) is not None for value in _values(table, role))
 
 
 def _name(path: Path) -> str:

@@ -21,8 +21,8 @@ from equipoise.io.dataset import Dataset
 from equipoise.io.retrieval_tables import (
     beir_files,
     choose_split,
+    has_retrieval_files,
     ir_datasets_parts,
-    is_beir_folder,
     read_retrieval,
 )
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -74,7 +74,7 @@ class Retrieval(BenchData):
     ) -> None:
         log = IssueLog()
         splits: dict[str, Any] = {}
-        if queries is None and isinstance(corpus, str | Path) and is_beir_folder(Path(corpus)):
+        if queries is None and isinstance(corpus, str | Path) and has_retrieval_files(Path(corpus)):
             folder = Path(corpus)
             name = name or folder.resolve().name
             corpus, queries, splits = beir_files(folder)

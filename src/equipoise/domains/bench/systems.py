@@ -80,8 +80,8 @@ class EncoderUse:
 class MeasuredEncoder(LocalEncoder):
     """An encoder that measures its time and, without a vector cache, keeps its vectors in memory."""
 
-    def __init__(self, encoder: Encoder, *, memoise: bool, model: Any = None) -> None:
-        self.inner = encoder
+    def __init__(self, encoder: Encoder, *, memoise: bool, threads: int, model: Any = None) -> None:
+        self.inner, self.threads = encoder, threads
         self._model = model  # the key of an object is its id, which must not be used again
         self.card, self.identity = encoder.card, encoder.identity
         self.block_texts, self.symmetric = encoder.block_texts, encoder.symmetric
@@ -354,7 +354,7 @@ class SystemPool:
             )
             encoder = embedder(plain, cache=False, threads=self._threads).encoder
         memoise = self._opened_cache() is None or not encoder.cacheable
-        measured = MeasuredEncoder(encoder, memoise=memoise, model=model)
+        measured = MeasuredEncoder(encoder, memoise=memoise, threads=self._threads, model=model)
         measured.use.load_seconds = perf_counter() - start
         return measured
 

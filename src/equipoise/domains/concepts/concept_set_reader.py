@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.resources import as_file, files
@@ -22,7 +21,7 @@ from equipoise.domains.concepts.concept_set_sections import (
 )
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, did_you_mean
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.tables import FORMATS, Table, find_delimiter, parse_table, read_parquet, table_format
+from equipoise.io.tables import FORMATS, parse_table, read_parquet, table_format
 from equipoise.io.text import PathLike, display_path, open_text, read_error
 
 SECTION_OF_NAME = {
@@ -86,26 +85,9 @@ def read_sections(path: Path, part: str | None = None) -> Iterator[tuple[str, Se
         values, lines = [value for _, value in numbered], [line for line, _ in numbered]
         entries = _join_relations(SectionRows(file.name, values, lines, file))
     else:
-        table = read_parquet(path) if form == "parquet" else _read_delimited(path, form)
+        table = read_parquet(path) if form == "parquet" else parse_table(open_text(path), form)
         entries = SectionRows(table.name, table.rows, table.line_numbers, table.file)
     yield section or guess_section(entries), entries
-
-
-_DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
-
-
-def _read_delimited(path: Path, form: str) -> Table:
-    """A CSV or TSV file; where the separator is a semicolon, the comma is the decimal mark."""
-    file = open_text(path)
-    delimiter = find_delimiter(file, form)
-    table = parse_table(file, form, delimiter)
-    if delimiter != ";":
-        return table
-    rows = [
-        {key: cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for key, cell in row.items()}
-        for row in table.rows
-    ]
-    return replace(table, rows=rows)
 
 
 def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRows]]:

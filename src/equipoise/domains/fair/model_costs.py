@@ -6,22 +6,16 @@ does not.
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
-from hashlib import sha256
 from math import floor, inf, log2
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.io.atomic import write_text
 from equipoise.models.backends.hosted import ApiEncoder
-from equipoise.models.cache import cache_folder, is_disabled
+from equipoise.models.cache import VectorCache
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import weights_bytes
 from equipoise.types import Role
@@ -33,7 +27,7 @@ if TYPE_CHECKING:
 MIN_TIMED_TEXTS = 8
 """Fewer embedded texts give no reliable throughput."""
 
-_FOLDER = "throughput"
+_RATE = "texts_per_second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,26 +187,20 @@ def _throughput(model: Embedder, texts: Sequence[str], report: EmbedStats | None
     Without either, a few texts are embedded again, once per model and machine; a service would bill them, so its
     throughput stays unknown.
     """
-    file = None if is_disabled() else _throughput_file(model)
+    cache = VectorCache.default()
     if report is not None and report.embedded >= max(MIN_TIMED_TEXTS, report.from_cache) and report.seconds > 0:
         rate = report.embedded / report.seconds
     else:
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            return float(json.loads(file.read_text(encoding="utf-8"))["texts_per_second"]) if file else None
-        if isinstance(model.encoder, ApiEncoder) or file is None or len(texts) < MIN_TIMED_TEXTS:
+        stored = None if cache is None else cache.read_measurement(model.fingerprint)
+        if stored is not None and _RATE in stored:
+            return stored[_RATE]
+        if isinstance(model.encoder, ApiEncoder) or cache is None or len(texts) < MIN_TIMED_TEXTS:
             return None
         sample = [model.prompts[Role.DOCUMENT] + text for text in texts[:MIN_TIMED_TEXTS]]
         model.encoder.encode(sample[:1], Role.DOCUMENT)  # loads the model
         start = perf_counter()
         model.encoder.encode(sample, Role.DOCUMENT)
         rate = len(sample) / (perf_counter() - start)
-    if file is not None:
-        with suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_text(file, json.dumps({"texts_per_second": rate}))
+    if cache is not None:
+        cache.write_measurement(model.fingerprint, {_RATE: rate})
     return rate
-
-
-def _throughput_file(model: Embedder) -> Path:
-    key = f"{platform.node()} {model.fingerprint}"
-    return cache_folder() / _FOLDER / f"{sha256(key.encode()).hexdigest()[:32]}.json"

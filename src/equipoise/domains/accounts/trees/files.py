@@ -99,7 +99,7 @@ def open_table(path: PathLike) -> Table:
     if form not in (None, *tables.DELIMITERS):
         return tables.read_table(path)
     file = open_text(path)
-    return tables.parse_table(file, form or "csv", tables.find_delimiter(file, form))
+    return tables.parse_table(file, form or "tsv")
 
 
 def tree_from_table(table: Table, key: str | None, parent: str | None, name: str | None) -> Tree:
