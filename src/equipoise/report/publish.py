@@ -89,7 +89,10 @@ def _write_page(
     comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")
     report = build_report(stored, comparison, heading=options.title)
-    report = replace(report, related=related, view=options.view)
+    view = options.view
+    # One verdict in the terminal and on the page.
+    verdict = report.verdict if view is None else " ".join((view.answer.headline, *view.answer.notes))
+    report = replace(report, related=related, view=view, verdict=verdict)
     progress("writing it")
     text = render_html(report, charts=options.charts)
     if options.charts_folder is not None:

@@ -1,4 +1,4 @@
-"""``eq fair``: compare embedding models on your document, and validate a fixture of questions and answers."""
+"""``eq fair``: compare embedding models on your document, and validate a question set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.report import validation_view
 from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_result import fixture_part
+from equipoise.domains.fair.validation_result import validation_parts
 from equipoise.errors import ParameterError
 from equipoise.io.documents import read_documents
 from equipoise.report.terminal import Paragraph
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "compare": CommandEntry("equipoise.domains.fair.cli:compare", "Tune and compare models on held-out questions."),
-    "validate": CommandEntry("equipoise.domains.fair.cli:validate", "Check a fixture of questions and answers."),
+    "validate": CommandEntry("equipoise.domains.fair.cli:validate", "Check a question set."),
     "draft": CommandEntry("equipoise.domains.fair.cli:draft", "Propose questions about a document."),
 }
 
 FAIR_HELP = """
 \b
   eq fair draft --doc document.txt -o drafts.jsonl
-  eq fair validate --qa fixture.json --doc document.txt
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
+  eq fair validate --qa questions.json --doc document.txt
+  eq fair compare --doc document.txt --qa questions.json --models minilm bm25 -o results/
 
 Compare embedding models on your own document. Each model is tuned separately and scored on
 held-out questions.
@@ -58,7 +58,7 @@ def fair() -> None:
 
 COMPARE_HELP = """
 \b
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
+  eq fair compare --doc document.txt --qa questions.json --models minilm bm25 -o results/
   eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --token-budget 2000
 
 Compare embedding models on your own document. For each model, every configuration of the grid
@@ -108,7 +108,7 @@ def _several(
     metavar="PATH ...",
     help="Documents or folders of documents.",
 )
-@click.option("--qa", "fixture", required=True, metavar="FILE", help="The fixture: questions and answers.")
+@click.option("--qa", "question_set", required=True, metavar="FILE", help="The question set: questions and answers.")
 @options.models_option(required=True)
 @_several("--chunk-sizes", default=CHUNK_SIZES, minimum=1, text="Chunk sizes to try, in tokens.")
 @_several("--overlaps", default=OVERLAPS, minimum=0, text="Overlaps to try, in tokens.")
@@ -184,7 +184,7 @@ def compare(
     out: Output,
     /,
     documents: tuple[str, ...],
-    fixture: str,
+    question_set: str,
     models: tuple[str, ...],
     chunker_names: tuple[str, ...],
     rerankers: tuple[str, ...],
@@ -210,7 +210,7 @@ def compare(
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
         with out.working("reading the documents"):
-            plan = plan_comparison(read_documents(*documents), read_questions(fixture), grid)
+            plan = plan_comparison(read_documents(*documents), read_questions(question_set), grid)
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -285,8 +285,8 @@ def _exit_code(out: Output, comparison: FairComparison, fail_on: str | None) -> 
 
 VALIDATE_HELP = """
 \b
-  eq fair validate --qa fixture.json --doc document.txt
-  eq fair validate --qa fixture.jsonl --doc manual.pdf --doc notes/ --min-multihop 5 --json
+  eq fair validate --qa questions.json --doc document.txt
+  eq fair validate --qa questions.jsonl --doc manual.pdf --doc notes/ --min-multihop 5 --json
 
 Check questions and answers before models are compared on them: answers that are not in the
 document, with the closest passage; answers that occur several times or are split by chunk
@@ -305,8 +305,8 @@ def _number(
     return click.option(*names, type=kind, default=default, show_default=True, help=words)
 
 
-@click.command(cls=SeveralCommand, help=VALIDATE_HELP, short_help="Check a fixture of questions and answers.")
-@click.option("--qa", metavar="FILE", help="The fixture: JSON or JSONL with question and answer.")
+@click.command(cls=SeveralCommand, help=VALIDATE_HELP, short_help="Check a question set.")
+@click.option("--qa", metavar="FILE", help="The question set: JSON or JSONL with question and answer.")
 @click.option(
     "--doc",
     "docs",
@@ -344,7 +344,7 @@ def _number(
 def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool, **settings: Any) -> int:
     """See ``VALIDATE_HELP``."""
     if qa is None:
-        raise ParameterError("there is no fixture", hint="give a JSON or JSONL file with --qa")
+        raise ParameterError("there is no question set", hint="give a JSON or JSONL file with --qa")
     with out.working("locating the answers"):
         result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
     _show_validation(out, result, strict=strict)
@@ -356,7 +356,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
     if out.json:
         out.data(result.to_dict())
     else:
-        out.show(*fixture_part(validation_view(result, strict=strict), quiet=out.quiet, verbose=out.verbose))
+        out.show(*validation_parts(validation_view(result, strict=strict), quiet=out.quiet, verbose=out.verbose))
 
 
 OPTION_DETAILS = {
@@ -496,7 +496,7 @@ N_SHOWN_DRAFTS = 5
     type=options.ChoiceWithHint("language", options.names_in("equipoise.domains.fair.draft", "LANGUAGES")),
     help="Language of questions from section titles; detected by default.",
 )
-@click.option("-o", "--output", metavar="FILE", help="The fixture to write (JSONL); standard output by default.")
+@click.option("-o", "--output", metavar="FILE", help="The question set to write (JSONL); standard output by default.")
 @options.output_options
 @pass_output
 def draft(

@@ -103,7 +103,7 @@ def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
     form = table_format(path)
     if form not in ("json", "jsonl"):
         raise FormatError(
-            f"{display_path(path)} cannot be read as a fixture: its file extension is neither .json nor .jsonl",
+            f"{display_path(path)} cannot be read as a question set: its file extension is neither .json nor .jsonl",
             hint=f"write a list of {_EXAMPLE} as JSON, or one such object per line as JSONL",
         )
     file = open_text(path)
@@ -131,7 +131,7 @@ class _Source:
 
 
 def _question_list(file: TextFile, value: Any) -> list[Any]:
-    """The list of a JSON fixture, which may be under a key of an object."""
+    """The list of a JSON question set, which may be under a key of an object."""
     if isinstance(value, dict):
         under = [key for key in _LISTS if key in value]
         if len(under) != 1:

@@ -280,7 +280,7 @@ def test_the_sample_size_table_holds_this_fixture_and_says_what_it_shows() -> No
         ("60", "10", "21"),
         ("80", "8.7", "18"),
     ]
-    assert [n for n, _, _, here in rows if "this fixture" in here] == ["60"]
+    assert [n for n, _, _, here in rows if "this question set" in here] == ["60"]
 
 
 @pytest.mark.parametrize(
