@@ -1,7 +1,7 @@
 """Next places from logits: compared with sorting in torch, with one read of the array, and from a large file.
 
 One read is numpy's maximum of all, which takes one thread. By default ours uses the compiled kernel once a process
-has counted 2^26 scores, with all cores. It is compared with one read in wall time, one thread with one in CPU time,
+has counted 2^24 scores, with all cores. It is compared with one read in wall time, one thread with one in CPU time,
 and all cores with a read by all cores. The numpy kernel, used before and without llvmlite, takes several reads.
 
 python -m benchmarks.places gpu       the same on an NVIDIA GPU, as a share of the bandwidth of a copy

@@ -96,6 +96,9 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
     assert "30 questions" in again.stdout
     verbose = fair("--models", "bm25:", "hash", *GRID, "-o", "results", "-v").stdout
     assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    page = html.unescape((folder / "page.html").read_text())
+    assert page.split('<p class="verdict">')[1].startswith(verbose.split("\n\n")[0].replace("\n", " "))
+    assert "accuracy (%)" in page
     details = (folder / "page.html").read_text().split('<section id="details"')[1].split("</section>")[0]
     titles = re.findall("<h3>(.*?)</h3>", details)
     assert "Best accuracy per number of retrieved tokens (optimistic)" in titles

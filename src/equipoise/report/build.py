@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.checks.base import run_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.report.answer import Answer
@@ -26,7 +27,7 @@ from equipoise.report.sections import (
 )
 from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import extra_costs
-from equipoise.report.unit_explorer import build_unit_explorer, read_unit_slices
+from equipoise.report.unit_explorer import Slices, build_unit_explorer, read_unit_slices
 from equipoise.report.view import RunsView, View
 from equipoise.report.view_model import (
     ProtocolEntry,
@@ -38,15 +39,17 @@ from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.store import StoredRun, load_run
 from equipoise.stats.alignment import AlignedResults, align_results
-from equipoise.stats.formatting import format_interval, format_percent, format_value, shared_decimals
+from equipoise.stats.formatting import format_percent
 from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID
-from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, unit_noun
+from equipoise.stats.slices import slice_estimates
+from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, ScoreFormat, Vocabulary
 from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.runs.manifest import Manifest
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
+    from equipoise.tuning.grid import Trial, TuningRecord
     from equipoise.types import Direction, Finding, Floats
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -54,7 +57,7 @@ MAX_DATASETS = 3
 NOT_RECORDED = "—"
 RUN_SPECIFIC = ("started", "finished", "command", "evidence")
 """Entries that differ between any two runs, so that a difference is not marked."""
-INTERNAL_SETTINGS = (UNIT_NOUN, RESAMPLE_ID, ERROR_DF)
+INTERNAL_SETTINGS = (UNIT_NOUN, DISPLAY, RESAMPLE_ID, ERROR_DF)
 """Settings that only the program needs."""
 SIGNIFICANT_DIGITS = 4
 
@@ -66,6 +69,8 @@ class RunSet:
     runs: tuple[StoredRun, ...]
     comparison: Comparison | None
     metrics: tuple[str, ...]
+    fractions: RunSet | None = None
+    """The same scores as they were measured, if these are in percent."""
 
     @classmethod
     def of(cls, runs: Sequence[StoredRun], comparison: Comparison | None) -> RunSet:
@@ -139,12 +144,127 @@ class RunSet:
 
     @property
     def words(self) -> Vocabulary:
-        """What the units are called."""
-        return Vocabulary(unit_noun([run.result for run in self.runs]))
+        """What the units, the systems and the primary metric are called."""
+        return Vocabulary.of([run.result for run in self.runs], self.primary)
+
+    def in_percent(self) -> RunSet:
+        """The same scores under the names and in the unit that the settings of the results ask for."""
+        names = {
+            metric: f"{name} (%)"
+            for metric, name in self.runs[0].result.settings.get(DISPLAY, {}).get("percent", {}).items()
+        }
+        if not names:
+            return self
+        comparison = None if self.comparison is None else comparison_in_percent(self.comparison, names)
+        runs = tuple(run_in_percent(run, names) for run in self.runs)
+        return RunSet(runs, comparison, tuple(names.get(metric, metric) for metric in self.metrics), self)
+
+    def slice_estimates(self, slices: Slices) -> list[dict[tuple[str, str], Estimate]]:
+        """For every system, the primary metric by name and value of a slice."""
+        measured = self.fractions or self
+        columns = [
+            {(part.name, part.value): part.estimate for part in slice_estimates(run.result, measured.primary, slices)}
+            for run in measured.runs
+        ]
+        if self.primary == measured.primary:
+            return columns
+        return [{key: _in_percent(estimate, self.primary) for key, estimate in column.items()} for column in columns]
 
     @cached_property
     def _aligned(self) -> AlignedResults | None:
         return align_results([run.result for run in self.runs]) if len(self.runs) > 1 else None
+
+
+def run_in_percent(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
+    """The run with these metrics renamed and in percent."""
+    result = run.result
+    scaled = replace(
+        result,
+        estimates=_estimates_in_percent(result.estimates, names),
+        per_unit=_renamed_keys(result.per_unit, names, 100.0),
+        weights=_renamed_keys(result.weights, names),
+        errors=_renamed_keys(result.errors, names, 100.0),
+    )
+    copy = replace(run, result=scaled)
+    if run.tuning is not None and run.tuning.metric in names:
+        vars(copy)["tuning"] = _tuning_in_percent(run.tuning, names[run.tuning.metric])  # a cached property
+    return copy
+
+
+def comparison_in_percent(comparison: Comparison, names: Mapping[str, str]) -> Comparison:
+    """The comparison with these metrics renamed and in percent."""
+    factor = 100.0 if comparison.primary in names else 1.0
+    scaled = replace(
+        comparison,
+        metrics=tuple(names.get(metric, metric) for metric in comparison.metrics),
+        primary=names.get(comparison.primary, comparison.primary),
+        estimates={
+            system: _estimates_in_percent(estimates, names) for system, estimates in comparison.estimates.items()
+        },
+        contrasts=tuple(
+            replace(
+                contrast,
+                metric=names[contrast.metric],
+                difference=100.0 * contrast.difference,
+                interval=contrast.interval.scaled(100.0),
+                sd=None if contrast.sd is None else 100.0 * contrast.sd,
+                detectable=replace(contrast.detectable, value=100.0 * contrast.detectable.value),
+            )
+            if contrast.metric in names
+            else contrast
+            for contrast in comparison.contrasts
+        ),
+        scores={system: factor * score for system, score in comparison.scores.items()},
+        families={
+            names.get(metric, metric): family.replace(f" on {metric}", f" on {names.get(metric, metric)}")
+            for metric, family in comparison.families.items()
+        },
+    )
+    restated = run_checks(scaled)
+    codes = {finding.code for finding in restated}
+    others = tuple(finding for finding in comparison.findings if finding.code not in codes)
+    return replace(scaled, findings=(*others, *restated))
+
+
+def _estimates_in_percent(estimates: Mapping[str, Estimate], names: Mapping[str, str]) -> dict[str, Estimate]:
+    return {
+        names.get(metric, metric): _in_percent(estimate, names[metric]) if metric in names else estimate
+        for metric, estimate in estimates.items()
+    }
+
+
+def _in_percent(estimate: Estimate, name: str) -> Estimate:
+    return replace(
+        estimate,
+        metric=name,
+        value=100.0 * estimate.value,
+        interval=estimate.interval.scaled(100.0),
+        chance=100.0 * estimate.chance,
+        unit="percent",
+    )
+
+
+def _renamed_keys(columns: Mapping[str, Any], names: Mapping[str, str], factor: float | None = None) -> dict[str, Any]:
+    return {
+        names.get(metric, metric): column if factor is None or metric not in names else factor * column
+        for metric, column in columns.items()
+    }
+
+
+def _tuning_in_percent(tuning: TuningRecord, name: str) -> TuningRecord:
+    def scaled(trial: Trial) -> Trial:
+        return replace(trial, value=100.0 * trial.value)
+
+    return replace(
+        tuning,
+        metric=name,
+        trials=tuple(map(scaled, tuning.trials)),
+        frontier=tuple(map(scaled, tuning.frontier)),
+        optimistic=100.0 * tuning.optimistic,
+        nested=100.0 * tuning.nested,
+        folds=tuple(replace(fold, inner=100.0 * fold.inner, outer=100.0 * fold.outer) for fold in tuning.folds),
+        split_sd=None if tuning.split_sd is None else 100.0 * tuning.split_sd,
+    )
 
 
 def system_label(index: int) -> str:
@@ -166,10 +286,11 @@ def systems(subject: RunSet) -> tuple[SystemInfo, ...]:
 
 def title(subject: RunSet) -> str:
     """The systems, the primary metric and the number of units."""
-    units = subject.words.units(len(subject.units))
+    words = subject.words
+    units = words.units(len(subject.units))
     if len(subject.names) == 1:
-        return f"{subject.names[0]} by {subject.primary} on {units}"
-    return f"{len(subject.names)} systems by {subject.primary} on {units}"
+        return f"{subject.names[0]} by {words.metric} on {units}"
+    return f"{len(subject.names)} {words.system}s by {words.metric} on {units}"
 
 
 def subtitle(subject: RunSet) -> str:
@@ -185,17 +306,17 @@ def subtitle(subject: RunSet) -> str:
 
 def verdict(subject: RunSet) -> str:
     """The verdict of the comparison, or the score of a single run."""
+    words = subject.words
     if subject.comparison is not None:
-        return subject.comparison.verdict()
+        return subject.comparison.verdict(words=words)
     estimate = subject.estimates(subject.primary)[0]
-    decimals = shared_decimals([estimate.interval])
-    chance = format_value(estimate.chance, decimals, reason="not computed")
-    interval = format_interval(estimate.interval, decimals)
+    shown = ScoreFormat.of([estimate.interval], percent=words.percent)
+    chance = "n/a (not computed)" if np.isnan(estimate.chance) else shown.value(estimate.chance)
     return (
-        f"{subject.names[0]} scores {format_value(estimate.value, decimals)} on {subject.primary} "
-        f"({format_percent(estimate.interval.confidence_level)} interval {interval}; chance {chance}) "
-        f"over {subject.words.units(estimate.n)}. "
-        "A single run does not show whether another system is better: report it together with a baseline."
+        f"{subject.names[0]} scores {shown.value(estimate.value)} on {words.metric} "
+        f"({format_percent(estimate.interval.confidence_level)} interval {shown.interval(estimate.interval)}; "
+        f"chance {chance}) over {words.units(estimate.n)}. "
+        f"A single run does not show whether another {words.system} is better: report it together with a baseline."
     )
 
 
@@ -286,13 +407,17 @@ def build_view(
     subject = RunSet.of(runs, comparison)
     slices = read_unit_slices(subject.runs)
     downloads, notes = export_downloads(subject) if exports else ((), ())
-    shown = experiment or View(Answer(verdict(subject), ()))
-    findings = tuple(dict.fromkeys((*subject.findings, *shown.answer.findings)))
+    words, shown = subject.words, experiment or View(Answer(verdict(subject), ()))
+    heading = heading or title(subject)
+    subject = subject.in_percent()
+    codes = {finding.code for finding in subject.findings}
+    others = (finding for finding in shown.answer.findings if finding.code not in codes)
+    findings = tuple(dict.fromkeys((*subject.findings, *others)))
     return RunsView(
         answer=replace(shown.answer, findings=findings),
         sections=shown.sections,
         citation=shown.citation,
-        title=heading or title(subject),
+        title=heading,
         subtitle=subtitle(subject),
         systems=systems(subject),
         primary=subject.primary,
@@ -308,8 +433,8 @@ def build_view(
         protocol=protocol_section(subject),
         downloads=downloads,
         notes=notes,
-        unit=subject.words.unit,
-        units=subject.words.plural,
+        unit=words.unit,
+        units=words.plural,
     )
 
 

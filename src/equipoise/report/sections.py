@@ -47,7 +47,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.slices import MIN_UNITS, slice_estimates
+from equipoise.stats.slices import MIN_UNITS
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
@@ -75,10 +75,7 @@ def slice_table(subject: RunSet, slices: UnitSlices) -> SliceTable | None:
     usable = _usable(slices)
     if not usable or subject.per_unit(subject.primary) is None:
         return None
-    columns = [
-        {(part.name, part.value): part.estimate for part in slice_estimates(run.result, subject.primary, usable)}
-        for run in subject.runs
-    ]
+    columns = subject.slice_estimates(usable)
     keys = dict.fromkeys(key for column in columns for key in column)
     cells = {key: [column.get(key) for column in columns] for key in keys}
     estimates = [estimate for row in cells.values() for estimate in row if estimate is not None]

@@ -208,13 +208,14 @@ class Comparison:
             for phrase, names in metrics_by_phrase.items()
         )
 
-    def verdict(self, noun: str = "") -> str:
+    def verdict(self, noun: str = "", words: Vocabulary | None = None) -> str:
         """Which system is best or which are tied, and how many units would decide it, in plain sentences.
 
         If all systems are at chance or at the ceiling, that comes first, and alone unless some of them are
-        significantly different. Unequal tuning comes last. ``noun`` is what a unit is called.
+        significantly different. Unequal tuning comes last. ``noun`` is what a unit is called; ``words`` has all
+        names and the unit of the scores.
         """
-        words = Vocabulary(noun or self.unit_noun)
+        words = words or Vocabulary(noun or self.unit_noun)
         sentences = [why_uninformative(self, words)]
         if not sentences[0] or self.any_significant:
             sentences.append(verdict_text(self, words))

@@ -50,6 +50,14 @@ class Interval:
         """Upper minus lower end; NaN when unknown."""
         return self.high - self.low
 
+    def scaled(self, factor: float) -> Interval:
+        """The interval of the score times a positive factor.
+
+        >>> Interval(0.25, 0.5).scaled(100.0).high
+        50.0
+        """
+        return replace(self, low=factor * self.low, high=factor * self.high)
+
     def covers(self, value: float) -> bool:
         """Whether the interval contains ``value``, ends included; an unknown interval covers nothing."""
         return self.low <= value <= self.high

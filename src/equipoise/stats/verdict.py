@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 UNIT_NOUN = "unit_noun"
 """The key in the settings of a result for what its units are called: ``question``, ``node``."""
 
+DISPLAY = "display"
+"""The key in the settings of a result for its presentation: ``system`` and ``cluster`` are nouns, ``percent`` maps the
+metrics that are printed in percent to the names under which they are."""
+
 EVIDENCE_NOUNS = {"ranking": "query", "pairs": "pair", "labels": "example", "sets": "document", "space": "item"}
 """What a unit is called if the result does not say it, by the kind of its evidence."""
 
@@ -40,12 +44,21 @@ MAX_NAMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a unit, a system and the metric are called, and whether scores are printed in percent."""
+    """What a unit, a system, the metric and a cluster are called, and whether scores are printed in percent."""
 
     unit: str = "unit"
     system: str = "system"
     metric: str = ""
     percent: bool = False
+    cluster: str = "cluster"
+
+    @classmethod
+    def of(cls, results: Sequence[Result], metric: str) -> Vocabulary:
+        """The words that the settings of these results record."""
+        display = results[0].settings.get(DISPLAY, {})
+        percent = display.get("percent", {})
+        nouns = {key: display[key] for key in ("system", "cluster") if key in display}
+        return cls(unit_noun(results), metric=percent.get(metric, metric), percent=metric in percent, **nouns)
 
     @property
     def plural(self) -> str:
@@ -379,8 +392,10 @@ def _n_scored(comparison: Comparison) -> int:
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
     """A number of units, and of clusters if there are any."""
-    clusters = f" in {comparison.clusters:,} clusters" if comparison.clusters is not None else ""
-    return f"{words.units(n)}{clusters}"
+    if comparison.clusters is None:
+        return words.units(n)
+    preposition = "in" if words.cluster == "cluster" else "of"  # 40 visits of 3 users
+    return f"{words.units(n)} {preposition} {comparison.clusters:,} {plural(words.cluster)}"
 
 
 def _sentence(clause: str) -> str:

@@ -109,7 +109,7 @@ def classify(
     are no classes; targets in ``unseen`` were not seen in training and are marked as not answerable. ``ks``
     are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered. ``compiled``
     asks for the compiled kernel in host memory, which takes little more time than reading. By default it is used
-    once this process has counted 2^26 scores, because compiling it takes about 0.1 s. Its threads share large
+    once this process has counted 2^24 scores, because compiling it takes about 0.1 s. Its threads share large
     matrices, as many as there are cores or as OMP_NUM_THREADS says. The counts are the same.
 
     >>> found = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)

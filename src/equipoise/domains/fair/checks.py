@@ -1,4 +1,4 @@
-"""Checks of a fixture: missing, split or ambiguous answers; duplicate, leaking or too few questions."""
+"""Checks of a question set: missing, split or ambiguous answers; duplicate, leaking or too few questions."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class AnswerOccurrences:
 
 @dataclass(frozen=True)
 class AnswersInDocument:
-    """The occurrences of all answers of a fixture in a document with this many chunks."""
+    """The occurrences of all answers of a question set in a document with this many chunks."""
 
     answers: Sequence[AnswerOccurrences]
     chunks: int
     chunking: str = ""
-    fixture: str = "the question set"
+    name: str = "the question set"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class SplitAnswers:
 
     cut: Mapping[str, Sequence[AnswerOccurrences]]
     answers: int
-    fixture: str = "the question set"
+    name: str = "the question set"
 
     @property
     def worst(self) -> str:
@@ -71,7 +71,7 @@ class QuestionSet:
     repeated: Sequence[str] = ()
     leaking: Sequence[str] = ()
     drafts: Sequence[str] = ()
-    fixture: str = "the question set"
+    name: str = "the question set"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SampleSize:
     questions: int
     minimum: int = 50
     accuracy: float = ACCURACY
-    fixture: str = "the question set"
+    name: str = "the question set"
 
     @property
     def half_width(self) -> float:
@@ -128,13 +128,13 @@ def missing_answers(subject: AnswersInDocument | SplitAnswers) -> Iterator[Obser
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         yield Observation(
-            subject.fixture,
+            subject.name,
             f"{len(missing):,} of {total} {verb} not in the document, and no system can find "
             f"{'it' if len(missing) == 1 else 'them'}: {join_names(missing)}",
             evidence_names(missing),
         )
     cut = [answer for answer in subject.answers if answer.places and not answer.chunks]
-    yield from _cut_answers(SplitAnswers({subject.chunking: cut}, len(subject.answers), subject.fixture))
+    yield from _cut_answers(SplitAnswers({subject.chunking: cut}, len(subject.answers), subject.name))
 
 
 def chunking_sizes(chunk_size: int, overlap: int, chunker: str = "fixed") -> str:
@@ -157,7 +157,7 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     verb = "splits" if others == 1 else "split"
     more = f"; {others} of {len(subject.cut) - 1} other chunkings also {verb} answers" if others else ""
     yield Observation(
-        subject.fixture,
+        subject.name,
         f"{chunks_split} {len(worst):,} of {pluralize(subject.answers, 'answer')} (maximum score "
         f"{_ceiling(worst, subject)}): {join_names(worst)}{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
@@ -181,7 +181,7 @@ def duplicate_questions(questions: QuestionSet) -> Iterator[Observation]:
     if questions.repeated:
         status = "are duplicates" if len(questions.repeated) > 1 else "is a duplicate"
         yield Observation(
-            questions.fixture,
+            questions.name,
             f"{len(questions.repeated):,} of {pluralize(questions.questions, 'question')} {status}: "
             f"{join_names(questions.repeated)}",
             evidence_names(questions.repeated),
@@ -193,7 +193,7 @@ def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
     if questions.leaking:
         verb = "contain their" if len(questions.leaking) > 1 else "contains its"
         yield Observation(
-            questions.fixture,
+            questions.name,
             f"{len(questions.leaking):,} of {pluralize(questions.questions, 'question')} {verb} answer: "
             f"{join_names(questions.leaking)}",
             evidence_names(questions.leaking),
@@ -205,7 +205,7 @@ def draft_questions(questions: QuestionSet) -> Iterator[Observation]:
     if questions.drafts:
         status = "are unedited drafts" if len(questions.drafts) > 1 else "is an unedited draft"
         yield Observation(
-            questions.fixture,
+            questions.name,
             f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status}: "
             f"{join_names(questions.drafts)}",
             evidence_names(questions.drafts),
@@ -221,7 +221,7 @@ def ambiguous_answers(subject: AnswersInDocument) -> Iterator[Observation]:
         verb = "occurs" if len(several) == 1 else "occur"
         widest = several[0]
         yield Observation(
-            subject.fixture,
+            subject.name,
             f"{len(several):,} of {pluralize(len(subject.answers), 'answer')} {verb} more than once in "
             f"the document; {widest} {widest.places:,} times, "
             f"in {widest.chunks:,} of {pluralize(subject.chunks, 'chunk')}",
@@ -251,7 +251,7 @@ def too_few_questions(size: SampleSize) -> Iterator[Observation]:
             else "no difference between systems could be detected"
         )
         yield Observation(
-            size.fixture,
+            size.name,
             f"only {pluralize(size.questions, 'question')} (at least {size.minimum:,} recommended): an accuracy of "
             f"{_percent(size.accuracy)} would have an interval of ± {_points(size.half_width)}, "
             f"and {examples}",

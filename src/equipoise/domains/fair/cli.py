@@ -1,4 +1,4 @@
-"""``eq fair``: compare embedding models on your document, and validate a fixture of questions and answers."""
+"""``eq fair``: compare embedding models on your document, and validate a question set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.report import validation_view
 from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_result import fixture_part
+from equipoise.domains.fair.validation_result import validation_parts
 from equipoise.errors import ParameterError
 from equipoise.io.documents import read_documents
 from equipoise.report.terminal import Paragraph
@@ -109,7 +109,11 @@ def _several(
     help="Documents or folders of documents.",
 )
 @click.option(
-    "--qa", "fixture", required=True, metavar="FILE", help="The question set: JSON or JSONL with question and answer."
+    "--qa",
+    "question_set",
+    required=True,
+    metavar="FILE",
+    help="The question set: JSON or JSONL with question and answer.",
 )
 @options.models_option(required=True)
 @_several("--chunk-sizes", default=CHUNK_SIZES, minimum=1, text="Chunk sizes to try, in tokens.")
@@ -187,7 +191,7 @@ def compare(
     out: Output,
     /,
     documents: tuple[str, ...],
-    fixture: str,
+    question_set: str,
     models: tuple[str, ...],
     chunker_names: tuple[str, ...],
     rerankers: tuple[str, ...],
@@ -213,7 +217,7 @@ def compare(
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
         with out.working("reading the documents"):
-            plan = plan_comparison(read_documents(*documents), read_questions(fixture), grid)
+            plan = plan_comparison(read_documents(*documents), read_questions(question_set), grid)
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -355,7 +359,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
     if out.json:
         out.data(result.to_dict())
     else:
-        out.show(*fixture_part(validation_view(result, strict=strict), quiet=out.quiet, verbose=out.verbose))
+        out.show(*validation_parts(validation_view(result, strict=strict), quiet=out.quiet, verbose=out.verbose))
 
 
 OPTION_DETAILS = {

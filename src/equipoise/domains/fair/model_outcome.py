@@ -22,7 +22,14 @@ from equipoise.domains.fair.grid_search import (
     select_configuration,
 )
 from equipoise.domains.fair.model_costs import ModelCosts, measure_costs
-from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
+from equipoise.domains.fair.model_result import (
+    ACCURACY,
+    METRIC,
+    OPTIMISTIC,
+    ModelProfile,
+    OptimizationResult,
+    optimization_result,
+)
 from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
@@ -32,7 +39,7 @@ from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent, UnitContents
 from equipoise.stats.alignment import NOTES, SPEC, WINDOW
-from equipoise.stats.verdict import UNIT_NOUN
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.dataset import QADataset
@@ -132,6 +139,7 @@ def _comparability_settings(profile: ModelProfile, plan: Plan) -> dict[str, Any]
     return {
         SPEC: profile.spec,
         UNIT_NOUN: "question",
+        DISPLAY: {"system": "model", "percent": {METRIC: ACCURACY, OPTIMISTIC: OPTIMISTIC}},
         WINDOW: {
             "tokens": profile.window,
             "texts": profile.chunks,

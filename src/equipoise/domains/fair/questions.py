@@ -131,7 +131,7 @@ class _Source:
 
 
 def _question_list(file: TextFile, value: Any) -> list[Any]:
-    """The list of a JSON fixture, which may be under a key of an object."""
+    """The list of a JSON question set, which may be under a key of an object."""
     if isinstance(value, dict):
         under = [key for key in _LISTS if key in value]
         if len(under) != 1:

@@ -159,7 +159,8 @@ def _bytes(amount: float | None) -> str:
 
 
 def _price(costs: ModelCosts) -> str:
-    return "n/a" if costs.price is None else "$0" if not costs.price else f"${format_value(costs.price, 2)}"
+    """The price without its unit, which is in the heading."""
+    return "n/a" if costs.price is None else "free" if not costs.price else format_value(costs.price, 2)
 
 
 def _price_column(ranked: Sequence[ModelSummary]) -> tuple[ReportColumn, ...]:
@@ -512,7 +513,7 @@ def _n(n: int) -> str:
     return f"{format_count(n)}{_SPARSE if n < MIN_UNITS else ''}"
 
 
-# Validation of a fixture.
+# Validation of a question set.
 
 _NOT_VERIFIED = "not verified: no document given"
 

@@ -1,4 +1,4 @@
-"""Validation of a fixture: labels, duplicate questions, answers, sample size."""
+"""Validation of a question set: labels, duplicate questions, answers, sample size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of the validation of a fixture, its thresholds, and its terminal report."""
+"""The result of the validation of a question set, its thresholds, and its terminal report."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class ValidationResult:
         """The is_integer report as text for people."""
         from equipoise.domains.fair.report import validation_view
 
-        return fixture_text(validation_view(self))
+        return validation_text(validation_view(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -231,7 +231,7 @@ class ValidationResult:
         }
 
 
-# The terminal report of a fixture validation: counts, shares, thresholds, issues, detectable differences.
+# The terminal report of a question set validation: counts, shares, thresholds, issues, detectable differences.
 
 MAX_LISTED = 10
 """The maximum number of lines of a list without --verbose."""
@@ -275,7 +275,7 @@ class ValidationData:
     findings: Sequence[Finding] = ()
 
 
-def fixture_part(report: ValidationData, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
+def validation_parts(report: ValidationData, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
     """Counts, shares, thresholds and status; then, unless quiet, issues, sample sizes and findings."""
     parts: list[Part] = [heading(f"Question set: {pluralize(report.questions, 'question')}"), *report.facts]
     parts += [Paragraph(report.method, indent=4, style="dim")] if report.method and not quiet else []
@@ -290,7 +290,7 @@ def fixture_part(report: ValidationData, *, quiet: bool = False, verbose: bool =
     return [*parts, Paragraph(""), report.status]
 
 
-def fixture_text(report: ValidationData) -> str:
+def validation_text(report: ValidationData) -> str:
     """The report as plain text."""
     from io import StringIO
 
@@ -298,7 +298,7 @@ def fixture_text(report: ValidationData) -> str:
 
     stream = StringIO()
     screen = Console(file=stream, width=TEXT_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
-    screen.print(*fixture_part(report), sep="\n", crop=False)
+    screen.print(*validation_parts(report), sep="\n", crop=False)
     return stream.getvalue().rstrip("\n")
 
 
@@ -332,7 +332,7 @@ def _listed(title: str, lines: Sequence[str], *, verbose: bool) -> list[Part]:
 
 
 def _sizes(report: ValidationData) -> list[Part]:
-    """The table of sample sizes, with the row of this fixture marked."""
+    """The table of sample sizes, with the row of this question set marked."""
     if not report.sizes:
         return []
     rows = report.sizes

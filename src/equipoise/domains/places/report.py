@@ -132,7 +132,7 @@ def score_section(edition: PlacesReportData, part: UnitSubset) -> Section:
 def score_columns(part: UnitSubset) -> list[ReportColumn]:
     """One row a metric, in percent."""
     estimates = list(part.result.estimates.values())
-    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
+    reaches = [estimate.interval.scaled(100.0) for estimate in estimates]
     places = shared_decimals(reaches)
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
@@ -161,21 +161,29 @@ def display_metric(metric: str) -> str:
 
 def in_percent(finding: Finding) -> Finding:
     """A finding of the core about ranks in the names and units of this field: visits, Acc@k and percent."""
-    message = re.sub(
-        r"((?:HR|MRR|nDCG|F1)\S*(?: is between)?) (0\.\d+|1\.0+)( and (0\.\d+|1\.0+))?",
-        lambda match: (
-            match[1] + f" {_share(float(match[2]))}" + (f" and {_share(float(match[4]))}" if match[4] else "")
-        ),
-        finding.message,
+    metric_and_scores = rf"(?:{_METRICS})\S*(?: is between)? {_FRACTION}(?: and {_FRACTION})?"
+    message = re.sub(metric_and_scores, _to_shares, finding.message)
+    evidence = tuple(
+        _place_terms(re.sub(_FRACTION, _to_shares, line)) if re.match(_METRICS, line) else line
+        for line in finding.evidence
     )
-    for core_term, term in (
-        ("HR@", "Acc@"),
-        ("queries", "visits"),
-        ("relevant items", "targets"),
-        ("candidate", "place"),
-    ):
-        message = message.replace(core_term, term)
-    return replace(finding, message=message, hint=finding.hint.replace("HR@", "Acc@"))
+    return replace(finding, message=_place_terms(message), hint=_place_terms(finding.hint), evidence=evidence)
+
+
+_METRICS = "HR|MRR|nDCG|F1"
+_FRACTION = r"\b(?:0\.\d+|1\.0+)\b"
+
+
+def _to_shares(match: re.Match[str]) -> str:
+    """The matched text with its fractions in percent."""
+    return re.sub(_FRACTION, lambda number: _share(float(number[0])), match[0])
+
+
+def _place_terms(text: str) -> str:
+    terms = (("HR@", "Acc@"), ("queries", "visits"), ("relevant items", "targets"), ("candidate", "place"))
+    for core_term, term in terms:
+        text = text.replace(core_term, term)
+    return text
 
 
 def tie_note(edition: PlacesReportData) -> str:
@@ -266,7 +274,7 @@ def distance_section(edition: PlacesReportData, charts: tuple[Chart, ...] = ()) 
         return []
     mean, *near = errors.result.estimates.values()
     rows = ["mean distance (km)", "median distance (km)", *(f"{estimate.metric} (percent)" for estimate in near)]
-    reaches = [format_interval(_places_in_percent(estimate.interval), 1) for estimate in near]
+    reaches = [format_interval(estimate.interval.scaled(100.0), 1) for estimate in near]
     level = format_percent(mean.interval.confidence_level)
     median = Interval(errors.median_low, errors.median_high)
     columns = [
@@ -314,7 +322,7 @@ def user_section(edition: PlacesReportData) -> list[Section]:
     if result is None:
         return []
     estimates = list(result.estimates.values())
-    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
+    reaches = [estimate.interval.scaled(100.0) for estimate in estimates]
     places = shared_decimals(reaches)
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
@@ -345,7 +353,7 @@ def slice_section(edition: PlacesReportData) -> list[Section]:
     if not edition.slices:
         return []
     estimates = [part.estimate for part in edition.slices]
-    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
+    reaches = [estimate.interval.scaled(100.0) for estimate in estimates]
     columns = [
         ReportColumn("slice", [part.name for part in edition.slices]),
         ReportColumn("", [part.value for part in edition.slices], shortens="end"),
@@ -384,10 +392,6 @@ BASELINES = {
     "markov": "the most frequent places of the user after the previous place",
 }
 """What each baseline does, in a few words."""
-
-
-def _places_in_percent(interval: Interval) -> Interval:
-    return replace(interval, low=100 * interval.low, high=100 * interval.high)
 
 
 def to_percent(figures: Mapping[str, float] | Sequence[tuple[str, float]]) -> dict[str, float]:
@@ -444,7 +448,7 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
 
 def systems_view(comparison: Comparison, title: str) -> View:
     """The answer of a comparison of systems, in percent, with a column per metric."""
-    words = Vocabulary("visit", "system", display_metric(comparison.primary), percent=True)
+    words = Vocabulary("visit", "system", display_metric(comparison.primary), percent=True, cluster="user")
     others = [name for name in comparison.metrics if name != comparison.primary]
     columns = []
     for rank, metric in enumerate(others):

@@ -25,14 +25,21 @@ from equipoise.domains.places.metrics import (
     user_means,
 )
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
-from equipoise.domains.places.report import PlacesReportData, UnitSubset, in_percent, places_view, to_percent
+from equipoise.domains.places.report import (
+    PlacesReportData,
+    UnitSubset,
+    display_metric,
+    in_percent,
+    places_view,
+    to_percent,
+)
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
-from equipoise.stats.verdict import UNIT_NOUN
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tasks.classification import ClassificationOutput, classify
 from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
@@ -475,8 +482,10 @@ def _result(
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
     core_findings = map(in_percent, (*ranks.findings, *labels.findings))
     findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
-    settings = {**ranks.settings, UNIT_NOUN: "visit"}
-    return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings, settings=settings)
+    estimates = {**ranks.estimates, **labels.estimates}
+    display = {"cluster": "user", "percent": {name: display_metric(name) for name in estimates}}
+    settings = {**ranks.settings, UNIT_NOUN: "visit", DISPLAY: display}
+    return replace(ranks, estimates=estimates, findings=findings, settings=settings)
 
 
 def _baseline_scores(

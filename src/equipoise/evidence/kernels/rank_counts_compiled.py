@@ -91,9 +91,9 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="equipoise-rows")
 
 
-MIN_SCORES_TO_COMPILE = 1 << 26
-"""Number of scores, in one array or in several, from which loading and compiling the kernel (about 0.1 s) is repaid:
-numpy takes more than a nanosecond longer per score."""
+MIN_SCORES_TO_COMPILE = 1 << 24
+"""Number of scores, in one array or in several, from which the kernel is loaded and compiled: one matrix of 20,000 x
+1,000. Its first call takes 0.09 CPU-seconds instead of 0.018; about six more such calls repay that."""
 
 
 _LOGGER = logging.getLogger("equipoise")
@@ -165,8 +165,10 @@ class LlvmRankCounter(NumpyRankCounter):
         from equipoise.evidence.kernels.rank_counts_llvm import rank_rows
 
         rows, width = block.shape
-        above, tied, predicted = (np.empty(rows, dtype=np.int64) for _ in range(3))
-        shared = np.empty(rows, dtype=bool)
+        # One allocation: the C library returns several of this size to the system after each call, and first access
+        # to pages that come back from there takes longer than writing the counts.
+        above, tied, predicted, flags = np.empty((4, rows), dtype=np.int64)
+        shared = flags.view(bool)[:rows]
         targets = np.ascontiguousarray(targets, dtype=np.int64)
         addresses = [_address(column) for column in (targets, above, tied, predicted, shared)]
         count_rows = rank_rows(block.dtype)

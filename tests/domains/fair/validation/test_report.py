@@ -12,8 +12,8 @@ from equipoise.domains.fair.validation_result import (
     CategoryCount,
     SampleSizeRow,
     ValidationData,
-    fixture_part,
-    fixture_text,
+    validation_parts,
+    validation_text,
 )
 from equipoise.report.terminal import StatusLine, ThresholdStatus
 from equipoise.types import Finding, Severity
@@ -46,7 +46,7 @@ def printed(parts: list[object], encoding: str = "utf-8") -> str:
 
 
 def test_counts_shares_thresholds_and_status_stand_in_this_order() -> None:
-    text = fixture_text(report())
+    text = validation_text(report())
     order = [
         "Question set: 60 questions", "✓ Answers verified", "exact             45  75.0 %", "~ Questions: 60",
         "✗ Hard: 0 %", "EQ105", "✗ Status: invalid",
@@ -57,14 +57,14 @@ def test_counts_shares_thresholds_and_status_stand_in_this_order() -> None:
 
 
 def test_a_quiet_report_has_no_advice() -> None:
-    text = printed(fixture_part(report(), quiet=True))
+    text = printed(validation_parts(report(), quiet=True))
     assert "✗ Status: invalid" in text
     for gone in ("answer 0", "EQ105", "95 % interval"):
         assert gone not in text
 
 
 def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
-    short, whole = (printed(fixture_part(report(), verbose=verbose)) for verbose in (False, True))
+    short, whole = (printed(validation_parts(report(), verbose=verbose)) for verbose in (False, True))
     assert "and 2 more (-v shows all)" in short
     assert f"answer {MAX_LISTED + 1}" not in short
     assert f"answer {MAX_LISTED + 1}" in whole
@@ -73,21 +73,22 @@ def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
 
 
 def test_the_row_of_this_fixture_is_pointed_at_and_nothing_is_none() -> None:
-    rows = [line for line in fixture_text(report()).splitlines() if "±" in line]
+    rows = [line for line in validation_text(report()).splitlines() if "±" in line]
     assert rows[0].split() == ["2", "±", "38", "points", "none"]
     assert rows[1].endswith("21 points  <- this question set")
 
 
 def test_a_screen_without_the_marks_gets_letters() -> None:
-    text = printed(fixture_part(report(sizes=())), encoding="ascii")
+    text = printed(validation_parts(report(sizes=())), encoding="ascii")
     assert "+ Answers verified" in text
     assert "x Hard: 0 %" in text
 
 
 @pytest.mark.parametrize("hostile", ["[bold]x[/bold]", "[/]", ":smile:"])
 def test_names_are_shown_as_they_are(hostile: str) -> None:
-    assert hostile in fixture_text(report(categories=(CategoryCount(hostile, 60, 100.0),), lists={"Names": [hostile]}))
+    hostile_report = report(categories=(CategoryCount(hostile, 60, 100.0),), lists={"Names": [hostile]})
+    assert hostile in validation_text(hostile_report)
 
 
 def test_one_question_is_no_plural() -> None:
-    assert fixture_text(report(questions=1)).startswith("Question set: 1 question\n")
+    assert validation_text(report(questions=1)).startswith("Question set: 1 question\n")
