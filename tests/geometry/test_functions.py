@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from functools import partial
 
 import numpy as np
@@ -143,3 +144,25 @@ def test_a_zero_vector_is_at_cosine_distance_one_from_everything() -> None:
     zero, other = np.zeros(3), np.ones(3)
     assert distances.cosine(zero, [other, zero]).tolist() == [1.0, 1.0]
     assert distances.cosine([other, zero], zero).tolist() == [1.0, 1.0]
+
+
+def exact_lorentz(x: np.ndarray, y: np.ndarray) -> float:
+    """The distance of the points with these space coordinates, in decimal arithmetic of 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        a, b = ([Decimal(float(value)) for value in point[1:]] for point in (x, y))
+        times = [(1 + sum(value * value for value in point)).sqrt() for point in (a, b)]
+        cosh = times[0] * times[1] - sum(first * second for first, second in zip(a, b, strict=True))
+        return float((cosh + (cosh * cosh - 1).sqrt()).ln())
+
+
+@pytest.mark.parametrize(("radius", "tolerance"), [(1.0, 1e-14), (12.0, 1e-10), (19.0, 1e-7), (28.0, 1e-3)])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_lorentz_distances_far_from_the_origin_keep_their_digits(radius: float, tolerance: float, scale: float) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        radii = radius - min(scale, 0.3 * radius) * rng.random(2)
+        angles = rng.random() + np.array([0.0, scale * math.exp(-radius) * rng.exponential()])
+        space = np.sinh(radii)[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        first, second = np.column_stack([np.hypot(1.0, np.linalg.norm(space, axis=1)), space])
+        assert float(distances.lorentz(first, second)) == pytest.approx(exact_lorentz(first, second), rel=tolerance)

@@ -87,18 +87,31 @@ def lorentz_cosh_minus_one(x: ArrayLike, y: ArrayLike) -> Floats:
     >>> round(float(lorentz_cosh_minus_one([1.0, 0.0], [math.cosh(2.0), math.sinh(2.0)]) + 1.0 - math.cosh(2.0)), 6)
     0.0
     """
-    a, b = _floats(x), _floats(y)
-    difference = a[..., 1:] - b[..., 1:]
-    # On the hyperboloid x0^2 - y0^2 = |xs|^2 - |ys|^2, so the difference of the times follows from the
-    # space parts without cancellation, and -<x, y>_L - 1 is half the Lorentz square of x - y.
-    time = inner(difference, a[..., 1:] + b[..., 1:]) / (a[..., 0] + b[..., 0])
-    square = _squared_norms(difference)
-    product = a[..., 0] * b[..., 0]
-    near = 0.5 * (square - time * time)
-    # Points far apart lose fewer digits in the plain product than in the difference of two large squares.
-    far = product - inner(a[..., 1:], b[..., 1:]) - 1.0
-    # Rounding may leave -1e-17 for two points that coincide; NaN stays NaN.
-    return np.maximum(np.where(square > product, far, near), 0.0)
+    # Contiguous copies: the order of summation, and so the last digit, depends on the strides.
+    a, b = (np.array(side[..., 1:], order="C") for side in np.broadcast_arrays(_floats(x), _floats(y)))
+    difference, total = a - b, a + b
+    radius_a, radius_b = norm(a), norm(b)
+    time_a, time_b = np.hypot(1.0, radius_a), np.hypot(1.0, radius_b)
+    # With the distances r and s from the origin, cosh(d) - 1 = (cosh(r - s) - 1) + sinh(r) sinh(s) (1 - cos(angle)).
+    # The product of the coordinates loses all digits at radius 19; both of these terms are computed without
+    # cancellation. Radial: time - radius = 1 / (time + radius).
+    radii, times = radius_a + radius_b, time_a + time_b
+    along = inner(difference, total)
+    excess = 1.0 / (time_a + radius_a) + 1.0 / (time_b + radius_b)
+    radial = 0.5 * (_quotient(along, radii) / times) ** 2 * excess * (times + radii)
+    # Lateral, |a| |b| - a.b: from the part of a - b that is perpendicular to a + b if the norms are similar, since it
+    # keeps the digits of small distances, and otherwise from the chord of the unit vectors.
+    norms, product, square = radius_a * radius_b, inner(a, b), _squared_norms(total)
+    across = _squared_norms(difference - total * _quotient(along, square)[..., None])
+    chord = _squared_norms(_quotient(a, radius_a[..., None]) - _quotient(b, radius_b[..., None]))
+    is_similar = (radius_a < 2.0 * radius_b) & (radius_b < 2.0 * radius_a) & (product > 0.0)
+    lateral = np.where(is_similar, 0.25 * across * _quotient(square, norms + product), 0.5 * norms * chord)
+    return np.asarray(radial + lateral)
+
+
+def _quotient(numerator: Floats, denominator: Floats) -> Floats:
+    """The quotient, 0 where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0.0)
 
 
 def pairwise(distance: Distance, x: ArrayLike, y: ArrayLike) -> Floats:

@@ -34,10 +34,13 @@ from equipoise.domains.accounts.training.trainer import (
     select_backend,
     train,
 )
+from equipoise.domains.accounts.training.turning_layout import static_layout
 from equipoise.domains.accounts.trees.tree import ANCESTORS, CLOSURE, PARENT, Tree
 from equipoise.domains.accounts.vectors import NodeVectors
 from equipoise.errors import InputError, ParameterError, UnknownNameError
+from equipoise.evidence.ranking_among_points import ranking_among_points
 from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball
+from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.models.embedder import embedder as text_model
 
 if TYPE_CHECKING:
@@ -78,6 +81,8 @@ def training_loss(vectors: NodeVectors) -> float:
     return loss if math.isfinite(loss) and np.isfinite(vectors.vectors).all() else math.inf
 
 
+MAX_RADIUS = 30.0
+"""Largest radius at which float64 can represent points of the ball: 1 - |x| is 2e-13 there."""
 MIN_START_RADIUS, MAX_START_RADIUS = 2.0, 6.0
 """Initial radii of the largest subtrees and of the leaves."""
 MAX_STRETCH = 1.5
@@ -91,6 +96,10 @@ STARTS: tuple[tuple[float | None, bool], ...] = (
 Refined layouts are best for parents: all charts of 5,000 accounts have MR 1 in two dimensions, where random starts give
 5 to 30. For ancestors training from a layout is best: WordNet's mammals in 5 dimensions MR 1.01 instead of 1.1.
 """
+LAYOUT = -1
+"""The number of the layout without training, which is one more start in two dimensions."""
+LAYOUT_LOSS = 0.01
+"""With this loss of the layout (MAP 0.99) no further start is tried: training lowers it rarely, and takes minutes."""
 CONES = STARTS.index((None, False))
 """The number of the first start from random cones."""
 STAGED_EPOCHS = 1000
@@ -129,13 +138,18 @@ class LorentzEmbedder:
         best: NodeVectors | None = None
         # Large closures have one start, which the measured scores of nouns come from.
         first = CONES if n_starts == 1 and self.config.train_relation != PARENT else 0
-        for start in range(first, first + n_starts):
-            done = (start - first) * self.config.epochs
-            report = None if progress is None else lambda epoch, _, done=done: progress(done + epoch, total)
+        starts = list(range(first, first + n_starts))
+        if dim == 2 and self.config.train_relation == PARENT and self._manifold(dim).is_hyperbolic:
+            starts.insert(1, LAYOUT)
+        for done, start in enumerate(starts):
+            finished = min(done * self.config.epochs, total)
+            report = (
+                None if progress is None else lambda epoch, _, done=finished: progress(min(done + epoch, total), total)
+            )
             vectors = self.fit_from(tree, dim, seed, start, progress=report)
             if best is None or training_loss(vectors) < training_loss(best):
                 best = vectors
-            if training_loss(best) == 0.0:
+            if training_loss(best) == 0.0 or (start == LAYOUT and training_loss(best) <= LAYOUT_LOSS):
                 break
         assert best is not None
         if progress is not None:
@@ -145,6 +159,8 @@ class LorentzEmbedder:
     def fit_from(self, tree: Tree, dim: int, seed: int, start: int, *, progress: Progress | None = None) -> NodeVectors:
         """The points of one training run, from the start of this number."""
         ordered, order = canonical_order(tree)
+        if start == LAYOUT:
+            return self._layout(tree, ordered, order, dim, seed)
         rng = np.random.default_rng([seed, start])
         radius, refine_only = STARTS[start % len(STARTS)] if dim > 1 else (None, False)
         positives = PositivePairs.of(ordered, self.config.train_relation)
@@ -158,6 +174,19 @@ class LorentzEmbedder:
         vectors = np.empty_like(points)
         vectors[order] = points
         return NodeVectors(tree.ids, tree.names, self._to_geometry(vectors), self.geometry, settings, tuple(history))
+
+    def _layout(self, tree: Tree, ordered: Tree, order: Ints, dim: int, seed: int) -> NodeVectors:
+        """The layout of the combinatorial construction, without training."""
+        layout = static_layout(ordered, dim, MAX_RADIUS, np.random.default_rng(seed))
+        points = to_hyperboloid(*layout)
+        settings = {"embedder": self.name, "dim": dim, "seed": seed, **asdict(self.config)}
+        settings |= {"backend": select_backend(self.config), "epochs_run": 0, "start": LAYOUT}
+        # Matrix products lose their digits at this radius, so that ``rank_loss`` cannot be used.
+        ranking = ranking_among_points(points, ordered.pairs(PARENT), geometry_named("lorentz"))
+        settings["loss"] = float(np.log1p(ranking.above).mean()) if len(ranking.above) else 0.0
+        vectors = np.empty_like(points)
+        vectors[order] = points
+        return NodeVectors(tree.ids, tree.names, self._to_geometry(vectors), self.geometry, settings, ())
 
     def fit_more(
         self, tree: Tree, vectors: NodeVectors, seed: int = 0, *, progress: Progress | None = None
@@ -327,10 +356,6 @@ class TextEmbedder:
         return NodeVectors(tree.ids, tree.names, vectors[:, :dim], self.geometry, settings)
 
 
-MAX_RADIUS = 30.0
-"""Largest radius at which float64 can represent points of the ball: 1 - |x| is 2e-13 there."""
-
-
 class CombinatorialEmbedder:
     """The construction of Sala, De Sa, Gu and Re (2018) with growing edges: children around their parent, no training.
 
@@ -357,7 +382,7 @@ class CombinatorialEmbedder:
         check_fit_arguments(tree, dim, min_dim=2)
         ordered, order = canonical_order(tree)
         points = np.empty((len(tree), dim))
-        points[order] = to_ball(*growing_edge_layout(ordered, dim, self.radius, np.random.default_rng(seed)))
+        points[order] = to_ball(*static_layout(ordered, dim, self.radius, np.random.default_rng(seed)))
         if progress is not None:
             progress(1, 1)
         n_unused_edges = len(tree.edges) - (len(tree) - len(tree.roots))

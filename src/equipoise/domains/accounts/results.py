@@ -49,7 +49,7 @@ VECTORS, CHARTS, SEEDS = "vectors", "charts", "seeds"
 TREE = "tree.json"
 _HASH = 32
 """Hexadecimal digits of a hash in a file name."""
-VERSION = "accounts 3"
+VERSION = "accounts 4"
 """Increased when the same inputs give other vectors."""
 _INPUTS = "all inputs of these vectors"
 _VECTORS = "the file of these vectors"

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.accounts.embedders import tree_embedder
+from equipoise.domains.accounts.reconstruction import reconstruct
 from equipoise.domains.accounts.training.layouts import growing_edge_layout, sibling_angle, to_ball, to_hyperboloid
+from equipoise.domains.accounts.training.turning_layout import turning_layout
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import ParameterError
 from equipoise.geometry import distances
@@ -46,6 +48,52 @@ def test_the_parent_is_the_nearest_node_in_two_dimensions(seed: int, n_nodes: in
     nearest = nearest_nodes(tree_embedder("combinatorial").fit(tree, 2).vectors)
     child, parent = tree.edges.T
     assert (nearest[child] == parent).all()
+
+
+def caterpillar(n_levels: int, n_legs: int) -> Tree:
+    """A path with leaves at each of its nodes."""
+    path = [(f"{level}", f"{level - 1}") for level in range(1, n_levels)]
+    return Tree.from_edges(
+        [*path, *((f"{level}.{leg}", f"{level}") for level in range(n_levels) for leg in range(n_legs))]
+    )
+
+
+def random_tree(seed: int, n_nodes: int, n_recent: int) -> Tree:
+    """Each node is below one of the most recent ones: the fewer of these, the deeper the tree."""
+    rng = np.random.default_rng(seed)
+    edges = [(f"{node}", f"{int(rng.integers(max(0, node - n_recent), node))}") for node in range(1, n_nodes)]
+    return Tree.from_edges(edges)
+
+
+DEEP_TREES = {
+    "chain": Tree.from_edges([(f"{node + 1}", f"{node}") for node in range(300)]),
+    "caterpillar": caterpillar(120, 3),
+    "several roots": Tree.from_edges(
+        [(f"{top}.{node + 1}", f"{top}.{node}") for top in range(3) for node in range(150)]
+    ),
+    "deep": random_tree(0, 400, 10),
+    "very deep": random_tree(1, 400, 3),
+    "recursive": random_tree(2, 800, 800),
+    "star": Tree.from_edges([(f"{node}", "top") for node in range(800)]),
+}
+
+
+@pytest.mark.parametrize("name", DEEP_TREES)
+@pytest.mark.parametrize("embedder", ["combinatorial", "lorentz"])
+def test_the_parent_is_nearest_in_trees_of_any_depth(name: str, embedder: str) -> None:
+    tree = DEEP_TREES[name]
+    vectors = tree_embedder(embedder, **({"epochs": 20} if embedder == "lorentz" else {})).fit(tree, 2)
+    ranks = reconstruct(tree, vectors.vectors, vectors.geometry).ranking.ranks
+    assert float(np.mean(1.0 / ranks)) >= 0.99
+
+
+@pytest.mark.parametrize("name", DEEP_TREES)
+def test_paths_that_turn_are_within_the_radius(name: str) -> None:
+    for radius in (1.0, 8.0, 30.0):
+        radii, directions = turning_layout(DEEP_TREES[name], radius)
+        assert np.isfinite(radii).all()
+        assert radii.max() <= radius
+        np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0)
 
 
 def test_the_lorentz_embedding_of_a_chart_in_two_dimensions_is_exact() -> None:

@@ -85,6 +85,12 @@ def growing_edge_layout(
     return np.minimum(radii, radius), directions
 
 
+def growing_edges_fit(tree: Tree, radius: float) -> bool:
+    """Whether in two dimensions the edges that separate all siblings are within the radius."""
+    growth, slack = min(pair for pair in GROWTH_AND_SLACK if pair[1] >= 1.0)
+    return _EdgePlanner(tree, SubtreeShapes.of(tree), growth, slack).extent() <= FILLED_SHARE * radius
+
+
 def to_ball(radii: Floats, directions: Floats) -> Floats:
     """Points of the Poincare ball at these distances from the origin."""
     return np.tanh(0.5 * radii)[:, None] * directions
@@ -135,7 +141,7 @@ def sibling_angle(edges: Floats) -> Floats:
 
 def _fitting_edges(tree: Tree, radius: float) -> _PlanarEdges:
     """The edges of the first option that is within the radius, or those of the last one, scaled to it."""
-    shapes = _Shapes.of(tree)
+    shapes = SubtreeShapes.of(tree)
     low, high = 0, len(GROWTH_AND_SLACK) - 1
     while low < high:
         middle = (low + high) // 2
@@ -148,7 +154,7 @@ def _fitting_edges(tree: Tree, radius: float) -> _PlanarEdges:
 
 
 @dataclass(frozen=True, eq=False)
-class _Shapes:
+class SubtreeShapes:
     """Equal subtrees have one shape: ``of_node`` is its number, ``children`` the shapes below it with their counts.
 
     Numbers ascend from the leaves, whose shape is 0; the last one is that of all roots together.
@@ -158,9 +164,9 @@ class _Shapes:
     children: tuple[dict[int, int], ...]
 
     @classmethod
-    def of(cls, tree: Tree) -> _Shapes:
+    def of(cls, tree: Tree) -> SubtreeShapes:
         """The shapes of all subtrees."""
-        down, of_node = _spanning_children(tree), np.zeros(len(tree), dtype=np.int64)
+        down, of_node = spanning_children(tree), np.zeros(len(tree), dtype=np.int64)
         known: dict[tuple[int, ...], int] = {(): 0}
         for nodes in reversed(_nodes_by_level(tree)):
             for node in nodes.tolist():
@@ -179,7 +185,7 @@ class _EdgePlanner:
     Top-down, the edges and directions follow.
     """
 
-    def __init__(self, tree: Tree, shapes: _Shapes, growth: float, slack: float) -> None:
+    def __init__(self, tree: Tree, shapes: SubtreeShapes, growth: float, slack: float) -> None:
         self.tree, self.shapes, self.growth, self.slack = tree, shapes, growth, slack
         self.reach: list[Floats] = []
         for children in shapes.children[:-1]:
@@ -273,14 +279,14 @@ def _total_angle(wedges: Floats, counts: Floats | Ints) -> Floats:
 
 def _inner_nodes(tree: Tree) -> Iterator[tuple[int, Ints]]:
     """Each node with children, parents first, and its children in the spanning tree."""
-    down = _spanning_children(tree)
+    down = spanning_children(tree)
     for nodes in _nodes_by_level(tree):
         for node in nodes.tolist():
             if len(down[node]):
                 yield node, down[node]
 
 
-def _spanning_children(tree: Tree) -> list[Ints]:
+def spanning_children(tree: Tree) -> list[Ints]:
     """The children of each node in the spanning tree of ``Tree.first_parents``, in the order of nodes."""
     order = np.argsort(tree.first_parents, kind="stable")
     parents = tree.first_parents[order]
