@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.errors import MissingExtraError, UnknownNameError
 from equipoise.runs.trackers import check_installed, flat_scores, log_scores
 

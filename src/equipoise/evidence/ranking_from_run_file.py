@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.evidence.base import segment_offsets
 from equipoise.evidence.kernels.rank_counts import count_above_and_tied, count_in_sorted_rows
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED, candidate_counts
+from equipoise.io.arrays import segment_offsets
 from equipoise.io.run_files import QRELS, RUN, UNTAGGED_RUN, trec_blocks
 from equipoise.io.text import NotStreamableError
 from equipoise.io.trec_columns import Hashes, TrecColumns, complete_lists, hash_ids, pair_keys, parse_columns

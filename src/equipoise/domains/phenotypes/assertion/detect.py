@@ -437,12 +437,12 @@ def _detect_span(
             applicable[kind] = [cue for word_cues in covering for cue in word_cues]
     if not applicable:
         return DetectedAssertion(Assertion.AFFIRMED)
-    kind = next((kind for kind in _PRECEDENCE if kind in applicable), None)
-    if kind is None and any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
-        kind = Assertion.NEGATED
-    if kind is None:
-        kind = min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
-    return DetectedAssertion(kind, tuple(sorted({(cue.start, cue.end) for cue in applicable[kind]})))
+    decisive = next((kind for kind in _PRECEDENCE if kind in applicable), None)
+    if decisive is None and any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
+        decisive = Assertion.NEGATED
+    if decisive is None:
+        decisive = min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
+    return DetectedAssertion(decisive, tuple(sorted({(cue.start, cue.end) for cue in applicable[decisive]})))
 
 
 def _content_words(text: str, span: Span, cues: Sequence[Cue], function_words: frozenset[str]) -> list[int]:
