@@ -308,6 +308,8 @@ def _describe(system: str, bins: Sequence[CalibrationPoint], ece: float, calibra
     )
 
 
+# The radar chart: several scores of several models, with intervals along the axes.
+
 RADIUS = 170
 """Pixels from the center to the outer ring."""
 MARGIN = 30

@@ -117,6 +117,8 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return numbered
 
 
+# Rendering as SVG and PNG.
+
 SVG = "http://www.w3.org/2000/svg"
 # The converter may not load any URL, whatever a name contains.
 _ALLOWED_URLS: list[str] = []

@@ -1,4 +1,4 @@
-"""How systems were tuned: the grid, the selection of each fold, and the score against the cost."""
+"""How systems were tuned: the grid, the selection of each fold, and the score against the cost; tables and charts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.report.build import RunSet
-    from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, SystemInfo, TrialPoint, TuningView
+    from equipoise.report.view_model import SystemInfo
     from equipoise.stats.result import Result
     from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord
 
@@ -209,6 +209,8 @@ def _key(params: Params) -> Key:
 def _label(key: Key) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in key)
 
+
+# Charts: the grid as a heatmap, inner and outer scores per fold, and the cost frontier.
 
 FOLD_WIDTH = 340
 GAP = 18
