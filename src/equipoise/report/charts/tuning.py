@@ -334,7 +334,7 @@ def _describe_folds(tuned: TuningView) -> str:
     return f"The {folds} folds of {tuned.system} selected {points} of the grid; {summary}."
 
 
-def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInfo], name: str = "frontier") -> Chart:
+def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInfo]) -> Chart:
     """One stepped line per system: the best score among the points that cost no more. Small marks are others."""
     index_of = {system.name: index for index, system in enumerate(systems)}
     points = [row for view in tuned for row in _trial_rows(view, index_of[view.system])]
@@ -354,7 +354,7 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
         *_frontier_labels(points, index_of, y_scale),
     ]
     return chart(
-        name,
+        "frontier",
         f"{metric} by {unit or 'cost'}",
         _describe_frontier(tuned, budget),
         layers,
