@@ -404,6 +404,14 @@ def test_a_model_without_its_key_says_which(eq, monkeypatch) -> None:
     assert "sk-not-a-real-key" not in eq("ls", "models").stdout
 
 
+def test_whether_a_local_server_runs_is_not_known(eq, monkeypatch) -> None:
+    monkeypatch.setattr("equipoise.models.inventory.find_spec", lambda name: name)
+    listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}
+    for kind in ("ollama", "vllm", "tei", "infinity"):
+        model = listed[f"{kind}:MODEL"]
+        assert (model["works"], model["needs"], model["here"]) == (None, "a server", "works if its server runs")
+
+
 def test_an_engine_that_is_not_installed_comes_with_its_line(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.models.inventory.find_spec", lambda name: None)
     listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}

@@ -21,7 +21,8 @@ from equipoise.report.terminal import ReportColumn, console
 from equipoise.runs.compare import compare
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.estimate import result_from_values
-from equipoise.stats.verdict import UNIT_NOUN, ScoreFormat, Vocabulary
+from equipoise.stats.formatting import ScoreFormat
+from equipoise.stats.verdict import UNIT_NOUN, Vocabulary
 from equipoise.types import Finding, Severity
 
 QUICK = StatsConfig(n_resamples=200, n_permutations=499)

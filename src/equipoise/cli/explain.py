@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import click
 
 from equipoise.cli import options
-from equipoise.cli.ls import bounds_text
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
 from equipoise.metrics.base import BaseMetric, Metric
 from equipoise.metrics.parser import catalogue_with, matching_metrics, symbol_of
 from equipoise.report.terminal import CodeLine, Paragraph, Part, heading
-from equipoise.stats.formatting import format_value
+from equipoise.stats.formatting import format_bounds, format_value
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -445,7 +444,7 @@ def _page(metric: Metric[Any]) -> InfoPage:
         _metric_page_definition(metric),
         {
             "formula": plain_formula(metric.formula),
-            "range": f"{bounds_text(metric.bounds)}{unit}; {direction} is better",
+            "range": f"{format_bounds(metric.bounds)}{unit}; {direction} is better",
             "evidence": metric.evidence.kind,
             "undefined": "" if custom else metric.undefined,
             "ties": "" if custom else TIES.get(metric.evidence.kind, ""),

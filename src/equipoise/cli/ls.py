@@ -13,6 +13,7 @@ from equipoise.cli import options
 from equipoise.cli.main import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
+from equipoise.stats.formatting import format_bounds
 
 if TYPE_CHECKING:
     from equipoise.models.inventory import ModelListing
@@ -144,7 +145,7 @@ def _metrics_part(listed: Sequence[Any], *, verbose: bool) -> list[Part]:
         ReportColumn("title", [metric.title for metric in listed], shortens="end"),
         ReportColumn("evidence", [metric.evidence.kind for metric in listed]),
         ReportColumn("better", [str(metric.better) for metric in listed]),
-        ReportColumn("range", [bounds_text(metric.bounds) for metric in listed], rank=1),
+        ReportColumn("range", [format_bounds(metric.bounds) for metric in listed], rank=1),
     ]
     if not verbose:
         return [TerminalTable([*columns, aliases], otherwise="-v lists them, or use --json")]
@@ -221,17 +222,3 @@ def metric_facts(metric: Any) -> dict[str, Any]:
         "undefined": metric.undefined,
         "cite": metric.cite,
     }
-
-
-def bounds_text(bounds: tuple[float, float]) -> str:
-    """The range of a metric as text.
-
-    >>> bounds_text((0.0, 1.0)), bounds_text((1.0, float("inf")))
-    ('0 to 1', '1 or more')
-    """
-    low, high = bounds
-    if isinf(low) and isinf(high):
-        return "any number"
-    if isinf(high):
-        return f"{low:g} or more"
-    return f"{high:g} or less" if isinf(low) else f"{low:g} to {high:g}"

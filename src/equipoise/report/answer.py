@@ -25,15 +25,8 @@ from equipoise.report.terminal import (
     sort_by_severity,
 )
 from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
-from equipoise.stats.formatting import format_percent, format_ranks, format_value, shared_decimals
-from equipoise.stats.verdict import (
-    ScoreFormat,
-    Vocabulary,
-    decision,
-    sample_size,
-    score_format,
-    why_uninformative,
-)
+from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
+from equipoise.stats.verdict import Vocabulary, decision, sample_size, score_format, why_uninformative
 from equipoise.types import Direction, Finding, with_label
 
 if TYPE_CHECKING:

@@ -500,8 +500,4 @@ def _renamed(run: StoredRun, name: str) -> StoredRun:
     old = run.result.system
     if not name or name == old:
         return run
-    findings = tuple(
-        replace(finding, subject=name) if finding.subject == old else finding for finding in run.result.findings
-    )
-    result = replace(run.result, system=name, findings=findings)
-    return replace(run, result=result, manifest=replace(run.manifest, system=name))
+    return replace(run, result=run.result.renamed(name), manifest=replace(run.manifest, system=name))

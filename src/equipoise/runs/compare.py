@@ -175,7 +175,7 @@ def _result(
     metrics = [known.get(name, name) for name in names]
     if isinstance(entry, Evidence):
         return scorer(entry, metrics, system=system, config=config)
-    result = entry if entry.system == system else _renamed(entry, system)
+    result = entry if entry.system == system else entry.renamed(system)
     if set(names) <= set(result.names) and config.clusters is None:
         return _with_primary_findings(result, names, known)
     if result.evidence is None:
@@ -201,14 +201,6 @@ def _with_primary_findings(result: Result, names: Sequence[str], known: Mapping[
     others = (finding for finding in result.findings if not concerns_primary_metric(finding))
     new = (finding for finding in run_checks(ScoredResult(result, metrics)) if concerns_primary_metric(finding))
     return replace(result, findings=(*others, *new))
-
-
-def _renamed(result: Result, system: str) -> Result:
-    """The result under another name, in its findings too."""
-    findings = tuple(
-        replace(finding, subject=system) if finding.subject == result.system else finding for finding in result.findings
-    )
-    return replace(result, system=system, findings=findings)
 
 
 __all__ = ["compare", "evaluate"]

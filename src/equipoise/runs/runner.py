@@ -88,7 +88,7 @@ class StoredOutput(Generic[Output]):
 
 
 class JobStore(Protocol[Output]):
-    """One stored output per job name; see ``runs.artifacts.ArtifactStore``."""
+    """One stored output per job name; see ``runs.experiment_folder.ArtifactStore``."""
 
     def check_writable(self) -> None:
         """Raise ``StoreError`` if outputs cannot be stored; called once, before any job starts."""

@@ -6,11 +6,13 @@ decimals are shown as the interval supports: two significant digits of its half-
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import floor, isfinite, isnan, log10
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import floor, isfinite, isinf, isnan, log10
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.stats.contrasts import Contrast
     from equipoise.stats.intervals import Interval
 
 DEFAULT_DECIMALS = 3
@@ -132,3 +134,73 @@ def format_ranks(low: int, high: int) -> str:
     ('2', '1-3')
     """
     return str(low) if low == high else f"{low}-{high}"
+
+
+def format_bounds(bounds: tuple[float, float]) -> str:
+    """The range of a metric as text.
+
+    >>> format_bounds((0.0, 1.0)), format_bounds((1.0, float("inf")))
+    ('0 to 1', '1 or more')
+    """
+    low, high = bounds
+    if isinf(low) and isinf(high):
+        return "any number"
+    if isinf(high):
+        return f"{low:g} or more"
+    return f"{high:g} or less" if isinf(low) else f"{low:g} to {high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFormat:
+    """How scores of one metric are printed: as they are, or in percent with one significant digit of the interval."""
+
+    decimals: int
+    percent: bool = False
+
+    @classmethod
+    def of(cls, intervals: Sequence[Interval], *, percent: bool) -> ScoreFormat:
+        """The format for scores with these intervals."""
+        decimals = shared_decimals(intervals)
+        return cls(max(0, decimals - 3) if percent else decimals, percent)
+
+    def value(self, value: float) -> str:
+        """A score.
+
+        >>> ScoreFormat(0, percent=True).value(0.829), ScoreFormat(2).value(0.829)
+        ('83 %', '0.83')
+        """
+        return format_value(value, self.decimals) if not self.percent else _with_sign(100 * value, self.decimals)
+
+    def interval(self, interval: Interval) -> str:
+        """An interval of scores.
+
+        >>> from equipoise.stats.intervals import Interval
+        >>> ScoreFormat(0, percent=True).interval(Interval(0.731, 0.896)), ScoreFormat(2).interval(Interval(0.7, 0.9))
+        ('73-90 %', '[0.70, 0.90]')
+        """
+        if not self.percent or not interval.known:
+            return format_interval(interval, self.decimals)
+        low, high = (format_value(100 * end, self.decimals) for end in (interval.low, interval.high))
+        return f"{low}-{high} %"
+
+    def range(self, values: Sequence[float]) -> str:
+        """The smallest and the largest of several scores; one score if they are equal in print."""
+        low, high = self.value(min(values)), self.value(max(values))
+        return low if low == high else f"{low.removesuffix(' %')} to {high}"
+
+    def difference(self, contrast: Contrast) -> str:
+        """The size of a difference, with at least one digit that is not 0."""
+        size = abs(contrast.difference) * (100 if self.percent else 1)
+        first = -floor(log10(size)) if size > 0 else 0
+        if self.percent:
+            return f"{format_value(size, max(self.decimals, first))} points"
+        return format_value(size, max(n_decimals(contrast.interval), first))
+
+    def signed_difference(self, value: float) -> str:
+        """A difference with its sign, without a unit."""
+        return format_difference(100 * value if self.percent else value, self.decimals)
+
+
+def _with_sign(percent: float, decimals: int) -> str:
+    text = format_value(percent, decimals)
+    return text if isnan(percent) else f"{text} %"

@@ -206,13 +206,11 @@ def adjustment(contrasts: Sequence[Contrast], correction: str) -> str:
     return f"{CORRECTIONS[correction][1]} over {tested} pairs" if tested > 1 else "one test"
 
 
-def units_to_show_best(
-    contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float, *, power: float = POWER
-) -> PowerEstimate:
+def units_to_show_best(contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float) -> PowerEstimate:
     """The fewest units with which the leader is significantly better than every other system.
 
-    ``power`` is the probability that all its pairs are significant at once, if the observed differences are the
-    true ones: the share of simulated samples. The simulation is part of the formula (its random numbers are
+    The power (``POWER``) is the probability that all its pairs are significant at once, if the observed differences
+    are the true ones: the share of simulated samples. The simulation is part of the formula (its random numbers are
     fixed), and the correlation of the pairs follows from the standard deviations of the differences.
     ``contrasts`` come from ``with_power``.
     """
@@ -228,7 +226,7 @@ def units_to_show_best(
     if len(pairs) < 2:
         return PowerEstimate(float(least))
     share = _simulated_power(contrasts, leader, correction, alpha)
-    return _fewest(lambda n: share(n) >= power, least)
+    return _fewest(lambda n: share(n) >= POWER, least)
 
 
 @dataclass(frozen=True)

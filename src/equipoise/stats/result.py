@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -164,6 +164,13 @@ class Result:
         from equipoise.report.notebook import result_html
 
         return result_html(self)
+
+    def renamed(self, system: str) -> Result:
+        """The result under another name of its system, in its findings too."""
+        findings = tuple(
+            replace(finding, subject=system) if finding.subject == self.system else finding for finding in self.findings
+        )
+        return replace(self, system=system, findings=findings)
 
     def to_frame(self, library: str = "pandas", *, per_unit: bool = False) -> Any:
         """A data frame with one row per metric, or one row per unit and one column per metric.

@@ -17,9 +17,9 @@ from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, sc
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.terminal import ReportColumn, StatusLine, ThresholdStatus
 from equipoise.report.view import ReportTable, Section, View
-from equipoise.stats.formatting import format_count, format_p, format_value
+from equipoise.stats.formatting import ScoreFormat, format_count, format_p, format_value
 from equipoise.stats.slices import MIN_UNITS, Slice
-from equipoise.stats.verdict import ScoreFormat, Vocabulary
+from equipoise.stats.verdict import Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
 from equipoise.types import Finding, Severity, with_label
 

@@ -15,6 +15,7 @@ from equipoise.report.tables import caption
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
+    ScoreFormat,
     format_count,
     format_interval,
     format_percent,
@@ -23,7 +24,7 @@ from equipoise.stats.formatting import (
     shared_decimals,
 )
 from equipoise.stats.intervals import Interval
-from equipoise.stats.verdict import ScoreFormat, Vocabulary
+from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:

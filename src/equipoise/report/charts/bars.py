@@ -134,9 +134,7 @@ def _describe_metrics(estimates: Mapping[str, Sequence[Estimate]]) -> str:
     return f"{first[best].metric}: {values}; {best} has the highest."
 
 
-def rank_histogram_chart(
-    rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]], name: str = "rank-distribution"
-) -> Chart:
+def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> Chart:
     """One row of bars per system: the fraction of units whose target rank is in each bin."""
     tallest = max((max(row) for row in fractions.values()), default=0.0) or 1.0
     bars = [
@@ -164,7 +162,7 @@ def rank_histogram_chart(
         column_header("rank of the target class", 0, y=bottom + 34),
     ]
     return chart(
-        name,
+        "rank-distribution",
         "Ranks of the target class",
         _describe_ranks(rank_bins, fractions),
         layers,
@@ -308,6 +306,8 @@ def _describe(system: str, bins: Sequence[CalibrationPoint], ece: float, calibra
     )
 
 
+# The radar chart: several scores of several models, with intervals along the axes.
+
 RADIUS = 170
 """Pixels from the center to the outer ring."""
 MARGIN = 30
@@ -316,7 +316,7 @@ MODEL_OFFSET = 5.0
 _WHERE: Spec = position(PIXELS, PIXELS)
 
 
-def radar_chart(scores: Mapping[str, Mapping[str, Estimate]], name: str = "five-scores") -> Chart:
+def radar_chart(scores: Mapping[str, Mapping[str, Estimate]]) -> Chart:
     """One outline per model, one axis per score with the interval along it. ``scores`` are by score and model."""
     axes = list(scores)
     models = list(dict.fromkeys(model for by_model in scores.values() for model in by_model))
@@ -334,7 +334,7 @@ def radar_chart(scores: Mapping[str, Mapping[str, Estimate]], name: str = "five-
         for model in models
     ]
     return chart(
-        name,
+        "five-scores",
         "The scores of each model",
         f"{'; '.join(parts)}.",
         layers,

@@ -117,6 +117,8 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return numbered
 
 
+# Rendering as SVG and PNG.
+
 SVG = "http://www.w3.org/2000/svg"
 # The converter may not load any URL, whatever a name contains.
 _ALLOWED_URLS: list[str] = []
@@ -160,10 +162,10 @@ def render_svg(chart: Chart, dark: bool = False) -> str:
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def render_png(chart: Chart, scale: float = 2, dark: bool = False) -> bytes:
+def render_png(chart: Chart, scale: float = 2) -> bytes:
     """The chart as a PNG image with ``scale`` pixels per SVG unit."""
     converter = require_extra("vl_convert", extra="report")
-    image: bytes = converter.svg_to_png(render_svg(chart, dark), scale=scale)
+    image: bytes = converter.svg_to_png(render_svg(chart), scale=scale)
     return image
 
 

@@ -101,9 +101,7 @@ def _describe_accuracy(curves: Mapping[str, Sequence[float]], chance: Sequence[f
     return f"{what} grows with k: {', '.join(parts)}{at_1}."
 
 
-def precision_recall_chart(
-    curves: Mapping[str, Sequence[tuple[float, float]]], name: str = "precision-recall"
-) -> Chart:
+def precision_recall_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     """One line per system: mean (recall, precision) at the cutoffs 1, 2, ..."""
     x = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall at k"))
     y = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision at k"))
@@ -117,7 +115,7 @@ def precision_recall_chart(
         layers += [line(rows, by_k, color), series_points(marks, where, color, shape)]
     layers += series_labels(list(curves), [(1.0 - curve[0][1]) * HEIGHT for curve in curves.values()], RECALL_WIDTH)
     return chart(
-        name,
+        "precision-recall",
         "Precision against recall",
         _describe_recall(curves),
         layers,

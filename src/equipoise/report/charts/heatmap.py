@@ -29,6 +29,7 @@ MAX_CLASS_LABEL = 20
 SIGNIFICANT_DOT = "•"
 SHADE_LIMITS = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Win fractions at which the darkest shade may end."""
+MIN_CELL_WIDTH = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,11 @@ class CellSize:
         return {"width": self.width * len(columns), "height": self.height * len(rows)}
 
 
-def cell_size(cells: Sequence[HeatmapCell], *, min_width: float = 40) -> CellSize:
+def cell_size(cells: Sequence[HeatmapCell]) -> CellSize:
     """The size of a cell that fits the texts of all cells."""
     width = text_width([text for cell in cells for text in (cell.text, cell.subtext)])
     height = TALL_CELL_HEIGHT if any(cell.subtext for cell in cells) else CELL_HEIGHT
-    return CellSize(max(min_width, width + PADDING), height)
+    return CellSize(max(MIN_CELL_WIDTH, width + PADDING), height)
 
 
 def heatmap(cells: Sequence[HeatmapCell], rows: Sequence[str], columns: Sequence[str], size: CellSize) -> list[Spec]:
@@ -148,7 +149,7 @@ def _index_axis(key: str, count: int) -> Spec:
     return {"field": key, "type": "ordinal", "axis": None, "scale": scale}
 
 
-def slice_heatmap(table: SliceTable, systems: Sequence[SystemInfo], name: str = "slices") -> Chart:
+def slice_heatmap(table: SliceTable, systems: Sequence[SystemInfo]) -> Chart:
     """One row per slice value, one column per system; small samples are grey with a dashed frame."""
     cells = [
         _slice_cell(row_index, column, row, cell, systems[column].name)
@@ -165,7 +166,7 @@ def slice_heatmap(table: SliceTable, systems: Sequence[SystemInfo], name: str = 
     layers += shade_legend("worst", "best", y=len(rows) * size.height + 20)
     small_samples = any(row.small_sample for row in table.rows)
     return chart(
-        name,
+        "slices",
         f"Slices by {table.metric}",
         _describe_slices(table, systems),
         layers,
@@ -205,7 +206,7 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
     )
 
 
-def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo], name: str = "wins") -> Chart:
+def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo]) -> Chart:
     """The fraction of units on which the row's system is better than the column's.
 
     Significant differences are framed. The darkest shade is a round fraction just above the largest one.
@@ -224,7 +225,7 @@ def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo], name: str = 
     layers += shade_legend("wins none", most, y=len(systems) * size.height + 20)
     mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
-        name,
+        "wins",
         f"Wins per pair of systems ({table.metric})",
         _describe_wins(table, systems),
         layers,
@@ -272,7 +273,7 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
     )
 
 
-def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]], name: str = "") -> Chart:
+def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:
     """A confusion matrix: one row per true class, one column per predicted class and one for all others.
 
     Shades are fractions of a row.
@@ -290,7 +291,7 @@ def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequen
     layers += [column_header("true ↓  predicted →", -10, align="right", y=-10)]
     layers += shade_legend("0", "1", y=len(rows) * size.height + 20)
     return chart(
-        name or f"confusion-{slug(system)}",
+        f"confusion-{slug(system)}",
         f"Confusion matrix of {shorten_label(system)} for the most frequent classes",
         _describe_confusion(system, classes, counts),
         layers,

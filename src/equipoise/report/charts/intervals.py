@@ -44,7 +44,7 @@ SIGNIFICANCE_LEGEND = (
 )
 
 
-def leaderboard_chart(board: Leaderboard, name: str = "leaderboard") -> Chart:
+def leaderboard_chart(board: Leaderboard) -> Chart:
     """The systems from best to worst; circles are tied with the best system, open diamonds are worse.
 
     Systems that share a letter do not differ significantly.
@@ -61,7 +61,7 @@ def leaderboard_chart(board: Leaderboard, name: str = "leaderboard") -> Chart:
     if best_groups:
         layers += [_tie_groups(board, groups), column_header("tie band", groups), *_leaderboard_legend(rows)]
     return chart(
-        name,
+        "leaderboard",
         f"{_systems(len(rows))} by {board.metric}",
         _describe_leaderboard(board),
         layers,
@@ -171,7 +171,7 @@ def _describe_leaderboard(board: Leaderboard) -> str:
     return f"Of {len(board.rows)} systems, the first is {first}{ties}; the last is {last}."
 
 
-def difference_chart(table: PairwiseTable, name: str = "differences") -> Chart:
+def difference_chart(table: PairwiseTable) -> Chart:
     """A forest plot of paired differences: filled circles are significant, open diamonds are not.
 
     With more than ``MAX_PAIRS`` pairs, only those with the best system are drawn.
@@ -201,7 +201,7 @@ def difference_chart(table: PairwiseTable, name: str = "differences") -> Chart:
     ]
     left_out = len(table.rows) - len(pairs)
     return chart(
-        name,
+        "differences",
         f"Paired differences in {table.metric}",
         _describe_differences(table),
         layers,

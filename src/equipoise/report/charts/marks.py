@@ -113,13 +113,13 @@ def text_marks(rows: Sequence[Row], encoding: Spec, key: str = "text", **mark: o
 # Legends and labels of series.
 
 
-def legend(entries: Sequence[tuple[str, str, str, str]], *, y: float = -36) -> list[Spec]:
+def legend(entries: Sequence[tuple[str, str, str, str]]) -> list[Spec]:
     """The meaning of the marks, in one line above the plot: shape, fill, stroke and text of each."""
     rows, left = [], 5.0
     for shape, fill, stroke, text in entries:
         rows.append({"shape": shape, "fill": fill, "stroke": stroke, "text": text, "at": left})
         left += 30 + text_width([text])
-    where: Spec = {"x": {"field": "at", **PIXELS}, "y": {"value": y}}
+    where: Spec = {"x": {"field": "at", **PIXELS}, "y": {"value": -36}}
     return [
         {
             "data": {"values": rows},
@@ -215,11 +215,11 @@ def vertical_intervals(rows: Sequence[Row], x: Spec, y: Spec, x_key: str, **mark
     }
 
 
-def points(x: Spec, *, size: float = 90) -> Spec:
+def points(x: Spec) -> Spec:
     """The value of every row that has one; shape, fill and stroke are in the row."""
     return {
         "transform": [HAS_VALUE],
-        "mark": {"type": "point", "size": size, "strokeWidth": 1.8, "opacity": 1},
+        "mark": {"type": "point", "size": 90, "strokeWidth": 1.8, "opacity": 1},
         "encoding": {
             "y": ROW_POSITION,
             "x": {**x, "field": "value"},

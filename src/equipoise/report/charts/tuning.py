@@ -1,4 +1,4 @@
-"""How systems were tuned: the grid, the selection of each fold, and the score against the cost."""
+"""How systems were tuned: the grid, the selection of each fold, and the score against the cost; tables and charts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.report.build import RunSet
-    from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, SystemInfo, TrialPoint, TuningView
+    from equipoise.report.view_model import SystemInfo
     from equipoise.stats.result import Result
     from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord
 
@@ -208,6 +208,8 @@ def _label(key: Key) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in key)
 
 
+# Charts: the grid as a heatmap, inner and outer scores per fold, and the cost frontier.
+
 FOLD_WIDTH = 340
 GAP = 18
 MAX_CHOICE = 48
@@ -330,7 +332,7 @@ def _describe_folds(tuned: TuningView) -> str:
     return f"The {folds} folds of {tuned.system} selected {points} of the grid; {summary}."
 
 
-def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInfo], name: str = "frontier") -> Chart:
+def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInfo]) -> Chart:
     """One stepped line per system: the best score among the points that cost no more. Small marks are others."""
     index_of = {system.name: index for index, system in enumerate(systems)}
     points = [row for view in tuned for row in _trial_rows(view, index_of[view.system])]
@@ -350,7 +352,7 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
         *_frontier_labels(points, index_of, y_scale),
     ]
     return chart(
-        name,
+        "frontier",
         f"{metric} by {unit or 'cost'}",
         _describe_frontier(tuned, budget),
         layers,
