@@ -605,7 +605,7 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsC
         "seeds": config.seed,
         "config": config,
     }
-    tree = replace(read_sql(str(accounts()), business_id), source=f"the chart of accounts of {business_id}")
+    tree = replace(read_sql(str(accounts()), business_id), source=f"Chart of accounts of {business_id}")
     with out.progress(len(tree_evaluation_config(DEMO_GEOMETRY, dims, **settings).specs)) as step:
         evaluation = evaluate_tree(tree, DEMO_GEOMETRY, dims, output=output, command=out.command, step=step, **settings)
     if out.json:

@@ -95,13 +95,13 @@ def unreadable_cells(table: ScoreTable) -> Iterator[Observation]:
 
 
 def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
-    """EQ426: data sets whose stated number of units cannot give the printed accuracies."""
+    """EQ426: data sets whose stated number of units are not compatible with the printed accuracies."""
     for name, sizes in table.denominators().items():
         stated = table.n_units.get(name)
         if stated is not None and stated <= MAX_DENOMINATOR and stated not in sizes:
             possible = f"{sizes[0]:,} is the smallest number that can" if sizes else "no number up to 10,000 can"
             printed = [f"{model}: {table.printed[model, name].text}" for model in table.models]
-            message = f"{stated:,} units cannot give the printed accuracies; {possible}"
+            message = f"{stated:,} units are not compatible with the printed accuracies; {possible}"
             yield Observation(name, message, evidence_names(printed))
 
 
@@ -147,7 +147,7 @@ CHECKS = (
     ),
     Check(
         "EQ423",
-        "possibly lower is better",
+        "a data set on which lower may be better",
         Severity.TIP,
         ScoreTable,
         lower_is_better,
@@ -186,7 +186,7 @@ CHECKS = (
     ),
     Check(
         "EQ426",
-        "accuracies that n units cannot give",
+        "accuracies that are impossible with n units",
         Severity.ISSUE,
         ScoreTable,
         impossible_accuracies,
