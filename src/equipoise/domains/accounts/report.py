@@ -450,11 +450,11 @@ def ranking_caption(relation: str, filtered: bool) -> str:
     """What was ranked; published values are comparable only for filtered ranks of ancestors or of the closure.
 
     >>> ranking_caption("ancestors", True)
-    'By embedding dimension, as Nickel & Kiela (2018) report it: the targets of a node are its ancestors, filtered ranks'
+    'By embedding dimension, as Nickel & Kiela (2018) report it: targets are its ancestors, filtered ranks'
     """
     ranks = "filtered" if filtered else "raw"
     published = ", as Nickel & Kiela (2018) report it" if relation != PARENT and filtered else ""
-    return f"By embedding dimension{published}: the targets of a node are {TARGETS[relation]}, {ranks} ranks"
+    return f"By embedding dimension{published}: targets are {TARGETS[relation]}, {ranks} ranks"
 
 
 def chart_of_accounts_table(
