@@ -394,7 +394,5 @@ def _method(active: Sequence[str]) -> str:
     if len(active) < 2:
         return "one convention changed"
     if is_exact(active):
-        return (
-            "the Shapley value, the mean effect over all orders of changing the conventions one at a time"
-        )
+        return "the Shapley value, the mean effect over all orders of changing the conventions one at a time"
     return f"the mean effect over {N_SAMPLED_ORDERS} random orders of changing the conventions one at a time"
