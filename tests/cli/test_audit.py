@@ -62,7 +62,7 @@ def test_json_carries_the_derivation(eq, folder: Path) -> None:
     assert data["impossible"] == 1
     (finding,) = data["tables"][0]["findings"]
     assert finding["code"] == "EQ402"
-    assert finding["derivation"][0] == "a unit with a relevant item among the first 1 has one among the first 5"
+    assert finding["derivation"][0] == "a query with a relevant item in the top 1 has one in the top 5"
 
 
 def test_a_folder_of_runs_of_ours_is_never_accused(eq, folder: Path) -> None:

@@ -115,7 +115,7 @@ def test_only_a_significant_loss_closes_the_gate(eq, stored: Stored) -> None:
     assert "worse, no significant loss" in done.stdout
     done = eq("gate", clearly, "--no-worse-than", base)
     assert done.exit_code == 1
-    assert "worse, a significant loss (p <0.001, 20 units)" in done.stdout
+    assert "worse, a significant loss (p <0.001, 20 queries)" in done.stdout
     assert eq("gate", base, "--no-worse-than", clearly).exit_code == 0
 
 
@@ -282,7 +282,7 @@ def test_a_unit_with_a_value_in_one_run_only_closes_the_gate(eq, folder: Path) -
         qrels = {unit: {} if unit in empty else {"a": 1} for unit in run}
         result = evaluate(Ranking.from_runs(qrels, run), "MRR", system=name)
         save_run(folder / name, result, manifest=Manifest(name).finish())
-    closed(eq("gate", "hole", "--no-worse-than", "base"), "1 unit has a value in one run only")
+    closed(eq("gate", "hole", "--no-worse-than", "base"), "1 query has a value in one run only")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_loss_on_too_few_units_to_judge_closes_the_gate(options: list[str], eq
 
 def test_a_second_metric_does_not_open_a_gate_that_the_first_closes(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 5), stored("worse", [50, 49, 48, 47, 46])
-    closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR"), "a significant loss (p 0.031, 5 units)")
+    closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR"), "a significant loss (p 0.031, 5 queries)")
     closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "MR"), "cannot be tested")
 
 

@@ -127,7 +127,7 @@ def test_cases_of_one_language_are_chosen(eq) -> None:
 def test_a_diagnosis_is_made_on_request(eq) -> None:
     done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", "--n-diagnosed-labels", "4", *QUICK)
     assert done.exit_code == 0, done.stderr
-    assert "What the systems make of the ontology" in done.stdout
+    assert "Diagnosis with ontology labels" in done.stdout
     assert "self-match" in done.stdout
 
 

@@ -51,8 +51,8 @@ def test_folders_of_logits_are_grouped_by_the_folder_around_them(eq: Eq, seeds: 
     assert result.exit_code == 0, result.output
     assert "40 visits of 8 users, 3 seeds per model (percent)" in result.output
     assert "good - bad" in result.output
-    assert "On Acc@1 good is ahead of bad by" in result.output
-    assert "cannot fall below 0.250" in result.output
+    assert "On Acc@1, good is better than bad by" in result.output
+    assert "cannot be below 0.250" in result.output
 
 
 @pytest.mark.engines("torch")

@@ -33,7 +33,7 @@ def test_the_ends_are_those_of_scipy_or_safer(n: int, share: float, confidence_l
 
 def test_a_high_percentile_of_few_values_says_how_many_it_needs() -> None:
     few = quantile_interval(np.arange(367.0), 0.99)
-    assert few.reason == "99 % of 367 values; 368 are needed"
+    assert few.reason == "the 99 % quantile needs 368 values, not 367"
     assert quantile_interval(np.arange(368.0), 0.99).known
     assert quantile_interval(np.empty(0), 0.5).reason == "no value"
 

@@ -56,7 +56,7 @@ def _one_metric_twice(row: PublishedRow) -> Iterator[Violation]:
 def _first_rank_violations(row: PublishedRow) -> Iterator[Violation]:
     hits = [row.value_of("HR", 1), row.value_of("P", 1), row.value_of("MRR", 1), row.value_of("R", 1, capped="True")]
     present = [hit for hit in hits if hit is not None]
-    why = "of one retrieved item either it is relevant, and all of them are 1, or it is not, and all are 0"
+    why = "a single retrieved item is either relevant, and all of them are 1, or not, and all are 0"
     for other in present[1:]:
         yield from _differ(present[0], other, why)
     if present:

@@ -88,7 +88,7 @@ audit_table({"mean_rank": 0.83, "MRR": 0.91}).findings""",
 
 
 _WHY = {
-    "HR": "a unit with a relevant item among the first {j} has one among the first {k}",
+    "HR": "a query with a relevant item in the top {j} has one in the top {k}",
     "R": "the relevant items among the first {j} are among the first {k}, and R stays the same",
     "MRR": "a reciprocal rank that counts within {j} counts within {k}",
     "MaxOntSim": "the nearest of the first {j} terms is among the first {k}",

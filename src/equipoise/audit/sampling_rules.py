@@ -83,7 +83,7 @@ def _fraction_violations(
 
 GRANULARITY_CHECK = Check(
     code="EQ407",
-    title="a value that n units cannot give",
+    title="a value that is impossible with n units",
     severity=Severity.ISSUE,
     applies_to=PublishedRow,
     function=as_check(impossible_mean_of_n),
@@ -167,7 +167,7 @@ def _too_narrow(row: PublishedRow, value: PublishedValue, low: ValueRange, high:
 
 INTERVAL_CHECK = Check(
     code="EQ409",
-    title="an interval that n units cannot give",
+    title="an interval that is impossible with n units",
     severity=Severity.ISSUE,
     applies_to=PublishedRow,
     function=as_check(impossible_interval),

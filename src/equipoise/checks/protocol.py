@@ -349,7 +349,7 @@ run_checks(TunedSystem.of("minilm", tuning))""",
     ),
     Check(
         code="EQ202",
-        title="parameter monotone in the metric",
+        title="the score only rises or only falls with a parameter",
         severity=Severity.TIP,
         applies_to=TunedSystem,
         function=monotone_parameter,

@@ -13,15 +13,15 @@ from equipoise.config import Ties
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.formatting import (
     about,
-    format_difference,
     format_interval,
     format_p,
     format_percent,
     format_value,
     n_decimals,
 )
+from equipoise.stats.power import POWER
 from equipoise.stats.resampling import ResamplingUnits, mean_skewness
-from equipoise.stats.verdict import plural, undecided_pairs, unit_noun, what_they_show
+from equipoise.stats.verdict import plural, undecided_pairs, unit_noun
 from equipoise.types import Direction, Finding, Floats, Severity, with_label
 
 if TYPE_CHECKING:
@@ -295,18 +295,16 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     more = f" ({pluralize(len(undecided) - 1, 'more pair')} like it)" if len(undecided) > 1 else ""
     yield Observation(
         f"{first.a}, {first.b}",
-        f"on {comparison.primary} about {about(first.needed.value)} {plural(comparison.unit_noun)} "
-        f"{what_they_show(comparison, first)}; here n is {first.n:,}{more}",
+        f"on {comparison.primary}, about {about(first.needed.value)} {plural(comparison.unit_noun)} would be needed to "
+        f"separate {first.a} and {first.b} with {format_percent(POWER)} power ({comparison.adjustment}); "
+        f"here there are {first.n:,}{more}",
         tuple(map(_evidence, undecided)),
     )
 
 
 def _evidence(contrast: Contrast) -> str:
-    difference = format_difference(contrast.difference, n_decimals(contrast.interval))
-    return (
-        f"{contrast.a} minus {contrast.b.removesuffix(':')}: {difference}, "
-        f"adjusted p {format_p(contrast.adjusted)}, n {contrast.n}, n needed about {about(contrast.needed.value)}"
-    )
+    pair = f"{contrast.a} and {contrast.b.removesuffix(':')}"
+    return f"{pair}: adjusted p {format_p(contrast.adjusted)}, about {about(contrast.needed.value)} needed"
 
 
 POWER_CHECKS: tuple[Check, ...] = (

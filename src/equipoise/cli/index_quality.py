@@ -44,7 +44,7 @@ def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: 
     names, values, units, reaches, n = zip(*rows, strict=True)
     table = TerminalTable(
         [
-            ReportColumn("figure", names),
+            ReportColumn("metric", names),
             ReportColumn("estimate", values, right=True),
             ReportColumn("unit", units),
             ReportColumn(f"{format_percent(recall.interval.confidence_level)} interval", reaches, right=True, rank=1),
@@ -80,7 +80,7 @@ def _reasons(result: Result) -> list[str]:
     for estimate in result.estimates.values():
         if not estimate.interval.known:
             metrics_by_reason.setdefault(estimate.interval.reason, []).append(estimate.metric)
-    return [f"No interval of {', '.join(names)}: {reason}." for reason, names in metrics_by_reason.items()]
+    return [f"No interval for {', '.join(names)}: {reason}." for reason, names in metrics_by_reason.items()]
 
 
 def _places(value: float) -> int:
@@ -94,12 +94,12 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
     complete = int((column == 1.0).sum())
     kind = "compares with every vector" if exact else "is approximate"
     return (
-        f"The store {kind}; it missed nothing for {format_count(complete)} of {format_count(recall.n)} "
-        f"queries, and random "
-        f"answers would find {recall.chance:.2g}. It was filled in {cost['fill_seconds']:.3g} s and ready "
+        f"The store {kind}; it found all exact neighbours for {format_count(complete)} of {format_count(recall.n)} "
+        f"queries. Random results have a recall of {recall.chance:.2g}. The store was filled in "
+        f"{cost['fill_seconds']:.3g} s and ready "
         f"{cost['build_seconds']:.3g} s later; exact search of the same vectors took "
-        f"{cost['exact_seconds']:.3g} s for all queries. Latency is that of one query at a time as this "
-        f"program sees it, network included; throughput is that of batches."
+        f"{cost['exact_seconds']:.3g} s for all queries. Latency is measured for one query at "
+        "a time, including the network; throughput for batches of queries."
     )
 
 

@@ -329,7 +329,7 @@ def protocol_section(subject: RunSet) -> ProtocolSection:
         _group("Data (SHA-256)", [manifest.datasets for manifest in manifests]),
         _group("Other costs", [extra_costs(manifest.cost) for manifest in manifests], run_specific=True),
         _group(
-            "Outputs of the systems (SHA-256)",
+            "Inputs of the runs (SHA-256)",
             [manifest.inputs for manifest in manifests],
             run_specific=True,
             folded=True,

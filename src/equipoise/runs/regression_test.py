@@ -29,6 +29,7 @@ from equipoise.stats.formatting import (
 from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
 from equipoise.stats.power import detectable_difference
 from equipoise.stats.resampling import ResamplingUnits, bayesian_bootstrap_sums, mean_difference, ratio
+from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction, Floats, Ids
 
 if TYPE_CHECKING:
@@ -293,9 +294,10 @@ def _mean_verdict(
     undefined = np.isnan(paired.per_unit(metric))
     one_sided = int(np.count_nonzero(undefined[:, 0] != undefined[:, 1]))
     n = int(np.count_nonzero(~undefined.any(axis=1)))
+    words = Vocabulary(unit_noun(paired.results))
     if one_sided or np.isnan([ours.value, theirs.value]).any():
-        units = "1 unit has" if one_sided == 1 else f"{one_sided} units have"
-        what = f"{units} a value in one run only" if one_sided else "it has no value"
+        have = f"{words.units(one_sided)} {'has' if one_sided == 1 else 'have'}"
+        what = f"{have} a value in one run only" if one_sided else "it has no value"
         return GateCheck(False, f"{metric} cannot be compared: {what}", "regression", metric, n=n)
     gain, p = _gain(ours, theirs), adjusted.p
     lost = _exceeds(gain, test.margin)
@@ -304,7 +306,7 @@ def _mean_verdict(
     verdict = f"{'a' if failed else 'no'} significant loss{_beyond(test)}"
     if undecided:
         verdict = f"a loss{_beyond(test)} that cannot be tested: {undecided}"
-    details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), pluralize(n, "unit")]
+    details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), words.units(n)]
     if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
         details.append(f"a true loss of {format_value(visible, _PLACES)} would be detected with a power of 80 %")
     message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({', '.join(details)})"
@@ -337,7 +339,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
     if np.isnan(gain) or (not interval.known and contrast.reason):
         reason = contrast.reason or interval.reason or "it has no value"
         return GateCheck(False, f"{metric} cannot be compared: {reason}", "regression", metric, n=contrast.n)
-    units = pluralize(contrast.n, "unit")
+    units = Vocabulary(unit_noun(paired.results)).units(contrast.n)
     if interval.known:
         best = interval.high if ours.better == Direction.UP else -interval.low
         how = f"at best {format_difference(best, _PLACES)} at {format_percent(test.config.confidence_level)}, {units}"

@@ -255,7 +255,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
         units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
         if brief:
             return f"{units} would separate {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
-        return f"{units} {what_they_show(comparison, contrast, words)}"
+        return f"{units} {_what_they_show(comparison, contrast, words)}"
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
         f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "
@@ -263,12 +263,11 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     )
 
 
-def what_they_show(comparison: Comparison, contrast: Contrast, words: Vocabulary | None = None) -> str:
+def _what_they_show(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """What the number of units needed for a pair would show, with which power and adjustment.
 
     For the best system and one that is tied with it, also how many units would show that it is best.
     """
-    words = words or Vocabulary(comparison.unit_noun)
     return (
         f"would be needed to separate {contrast.a} and {contrast.b} {_with_power(comparison)} if the "
         f"observed difference, {score_format(comparison, words).difference(contrast)}, is the true one"

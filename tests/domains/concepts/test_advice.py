@@ -58,7 +58,7 @@ def test_the_best_in_the_ground_truth_is_recommended_and_not_the_highest_score()
     assert (advice.use, advice.metric, advice.models) == ("Concept Clustering", "ARI", ("b",))
     assert advice.settled
     assert "ARI 0.80 [0.70, 0.90], chance 0.00" in advice.text
-    assert "would pick a (0.90)" in advice.formula
+    assert "would recommend a (0.90)" in advice.formula
     assert "significantly lower" in advice.formula
 
 
@@ -80,7 +80,7 @@ def test_a_score_that_picks_the_recommended_model_adds_nothing() -> None:
 def test_a_model_at_chance_is_not_recommended_although_no_test_separates_it() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": GOOD}, [higher("b", "a", 0.4)])])
     assert advice.models == ("b",)
-    assert "not taken: not above chance: ARI 0.02" in advice.formula
+    assert "rejected: not above chance: ARI 0.02" in advice.formula
 
 
 def test_a_collapsed_model_is_not_recommended_however_high_its_ground_truth_is() -> None:

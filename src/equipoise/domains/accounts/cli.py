@@ -153,8 +153,8 @@ EVALUATE_HELP = """
 
 Embed a chart of accounts, or any other tree, in several dimensions, and rank the related nodes of
 every node by distance: mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial
-construction, a tuned Euclidean and a random embedding are always included as baselines. Embeddings that do not
-differ significantly share a letter. With --n-seeds all scores are means over seeds.
+construction, a tuned Euclidean and a random embedding are always included as baselines. Embeddings that
+are not significantly worse than the best one are marked as tied. With --n-seeds all scores are means over seeds.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they
@@ -603,7 +603,7 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsC
         "seeds": config.seed,
         "config": config,
     }
-    tree = replace(read_sql(str(accounts()), business_id), source=f"the chart of accounts of {business_id}")
+    tree = replace(read_sql(str(accounts()), business_id), source=f"Chart of accounts of {business_id}")
     with out.progress(len(tree_evaluation_config(DEMO_GEOMETRY, dims, **settings).specs)) as step:
         evaluation = evaluate_tree(tree, DEMO_GEOMETRY, dims, output=output, command=out.command, step=step, **settings)
     if out.json:

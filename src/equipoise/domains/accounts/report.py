@@ -152,7 +152,7 @@ def accounts_answer(data: AccountsReportData) -> Answer:
         baseline="A random embedding",
         notes=(
             *filter(None, [dimension_sentence(data), disagreement_note(rows)]),
-            f"{_title(data)}. Each node ranks {TARGETS[data.relation]} among all other nodes by distance.",
+            f"{_title(data)}. Ranking target of each node, by distance among all others: {TARGETS[data.relation]}.",
             *training_relation_notes(data.rows, data.relation),
             *_training_notes(data),
         ),
@@ -178,10 +178,10 @@ def dimension_sentence(data: AccountsReportData) -> str:
         best = min(rows, key=lambda row: row.n_displaced)
         missed = pluralize(best.n_displaced, "node")
         verb = "does" if best.n_displaced == 1 else "do"
-        return f"{embedder}: in {best.dim} dimensions {missed} {verb} not find the parent."
+        return f"{embedder}: in {best.dim} dimensions {missed} {verb} not have the parent as the nearest node."
     too_few = [str(row.dim) for row in rows if row.dim < exact[0]]
     rest = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
-    return f"{embedder}: in {exact[0]} dimensions every node finds its parent{rest}."
+    return f"{embedder}: in {exact[0]} dimensions the parent of every node is nearest{rest}."
 
 
 def disagreement_note(rows: Sequence[EmbeddingScores]) -> str:
@@ -260,7 +260,7 @@ def captions(data: AccountsReportData) -> list[str]:
         if item.interval.known
     )
     notes = [
-        f"Each node ranks {TARGETS[data.relation]} among all others by distance; {ranks}. MR is the "
+        f"Ranking target of each node, by distance among all others: {TARGETS[data.relation]}; {ranks}. MR is the "
         f"mean over edges, lower is better, and {format_value(first.mean_rank.chance, 1)} by chance; MAP is the "
         f"mean over nodes, {format_value(first.map.chance, 3)} by chance. Spearman: norm against position between "
         "root and leaf.",
@@ -450,11 +450,11 @@ def ranking_caption(relation: str, filtered: bool) -> str:
     """What was ranked; published values are comparable only for filtered ranks of ancestors or of the closure.
 
     >>> ranking_caption("ancestors", True)
-    'By embedding dimension, as Nickel & Kiela (2018) report it: each node ranks its ancestors, filtered ranks'
+    'By embedding dimension, as Nickel & Kiela (2018) report it: targets are its ancestors, filtered ranks'
     """
     ranks = "filtered" if filtered else "raw"
     published = ", as Nickel & Kiela (2018) report it" if relation != PARENT and filtered else ""
-    return f"By embedding dimension{published}: each node ranks {TARGETS[relation]}, {ranks} ranks"
+    return f"By embedding dimension{published}: targets are {TARGETS[relation]}, {ranks} ranks"
 
 
 def chart_of_accounts_table(

@@ -104,11 +104,11 @@ def _formula_pick(comparison: ScoreComparison, recommended: Sequence[str], exclu
         return ""
     score = comparison.estimates[pick]
     value = format_value(score.value, shared_decimals([score.interval]))
-    picked = f"{comparison.score} would pick {pick} ({value})"
+    picked = f"{comparison.score} would recommend {pick} ({value})"
     if pick in recommended:
         return f"{picked}, which is not significantly worse"
     worse = f"its {comparison.truth} is significantly lower than that of {recommended[0]}"
-    return f"{picked}, which is not taken: {excluded.get(pick, worse)}"
+    return f"{picked}, which is rejected: {excluded.get(pick, worse)}"
 
 
 def describe(metric: str, estimate: Estimate) -> str:

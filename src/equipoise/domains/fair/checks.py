@@ -297,7 +297,7 @@ run_checks(AnswersInDocument([AnswerOccurrences("q1", "Paris", places=1, chunks=
     ),
     Check(
         code="EQ103",
-        title="answer ambiguous",
+        title="ambiguous answers",
         severity=Severity.TIP,
         applies_to=AnswersInDocument,
         function=ambiguous_answers,

@@ -526,7 +526,7 @@ def draft(
 def _draft_summary(drafts: DraftSet, output: str, docs: Sequence[str]) -> list[Paragraph]:
     """The number of drafts by method, some examples, what was dropped, and the next steps."""
     methods = Counter(drafts.methods.values())
-    dropped = ", ".join(f"{count:,} {reason}" for reason, count in drafts.dropped.items())
+    dropped = ", ".join(f"{count:,} ({reason})" for reason, count in drafts.dropped.items())
     validate = shlex.join(
         ["eq", "fair", "validate", "--qa", output, *(word for doc in docs for word in ("--doc", doc))]
     )

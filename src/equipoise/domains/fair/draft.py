@@ -379,7 +379,7 @@ class _Collector:
         if normalize_answer(draft.answer) in self._answers:
             return "same answer as another draft"
         if count_answers(QuestionAnswer("", draft.question, draft.answer), self._texts, _MATCHER) != 1:
-            return "answer several times in the document"
+            return "answer occurs several times"
         grams = draft.grams
         if any(len(grams & other) >= NEAR_DUPLICATE_SIMILARITY * len(grams | other) for other in self._grams):
             return "near-duplicate of another draft"

@@ -356,10 +356,10 @@ def optimistic_section(data: FairReportData) -> Section:
         notes.append(f"Baseline: {base} (chunk size/overlap), without tuning.")
     if any(row.mark for row in rows):
         notes.append(
-            f"{_OVER_BUDGET} The baseline exceeds the token budget. Optimized is the best configuration within "
+            f"{_OVER_BUDGET} The baseline exceeds the token budget. Tuned is the best configuration within "
             "the budget, and is not compared with the baseline."
         )
-    title = "Optimistic accuracy: the best configuration that retrieves no more than the baseline"
+    title = "Gain from tuning, with no more retrieved tokens than the baseline (optimistic accuracy)"
     return Section.of_table(title, columns, *notes)
 
 

@@ -268,7 +268,7 @@ def missing_cells(table: ScoreTable) -> Iterator[Observation]:
         names = [f"{table.models[row]}: {pluralize(int(gaps[row].sum()), 'data set')}" for row in rows]
         yield Observation(
             table.name,
-            f"{pluralize(int(gaps.sum()), 'cell')} of {gaps.size:,} have no score "
+            f"{int(gaps.sum()):,} of {gaps.size:,} cells {'has' if gaps.sum() == 1 else 'have'} no score "
             f"({pluralize(len(rows), 'model')}, {pluralize(int(gaps.any(axis=0).sum()), 'data set')})",
             evidence_names(names),
         )
@@ -335,13 +335,13 @@ def unreadable_cells(table: ScoreTable) -> Iterator[Observation]:
 
 
 def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
-    """EQ426: data sets whose stated number of units cannot give the printed accuracies."""
+    """EQ426: data sets whose stated number of units is not compatible with the printed accuracies."""
     for name, sizes in table.denominators().items():
         stated = table.n_units.get(name)
         if stated is not None and stated <= MAX_DENOMINATOR and stated not in sizes:
             possible = f"{sizes[0]:,} is the smallest number that can" if sizes else "no number up to 10,000 can"
             printed = [f"{model}: {table.printed[model, name].text}" for model in table.models]
-            message = f"{stated:,} units cannot give the printed accuracies; {possible}"
+            message = f"{stated:,} units are not compatible with the printed accuracies; {possible}"
             yield Observation(name, message, evidence_names(printed))
 
 
@@ -387,7 +387,7 @@ CHECKS = (
     ),
     Check(
         "EQ423",
-        "possibly lower is better",
+        "a data set on which lower may be better",
         Severity.TIP,
         ScoreTable,
         lower_is_better,
@@ -426,7 +426,7 @@ CHECKS = (
     ),
     Check(
         "EQ426",
-        "accuracies that n units cannot give",
+        "accuracies that are impossible with n units",
         Severity.ISSUE,
         ScoreTable,
         impossible_accuracies,

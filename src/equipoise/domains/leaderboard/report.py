@@ -140,7 +140,7 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
         parts.append(f"another model is first without {named}")
     elif analysis.without_dataset:
         lowest = min(change.tau for change in analysis.without_dataset)
-        parts.append(f"without any one data set {first} stays first (tau at least {format_value(lowest, 2)})")
+        parts.append(f"{first} stays first if any one data set is left out (tau at least {format_value(lowest, 2)})")
     return f"Order (Kendall's tau with the order above): {'; '.join(parts)}."
 
 

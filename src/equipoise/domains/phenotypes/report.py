@@ -241,7 +241,7 @@ def slice_section(edition: BenchmarkReportData) -> list[Section]:
         ReportColumn(f"{confidence_level} interval", intervals, right=True, rank=1),
     ]
     note = f"{_FEW_CASES_MARK} few cases, low precision." if any(row.few for row in first) else ""
-    return [Section(f"{metric} on parts of the cases", (_table(edition, columns, note),))]
+    return [Section(f"{metric} by slice of the cases", (_table(edition, columns, note),))]
 
 
 def diagnosis_section(edition: BenchmarkReportData) -> list[Section]:
@@ -275,4 +275,4 @@ def diagnosis_section(edition: BenchmarkReportData) -> list[Section]:
         "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
         "of the system's distance with path length, of its score with Resnik; means over terms."
     )
-    return [Section("What the systems make of the ontology", (_table(edition, columns, note),), always=True)]
+    return [Section("Diagnosis with ontology labels", (_table(edition, columns, note),), always=True)]

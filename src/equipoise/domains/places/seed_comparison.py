@@ -325,7 +325,7 @@ def _bounds(name: str) -> Bounds:
 
 def _family(models: int, correction: str) -> str:
     if models == 2 or correction == "none":
-        return "one pair a metric, nothing to correct for" if models == 2 else "p values are not corrected"
+        return "with one pair per metric, no correction is needed" if models == 2 else "p values are not corrected"
     pairs = models * (models - 1) // 2
     return f"{CORRECTIONS[correction][1]} over the {pairs} pairs of each metric and test"
 

@@ -143,13 +143,13 @@ def method_notes(edition: ReplicateReportData) -> list[str]:
     ]
     whole = dict.fromkeys(display_metric(row.metric) for row in edition.rows if row.pooled is None)
     if whole:
-        names, verb = (", ".join(whole), "are no means" if len(whole) > 1 else "is no mean")
-        sentences.append(f"{names} {verb} over visits and can be compared over seeds alone.")
+        names, verb = (", ".join(whole), "are not means" if len(whole) > 1 else "is not a mean")
+        sentences.append(f"{names} {verb} over visits: compared only over seeds.")
     if edition.seeds == 1:
         sentences.append("One seed: how much the scores vary when training is repeated is unknown.")
     elif _lowest(edition.seeds) > edition.alpha:
         sentences.append(
-            f"With {edition.seeds} seeds the randomisation test cannot fall below "
+            f"With {edition.seeds} seeds the p value of the randomisation test cannot be below "
             f"{format_value(_lowest(edition.seeds), 3)}, so over seeds the t test decides."
         )
     return sentences
@@ -169,7 +169,7 @@ def _verdict(pair: SeedDifference, edition: ReplicateReportData) -> str:
     by_users = pair.permutation is not None and pair.permutation.adjusted < edition.alpha
     if pair.seeds.difference == 0:
         return f"On {name} {pair.a} and {pair.b} are equal."
-    ahead = f"On {name} {leads} is ahead of {behind} by {gap} points"
+    ahead = f"On {name}, {leads} is better than {behind} by {gap} points"
     if edition.seeds == 1:
         significant = "is" if by_users else "is not"
         return f"{ahead}. The difference {significant} significant over {who}; with one seed it may be due to the seed."

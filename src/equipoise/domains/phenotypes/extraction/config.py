@@ -31,7 +31,7 @@ PHENOTYPES = "HP:0000118"
 MODE_DESCRIPTIONS = {
     "strict": "terms with their assertions",
     "present": "affirmed terms alone",
-    "id": "terms, whatever is asserted of them",
+    "id": "terms, regardless of their assertion",
 }
 """What counts as an entry in each mode."""
 

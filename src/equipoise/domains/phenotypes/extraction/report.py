@@ -179,8 +179,8 @@ def _run_caption(edition: ExtractionReportData) -> str:
     how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
     rate = edition.documents / edition.seconds if edition.seconds else 0.0
     return (
-        f"Counted are {edition.counted}. Soft scores match one to one and give near terms part of a hit. "
-        f"{how}Chance is what the same findings would score if they were dealt to the documents at random. "
+        f"Counted: {edition.counted}. Soft scores match terms one to one, with partial credit for similar terms. "
+        f"{how}Chance is the score of the same predictions, assigned to documents at random. "
         f"{format_count(edition.chunks)} phrases in {format_value(edition.seconds, 1)} s, "
         f"{format_value(rate, 1)} documents per second."
     )
@@ -347,7 +347,7 @@ def model_table(edition: TuningReportData) -> list[ReportColumn]:
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn("model", [model.name for model in ranked], shortens="middle"),
-        ReportColumn("nested" if ranked[0].tuning.folds else "F1", _format_estimates(estimates), right=True),
+        ReportColumn("held-out" if ranked[0].tuning.folds else "F1", _format_estimates(estimates), right=True),
         ReportColumn(
             f"{level} interval",
             [format_interval(estimate.interval, _TUNING_DECIMALS) for estimate in estimates],
@@ -387,7 +387,7 @@ def _deployment_lines(edition: TuningReportData) -> list[str]:
         if usual is not None and not usual.value < tuning.optimistic:
             line += (
                 f" No trial is better than the default parameters ({format_params(usual.params)}), which have "
-                f"{format_value(usual.value, _TUNING_DECIMALS)} on the same documents: keep those, or try more."
+                f"{format_value(usual.value, _TUNING_DECIMALS)} on the same documents: keep them, or try more."
             )
         lines.append(line)
     return lines
@@ -430,16 +430,16 @@ def _adjusted_p(comparison: Comparison, name: str) -> str:
 def _tuning_caption(edition: TuningReportData, nested: bool) -> str:
     first = edition.parts[0]
     trials = pluralize(len(first.tuning.grid), "trial")
-    sentences = [f"Counted are {edition.counted}. {trials} a model, from one grid; {_distinct_outcomes(edition)}."]
+    sentences = [f"Counted: {edition.counted}. {trials} per model, from one grid; {_distinct_outcomes(edition)}."]
     if nested:
         sentences.append(
-            f"{len(first.tuning.folds)} folds: each document is scored by what was chosen without it. "
-            "Optimistic is the best trial on the documents that chose it. Thresholds are quantiles of a "
-            "model's own scores on all texts, those of the fold left out among them; no gold is looked at."
+            f"{len(first.tuning.folds)} folds: each document is scored with parameters selected on the others. "
+            "Optimistic is the score of the best trial on the documents used to select it. Thresholds are quantiles of "
+            "the model's scores on all texts, including the held-out fold; annotations are not used."
         )
     unseen = ", ".join(f"{name} {format_value(value, _TUNING_DECIMALS)}" for name, value in first.unseen)
     if nested and unseen:
-        sentences.append(f"On unseen documents {first.name} has {unseen}.")
+        sentences.append(f"On held-out documents {first.name} has {unseen}.")
     return " ".join(sentences)
 
 
@@ -450,7 +450,7 @@ def _distinct_outcomes(edition: TuningReportData) -> str:
         values = [trial.value for trial in part.tuning.grid]
         rows = zip(values, part.precision, part.recall, strict=False)
         sentences.append(f"{len({repr(row) for row in rows})} of {part.name}")
-    return f"{', '.join(sentences)} scored unlike the others"
+    return f"{', '.join(sentences)} have distinct scores"
 
 
 def _frontier_section(part: TunedModelSummary) -> list[Section]:
