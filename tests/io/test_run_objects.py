@@ -72,9 +72,42 @@ def relation(columns: dict[str, list[Any]]) -> Any:
     return duckdb.from_arrow(pyarrow.table(columns))
 
 
+def indexed_frame(columns: dict[str, list[Any]]) -> Any:
+    frame = pandas.DataFrame(columns)
+    return frame.set_index(list(columns)[:2])
+
+
+def indexed_series(columns: dict[str, list[Any]]) -> Any:
+    return indexed_frame(columns).iloc[:, 0]
+
+
+def categorical_frame(columns: dict[str, list[Any]]) -> Any:
+    frame = pandas.DataFrame(columns).convert_dtypes()
+    return frame.astype(dict.fromkeys(list(columns)[:2], "category"))
+
+
+def dictionary_table(columns: dict[str, list[Any]]) -> Any:
+    return pyarrow.table({name: pyarrow.array(values).dictionary_encode() for name, values in columns.items()})
+
+
+def streamed_dataset(columns: dict[str, list[Any]]) -> Any:
+    return hub_dataset(columns).to_iterable_dataset()
+
+
+def dataset_dict(columns: dict[str, list[Any]]) -> Any:
+    import datasets
+
+    return datasets.DatasetDict({"test": hub_dataset(columns)})
+
+
 FRAMES = [
     pandas.DataFrame,
+    indexed_frame,
+    categorical_frame,
     pyarrow.table,
+    dictionary_table,
+    pytest.param(streamed_dataset, marks=pytest.mark.engines("datasets")),
+    pytest.param(dataset_dict, marks=pytest.mark.engines("datasets")),
     pytest.param(polars_frame, marks=pytest.mark.engines("polars")),
     pytest.param(lazy_frame, marks=pytest.mark.engines("polars")),
     pytest.param(hub_dataset, marks=pytest.mark.engines("datasets")),
@@ -87,10 +120,10 @@ def same(one: Ranking, other: Ranking) -> bool:
     return all(np.array_equal(arrays[name], others[name]) for name in arrays)
 
 
-@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("frame", [*FRAMES, indexed_series])
 def test_frames_equal_dicts(frame: Callable[[Any], Any]) -> None:
     qrels = frame(dicts(QRELS, ("query_id", "doc_id", "relevance")))
-    run = frame(dicts(RUN, ("qid", "docid", "score")))
+    run = frame(dicts(RUN, ("qid", "docno", "score")))
     expected = Ranking.from_runs(QRELS, RUN)
     assert same(Ranking.from_runs(qrels, run), expected)
     assert same(Ranking.from_runs(QRELS, run), expected)

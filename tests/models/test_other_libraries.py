@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
@@ -112,6 +113,29 @@ def test_functions_are_models() -> None:
         queries, documents = both(function)
         np.testing.assert_array_equal(queries, documents)
     assert list(resolve_models(lengths)) == [f"py:{lengths.__module__}.lengths"]
+
+
+class AsyncModel:
+    """The shape of a LangChain model whose methods are coroutines."""
+
+    async def embed_query(self, text: str) -> list[float]:
+        return lengths([text])[0]
+
+    async def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return lengths(texts)
+
+
+def test_async_functions_and_methods_are_awaited_also_inside_a_running_loop() -> None:
+    async def embed(texts: list[str]) -> list[list[float]]:
+        await asyncio.sleep(0)
+        return lengths(texts)
+
+    async def in_a_notebook() -> tuple[np.ndarray, np.ndarray]:
+        return both(embed)
+
+    expected = both(lengths)
+    for found in (both(embed), both(AsyncModel()), asyncio.run(in_a_notebook())):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_a_dict_names_models_and_equal_names_are_an_error() -> None:

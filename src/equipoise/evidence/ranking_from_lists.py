@@ -350,7 +350,7 @@ def ranking_from_runs(
 
 def _as_mappings(qrels: Any, run: Any, columns: Mapping[str, str] | None) -> tuple[Any, Any]:
     """Judgements and run, with frames and objects of other libraries as dicts; other values unchanged."""
-    if isinstance(qrels, _DICT_OR_PATH) and isinstance(run, _DICT_OR_PATH):
+    if all(isinstance(given, _DICT_OR_PATH) and not hasattr(given, "column_names") for given in (qrels, run)):
         return qrels, run
     from equipoise.io.run_objects import judgements_and_run
 

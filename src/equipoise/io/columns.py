@@ -16,7 +16,7 @@ from equipoise.io.text import COMPRESSED_SUFFIXES, without_compression
 from equipoise.types import require_extra
 
 ALIASES: dict[str, tuple[str, ...]] = {
-    "id": ("_id", "id", "doc_id", "docid", "document_id", "corpus_id", "passage_id", "query_id", "qid", "uid"),
+    "id": ("_id", "id", "doc_id", "docid", "docno", "document_id", "corpus_id", "passage_id", "query_id", "qid", "uid"),
     "title": ("title", "headline", "subject"),
     "text": (
         "text", "document", "passage", "body", "content", "contents", "sentence", "utterance", "abstract", "query",
@@ -40,7 +40,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "rank": ("rank", "position"),
     "label": ("label", "labels", "category", "class", "intent", "topic", "cluster", "is_duplicate", "duplicate"),
     "query_id": ("query_id", "query-id", "qid", "query", "topic", "topic_id"),
-    "doc_id": ("corpus_id", "corpus-id", "doc_id", "docid", "document_id", "pid", "passage_id", "doc", "document"),
+    "doc_id": (
+        "corpus_id", "corpus-id", "doc_id", "docid", "docno", "document_id", "pid", "passage_id", "doc", "document",
+    ),
     "gain": ("score", "relevance", "rel", "label", "gain", "grade", "judgement", "judgment"),
     "split": ("split", "fold", "subset"),
 }  # fmt: skip
@@ -191,21 +193,24 @@ def is_frame(source: Any) -> bool:
     if isinstance(source, str | PathLike | type):
         return False
     return any(hasattr(source, name) for name in ("__arrow_c_stream__", "column_names", "collect_schema")) or (
-        hasattr(source, "to_dict") and hasattr(source, "columns")
+        hasattr(source, "to_dict") and (hasattr(source, "columns") or hasattr(source, "to_frame"))
     )
 
 
 def _from_frame(name: str, frame: Any) -> ColumnTable:
     if hasattr(frame, "column_names") and hasattr(frame, "features"):  # datasets.Dataset
         return _from_hub(name, frame)
+    if hasattr(frame, "to_frame"):  # a pandas.Series, such as scores with an index of queries and documents
+        frame = frame.to_frame()
     if hasattr(frame, "collect"):  # polars.LazyFrame
         frame = frame.collect()
     if hasattr(frame, "to_pydict"):  # pyarrow
         columns = frame.to_pydict()
     elif hasattr(frame, "to_dicts") and hasattr(frame, "to_dict"):  # polars
         columns = frame.to_dict(as_series=False)
-    elif hasattr(frame, "to_dict"):  # pandas
-        columns = frame.to_dict("list")
+    elif hasattr(frame, "to_dict"):  # pandas; named levels of the index are columns
+        named = [level for level in frame.index.names if level is not None]
+        columns = (frame.reset_index(named) if named else frame).to_dict("list")
     else:  # such as a relation of DuckDB
         columns = require_extra("pyarrow", extra="parquet").table(frame).to_pydict()
     return _checked(ColumnTable(name, {str(key): list(values) for key, values in columns.items()}))

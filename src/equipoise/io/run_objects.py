@@ -71,11 +71,14 @@ def _by_query(table: ColumnTable, role: str, chosen: Mapping[str, str]) -> Score
     for row, (query, document, value) in enumerate(zip(queries, documents, values, strict=True)):
         query_id, document_id = as_text(query), as_text(document)
         if not query_id or not document_id:
-            raise FormatError(f"{table.name} have no id in row {row + 1}", hint="remove the row, or give it both ids")
+            raise FormatError(
+                f"row {row + 1} of {table.name} has no id of a query or document",
+                hint="remove the row, or give it both ids",
+            )
         scores = found.setdefault(query_id, {})
         if document_id in scores and (role != "gain" or scores[document_id] != value):
             raise DuplicateError(
-                f"{table.name} list document {document_id} twice for query {query_id} (again in row {row + 1})",
+                f"document {document_id} is in {table.name} twice for query {query_id} (again in row {row + 1})",
                 hint="keep one row per query and document",
             )
         scores[document_id] = value
@@ -90,13 +93,13 @@ def _values(table: ColumnTable, role: str, chosen: Mapping[str, str]) -> list[fl
         return [1.0] * len(table)
     if column is None and (chosen.get("rank") or table.find("rank")):
         column, sign = chosen.get("rank") or table.find("rank"), -1.0
-    column = table.column(role, column)
+    column = column or _column(table, role, chosen)
     numbers = [as_number(value) for value in table.columns[column]]
     for row, number in enumerate(numbers):
         if number is None:
             value = table.columns[column][row]
             raise FormatError(
-                f"{table.name} have {value!r} in row {row + 1} of the column {column}, which is not a number",
+                f"row {row + 1} of {table.name} has {value!r} in the column {column}, which is not a number",
                 hint=f"every {role} must be a number; remove rows without one",
             )
     return [sign * number for number in numbers if number is not None]
@@ -106,7 +109,9 @@ def _column(table: ColumnTable, role: str, chosen: Mapping[str, str]) -> str:
     try:
         return table.column(role, chosen.get(role))
     except FormatError as error:
+        hint = f'name it: columns={{"{role}": "..."}}'
+        if role == "score" and table.find("gain"):
+            hint += "; judgements are the first argument and the run is the second"
         raise FormatError(
-            f"{table.name} have no {role} column; the columns are {', '.join(table.columns)}",
-            hint=f'name it: columns={{"{role}": "..."}}',
+            f"there is no {role} column in {table.name}; the columns are {', '.join(table.columns)}", hint=hint
         ) from error

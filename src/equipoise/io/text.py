@@ -141,6 +141,7 @@ EXCERPT_WIDTH = 100
 _NOT_BLANK, _LINE_END = re.compile(rb"\S"), re.compile(rb"[\r\n]")
 _ZIP_MAGIC = b"PK\x03\x04"
 _ZIP_HINT = "unzip it and name the file inside; save a sheet of a workbook as CSV UTF-8"
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -259,6 +260,11 @@ def _stdin_bytes() -> bytes:
 
 def _check_encoding(name: str, data: bytes) -> None:
     """Only UTF-8 passes, and no NUL: it marks binary files, and arrays of strings would drop it."""
+    if data.startswith(_LZ4_MAGIC):
+        raise FormatError(
+            f"{name} is an LZ4 file, which is not read",
+            hint=f"write it as JSON; a run of ranx with Run.from_file({name!r}).save('run.json')",
+        )
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -208,6 +208,11 @@ def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
             f"{symbol} needs judgements per subtopic, which qrels here do not have",
             hint="score each subtopic as a query of its own, or use ir_measures with pyndeval",
         )
+    if symbol.casefold().replace("_", "") in ("numq", "numret", "numrel", "numrelret"):
+        return UnknownNameError(
+            f"{symbol} is a count, not a metric with a value per query",
+            hint="n in the table is the number of queries; R@1000 is the share of the relevant documents retrieved",
+        )
     if "," in symbol:
         return UnknownNameError(f"no metric is called {symbol!r}", hint=SEVERAL)
     return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
+from inspect import isawaitable, signature
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -53,7 +53,7 @@ CONVENTIONS = (
 
 
 class PythonObjectEncoder(LocalEncoder):
-    """An object with the methods of one of ``CONVENTIONS``, or a function from a list of texts to vectors."""
+    """An object with the methods of one of ``CONVENTIONS``, or a function of a list of texts; either may be async."""
 
     def __init__(self, model: Any, card: ModelCard) -> None:
         self.card = card
@@ -76,7 +76,7 @@ class PythonObjectEncoder(LocalEncoder):
         name = self._convention.query if role is Role.QUERY else self._convention.document
         method = getattr(self._model, name)
         if role is Role.QUERY and self._convention.one_query:
-            return _as_rows([method(text) for text in texts])
+            return _as_rows([_awaited(method(text)) for text in texts])
         return _as_rows(method(texts))
 
 
@@ -94,7 +94,9 @@ def from_object(model: object, *, name: str = "", spec: str = "", identity: str 
         return model
     label = name or object_name(model)
     if not is_model(model):
-        raise ParameterError(f"{label} has neither encode nor embed", hint="give it encode(texts) -> vectors")
+        raise ParameterError(
+            f"{label} has neither encode nor embed", hint="give it encode(texts), or pass a function of texts"
+        )
     card = ModelCard(label, spec or f"py:{label}", origin="object")
     encoder = encoder_from_model(model, card) if is_sentence_transformer(model) else PythonObjectEncoder(model, card)
     encoder.cacheable = bool(identity)
@@ -144,6 +146,7 @@ def _has(model: object, name: str) -> bool:
 
 def _as_rows(output: Any) -> Vectors:
     """Arrays, tensors, lists and generators of vectors as one float32 matrix."""
+    output = _awaited(output)
     if callable(getattr(output, "detach", None)):
         output = output.detach().cpu().numpy()
     if not isinstance(output, np.ndarray):
@@ -152,6 +155,21 @@ def _as_rows(output: Any) -> Vectors:
         return np.asarray(output, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise ShapeError("the vectors of the model are not rows of numbers of one length") from error
+
+
+def _awaited(output: Any) -> Any:
+    """The result of an async function, and any other value unchanged."""
+    if not isawaitable(output):
+        return output
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def result() -> Any:
+        return await output
+
+    # In a thread of its own, because a notebook has a running loop in this one.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, result()).result()
 
 
 def _import_object(name: str) -> Any:
