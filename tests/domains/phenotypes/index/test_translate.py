@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from equipoise.domains.phenotypes.cases import read_cases, resolve_cases
-from equipoise.domains.phenotypes.index.lexicon import Translations
+from equipoise.domains.phenotypes.index.lexicon import TRANSLATION_WEIGHT, QueryTranslator, Translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.index.translate import TRANSLATION_WEIGHT, QueryTranslator
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.scoring import rank_cases
 from toy_ontology import obo

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -437,12 +437,18 @@ def _detect_span(
             applicable[kind] = [cue for word_cues in covering for cue in word_cues]
     if not applicable:
         return DetectedAssertion(Assertion.AFFIRMED)
-    kind = next((kind for kind in _PRECEDENCE if kind in applicable), None)
-    if kind is None and any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
-        kind = Assertion.NEGATED
-    if kind is None:
-        kind = min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
+    kind = _deciding_assertion(applicable, end)
     return DetectedAssertion(kind, tuple(sorted({(cue.start, cue.end) for cue in applicable[kind]})))
+
+
+def _deciding_assertion(applicable: Mapping[Assertion, Sequence[Cue]], end: int) -> Assertion:
+    """The assertion that decides for a span with this end; see ``detect_assertions_with_cues``."""
+    for kind in _PRECEDENCE:
+        if kind in applicable:
+            return kind
+    if any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
+        return Assertion.NEGATED
+    return min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
 
 
 def _content_words(text: str, span: Span, cues: Sequence[Cue], function_words: frozenset[str]) -> list[int]:
