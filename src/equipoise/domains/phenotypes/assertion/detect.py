@@ -166,7 +166,8 @@ class _ScopeFinder:
         self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
         self._phrase_cues = [match.start for match in self._matches if match.cues and match.cues.starts_phrase]
-        self._affirmed_starts = sorted(self._statements(covered))
+        self._affirmed = sorted(span for span in self._found.affirmed if not any(covered[slice(*span)]))
+        self._affirmed_starts = sorted(self._statements())
         self._brackets = BracketIndex(text)
         sections = (match for match in self._matches if match.cues and match.cues.direction is CueDirection.SECTION)
         self._headings = [match.start for match in sections]
@@ -269,11 +270,9 @@ class _ScopeFinder:
     def _is_about_patient(self, start: int) -> bool:
         return bool(self._rules.patient_pattern.match(self._text, start))
 
-    def _statements(self, covered: bytearray) -> Iterator[int]:
+    def _statements(self) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
-        for start, end in self._found.affirmed:
-            if any(covered[start:end]):
-                continue
+        for start, _ in self._affirmed:
             sentence = self._borders[bisect_right(self._borders, start) - 1]
             comma = self._text.rfind(",", max(sentence, start - _SHORT_LINE), start)
             between = self._text[comma + 1 : start]
@@ -295,6 +294,11 @@ class _ScopeFinder:
         stops = [limit, *ends[-1:]]
         before = bisect_left(self._back_starts, match.start)
         stops += [previous.end for previous in self._back[max(0, before - 1) : before]]
+        if match.cues.assertion in _NEGATED_OR_UNCERTAIN:
+            # In *tremor was present, and chorea was absent* the first item has a verb of its own.
+            affirmed = bisect_left(self._affirmed, (match.start, 0))
+            ends = [end for _, end in self._affirmed[max(0, affirmed - 1) : affirmed]]
+            stops += [end for end in ends if self._rules.separator_pattern.search(self._text, end, match.start)]
         stops += [self._text.rfind(mark, limit, match.start) + 1 for mark in ";:"]
         stops.append(self._brackets.opening(match.start) or limit)
         start = max(stops)

@@ -62,6 +62,7 @@ _CLAUSES = (
     "litt",
     "präsentierte?",
     "(?:er|sie) (?:ist|war)",
+    "(?:ist|sind|war|waren) (?:(?:somit|daher|damit) )?(?:eine?|der|die|das)(?= )",
 )
 """Verbs that start another statement about the patient."""
 
@@ -99,6 +100,9 @@ GERMAN_RULES = AssertionRules(
                 "|darstellen|tasten"
                 "|bestätigen|erhärten|feststellen|finden|auslösen|objektivieren|erheben)",
                 "bestätigten? sich (?:\\w+ )?nicht",
+                "(?:hat|habe|hatte|haben) (?:er|sie|man|der Patient|die Patientin) (?:\\w+ )?nicht (?:bemerkt"
+                "|beobachtet|gehabt"
+                "|festgestellt|angegeben|verspürt)",
                 f"(?:{_WAS}|hat sich|haben sich|habe sich) (?:\\w+ )?(?:verschwunden|abgeklungen|zurückgebildet"
                 f"|abgeheilt"
                 "|sistiert)",
@@ -209,7 +213,7 @@ GERMAN_RULES = AssertionRules(
                 "pass(?:en|t|end|te|ten) zu(?: eine[mr])?",
                 "(?:glaube[nt]?|denke[nt]?|meine[nt]?) nicht,? dass",
                 "an(?= [^.;]{1,40}(?:gedacht|zu denken))",
-                "(?:möglich|denkbar|wahrscheinlich) (?:ist|wäre|sind|wären)(?: auch)?",
+                "(?:möglich|denkbar|(?:un)?wahrscheinlich) (?:ist|wäre|sind|wären)(?: auch)?",
                 "(?:spricht|sprechen|sprach|sprachen) (?:(?:\\w+ )?für|(?:\\w+ )?gegen)(?: eine?[nrs]?)?",
                 "ob",
                 "Eindruck (?:einer|eines|von)",
@@ -234,6 +238,8 @@ GERMAN_RULES = AssertionRules(
                 f"(?:{_WAS}|erscheint|erscheinen|scheint|bleibt|bleiben|gilt als|wäre) (?:\\w+ )?(?:möglich|fraglich"
                 "|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
                 f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen|diskutiert|erwogen)",
+                "(?:halten|hält|halte) (?:wir|ich|man) (?:\\w+ )?für (?:\\w+ )?(?:un)?(?:wahrscheinlich|möglich"
+                "|denkbar)",
                 "(?:kommt|kommen|käme|kämen) (?:\\w+ )?(?:in Betracht|infrage|in Frage)",
                 f"{_WAS} (?:\\w+ )?zu (?:erwägen|diskutieren|bedenken)",
                 r"\((?:möglich|fraglich|wahrscheinlich|vermutet|\?)\)",
@@ -261,6 +267,7 @@ GERMAN_RULES = AssertionRules(
                 f"{STATEMENT_START}{_WHICH}{_RELATIVE}(?: und {_RELATIVE})?"
                 "(?= (?:hat|hatte|hatten|haben|mit|ist|sind|war|waren|leidet|leiden|litt|starb)|:)",
                 "(?:kein|ein|jeder) Elternteil",
+                "keine (?:weiteren )?(?:Verwandten|Geschwister|Familienmitglieder|Angehörigen)(?= mit)",
                 "Elternteil mit",
                 rf"(?<=[,;:]\x20){_RELATIVE}(?=:? (?:hat|hatte|mit|(?-i:[A-ZÄÖÜ])))",
                 rf"{STATEMENT_START}{_RELATIVE}(?= (?:(?-i:[A-ZÄÖÜ])|[a-z][A-Z]))",
@@ -365,6 +372,7 @@ GERMAN_RULES = AssertionRules(
         "vorhanden",
         MEASUREMENT,
         PLUS_AFTER,
+        rf"positiv{ITEM_END}",
         r"(?:beidseits|bds\.|links|rechts)",
         f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
         f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",
