@@ -199,7 +199,7 @@ ENGLISH_RULES = AssertionRules(
                 f"(?:{_WAS} )?no longer (?:{_SEEN}|occur(?:s|red|ring)?|an issue)",
                 f"(?:{_WAS} )?(?:(?:been|clearly) )?ruled out",
                 f"{_WAS} (?:also )?(?:absent|negative(?! for)|denied|excluded|lacking|missing)",
-                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf"(?<!\band\x20){_WAS} (?!otherwise\b)(?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
                 f"(?:could|can) ?not be {_SEEN}",
                 rf"did not (?:occur|recur|appear|develop){ITEM_END}",

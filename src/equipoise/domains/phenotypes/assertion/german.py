@@ -167,7 +167,7 @@ GERMAN_RULES = AssertionRules(
                 f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
                 f"{_WAS} (?:(?:glaubhaft|explizit|ausdrücklich|auch|ebenfalls|jedoch) )?verneint",
                 "vernein(?:t|en|te|ten) (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
-                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf"(?<!\bund\x20){_WAS} (?!(?:sonst|ansonsten)\b)(?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
                 "fehl(?:t|en|te|ten)",
                 "l(?:ag|agen|iegt|iegen) (?:\\w+ ){0,3}nicht (?:mehr )?vor",
