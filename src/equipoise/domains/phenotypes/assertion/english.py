@@ -81,8 +81,7 @@ _CLAUSES = (
 _NEW_ITEM = (
     "(?:some|scattered|mild|moderate|severe|marked|slight|occasional|intermittent|chronic|known|stable|residual"
     "|persistent|minimal|trace|diffuse|subtle|bilateral|longstanding|still|currently|only|frequent|rare|multiple"
-    "|new|old"
-    "|left|right)"
+    "|new|old|left|right)"
 )
 """Words that start an affirmed item after a comma: *no nystagmus, mild ptosis*; not in a list with *or*."""
 
@@ -217,8 +216,7 @@ ENGLISH_RULES = AssertionRules(
             CueDirection.BACKWARD,
             (
                 rf"(?<=\w\x20)(?:(?:very|highly|less|more|most) )?(?:un)?(?:likely|possible|probable|suspected"
-                rf"|questionable"
-                rf"|doubtful|equivocal){ITEM_END}",
+                rf"|questionable|doubtful|equivocal){ITEM_END}",
             ),
         ),
         CueGroup(
@@ -322,8 +320,7 @@ ENGLISH_RULES = AssertionRules(
             CueDirection.FORWARD,
             (
                 "fam(?:ily|\\.)? (?:history|hx)(?: (?:is|was))?(?: (?:positive|significant|notable|remarkable"
-                "|negative))?"
-                "(?: (?:of|for))?",
+                "|negative))?(?: (?:of|for))?",
                 f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
                 f"(?:maternal|paternal) {_RELATIVE}",
                 "(?:sibling|maternal|paternal) history(?: (?:is|was))?(?: (?:positive|significant|notable))?"

@@ -97,12 +97,10 @@ GERMAN_RULES = AssertionRules(
                 "(?:ergab|ergaben|fand|fanden|finden|fanden|zeigte|zeigten|zeigen|ergeben) sich (?:\\w+ ){0,2}"
                 "(?:nicht|keine?[rns]?(?: (?:Anhalt|Hinweise?|Anhaltspunkte))?)" + _ENDED,
                 "(?:lässt|lassen|ließ|ließen) sich (?:\\w+ ){0,3}nicht (?:\\w+ )?(?:nachweisen|abgrenzen"
-                "|darstellen|tasten"
-                "|bestätigen|erhärten|feststellen|finden|auslösen|objektivieren|erheben)",
+                "|darstellen|tasten|bestätigen|erhärten|feststellen|finden|auslösen|objektivieren|erheben)",
                 "bestätigten? sich (?:\\w+ )?nicht",
                 "(?:hat|habe|hatte|haben) (?:er|sie|man|der Patient|die Patientin) (?:\\w+ )?nicht (?:bemerkt"
-                "|beobachtet|gehabt"
-                "|festgestellt|angegeben|verspürt)",
+                "|beobachtet|gehabt|festgestellt|angegeben|verspürt)",
                 f"(?:{_WAS}|hat sich|haben sich|habe sich) (?:\\w+ )?(?:verschwunden|abgeklungen|zurückgebildet"
                 f"|abgeheilt"
                 "|sistiert)",
@@ -122,8 +120,7 @@ GERMAN_RULES = AssertionRules(
                 r"neg\. für",
                 rf"{STATEMENT_START}neg\.?\s*:",
                 "keine?[rnms]? (?:(?:sicheren?|eindeutigen?|weiteren?|klinischen?) )?"
-                "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
-                " (?:auf|für|von|einer?|eines)",
+                "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht) (?:auf|für|von|einer?|eines)",
                 rf"{STATEMENT_START}(?:(?:nicht|nie)(?: mehr)? {_SEEN}|fehlend|verneint|negativ)\s*:",
                 "nie(?:mals)?",
                 "weder",
@@ -132,8 +129,7 @@ GERMAN_RULES = AssertionRules(
                 "vernein(?:t|en|te|ten)(?: (?:aber|jedoch))?",
                 "(?:bestreite[nt]|bestritt(?:en)?|leugne(?:t|n|te))",
                 "(?:der |ein )?(?:anfängliche |initiale |ursprüngliche )?Verdacht auf(?= [^.;]{1,60}(?:sich nicht"
-                "|nicht bestätig"
-                "|ausgeschlossen|entkräftet))",
+                "|nicht bestätig|ausgeschlossen|entkräftet))",
                 r"[kK]ein(?:e[rnms]?)? (?:Anh\.|Hinw\.|Nachw\.)(?: (?:f\.|auf|für|von))?",
                 "Ausschluss (?:von|eines|einer)",
             ),
@@ -324,8 +320,7 @@ GERMAN_RULES = AssertionRules(
         "nicht (?:nur|zuletzt|unbedingt|notwendigerweise|allein)",
         rf"(?:anders als|im Gegensatz zu|ebenso wie|wie) (?:bei )?{_OF_PATIENT} {_WHICH}{_RELATIVE}",
         "nicht (?:gut |ausreichend |optimal |weiter )?(?:eingestellt|behandelt|kontrolliert|geklärt|zugenommen"
-        "|abgenommen"
-        "|gebessert|verändert|insulinpflichtig|behandlungsbedürftig|progredient|rückläufig)",
+        "|abgenommen|gebessert|verändert|insulinpflichtig|behandlungsbedürftig|progredient|rückläufig)",
         "keine?[rnms]? (?:wesentliche[rnms]? |weitere[rnms]? |relevante[rnms]? |signifikante[rnms]? )?"
         "(?:Änderung|Veränderung|Besserung|Verschlechterung|Zunahme|Abnahme|Progredienz|Progression)",
         "keine?[rnms]? (?:Ursache|Therapie|Behandlung|Zweifel)",
