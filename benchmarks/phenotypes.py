@@ -23,12 +23,12 @@ from benchmarks.phenotypes_chroma import beside_chroma
 from benchmarks.row import Row
 from benchmarks.timing import fastest
 from equipoise.domains.phenotypes.cases import read_cases
-from equipoise.domains.phenotypes.index import int8_prefilter
+from equipoise.domains.phenotypes.index import stored_vectors
 from equipoise.domains.phenotypes.index.aggregation import n_columns_read, parse_strategy
 from equipoise.domains.phenotypes.index.build import build_index_with_report
-from equipoise.domains.phenotypes.index.int8_prefilter import int8_product
+from equipoise.domains.phenotypes.index.files import TermTexts, term_texts
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
-from equipoise.domains.phenotypes.index.term_texts import TermTexts, term_texts
+from equipoise.domains.phenotypes.index.stored_vectors import int8_product
 from equipoise.domains.phenotypes.ontology.max_similarity import with_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity
@@ -194,7 +194,7 @@ class Planted:
         """The seconds of a search for all queries, and what it found."""
         chosen = self.system.with_strategy(strategy)
         texts = [f"query {number}" for number in range(len(self.queries))]
-        hidden = nullcontext() if with_torch else patch.object(int8_prefilter, "int8_product", lambda dims: None)
+        hidden = nullcontext() if with_torch else patch.object(stored_vectors, "int8_product", lambda dims: None)
         with hidden:
             chosen.search(texts, K)
             return fastest(partial(chosen.search, texts, K), times=4)

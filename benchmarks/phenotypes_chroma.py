@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts
+from equipoise.domains.phenotypes.index.files import ComponentKind, TermTexts
 from equipoise.geometry.base import PointArray
 from equipoise.models.encoder import Vectors
 

@@ -38,7 +38,7 @@ from equipoise.domains.bench.read_data import read_data
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.phenotypes.cases import read_cases
-from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus, read_spans
+from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 from equipoise.domains.places.prediction_files import read_topk_predictions
@@ -250,9 +250,6 @@ def _single() -> list[Target]:
         {**TUNED, "fixed_settings": {**dict.fromkeys(FIXED_SETTINGS, True), "chunkers": ["a"], "strategy": "a"}}
     ).encode()
     jsonl = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
-    spans = json.dumps(
-        {"id": "d1", "text": "abcdef", "spans": [{"start": 0, "end": 3, "label": "x", "text": "abc"}]}
-    ).encode()
     vectors = NodeVectors(("a", "b"), ("A", "B"), np.eye(2), "euclidean", {"seed": 1}, (0.5, 0.25))
     points = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]], depth=[0, 1, 1])
     kinds = [
@@ -285,7 +282,6 @@ def _single() -> list[Target]:
         ("labels.jsonl", read_data, text('{"text": "a", "label": 1}\n{"text": "b", "label": 2}\n' * 4)),
         ("rerank.jsonl", read_data, text('{"query": "a", "positives": ["b"], "negatives": ["c", "d"]}\n' * 2)),
         ("edges.csv", edges, text("child,parent\na,b\nb,c\n")),
-        ("spans.jsonl", read_spans, spans),
         (
             "top.jsonl",
             read_topk_predictions,

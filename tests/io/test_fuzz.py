@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.extraction.annotated_corpus import read_spans
 from equipoise.errors import EquipoiseError
 from equipoise.io import run_files
 from equipoise.io.arrays import read_array
@@ -32,7 +31,6 @@ TEXT_READERS = {
     "l.json": read_rows,
     "m.jsonl": read_rows,
     "n.csv": edges,
-    "o.jsonl": read_spans,
     "p.txt": read_text,
 }
 VALID = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.domains.phenotypes.cases import Case, ResolvedCases, resolve_cases
 from equipoise.domains.phenotypes.ontology.ontology import Ontology
-from equipoise.domains.phenotypes.scoring import RetrievedTerms, rank_cases
+from equipoise.domains.phenotypes.scoring import RetrievedTerms, TermScorer, rank_cases_jointly
 from equipoise.errors import MissingExtraError, PartialError
 from equipoise.evidence.segments import NOT_RETRIEVED
 
@@ -37,6 +37,15 @@ def system(truth: ResolvedCases, seed: int, *, levels: int = 5, **options: Any) 
     rng = np.random.default_rng(seed)
     table = {text: rng.integers(0, levels, len(truth.ontology)).astype(float) for text in truth.texts}
     return Scores(table, **options)
+
+
+def rank_cases(scorer: TermScorer, truth: ResolvedCases) -> RetrievedTerms:
+    """The ranks of the expected terms by one system."""
+
+    def ask(texts: list[str]) -> Iterator[tuple[dict[str, NDArray[Any]], slice]]:
+        yield from (({"": scores}, part) for part, scores in scorer.score_blocks(texts))
+
+    return rank_cases_jointly(ask, truth, [""])[""]
 
 
 def slow_ranks(scores: NDArray[Any], terms: NDArray[Any]) -> list[float]:

@@ -29,13 +29,12 @@ from equipoise.domains.phenotypes.config import (
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics, diagnose
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
-from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
+from equipoise.domains.phenotypes.index.lexicon import Translations, make_translator, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
-from equipoise.domains.phenotypes.index.translate import make_translator
 from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, information_values, term_similarity
-from equipoise.domains.phenotypes.report import BenchmarkReportData, SystemScores
+from equipoise.domains.phenotypes.report import BenchmarkReportData, SystemScores, write_system_runs
 from equipoise.domains.phenotypes.scoring import (
     MIN_DEPTH,
     RetrievedTerms,
@@ -47,7 +46,6 @@ from equipoise.domains.phenotypes.scoring import (
     failure_message,
     rank_cases_jointly,
 )
-from equipoise.domains.phenotypes.store import write_system_runs
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores
@@ -379,7 +377,7 @@ class PhenotypeBenchmark:
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write a run directory for every system, results.json, and the charts if they can be rendered."""
-        from equipoise.domains.phenotypes.store import write_benchmark
+        from equipoise.domains.phenotypes.report import write_benchmark
 
         return write_benchmark(Path(folder), self)
 

@@ -285,8 +285,8 @@ def _build(
     out: Output, terms: Ontology, spec: str, target: _IndexTarget, threads: int, engine: Executor
 ) -> tuple[BuiltIndex, _StoreReport | None]:
     from equipoise.domains.phenotypes.index.build import build_index_with_report
-    from equipoise.domains.phenotypes.index.term_texts import term_texts
-    from equipoise.domains.phenotypes.index.vector_store import check_store, fill_store
+    from equipoise.domains.phenotypes.index.files import term_texts
+    from equipoise.domains.phenotypes.query import check_store, fill_store
     from equipoise.models.dense import DenseRetriever, store_label
     from equipoise.models.retriever import retriever
 
@@ -396,7 +396,7 @@ def open_or_build_indexes(
     """The indexes of the dense models; a missing one is built and stored, except for fast models."""
     from equipoise.domains.phenotypes.index.build import build_index
     from equipoise.domains.phenotypes.index.build import open_or_build_indexes as open_or_build
-    from equipoise.domains.phenotypes.index.term_texts import term_texts
+    from equipoise.domains.phenotypes.index.files import term_texts
 
     folder = index_folder(index_dir)
 

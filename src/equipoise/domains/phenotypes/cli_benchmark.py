@@ -241,7 +241,7 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: Benchm
 
 def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> None:
     """Write results and charts; the runs are already written."""
-    from equipoise.domains.phenotypes.store import unrelated_runs, write_benchmark
+    from equipoise.domains.phenotypes.report import unrelated_runs, write_benchmark
     from equipoise.runs.experiment_folder import VISUALIZATIONS
 
     written = write_benchmark(folder, evaluation, runs=False)
@@ -258,7 +258,7 @@ def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) ->
 def _next_command(evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) -> str:
     """The suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
-    from equipoise.domains.phenotypes.store import run_paths, unrelated_runs
+    from equipoise.domains.phenotypes.report import run_paths, unrelated_runs
     from equipoise.report.terminal import sort_by_severity
 
     if settings.output is not None:

@@ -47,8 +47,8 @@ dictionary alone. The score of a term is its confidence: the probability that it
 
 NOTE is a text file, a folder of text files, or a dash for standard input. -o terms.csv writes the table, and
 --phenopackets FOLDER one phenopacket (GA4GH, version 2) per note: affirmed terms are its features, negated ones are
-excluded features. The language (English or German) is detected. eq phenotypes extraction run evaluates this
-command, with the same defaults.
+excluded features. The language (English or German) is detected, also of parts of a note; --translations adds translated
+labels to the dictionary. eq phenotypes extraction run evaluates this command, with the same defaults.
 """
 
 

@@ -225,7 +225,7 @@ def _read_texts(texts: tuple[str, ...], file: str | None) -> list[str]:
 
 
 def _search_store(system: TermRetriever, store: str, texts: list[str], depth: int) -> TermHits:
-    from equipoise.domains.phenotypes.index.vector_store import fill_store, search_with_store
+    from equipoise.domains.phenotypes.query import fill_store, search_with_store
     from equipoise.models.dense import DenseRetriever
 
     if not isinstance(system.system, DenseRetriever) or not system.indexes:

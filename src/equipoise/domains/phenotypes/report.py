@@ -1,13 +1,15 @@
-"""The view of a term-retrieval benchmark: comparison, all metrics, slices and diagnosis."""
+"""The report of a term-retrieval benchmark: its view with comparison, metrics, slices and diagnosis, and its files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
+from equipoise.domains.phenotypes.scoring import failure_message
 from equipoise.report.answer import (
     INCOMPLETE_MARK,
     Answer,
@@ -25,10 +27,14 @@ from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import score_columns
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
+from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, folder_name
+from equipoise.runs.manifest import Manifest, Status, redact_secrets
+from equipoise.runs.store import save_run
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
 from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.benchmark import BenchmarkContext, PhenotypeBenchmark, TermSystemResult
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.slices import Slice
@@ -276,3 +282,62 @@ def diagnosis_section(edition: BenchmarkReportData) -> list[Section]:
         "of the system's distance with path length, of its score with Resnik; means over terms."
     )
     return [Section("Diagnosis with ontology labels", (_table(edition, columns, note),), always=True)]
+
+
+def run_paths(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
+    """The run directories of a benchmark."""
+    return list(ExperimentFolder(folder).run_paths(outcome.name for outcome in benchmark.outcomes).values())
+
+
+def unrelated_runs(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
+    """Runs of earlier benchmarks in the same folder, which may be of other cases."""
+    return ExperimentFolder(folder).unrelated_runs(outcome.name for outcome in benchmark.outcomes)
+
+
+def write_system_runs(
+    folder: ExperimentFolder, outcomes: Iterable[TermSystemResult], bench: BenchmarkContext, command: Sequence[str]
+) -> None:
+    """Write the run directory of each system."""
+    for outcome in outcomes:
+        path = folder.path / RUNS / folder_name(outcome.name)
+        save_run(path, outcome.result, manifest=_manifest(outcome, bench, command), details=outcome.details)
+
+
+def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Sequence[str]) -> Manifest:
+    """The manifest of one system; the run is partial if cases failed."""
+    resolved_cases, settings, card = bench.resolved_cases, bench.settings, outcome.card
+    manifest = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.config.seed)
+    partial = failure_message(outcome.retrieved)
+    return replace(
+        manifest.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),
+        parameters={
+            "model": outcome.model,
+            "model_name": card.name,
+            "mode": outcome.representation.name,
+            "reranker": outcome.reranker or None,
+            "ontology": resolved_cases.ontology.title,
+            "similarity": settings.measure,
+            "citation": resolved_cases.ontology.citation,
+        },
+        datasets={
+            "cases": resolved_cases.fingerprint,
+            resolved_cases.ontology.title: resolved_cases.ontology.fingerprint,
+        },
+        cost={"dims": card.dims, "bytes_per_vector": card.bytes_per_vector, "seconds": outcome.seconds},
+    )
+
+
+def write_benchmark(folder: Path, benchmark: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
+    """Write all files of a benchmark; ``runs``: also the run directories."""
+    from equipoise.domains.phenotypes.charts import benchmark_charts
+    from equipoise.domains.phenotypes.report import benchmark_view
+    from equipoise.report.charts.render import write_charts
+
+    target = ExperimentFolder(folder)
+    target.check_writable()
+    if runs:
+        write_system_runs(target, benchmark.outcomes, benchmark.bench, benchmark.command)
+    view = benchmark_view(benchmark.edition).with_charts(benchmark_charts(benchmark))
+    view.write(folder)
+    drawn = write_charts(view.charts, folder / VISUALIZATIONS, required=False)
+    return [target.write_results(benchmark.to_dict()), *drawn]

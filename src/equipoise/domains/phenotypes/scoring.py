@@ -134,16 +134,6 @@ class RankCollector:
         )
 
 
-def rank_cases(system: TermScorer, resolved_cases: ResolvedCases, *, depth: int = MIN_DEPTH) -> RetrievedTerms:
-    """Rank the expected terms of all cases by one system; see ``rank_cases_jointly``."""
-    return rank_cases_jointly(
-        lambda texts: (({"": scores}, part) for part, scores in system.score_blocks(texts)),
-        resolved_cases,
-        [""],
-        depth=depth,
-    )[""]
-
-
 def rank_cases_jointly(
     ask: ScoreBlocks, resolved_cases: ResolvedCases, names: Sequence[str], *, depth: int = MIN_DEPTH
 ) -> dict[str, RetrievedTerms]:

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
-from equipoise.domains.phenotypes.extraction.prediction_files import prediction_names, read_predictions
-from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions
+from equipoise.domains.phenotypes.extraction.score_predictions import (
+    prediction_names,
+    read_predictions,
+    score_predictions,
+)
 from equipoise.domains.phenotypes.ontology.ontology import Ontology
 from equipoise.errors import EquipoiseError, InputError
 

@@ -16,7 +16,7 @@ from equipoise.domains.phenotypes.index.aggregation import (
     parse_strategy,
 )
 from equipoise.domains.phenotypes.index.expression import ComponentScore, WeightedSum
-from equipoise.domains.phenotypes.index.term_texts import (
+from equipoise.domains.phenotypes.index.files import (
     ComponentKind,
     TermTexts,
     component_texts,

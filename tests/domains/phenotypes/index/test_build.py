@@ -20,8 +20,7 @@ from equipoise.domains.phenotypes.index.build import (
     open_index,
     open_indexes,
 )
-from equipoise.domains.phenotypes.index.files import META, VECTORS, find_indexes, read_metadata
-from equipoise.domains.phenotypes.index.term_texts import term_texts
+from equipoise.domains.phenotypes.index.files import META, VECTORS, find_indexes, read_metadata, term_texts
 from equipoise.domains.phenotypes.ontology.ontology import Ontology
 from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.models.embedder import Embedder, embedder

@@ -10,8 +10,8 @@ import pytest
 from equipoise.domains.phenotypes.index.build import build_index
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.index.stored_vectors import CaseMatcher
-from equipoise.domains.phenotypes.index.vector_store import fill_store, search_with_store
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.query import fill_store, search_with_store
 from toy_ontology import obo
 
 NAMES = ["Glaucoma", "Cataract", "Abnormal EEG", "Small head", "Anuria", "Ataxia", "Long QT interval"]

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.index import int8_prefilter
+from equipoise.domains.phenotypes.index import stored_vectors
 from equipoise.domains.phenotypes.index.aggregation import aggregate_scores, parse_strategy
-from equipoise.domains.phenotypes.index.int8_prefilter import Int8Prefilter, make_prefilter
+from equipoise.domains.phenotypes.index.files import TermTexts, component_texts
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
-from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
-from equipoise.domains.phenotypes.index.term_texts import TermTexts, component_texts
+from equipoise.domains.phenotypes.index.stored_vectors import Int8Prefilter, StoredVectorScorer, make_prefilter
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.retriever import retriever
@@ -44,8 +43,8 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 @pytest.fixture
 def at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """The prefilter is used for any number of queries, with a product that needs no engine."""
-    monkeypatch.setattr(int8_prefilter, "_MIN_SCORES", 0)
-    monkeypatch.setattr(int8_prefilter, "int8_product", lambda dims: product)
+    monkeypatch.setattr(stored_vectors, "_MIN_SCORES", 0)
+    monkeypatch.setattr(stored_vectors, "int8_product", lambda dims: product)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +132,7 @@ def test_only_maxima_that_include_the_label_are_screened(ontology: Ontology, str
 
 
 def test_a_few_queries_are_not_worth_it(ontology: Ontology, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(int8_prefilter, "int8_product", lambda dims: product)
+    monkeypatch.setattr(stored_vectors, "int8_product", lambda dims: product)
     system = TermRetriever("hash", ontology)
     assert isinstance(system.fitted, StoredVectorScorer)
     assert make_prefilter(system.fitted, system.components, system.expression, 1) is None
@@ -149,8 +148,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         used.append(found is not None)
         return found
 
-    monkeypatch.setattr(int8_prefilter, "_MIN_SCORES", 0)
-    monkeypatch.setattr(int8_prefilter, "int8_product", lambda dims: product)
+    monkeypatch.setattr(stored_vectors, "_MIN_SCORES", 0)
+    monkeypatch.setattr(stored_vectors, "int8_product", lambda dims: product)
     monkeypatch.setattr(Int8Prefilter, "top_k", watched)
     return used
 

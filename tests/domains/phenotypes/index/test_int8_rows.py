@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.domains.phenotypes.index.int8_prefilter import Int8Rows, int8_product, ordering_error_bound
+from equipoise.domains.phenotypes.index.stored_vectors import Int8Rows, int8_product, ordering_error_bound
 
 NUMBERS = st.floats(-100.0, 100.0, width=32)
 

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.index import projection
 from equipoise.domains.phenotypes.index import retriever as term_retriever
-from equipoise.domains.phenotypes.index.projection import ProjectionPrefilter
+from equipoise.domains.phenotypes.index import stored_vectors
+from equipoise.domains.phenotypes.index.files import component_texts
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
-from equipoise.domains.phenotypes.index.term_texts import component_texts
+from equipoise.domains.phenotypes.index.stored_vectors import ProjectionPrefilter, StoredVectorScorer
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.retriever import retriever
@@ -55,8 +54,8 @@ def test_the_best_terms_are_those_of_the_full_product(
     fitted = StoredVectorScorer(system, vectors[:-1])
     others = rng.random(len(texts)) if fused else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(projection, "N_LEADING", n_leading)
-        patch.setattr(projection, "_MAX_CANDIDATE_SHARE", 1.0)
+        patch.setattr(stored_vectors, "N_LEADING", n_leading)
+        patch.setattr(stored_vectors, "_MAX_PROJECTED_SHARE", 1.0)
         prefilter = ProjectionPrefilter(fitted, texts, len(texts))
         found = prefilter.top_k(fitted.prepared(vectors[-1:])[0], others, 5)
     assert found is not None
@@ -79,7 +78,7 @@ def test_a_search_of_one_text_gives_the_answer_of_many(
     many: Ontology, monkeypatch: pytest.MonkeyPatch, spec: str, strategy: str
 ) -> None:
     monkeypatch.setattr(term_retriever, "_MIN_PROJECTED", 0)
-    monkeypatch.setattr(projection, "_MAX_CANDIDATE_SHARE", 0.9)
+    monkeypatch.setattr(stored_vectors, "_MAX_PROJECTED_SHARE", 0.9)
     system = TermRetriever(spec, many, strategy=strategy)
     texts = ["renal pain", "Mild growth 7", "Nierenschmerz", "acute fever", "chronische Zyste", "loss"]
     together = system.search(texts, 5)

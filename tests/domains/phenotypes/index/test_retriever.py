@@ -9,8 +9,8 @@ import pytest
 
 from equipoise.domains.phenotypes.index.aggregation import STRATEGIES, aggregate_scores
 from equipoise.domains.phenotypes.index.build import build_index, open_indexes
+from equipoise.domains.phenotypes.index.files import ComponentKind, term_texts
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.index.term_texts import ComponentKind, term_texts
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.models.retriever import retriever

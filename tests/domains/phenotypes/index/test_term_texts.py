@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.index.term_texts import (
+from equipoise.domains.phenotypes.index.files import (
     ComponentKind,
     component_texts,
     concatenated_texts,

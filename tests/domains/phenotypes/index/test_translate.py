@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from equipoise.domains.phenotypes.cases import read_cases, resolve_cases
-from equipoise.domains.phenotypes.index.lexicon import Translations
+from equipoise.domains.phenotypes.index.lexicon import TRANSLATION_WEIGHT, QueryTranslator, Translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.index.translate import TRANSLATION_WEIGHT, QueryTranslator
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.scoring import rank_cases
 from toy_ontology import obo
 
 TEXTS = [
@@ -82,7 +80,15 @@ def test_scores_are_the_weighted_mean_of_query_and_translation(tmp_path: Path) -
 
 def _reciprocal_ranks(ontology: Ontology, path: Path, *, translate: bool) -> np.ndarray:
     cases = resolve_cases(read_cases(path), ontology, skip_unknown=True)
-    return 1.0 / rank_cases(TermRetriever("tfidf:", ontology, translate=translate), cases).ranks
+    retriever = TermRetriever("tfidf:", ontology, translate=translate)
+    scores = np.vstack([block.copy() for _, block in retriever.score_blocks(cases.texts)])
+    return np.array(
+        [
+            1.0 / (1 + np.sum(row > row[term]) + (np.sum(row == row[term]) - 1) / 2)
+            for row, terms in zip(scores, cases.expected, strict=True)
+            for term in terms
+        ]
+    )
 
 
 @pytest.mark.slow

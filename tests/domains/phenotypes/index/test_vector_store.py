@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.domains.phenotypes.index import vector_store
+from equipoise.domains.phenotypes import query as vector_store
 from equipoise.domains.phenotypes.index.aggregation import STRATEGIES
 from equipoise.domains.phenotypes.index.build import build_index
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.index.vector_store import fill_store, open_store, search_with_store
 from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.query import fill_store, open_store, search_with_store
 from equipoise.errors import ParameterError, StoreError
 from equipoise.models.dense import dense_retriever
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -166,7 +166,8 @@ class _ScopeFinder:
         self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
         self._phrase_cues = [match.start for match in self._matches if match.cues and match.cues.starts_phrase]
-        self._affirmed_starts = sorted(self._statements(covered))
+        self._affirmed = sorted(span for span in self._found.affirmed if not any(covered[slice(*span)]))
+        self._affirmed_starts = sorted(self._statements())
         self._brackets = BracketIndex(text)
         sections = (match for match in self._matches if match.cues and match.cues.direction is CueDirection.SECTION)
         self._headings = [match.start for match in sections]
@@ -269,11 +270,9 @@ class _ScopeFinder:
     def _is_about_patient(self, start: int) -> bool:
         return bool(self._rules.patient_pattern.match(self._text, start))
 
-    def _statements(self, covered: bytearray) -> Iterator[int]:
+    def _statements(self) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
-        for start, end in self._found.affirmed:
-            if any(covered[start:end]):
-                continue
+        for start, _ in self._affirmed:
             sentence = self._borders[bisect_right(self._borders, start) - 1]
             comma = self._text.rfind(",", max(sentence, start - _SHORT_LINE), start)
             between = self._text[comma + 1 : start]
@@ -295,6 +294,11 @@ class _ScopeFinder:
         stops = [limit, *ends[-1:]]
         before = bisect_left(self._back_starts, match.start)
         stops += [previous.end for previous in self._back[max(0, before - 1) : before]]
+        if match.cues.assertion in _NEGATED_OR_UNCERTAIN:
+            # In *tremor was present, and chorea was absent* the first item has a verb of its own.
+            affirmed = bisect_left(self._affirmed, (match.start, 0))
+            ends = [end for _, end in self._affirmed[max(0, affirmed - 1) : affirmed]]
+            stops += [end for end in ends if self._rules.separator_pattern.search(self._text, end, match.start)]
         stops += [self._text.rfind(mark, limit, match.start) + 1 for mark in ";:"]
         stops.append(self._brackets.opening(match.start) or limit)
         start = max(stops)
@@ -437,12 +441,18 @@ def _detect_span(
             applicable[kind] = [cue for word_cues in covering for cue in word_cues]
     if not applicable:
         return DetectedAssertion(Assertion.AFFIRMED)
-    decisive = next((kind for kind in _PRECEDENCE if kind in applicable), None)
-    if decisive is None and any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
-        decisive = Assertion.NEGATED
-    if decisive is None:
-        decisive = min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
-    return DetectedAssertion(decisive, tuple(sorted({(cue.start, cue.end) for cue in applicable[decisive]})))
+    kind = _deciding_assertion(applicable, end)
+    return DetectedAssertion(kind, tuple(sorted({(cue.start, cue.end) for cue in applicable[kind]})))
+
+
+def _deciding_assertion(applicable: Mapping[Assertion, Sequence[Cue]], end: int) -> Assertion:
+    """The assertion that decides for a span with this end; see ``detect_assertions_with_cues``."""
+    for kind in _PRECEDENCE:
+        if kind in applicable:
+            return kind
+    if any(cue.start >= end for cue in applicable.get(Assertion.NEGATED, ())):
+        return Assertion.NEGATED
+    return min(applicable, key=lambda kind: min(cue.start for cue in applicable[kind]))
 
 
 def _content_words(text: str, span: Span, cues: Sequence[Cue], function_words: frozenset[str]) -> list[int]:

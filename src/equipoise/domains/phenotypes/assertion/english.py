@@ -24,6 +24,7 @@ _SEEN = (
     "|visuali[sz]ed|diagnosed|endorsed|mentioned|encountered|shown|suspected|displayed)"
 )
 _WAS = "(?:is|are|was|were|has been|have been|had been|being|has|have|had)"
+_PASSIVE = "(?:is|are|was|were|has been|have been|had been|being)"
 _NORMAL = "(?:normal|unremarkable|within normal limits|intact)"
 """*Normal hearing* negates a hearing abnormality."""
 _SIGN = "(?:evidence|signs?|symptoms?|indications?|history|findings?|features?|complaints?|episodes?)"
@@ -32,7 +33,7 @@ _RELATIVE = (
     "|siblings?|aunts?|uncles?|cousins?|nieces?|nephews?|relatives?|mom|mum|dad|grandma|grandpa|wife|husband|twin"
     "|family members?)"
 )
-_OF_PATIENT = "(?:his|her|their|whose|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
+_OF_PATIENT = "(?:his|her|their|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
 _WHICH = (
     "(?:(?:own|older|younger|elder|eldest|youngest|maternal|paternal|affected|unaffected|late|twin|two|three|several"
     "|other|distant|deceased|full|first|second|(?:first|second)-degree|biological|healthy|male|female|only|of) )*"
@@ -80,8 +81,7 @@ _CLAUSES = (
 _NEW_ITEM = (
     "(?:some|scattered|mild|moderate|severe|marked|slight|occasional|intermittent|chronic|known|stable|residual"
     "|persistent|minimal|trace|diffuse|subtle|bilateral|longstanding|still|currently|only|frequent|rare|multiple"
-    "|new|old"
-    "|left|right)"
+    "|new|old|left|right)"
 )
 """Words that start an affirmed item after a comma: *no nystagmus, mild ptosis*; not in a list with *or*."""
 
@@ -129,6 +129,9 @@ ENGLISH_RULES = AssertionRules(
                 "(?: (?:shown?|had|been|have|developed?|experienced?|report(?:ed)?))?",
                 "nothing (?:\\w+ ){0,6}to (?:suggest|support|indicate)(?: (?:a |the )?diagnosis of)?",
                 "not known to have",
+                "(?:has|have|had) (?:not|never)(?: (?:yet|previously|ever|really))* (?:experienced|reported|noted"
+                "|described"
+                "|mentioned|endorsed|observed|shown|seen|noticed|developed|complained of|suffered from)(?: any)?",
                 r"(?:has|have|had) (?:ruled out|excluded)(?=\s(?!(?:by|on|at|in|with|via|clinically|using"
                 r"|through)\b)[a-z])",
                 "at no (?:time|point|stage)(?: (?:did|has|have|was|had) (?:s?he|they|the \\w+)(?: (?:have|had"
@@ -138,7 +141,6 @@ ENGLISH_RULES = AssertionRules(
                 "no complaints? of",
                 "[-−]ve for",
                 "unable to (?:elicit|detect|find|identify)",
-                "in the absence of",
                 "devoid of",
                 "cannot",
                 "n[’']t (?:have|show|develop)",
@@ -185,16 +187,18 @@ ENGLISH_RULES = AssertionRules(
             CueDirection.FORWARD,
             ("(?:the )?absence of", "lack(?:s|ed|ing)?(?: of)?"),
             part_of_term=True,
+            ends_at_comma=True,
         ),
         CueGroup(
             Assertion.NEGATED,
             CueDirection.BACKWARD,
             (
-                f"(?:{_WAS} )?(?:not|never)(?: (?:been|yet|clearly|previously))* {_SEEN}",
+                f"(?:has|have|had) (?:not|never)(?: (?:yet|clearly|previously))* been(?: clearly)? {_SEEN}",
+                f"(?:{_PASSIVE} )?(?:not|never)(?: (?:been|yet|clearly|previously))* {_SEEN}",
                 f"(?:{_WAS} )?no longer (?:{_SEEN}|occur(?:s|red|ring)?|an issue)",
                 f"(?:{_WAS} )?(?:(?:been|clearly) )?ruled out",
                 f"{_WAS} (?:also )?(?:absent|negative(?! for)|denied|excluded|lacking|missing)",
-                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf"(?<!\band\x20){_WAS} (?!otherwise\b)(?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
                 f"(?:could|can) ?not be {_SEEN}",
                 rf"did not (?:occur|recur|appear|develop){ITEM_END}",
@@ -212,8 +216,7 @@ ENGLISH_RULES = AssertionRules(
             CueDirection.BACKWARD,
             (
                 rf"(?<=\w\x20)(?:(?:very|highly|less|more|most) )?(?:un)?(?:likely|possible|probable|suspected"
-                rf"|questionable"
-                rf"|doubtful|equivocal){ITEM_END}",
+                rf"|questionable|doubtful|equivocal){ITEM_END}",
             ),
         ),
         CueGroup(
@@ -251,7 +254,7 @@ ENGLISH_RULES = AssertionRules(
                 "concern(?:s|ed)? (?:for|about|of|regarding)",
                 "suspect",
                 "consider(?:ing|ation of)?",
-                "doubt(?:ful)?",
+                "doubt(?:ful)?(?: (?:that|whether|if))?(?: (?:s?he|it|this|there) (?:has|have|is|was))?",
                 "(?:thought|felt|believed|presumed) to (?:be|have|represent)",
                 "potential",
                 "(?:working|tentative|provisional) diagnosis(?: of)?",
@@ -317,8 +320,7 @@ ENGLISH_RULES = AssertionRules(
             CueDirection.FORWARD,
             (
                 "fam(?:ily|\\.)? (?:history|hx)(?: (?:is|was))?(?: (?:positive|significant|notable|remarkable"
-                "|negative))?"
-                "(?: (?:of|for))?",
+                "|negative))?(?: (?:of|for))?",
                 f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
                 f"(?:maternal|paternal) {_RELATIVE}",
                 "(?:sibling|maternal|paternal) history(?: (?:is|was))?(?: (?:positive|significant|notable))?"
@@ -329,9 +331,17 @@ ENGLISH_RULES = AssertionRules(
                 f"{STATEMENT_START}{_WHICH}{_RELATIVE}(?= (?:has|had|have|with|is|was|were|also|died|reportedly"
                 f"|suffer(?:s|ed)|developed|diagnosed)|:)",
                 "(?:neither|no|one|either|each) (?:parent|sibling)",
+                "no (?:other )?(?:relatives?|family members?|siblings?|one else in the family)(?= (?:with|has"
+                "|have|had))",
                 f"{STATEMENT_START}{_RELATIVE}(?= (?-i:[A-Z]{{2,}}))",
                 rf"(?<=[,;]\x20){_WHICH}{_RELATIVE}(?= (?:has|had|have|with|is|was|died|also))",
             ),
+        ),
+        CueGroup(
+            Assertion.FAMILY_HISTORY,
+            CueDirection.FORWARD,
+            (f"whose {_WHICH}{_RELATIVE}",),
+            ends_at_comma=True,
         ),
         CueGroup(
             Assertion.FAMILY_HISTORY,
@@ -396,7 +406,8 @@ ENGLISH_RULES = AssertionRules(
         f"(?:both )?(?:s?he|the patient) and {_OF_PATIENT} {_WHICH}{_RELATIVE}",
         f"(?:un)?like {_OF_PATIENT} {_WHICH}{_RELATIVE}",
         f"(?:in contrast|compared|contrary|similar) (?:to|with) {_OF_PATIENT} {_WHICH}{_RELATIVE}",
-        r"no (?:\w+ ){0,3}(?:doubt|cause|reason|treatment|therapy)",
+        r"no (?:\w+ ){0,3}doubt(?: (?:that|about))?(?: (?:s?he|it|this) (?:has|have|is))?",
+        r"no (?:\w+ ){0,3}(?:cause|reason|treatment|therapy)",
         "without (?:a )?(?:doubt|difficulty|cause|treatment|therapy)",
         "not (?:only|necessarily|just|merely|solely|surprisingly)",
         "not (?:been )?(?:\\w+ )?(?:treated|relieved|controlled|investigated|operated|known|noticed(?! any)|tolerated?"
@@ -456,6 +467,7 @@ ENGLISH_RULES = AssertionRules(
         f"{_WAS} (?:(?:also|clearly|still|now|again) )*{_SEEN}",
         "present",
         PLUS_AFTER,
+        rf"positive{ITEM_END}",
         "(?:improved|worsened|persists?|persisted|remains?|remained|occurred|continues?|continued|increased"
         "|started|began)",
         MEASUREMENT,

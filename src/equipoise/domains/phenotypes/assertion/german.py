@@ -62,6 +62,7 @@ _CLAUSES = (
     "litt",
     "präsentierte?",
     "(?:er|sie) (?:ist|war)",
+    "(?:ist|sind|war|waren) (?:(?:somit|daher|damit) )?(?:eine?|der|die|das)(?= )",
 )
 """Verbs that start another statement about the patient."""
 
@@ -96,9 +97,10 @@ GERMAN_RULES = AssertionRules(
                 "(?:ergab|ergaben|fand|fanden|finden|fanden|zeigte|zeigten|zeigen|ergeben) sich (?:\\w+ ){0,2}"
                 "(?:nicht|keine?[rns]?(?: (?:Anhalt|Hinweise?|Anhaltspunkte))?)" + _ENDED,
                 "(?:lässt|lassen|ließ|ließen) sich (?:\\w+ ){0,3}nicht (?:\\w+ )?(?:nachweisen|abgrenzen"
-                "|darstellen|tasten"
-                "|bestätigen|erhärten|feststellen|finden|auslösen|objektivieren|erheben)",
+                "|darstellen|tasten|bestätigen|erhärten|feststellen|finden|auslösen|objektivieren|erheben)",
                 "bestätigten? sich (?:\\w+ )?nicht",
+                "(?:hat|habe|hatte|haben) (?:er|sie|man|der Patient|die Patientin) (?:\\w+ )?nicht (?:bemerkt"
+                "|beobachtet|gehabt|festgestellt|angegeben|verspürt)",
                 f"(?:{_WAS}|hat sich|haben sich|habe sich) (?:\\w+ )?(?:verschwunden|abgeklungen|zurückgebildet"
                 f"|abgeheilt"
                 "|sistiert)",
@@ -118,8 +120,7 @@ GERMAN_RULES = AssertionRules(
                 r"neg\. für",
                 rf"{STATEMENT_START}neg\.?\s*:",
                 "keine?[rnms]? (?:(?:sicheren?|eindeutigen?|weiteren?|klinischen?) )?"
-                "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
-                " (?:auf|für|von|einer?|eines)",
+                "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht) (?:auf|für|von|einer?|eines)",
                 rf"{STATEMENT_START}(?:(?:nicht|nie)(?: mehr)? {_SEEN}|fehlend|verneint|negativ)\s*:",
                 "nie(?:mals)?",
                 "weder",
@@ -128,8 +129,7 @@ GERMAN_RULES = AssertionRules(
                 "vernein(?:t|en|te|ten)(?: (?:aber|jedoch))?",
                 "(?:bestreite[nt]|bestritt(?:en)?|leugne(?:t|n|te))",
                 "(?:der |ein )?(?:anfängliche |initiale |ursprüngliche )?Verdacht auf(?= [^.;]{1,60}(?:sich nicht"
-                "|nicht bestätig"
-                "|ausgeschlossen|entkräftet))",
+                "|nicht bestätig|ausgeschlossen|entkräftet))",
                 r"[kK]ein(?:e[rnms]?)? (?:Anh\.|Hinw\.|Nachw\.)(?: (?:f\.|auf|für|von))?",
                 "Ausschluss (?:von|eines|einer)",
             ),
@@ -163,7 +163,7 @@ GERMAN_RULES = AssertionRules(
                 f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
                 f"{_WAS} (?:(?:glaubhaft|explizit|ausdrücklich|auch|ebenfalls|jedoch) )?verneint",
                 "vernein(?:t|en|te|ten) (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
-                rf"{_WAS} (?:\w+ )?{_NORMAL}",
+                rf"(?<!\bund\x20){_WAS} (?!(?:sonst|ansonsten)\b)(?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
                 "fehl(?:t|en|te|ten)",
                 "l(?:ag|agen|iegt|iegen) (?:\\w+ ){0,3}nicht (?:mehr )?vor",
@@ -209,7 +209,7 @@ GERMAN_RULES = AssertionRules(
                 "pass(?:en|t|end|te|ten) zu(?: eine[mr])?",
                 "(?:glaube[nt]?|denke[nt]?|meine[nt]?) nicht,? dass",
                 "an(?= [^.;]{1,40}(?:gedacht|zu denken))",
-                "(?:möglich|denkbar|wahrscheinlich) (?:ist|wäre|sind|wären)(?: auch)?",
+                "(?:möglich|denkbar|(?:un)?wahrscheinlich) (?:ist|wäre|sind|wären)(?: auch)?",
                 "(?:spricht|sprechen|sprach|sprachen) (?:(?:\\w+ )?für|(?:\\w+ )?gegen)(?: eine?[nrs]?)?",
                 "ob",
                 "Eindruck (?:einer|eines|von)",
@@ -234,6 +234,8 @@ GERMAN_RULES = AssertionRules(
                 f"(?:{_WAS}|erscheint|erscheinen|scheint|bleibt|bleiben|gilt als|wäre) (?:\\w+ )?(?:möglich|fraglich"
                 "|wahrscheinlich|unwahrscheinlich|unsicher|unklar|denkbar)",
                 f"{_WAS} (?:\\w+ )?(?:vermutet|angenommen|diskutiert|erwogen)",
+                "(?:halten|hält|halte) (?:wir|ich|man) (?:\\w+ )?für (?:\\w+ )?(?:un)?(?:wahrscheinlich|möglich"
+                "|denkbar)",
                 "(?:kommt|kommen|käme|kämen) (?:\\w+ )?(?:in Betracht|infrage|in Frage)",
                 f"{_WAS} (?:\\w+ )?zu (?:erwägen|diskutieren|bedenken)",
                 r"\((?:möglich|fraglich|wahrscheinlich|vermutet|\?)\)",
@@ -261,6 +263,7 @@ GERMAN_RULES = AssertionRules(
                 f"{STATEMENT_START}{_WHICH}{_RELATIVE}(?: und {_RELATIVE})?"
                 "(?= (?:hat|hatte|hatten|haben|mit|ist|sind|war|waren|leidet|leiden|litt|starb)|:)",
                 "(?:kein|ein|jeder) Elternteil",
+                "keine (?:weiteren )?(?:Verwandten|Geschwister|Familienmitglieder|Angehörigen)(?= mit)",
                 "Elternteil mit",
                 rf"(?<=[,;:]\x20){_RELATIVE}(?=:? (?:hat|hatte|mit|(?-i:[A-ZÄÖÜ])))",
                 rf"{STATEMENT_START}{_RELATIVE}(?= (?:(?-i:[A-ZÄÖÜ])|[a-z][A-Z]))",
@@ -317,8 +320,7 @@ GERMAN_RULES = AssertionRules(
         "nicht (?:nur|zuletzt|unbedingt|notwendigerweise|allein)",
         rf"(?:anders als|im Gegensatz zu|ebenso wie|wie) (?:bei )?{_OF_PATIENT} {_WHICH}{_RELATIVE}",
         "nicht (?:gut |ausreichend |optimal |weiter )?(?:eingestellt|behandelt|kontrolliert|geklärt|zugenommen"
-        "|abgenommen"
-        "|gebessert|verändert|insulinpflichtig|behandlungsbedürftig|progredient|rückläufig)",
+        "|abgenommen|gebessert|verändert|insulinpflichtig|behandlungsbedürftig|progredient|rückläufig)",
         "keine?[rnms]? (?:wesentliche[rnms]? |weitere[rnms]? |relevante[rnms]? |signifikante[rnms]? )?"
         "(?:Änderung|Veränderung|Besserung|Verschlechterung|Zunahme|Abnahme|Progredienz|Progression)",
         "keine?[rnms]? (?:Ursache|Therapie|Behandlung|Zweifel)",
@@ -365,6 +367,7 @@ GERMAN_RULES = AssertionRules(
         "vorhanden",
         MEASUREMENT,
         PLUS_AFTER,
+        rf"positiv{ITEM_END}",
         r"(?:beidseits|bds\.|links|rechts)",
         f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
         f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",

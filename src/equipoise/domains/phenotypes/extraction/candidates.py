@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from equipoise.domains.phenotypes.assertion.detect import DetectedAssertion, detect_assertions_with_cues
 from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
-from equipoise.domains.phenotypes.extraction.opposites import contradicts
 from equipoise.domains.phenotypes.extraction.splitters import TextSplitter, TextToSplit, get_splitters
+from equipoise.domains.phenotypes.extraction.word_forms import contradicts
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.domains.phenotypes.language import guess_language, language_segments, validate_language
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ParameterError, StoreError

@@ -248,7 +248,9 @@ class TermExtractor:
             system=self.card.spec,
             fingerprint=self.fingerprint,
             is_mention=np.arange(len(rows)) < len(found),
-            is_negated=np.array([mention.is_negated for _, mention in found] + [False] * (len(rows) - len(found))),
+            is_negated=np.array(
+                [mention.is_negated for _, mention in found] + [False] * (len(rows) - len(found)), dtype=np.bool_
+            ),
         )
 
     @property

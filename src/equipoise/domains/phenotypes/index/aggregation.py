@@ -27,7 +27,7 @@ from equipoise.errors import ParameterError, ShapeError, UnknownNameError
 from equipoise.geometry.base import PointArray
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.index.term_texts import TermTexts
+    from equipoise.domains.phenotypes.index.files import TermTexts
     from equipoise.types import Bools, Floats, Ints
 
 ScaledComponent = tuple[float, float, str]
@@ -178,7 +178,7 @@ def aggregate_scores(
     In a single-vector index a term has one text, whose score is the score of the term for every strategy.
     The definition columns of ``scores`` may be omitted if the strategy reads no definitions.
 
-    >>> from equipoise.domains.phenotypes.index.term_texts import component_texts
+    >>> from equipoise.domains.phenotypes.index.files import component_texts
     >>> components = component_texts(["Seizure", "Fever"], [["Fits"], ["Pyrexia", "Hot"]], ["", ""])
     >>> components.texts
     ('Fever', 'Seizure', 'Pyrexia', 'Fits', 'Hot')

@@ -19,16 +19,17 @@ import numpy as np
 from equipoise.domains.phenotypes.index.files import (
     IndexMetadata,
     TermIndex,
+    TermTexts,
     check_is_folder,
     check_metadata,
     damaged_index_error,
     read_arrays,
     read_metadata,
+    term_texts,
     text_digests,
     write_index,
 )
 from equipoise.domains.phenotypes.index.retriever import dense_model_specs, dense_models
-from equipoise.domains.phenotypes.index.term_texts import TermTexts, term_texts
 from equipoise.domains.phenotypes.ontology.ontology import HPO, Ontology
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry.search import find_duplicate_rows

@@ -18,17 +18,17 @@ from equipoise.domains.phenotypes.index.aggregation import (
     n_columns_read,
     parse_strategy,
 )
-from equipoise.domains.phenotypes.index.files import TermIndex
-from equipoise.domains.phenotypes.index.int8_prefilter import (
+from equipoise.domains.phenotypes.index.files import TEXTS_VERSION, ComponentKind, TermIndex, TermTexts, term_texts
+from equipoise.domains.phenotypes.index.lexicon import QueryTranslator, average_with_translation, make_translator
+from equipoise.domains.phenotypes.index.stored_vectors import (
     MAX_STRATEGIES,
     QUERY_BLOCK,
+    SingleQuerySearch,
+    StoredVectorScorer,
     TopTerms,
     make_prefilter,
+    single_query_search,
 )
-from equipoise.domains.phenotypes.index.projection import SingleQuerySearch, single_query_search
-from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
-from equipoise.domains.phenotypes.index.term_texts import TEXTS_VERSION, ComponentKind, TermTexts, term_texts
-from equipoise.domains.phenotypes.index.translate import QueryTranslator, average_with_translation, make_translator
 from equipoise.errors import ParameterError, StoreError
 from equipoise.geometry.base import PointArray
 from equipoise.geometry.topk import top_columns

@@ -1,22 +1,43 @@
-"""Stored vectors of an index as a fitted retriever: scores of queries against the vectors of all components."""
+"""Exact scores and top-k terms of stored vectors, with two prefilters for speed.
+
+Both prefilters bound the scores, drop a component only if k terms are certainly better, and score the remaining ones
+with the full vectors: the result is exact. If too many components remain, they return None.
+
+The int8 prefilter is for batches: inner products of int8-quantised vectors have a bounded error and take about half of
+the time. The projection is for single queries, whose product with all float32 vectors is bound by memory bandwidth.
+The vectors are rotated so that their first dimensions have most of their length; the rest of an inner product is at
+most the product of the remaining lengths (Cauchy-Schwarz). On 42,546 labels and synonyms with 512 dimensions, 128
+dimensions leave 40 components in the median, and the product takes about a tenth of the time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equipoise.domains.phenotypes.index.int8_prefilter import Int8Rows
-from equipoise.geometry.base import PointArray, PreparedCorpus
+from equipoise.domains.phenotypes.index.aggregation import component_slices, n_columns_read, parse_strategy
+from equipoise.domains.phenotypes.index.lexicon import average_with_translation
+from equipoise.geometry.base import PointArray, PreparedCorpus, row_blocks
 from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
+from equipoise.geometry.topk import top_columns
+from equipoise.models.fusion import FittedFusion, SumFusion
+from equipoise.models.lexical import FittedTfidf
 from equipoise.models.retriever import Blocks, FittedRetriever
-from equipoise.types import Ints, Role
+from equipoise.types import Floats, Ints, Role
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.index.expression import WeightedSum
+    from equipoise.domains.phenotypes.index.files import TermTexts
     from equipoise.models.dense import DenseRetriever
     from equipoise.models.encoder import Vectors
+    from equipoise.models.retriever import FittedRetriever
+    from equipoise.types import Floats, Ints
 
 
 class CaseMatcher:
@@ -133,3 +154,274 @@ class StoredVectorScorer(FittedRetriever):
             if len(copies):
                 scores[:, copies] = scores[:, self._duplicate_rows.first[copies]]
             yield part, scores
+
+
+# Int8 quantisation. Products of int8 rows are exact in int32 and four times as fast as float32 products.
+
+Int8 = NDArray[np.int8]
+Int32 = NDArray[Any]
+"""int32 arrays; typed loosely so that functions over score arrays accept them."""
+Product = Callable[[Int8, Int8], Int32]
+"""The inner products of the rows of two matrices; the next call may reuse the array."""
+
+_MAX_INT8 = 127
+_MAX_DIMS = (1 << 31) // _MAX_INT8**2
+"""Largest dimension whose products fit into int32."""
+
+
+def int8_product(dims: int) -> Product | None:
+    """Torch's int8 matrix product for rows of this dimension; None if it is unavailable or not accelerated.
+
+    Importing torch takes longer than answering a few thousand queries, so it is used only if another module,
+    such as a model, has imported it.
+    """
+    torch = sys.modules.get("torch")
+    supported = getattr(getattr(torch, "cpu", None), "_is_vnni_supported", None)
+    if dims > _MAX_DIMS or supported is None or not supported() or not hasattr(torch, "_int_mm"):
+        return None
+    assert torch is not None
+    buffer = torch.empty((0, 0), dtype=torch.int32)
+
+    def product(left: Int8, right: Int8) -> Int32:
+        nonlocal buffer
+        if buffer.shape != (len(left), len(right)):
+            buffer = torch.empty((len(left), len(right)), dtype=torch.int32)
+        torch._int_mm(torch.from_numpy(left), torch.from_numpy(right).T, out=buffer)
+        products: Int32 = buffer.numpy()
+        return products
+
+    return product
+
+
+@dataclass(frozen=True, slots=True)
+class Int8Rows:
+    """Rows as multiples of a unit; ``lengths`` are those of the rows, ``quantization_errors`` of what rounding took."""
+
+    values: Int8
+    scale: Floats
+    lengths: Floats
+    quantization_errors: Floats
+
+    def __getitem__(self, part: slice) -> Int8Rows:
+        return Int8Rows(self.values[part], self.scale[part], self.lengths[part], self.quantization_errors[part])
+
+    @classmethod
+    def of(cls, rows: PointArray, row_scale: PointArray | None = None, *, scale_per_row: bool = False) -> Int8Rows:
+        """Round rows, each multiplied by its scale, in one unit for all of them or in one for each."""
+        scale = np.empty(len(rows))
+        factor = np.ones(len(rows)) if row_scale is None else row_scale.astype(np.float64)
+        for part in row_blocks(len(rows)):
+            scale[part] = np.abs(rows[part]).max(axis=1, initial=0.0) * factor[part] / _MAX_INT8
+        if not scale_per_row:
+            scale[:] = scale.max(initial=0.0)
+        scale[scale == 0.0] = 1.0
+        quantized = cls(np.empty(rows.shape, dtype=np.int8), scale, np.empty(len(rows)), np.empty(len(rows)))
+        for part in row_blocks(len(rows)):
+            exact = rows[part] * factor[part, None]
+            quantized.values[part] = np.rint(exact / scale[part, None])
+            quantized.lengths[part] = np.linalg.norm(exact, axis=1)
+            quantized.quantization_errors[part] = np.linalg.norm(
+                exact - quantized.values[part] * scale[part, None], axis=1
+            )
+        return quantized
+
+
+def ordering_error_bound(queries: Int8Rows, corpus: Int8Rows) -> Ints:
+    """For each query, the largest difference of two int8 products whose order can differ from that of the scores.
+
+    If one product exceeds another by more than this, its score is larger, float32 rounding included.
+    """
+    longest, worst = corpus.lengths.max(initial=0.0), corpus.quantization_errors.max(initial=0.0)
+    rounding = queries.quantization_errors * longest + (queries.lengths + queries.quantization_errors) * worst
+    adding = queries.values.shape[1] * np.finfo(np.float32).eps * queries.lengths * longest
+    products: Ints = np.ceil(2.0 * (rounding + adding) / (queries.scale * corpus.scale[0])).astype(np.int64)
+    return products
+
+
+QUERY_BLOCK = 128
+_BLOCK_ROWS = 16
+_MIN_SCORES = 1 << 22
+"""Below this number of scores the float32 product takes a few hundredths of a second."""
+_MAX_CANDIDATE_SHARE = 0.01
+"""If a larger share of the components remains, scoring them one by one is slower than the full product."""
+
+MAX_STRATEGIES = {parse_strategy(name) for name in ("label_only", "label_synonyms_max", "all_max")}
+
+TopTerms = tuple[Ints, PointArray, Ints]
+"""For each query the best terms, their scores and their best components."""
+
+
+@dataclass(frozen=True, slots=True)
+class Int8Prefilter:
+    """Top-k search by the maximum over the labels and ``others``, the other components that the strategy reads."""
+
+    fitted: StoredVectorScorer
+    components: TermTexts
+    others: Sequence[str]
+    corpus: Int8Rows
+    product: Product
+    share: float = _MAX_CANDIDATE_SHARE
+
+    def top_k(self, vectors: Vectors, k: int) -> TopTerms | None:
+        """The best k terms of a block of queries; None if too many components remain."""
+        queries = self.fitted.prepared(vectors)
+        quantized = Int8Rows.of(queries, scale_per_row=True)
+        products = self.product(quantized.values, self.corpus.values)
+        # A component below this limit is not the best component of any of the best k terms.
+        limits = top_columns(self._largest(products), k)[1][:, -1] - ordering_error_bound(quantized, self.corpus)
+        columns = [np.flatnonzero(row >= limit) for row, limit in zip(products, limits.tolist(), strict=True)]
+        if sum(map(len, columns)) > self.share * products.size:
+            return None
+        ranked = [self._ranked(query, candidates, k) for query, candidates in zip(queries, columns, strict=True)]
+        terms, scores, component = (np.array(column) for column in zip(*ranked, strict=True))
+        return terms, scores, component
+
+    def _largest(self, products: Int32) -> Int32:
+        """For each query the largest product of every term, in the order of ``TermTexts.order``."""
+        largest = products[:, : self.components.terms].copy()
+        for start in range(0, len(products), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            for part in self.others:
+                for run, values in component_slices(self.components, products[rows], part):
+                    np.maximum(largest[rows, run], values, out=largest[rows, run])
+        return largest
+
+    def _ranked(self, query: PointArray, columns: Ints, k: int) -> TopTerms:
+        """The best k terms of one query, from the remaining components."""
+        scores, terms = self.fitted.of_prepared(query, columns), self.components.term[columns]
+        order = np.lexsort((terms, -scores))
+        _, first_rows = np.unique(terms[order], return_index=True)
+        chosen = order[np.sort(first_rows)[:k]]
+        return terms[chosen], scores[chosen], columns[chosen]
+
+
+def make_prefilter(
+    fitted: StoredVectorScorer, components: TermTexts, expression: WeightedSum, queries: int
+) -> Int8Prefilter | None:
+    """The prefilter for a strategy that takes a maximum; None if it does not apply or would not be faster."""
+    width = n_columns_read(components, expression)
+    if queries * width < _MIN_SCORES or (components.multi_vector and expression not in MAX_STRATEGIES):
+        return None
+    product = int8_product(fitted.dims)
+    if product is None:
+        return None
+    others = sorted(expression.parts - {"label"}) if components.multi_vector else []
+    return Int8Prefilter(fitted, components, others, fitted.int8_rows[:width], product)
+
+
+N_LEADING = 128
+"""Dimensions of the projection."""
+_SAMPLE_ROWS = 4096
+"""Rows that the rotation is computed from; the bound holds for any rotation."""
+_MAX_PROJECTED_SHARE = 0.2
+_FIRST_CANDIDATES = 16
+"""Components per requested term that are scored first, for a lower bound of the k-th score."""
+
+
+class ProjectionPrefilter:
+    """Top-k search by the maximum over the components of ``columns``, for one query at a time."""
+
+    def __init__(self, fitted: StoredVectorScorer, components: TermTexts, columns: int) -> None:
+        rows = fitted.prepared_rows(columns)
+        sample = rows[:: max(1, len(rows) // _SAMPLE_ROWS)]
+        _, vectors = np.linalg.eigh((sample.T @ sample).astype(np.float64))
+        self._rotation = np.ascontiguousarray(vectors[:, ::-1][:, :N_LEADING].astype(rows.dtype))
+        self._leading = rows @ self._rotation
+        lengths = np.linalg.norm(rows, axis=1)
+        self._tails = _tail_lengths(lengths, np.linalg.norm(self._leading, axis=1), rows.dtype)
+        # Rounding of both products, as a multiple of the length of the query.
+        self._rounding = 4.0 * rows.shape[1] * np.finfo(rows.dtype).eps * float(lengths.max(initial=0.0))
+        self._fitted, self._terms, self.columns = fitted, components.term[:columns], columns
+
+    def top_k(self, query: PointArray, other_scores: Floats | None, k: int) -> TopTerms | None:
+        """The best k terms of a prepared query; None if too many components remain.
+
+        ``other_scores`` are added to those of the components, such as the scores of other systems of a fusion.
+        """
+        leading = self._rotation.T @ query
+        length = float(np.linalg.norm(query))
+        tail = _tail_lengths(np.array([length]), np.array([np.linalg.norm(leading)]), query.dtype)[0]
+        bounds = self._leading @ leading
+        bounds += self._tails * tail + self._rounding * length
+        if other_scores is not None:
+            bounds = bounds + other_scores
+        n_first = min(_FIRST_CANDIDATES * k, self.columns)
+        first = np.argpartition(bounds, -n_first)[-n_first:]
+        scores = self._scores(query, other_scores, first)
+        limit = _kth_term_score(scores, self._terms[first], k)
+        columns = np.flatnonzero(bounds >= limit)
+        if limit == -np.inf or len(columns) > _MAX_PROJECTED_SHARE * self.columns:
+            return None
+        return self._ranked(self._scores(query, other_scores, columns), columns, k)
+
+    def _scores(self, query: PointArray, other_scores: Floats | None, columns: Ints) -> Floats:
+        scores = self._fitted.of_prepared(query, columns).astype(np.float64)
+        return scores if other_scores is None else scores + other_scores[columns]
+
+    def _ranked(self, scores: Floats, columns: Ints, k: int) -> TopTerms:
+        terms = self._terms[columns]
+        order = np.lexsort((columns, terms, -scores))
+        _, first_rows = np.unique(terms[order], return_index=True)
+        chosen = order[np.sort(first_rows)[:k]]
+        return terms[chosen][None], scores[chosen][None], columns[chosen][None]
+
+
+def _tail_lengths(lengths: PointArray, leading: PointArray, dtype: np.dtype[np.floating]) -> PointArray:
+    """The lengths of the dimensions that the projection leaves out, rounded up."""
+    slack = 32.0 * np.finfo(dtype).eps
+    return np.sqrt(np.maximum(lengths**2 - leading**2, 0.0) + slack * lengths**2)
+
+
+def _kth_term_score(scores: Floats, terms: Ints, k: int) -> float:
+    """The k-th largest of the terms' largest scores; minus infinity for fewer terms."""
+    best: dict[int, float] = {}
+    for term, score in zip(terms.tolist(), scores.tolist(), strict=True):
+        if score > best.get(term, -np.inf):
+            best[term] = score
+    return sorted(best.values(), reverse=True)[k - 1] if len(best) >= k else -np.inf
+
+
+@dataclass(frozen=True)
+class SingleQuerySearch:
+    """Top-k search of one query by a dense model, or by its sum with other systems."""
+
+    fitted: FittedRetriever
+    dense: StoredVectorScorer
+    prefilter: ProjectionPrefilter
+    parts: tuple[FittedRetriever, ...] = ()
+    """The parts of a fusion, over the columns of the prefilter where that is possible."""
+
+    def top_k(self, query: str, translation: str | None, k: int) -> TopTerms | None:
+        """The best k terms of a query, which is also scored by its translation if it has one; None if it is slow."""
+        texts = [query] if translation is None else [query, translation]
+        vectors = self.dense.prepared(self.dense.query_vectors(texts))
+        return self.prefilter.top_k(_average(vectors), self._other_scores(texts), k)
+
+    def _other_scores(self, texts: list[str]) -> Floats | None:
+        """The scores of the other systems of a fusion; None if there are none."""
+        if not isinstance(self.fitted, FittedFusion):
+            return None
+        total: Floats | None = None
+        for number, part in enumerate(self.parts):
+            if part is not self.dense:
+                ((_, scores),) = part.row_blocks(texts, len(texts))
+                contribution = self.fitted.fusion.contribution(number, scores)[:, : self.prefilter.columns]
+                total = contribution if total is None else total + contribution
+        return None if total is None else _average(total).astype(np.float64, copy=False)
+
+
+def _average(rows: PointArray) -> PointArray:
+    return rows[0] if len(rows) == 1 else average_with_translation(rows[0], rows[1])
+
+
+def single_query_search(fitted: FittedRetriever, components: TermTexts, columns: int) -> SingleQuerySearch | None:
+    """The search of single queries; None unless the system is one dense model, or a sum with exactly one."""
+    if isinstance(fitted, StoredVectorScorer):
+        return SingleQuerySearch(fitted, fitted, ProjectionPrefilter(fitted, components, columns))
+    if not isinstance(fitted, FittedFusion) or not isinstance(fitted.fusion, SumFusion):
+        return None
+    dense = [part for part in fitted.parts if isinstance(part, StoredVectorScorer)]
+    if len(dense) != 1:
+        return None
+    parts = tuple(part.leading(columns) if isinstance(part, FittedTfidf) else part for part in fitted.parts)
+    return SingleQuerySearch(fitted, dense[0], ProjectionPrefilter(dense[0], components, columns), parts)
