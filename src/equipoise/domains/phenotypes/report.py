@@ -331,7 +331,7 @@ def write_benchmark(folder: Path, benchmark: PhenotypeBenchmark, *, runs: bool =
     """Write all files of a benchmark; ``runs``: also the run directories."""
     from equipoise.domains.phenotypes.charts import benchmark_charts
     from equipoise.domains.phenotypes.report import benchmark_view
-    from equipoise.report.charts.render import write_charts
+    from equipoise.report.charts.chart import write_charts
 
     target = ExperimentFolder(folder)
     target.check_writable()
