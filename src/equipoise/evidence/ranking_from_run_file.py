@@ -13,7 +13,7 @@ from equipoise.errors import InputError
 from equipoise.evidence.kernels.rank_counts import count_above_and_tied, count_in_sorted_rows
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED, candidate_counts
-from equipoise.io.arrays import segment_offsets
+from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.io.run_files import QRELS, RUN, UNTAGGED_RUN, trec_blocks
 from equipoise.io.text import NotStreamableError
 from equipoise.io.trec_columns import Hashes, TrecColumns, complete_lists, hash_ids, pair_keys, parse_columns
@@ -150,7 +150,7 @@ class _RankCounts:
         self.depth[units] = lengths
         self.n_lines += len(columns)
         counts = np.diff(self.qrels.starts)[units]
-        items = _ranges(self.qrels.starts[units], counts)
+        items = segment_indices(self.qrels.starts[units], counts)
         place = np.minimum(np.searchsorted(ascending, self.qrels.keys[items]), len(order) - 1)
         lines = np.where(ascending[place] == self.qrels.keys[items], order[place], -1)
         ends = np.cumsum(counts)
@@ -169,7 +169,7 @@ class _RankCounts:
         width = int(lengths.max())
         inside: Bools = np.arange(width) < lengths[:, None]
         matrix = np.full((len(first), width), np.nan)
-        matrix[inside] = columns.values[_ranges(first, lengths)]
+        matrix[inside] = columns.values[segment_indices(first, lengths)]
         scores = np.where(lines >= 0, columns.values[lines], np.nan)
         list_of_item = np.repeat(np.arange(len(first)), counts)
         relevant = self.qrels.gains[items] > 0
@@ -212,13 +212,6 @@ class _RankCounts:
             depth=self.depth,
             candidates=candidates,
         )
-
-
-def _ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The integers from each start on, as many as its length, one range after another."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def _matrix_parts(lengths: Ints) -> Iterator[slice]:
