@@ -17,7 +17,7 @@ PUBLIC_NAMES = {
     "LeaderboardAnalysis": "equipoise.domains.leaderboard.experiment",
     "LeaderboardEntry": "equipoise.domains.leaderboard.experiment",
     "PairClassification": "equipoise.domains.bench.pair_data",
-    "Reranking": "equipoise.domains.bench.reranking_data",
+    "Reranking": "equipoise.domains.bench.retrieval_data",
     "Retrieval": "equipoise.domains.bench.retrieval_data",
     "Similarity": "equipoise.domains.bench.pair_data",
     "compare": "equipoise.domains.bench.experiment",

@@ -8,8 +8,8 @@ from equipoise.domains.bench.pair_data import Bitext as Bitext
 from equipoise.domains.bench.pair_data import PairClassification as PairClassification
 from equipoise.domains.bench.pair_data import Similarity as Similarity
 from equipoise.domains.bench.read_data import read_data as read_data
-from equipoise.domains.bench.reranking_data import Reranking as Reranking
 from equipoise.domains.bench.results import BenchComparison as BenchComparison
+from equipoise.domains.bench.retrieval_data import Reranking as Reranking
 from equipoise.domains.bench.retrieval_data import Retrieval as Retrieval
 from equipoise.domains.bench.training_evaluator import evaluator as evaluator
 from equipoise.domains.leaderboard.experiment import LeaderboardAnalysis as LeaderboardAnalysis

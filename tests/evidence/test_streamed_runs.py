@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.evidence import ranking_from_run_file
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_from_run_file import JudgedItems, streamed_ranking
+from equipoise.evidence.ranking_from_run_file import QrelsArrays, streamed_ranking
 from equipoise.io import text as blocks
 from equipoise.io.run_files import RUN, read_qrels, read_run
 from equipoise.io.text import NotStreamableError
@@ -55,7 +55,7 @@ def test_contiguous_runs_give_the_same_bytes(tmp_path_factory, run, size, zipped
     with pytest.MonkeyPatch.context() as patch:  # blocks end within lists, and lists within blocks
         patch.setattr(blocks, "BLOCK_BYTES", 40)
         patch.setattr(ranking_from_run_file, "_PART_SCORES", 5)
-        found = streamed_ranking(JudgedItems.of_dicts(QRELS), path, corpus_size=size)
+        found = streamed_ranking(QrelsArrays.of_dicts(QRELS), path, corpus_size=size)
     assert found is not None
     assert_equal(found, Ranking.from_runs(QRELS, read_run(path), corpus_size=size))
 
@@ -63,10 +63,10 @@ def test_contiguous_runs_give_the_same_bytes(tmp_path_factory, run, size, zipped
 def test_a_query_in_two_places_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.trec"
     path.write_text(lines_of({"q1": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"q1": [("b", 0.7)]}))
-    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
+    assert streamed_ranking(QrelsArrays.of_dicts(QRELS), path) is None
     assert_equal(Ranking.from_runs(QRELS, path), Ranking.from_runs(QRELS, read_run(path)))
     path.write_text(lines_of({"unknown": [("a", 0.5)], "q2": [("c", 0.5)]}) + lines_of({"unknown": [("b", 1)]}))
-    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
+    assert streamed_ranking(QrelsArrays.of_dicts(QRELS), path) is None
     assert Ranking.from_runs(QRELS, path).unknown_units == ("unknown",)
 
 
@@ -150,15 +150,15 @@ def test_other_formats_are_read_whole(tmp_path: Path, name: str, text: str, monk
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 40)
     path = tmp_path / name
     path.write_text(text)
-    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
+    assert streamed_ranking(QrelsArrays.of_dicts(QRELS), path) is None
     assert_equal(Ranking.from_runs(QRELS, path), Ranking.from_runs(QRELS, read_run(path)))
 
 
 def test_lines_without_a_tag_are_streamed_where_they_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "a.trec"
     path.write_text("q1 Q0 a 1 0.9\nq1 Q0 x 2 0.9\n")
-    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None
-    found = streamed_ranking(JudgedItems.of_dicts(QRELS), path, tag="mine")
+    assert streamed_ranking(QrelsArrays.of_dicts(QRELS), path) is None
+    found = streamed_ranking(QrelsArrays.of_dicts(QRELS), path, tag="mine")
     assert found is not None
     assert_equal(found, Ranking.from_runs(QRELS, read_run(path, tag="mine")))
 
@@ -167,7 +167,7 @@ def test_lines_without_a_tag_are_streamed_where_they_are_accepted(tmp_path: Path
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     path, text = tmp_path / "pipe", lines_of({"q1": [("a", 0.5)], "q3": [("d", 0.1)]})
     os.mkfifo(path)
-    assert streamed_ranking(JudgedItems.of_dicts(QRELS), path) is None  # would wait for a writer if it opened the pipe
+    assert streamed_ranking(QrelsArrays.of_dicts(QRELS), path) is None  # would wait for a writer if it opened the pipe
     writer = threading.Thread(target=path.write_text, args=(text,))
     writer.start()
     found = Ranking.from_runs(QRELS, path)
@@ -179,7 +179,7 @@ def peak_bytes(path: Path, units: int) -> int:
     qrels = {f"q{number}": {"d7": 1} for number in range(units)}
     tracemalloc.start()
     try:
-        assert streamed_ranking(JudgedItems.of_dicts(qrels), path) is not None
+        assert streamed_ranking(QrelsArrays.of_dicts(qrels), path) is not None
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -212,21 +212,21 @@ qrels_line = st.tuples(
 
 @settings(max_examples=40)
 @given(
-    judged=st.lists(qrels_line, min_size=1, unique=True),
+    assessed=st.lists(qrels_line, min_size=1, unique=True),
     gain=st.sampled_from(["0", "1", "2", "-1", "0.5"]),
     run=runs,
     blank=st.sampled_from([" ", "\t", "  "]),
 )
-def test_judgements_from_a_file_equal_those_from_dicts(tmp_path_factory, judged, gain, run, blank) -> None:
+def test_judgements_from_a_file_equal_those_from_dicts(tmp_path_factory, assessed, gain, run, blank) -> None:
     folder = tmp_path_factory.mktemp("runs")
     (folder / "a.trec").write_text(lines_of(run))
     (folder / "t.qrels").write_text(
-        "".join(blank.join([query, "0", doc, gain if doc == "a" else "1"]) + "\n" for query, doc in judged)
+        "".join(blank.join([query, "0", doc, gain if doc == "a" else "1"]) + "\n" for query, doc in assessed)
     )
     whole = Ranking.from_runs(read_qrels(folder / "t.qrels"), read_run(folder / "a.trec"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK_BYTES", 40)
-        found = streamed_ranking(JudgedItems.read(folder / "t.qrels"), folder / "a.trec")
+        found = streamed_ranking(QrelsArrays.read(folder / "t.qrels"), folder / "a.trec")
     assert found is not None
     assert_equal(found, whole)
 

@@ -271,3 +271,10 @@ def test_a_shortlist_proves_the_best_of_scores_in_no_order(k: int) -> None:
     expected = np.argsort(-scores, axis=1)[:, :k]
     np.testing.assert_array_equal(indices, expected)
     np.testing.assert_array_equal(best, np.take_along_axis(scores, expected, axis=1))
+
+
+def test_duplicates_are_found_among_rows_that_share_their_first_columns() -> None:
+    points = np.zeros((5, 64), dtype=np.float32)
+    points[[1, 3], 40] = 1.0
+    points[4, 0] = 2.0
+    assert find_duplicate_rows(points).first.tolist() == [0, 1, 0, 1, 4]

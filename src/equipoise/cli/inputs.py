@@ -24,7 +24,7 @@ from equipoise.errors import (
     ShapeError,
 )
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_from_run_file import JudgedItems, streamed_ranking
+from equipoise.evidence.ranking_from_run_file import QrelsArrays, streamed_ranking
 from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, read_matrix, split_member
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
 from equipoise.io.tables import Table, read_table, table_format
@@ -167,15 +167,15 @@ class EvidenceOptions:
         return read_qrels(self.qrels)
 
     @cached_property
-    def _judged(self) -> JudgedItems | None:
+    def _qrels_arrays(self) -> QrelsArrays | None:
         """The judgements as arrays; None if they cannot be."""
-        judged = None if self.qrels is None or self.qrels == STDIN else JudgedItems.read(self.qrels)
-        return judged or JudgedItems.of_dicts(self.judgements)
+        arrays = None if self.qrels is None or self.qrels == STDIN else QrelsArrays.read(self.qrels)
+        return arrays or QrelsArrays.of_dicts(self.judgements)
 
     def _from_run(self, system: SystemInput) -> Ranking:
         if not Path(system.path).exists() and system.path != STDIN:
             read_run(system.path)  # a missing run is reported before missing judgements
-        ranking = streamed_ranking(self._judged, system.path, tag=self.run_tag, corpus_size=self.corpus_size)
+        ranking = streamed_ranking(self._qrels_arrays, system.path, tag=self.run_tag, corpus_size=self.corpus_size)
         if ranking is not None and ranking.depth.any():
             return ranking
         judgements = self.judgements

@@ -322,11 +322,11 @@ def ranking_from_runs(
     if not isinstance(qrels, _DICT_OR_PATH) and not isinstance(run, _DICT_OR_PATH):
         return ranking_from_lists(run, qrels, corpus_size=corpus_size)
     if isinstance(run, str | Path):
-        from equipoise.evidence.ranking_from_run_file import JudgedItems, streamed_ranking
+        from equipoise.evidence.ranking_from_run_file import QrelsArrays, streamed_ranking
 
-        judged = JudgedItems.read(qrels) if isinstance(qrels, str | Path) else None
-        qrels = qrels if judged is not None else _judgements(qrels)
-        ranking = streamed_ranking(judged or JudgedItems.of_dicts(qrels), run, corpus_size=corpus_size)
+        arrays = QrelsArrays.read(qrels) if isinstance(qrels, str | Path) else None
+        qrels = qrels if arrays is not None else _judgements(qrels)
+        ranking = streamed_ranking(arrays or QrelsArrays.of_dicts(qrels), run, corpus_size=corpus_size)
         if ranking is not None:
             return ranking
     judgements = _judgements(qrels)

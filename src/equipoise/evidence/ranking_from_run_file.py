@@ -13,7 +13,7 @@ from equipoise.errors import InputError
 from equipoise.evidence.kernels.rank_counts import count_above_and_tied, count_in_sorted_rows
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED, candidate_counts
-from equipoise.io.arrays import segment_offsets
+from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.io.run_files import QRELS, RUN, UNTAGGED_RUN, trec_blocks
 from equipoise.io.text import NotStreamableError
 from equipoise.io.trec_columns import Hashes, TrecColumns, complete_lists, hash_ids, pair_keys, parse_columns
@@ -24,7 +24,7 @@ _PART_SCORES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedItems:
+class QrelsArrays:
     """Relevance judgements as arrays: items by unit, each with the hash of unit and item, and its gain.
 
     ``sorted_units`` are the hashes of the units in ascending order, ``unit_order`` the positions of the units in that
@@ -39,7 +39,7 @@ class JudgedItems:
     unit_order: Ints
 
     @classmethod
-    def read(cls, path: str | Path) -> JudgedItems | None:
+    def read(cls, path: str | Path) -> QrelsArrays | None:
         """From a file of TREC qrels; None if it has another format or an error."""
         # Growing buffers instead of lists of arrays: these leave no gaps in memory.
         query_bytes, doc_bytes, gain_bytes, first_bytes = (bytearray() for _ in range(4))
@@ -73,7 +73,7 @@ class JudgedItems:
         return cls._checked(unit_ids, np.bincount(unit, minlength=len(unit_ids)), keys, gains[by_unit], hashes[order])
 
     @classmethod
-    def of_dicts(cls, qrels: Mapping[str, Mapping[str, float]]) -> JudgedItems | None:
+    def of_dicts(cls, qrels: Mapping[str, Mapping[str, float]]) -> QrelsArrays | None:
         """From dicts of dicts; None if an id is not a string or a gain is not a number."""
         try:
             counts = np.fromiter(map(len, qrels.values()), np.int64, len(qrels))
@@ -86,8 +86,8 @@ class JudgedItems:
         return cls._checked(unit_ids, counts, pair_keys(np.repeat(units, counts), docs), gains, units)
 
     @classmethod
-    def _checked(cls, unit_ids: Ids, counts: Ints, keys: Hashes, gains: Floats, units: Hashes) -> JudgedItems | None:
-        """None if an item is judged twice for a unit, or a gain is NaN."""
+    def _checked(cls, unit_ids: Ids, counts: Ints, keys: Hashes, gains: Floats, units: Hashes) -> QrelsArrays | None:
+        """None if an item is assessed twice for a unit, or a gain is NaN."""
         ascending = np.sort(keys)
         if (ascending[1:] == ascending[:-1]).any() or np.isnan(gains).any() or not len(unit_ids):
             return None
@@ -101,7 +101,7 @@ class JudgedItems:
 
 
 def streamed_ranking(
-    judgements: JudgedItems | None, path: str | Path, *, tag: str | None = None, corpus_size: int | None = None
+    judgements: QrelsArrays | None, path: str | Path, *, tag: str | None = None, corpus_size: int | None = None
 ) -> Ranking | None:
     """The ranking of a TREC run file, read in constant memory; None if that is not possible.
 
@@ -121,19 +121,19 @@ def streamed_ranking(
 
 
 class _RankCounts:
-    """The ranks of all judged items, filled in part by part."""
+    """The ranks of all items of the qrels, filled in part by part."""
 
-    def __init__(self, judged: JudgedItems) -> None:
-        self.judged = judged
-        self.above = np.full(len(judged.keys), NOT_RETRIEVED, dtype=np.int64)
-        self.tied = np.zeros(len(judged.keys), dtype=np.int64)
-        self.before = np.zeros(len(judged.keys), dtype=np.int64)
-        self.depth = np.zeros(len(judged.unit_ids), dtype=np.int64)
+    def __init__(self, qrels: QrelsArrays) -> None:
+        self.qrels = qrels
+        self.above = np.full(len(qrels.keys), NOT_RETRIEVED, dtype=np.int64)
+        self.tied = np.zeros(len(qrels.keys), dtype=np.int64)
+        self.before = np.zeros(len(qrels.keys), dtype=np.int64)
+        self.depth = np.zeros(len(qrels.unit_ids), dtype=np.int64)
         self.unknown: set[str] = set()
         self.n_lines = 0
 
     def add(self, columns: TrecColumns) -> None:
-        """Rank the judged items of these lists; ``NotStreamableError`` for a list or an item that occurs twice."""
+        """Rank the items of these lists; ``NotStreamableError`` if a list or an item occurs twice."""
         first = columns.first_lines()
         lengths = np.diff(first, append=len(columns))
         keys = pair_keys(columns.queries, columns.docs)
@@ -141,7 +141,7 @@ class _RankCounts:
         ascending = keys[order]
         if (ascending[1:] == ascending[:-1]).any():
             raise NotStreamableError("a list has a document twice")
-        units = self.judged.find_units(columns.queries[first])
+        units = self.qrels.find_units(columns.queries[first])
         if (units < 0).any():
             self._add_unknown(columns.query_ids(first[units < 0]))
         first, lengths, units = first[units >= 0], lengths[units >= 0], units[units >= 0]
@@ -149,10 +149,10 @@ class _RankCounts:
             raise NotStreamableError("a query is in two places")
         self.depth[units] = lengths
         self.n_lines += len(columns)
-        counts = np.diff(self.judged.starts)[units]
-        items = _ranges(self.judged.starts[units], counts)
-        place = np.minimum(np.searchsorted(ascending, self.judged.keys[items]), len(order) - 1)
-        lines = np.where(ascending[place] == self.judged.keys[items], order[place], -1)
+        counts = np.diff(self.qrels.starts)[units]
+        items = segment_indices(self.qrels.starts[units], counts)
+        place = np.minimum(np.searchsorted(ascending, self.qrels.keys[items]), len(order) - 1)
+        lines = np.where(ascending[place] == self.qrels.keys[items], order[place], -1)
         ends = np.cumsum(counts)
         for part in _matrix_parts(lengths):
             chosen = slice(int(ends[part.start] - counts[part.start]), int(ends[part.stop - 1]))
@@ -169,10 +169,10 @@ class _RankCounts:
         width = int(lengths.max())
         inside: Bools = np.arange(width) < lengths[:, None]
         matrix = np.full((len(first), width), np.nan)
-        matrix[inside] = columns.values[_ranges(first, lengths)]
+        matrix[inside] = columns.values[segment_indices(first, lengths)]
         scores = np.where(lines >= 0, columns.values[lines], np.nan)
         list_of_item = np.repeat(np.arange(len(first)), counts)
-        relevant = self.judged.gains[items] > 0
+        relevant = self.qrels.gains[items] > 0
         # An assessed pool has hundreds of items per list that are not relevant.
         for chosen, count in ((relevant, count_above_and_tied), (~relevant, count_in_sorted_rows)):
             if chosen.any():
@@ -188,37 +188,30 @@ class _RankCounts:
 
     def ranking(self, corpus_size: int | None) -> Ranking:
         """The ranking of all units of the qrels, in their order."""
-        relevant = self.judged.gains > 0
+        relevant = self.qrels.gains > 0
         candidates = None if corpus_size is None else candidate_counts(corpus_size, self.depth)
         ranking = self._part(relevant, candidates)
         other = None if relevant.all() else self._part(~relevant, ranking.candidates)
         return replace(ranking, unknown_units=tuple(sorted(self.unknown)), nonrelevant=other)
 
     def _part(self, chosen: Bools, candidates: Ints | None) -> Ranking:
-        judged = self.judged
+        qrels = self.qrels
         every = bool(chosen.all())
-        counts = np.diff(judged.starts) if every else np.diff(np.concatenate([[0], np.cumsum(chosen)])[judged.starts])
+        counts = np.diff(qrels.starts) if every else np.diff(np.concatenate([[0], np.cumsum(chosen)])[qrels.starts])
 
         def of(array: Any) -> Any:
             return array if every else array[chosen]
 
         return Ranking.of_items(
-            judged.unit_ids,
+            qrels.unit_ids,
             counts,
-            gain=of(judged.gains),
+            gain=of(qrels.gains),
             above=of(self.above),
             tied=of(self.tied),
             before=of(self.before),
             depth=self.depth,
             candidates=candidates,
         )
-
-
-def _ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The integers from each start on, as many as its length, one range after another."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def _matrix_parts(lengths: Ints) -> Iterator[slice]:

@@ -80,7 +80,19 @@ def find_duplicate_rows(points: PointArray) -> DuplicateRows:
 
 
 def _keys(points: PointArray) -> NDArray[np.uint64]:
-    """A 64-bit key per row: the words of its bits, weighted by fixed odd numbers, modulo 2^64."""
+    """A 64-bit key per row, equal for equal rows: of its first columns if they are unique, else of all."""
+    if points.shape[1] <= 2 * _KEY_COLUMNS:
+        return _hash_rows(points)
+    keys = _hash_rows(points[:, :_KEY_COLUMNS])
+    _, group, count = np.unique(keys, return_inverse=True, return_counts=True)
+    shared = np.flatnonzero(count[group] > 1)
+    for rows in row_blocks(len(shared)):
+        keys[shared[rows]] = _hash_rows(points[shared[rows]])
+    return keys
+
+
+def _hash_rows(points: PointArray) -> NDArray[np.uint64]:
+    """The words of the bits of each row, weighted by fixed odd numbers, modulo 2^64."""
     words = points.shape[1] * points.dtype.itemsize // 4
     weights = np.random.default_rng(20110918).integers(1 << 63, size=words, dtype=np.uint64) * 2 + 1
     keys = np.empty(len(points), dtype=np.uint64)
@@ -97,6 +109,9 @@ def _equal(points: PointArray, left: Ints, right: Ints) -> Bools:
         equal[rows] = (points[left[rows]] == points[right[rows]]).all(axis=1)
     return equal
 
+
+_KEY_COLUMNS = 16
+"""Columns that tell almost all rows of dense embeddings apart."""
 
 _TILE = 1024
 """Corpus points in a tile: with a thousand queries or two the tile remains in the cache between its passes."""

@@ -10,8 +10,7 @@ from typing import Any
 from equipoise.domains.bench.base_data import BenchData
 from equipoise.domains.bench.label_data import Classification, Clustering
 from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
-from equipoise.domains.bench.reranking_data import Reranking
-from equipoise.domains.bench.retrieval_data import Retrieval
+from equipoise.domains.bench.retrieval_data import Reranking, Retrieval
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 from equipoise.io.columns import (
     ColumnTable,

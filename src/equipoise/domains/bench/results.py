@@ -270,7 +270,7 @@ class BenchComparison:
 
     def report(self, path: str | Path, *, charts: bool = True) -> Path:
         """Write one HTML page with the decision, every data set, and quality against cost."""
-        from equipoise.domains.bench.page import suite_html
+        from equipoise.domains.bench.charts import suite_html
         from equipoise.io.atomic import write_text
 
         write_text(path, suite_html(self.to_dict(), charts=charts))
