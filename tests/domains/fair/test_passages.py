@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from equipoise import run_fair_comparison, validate_fixture
 from equipoise.domains.fair.config import checked_settings
 from equipoise.domains.fair.experiment import prepare_comparison
-from equipoise.domains.fair.passages import PassageFinder, PassageSpan
-from equipoise.domains.fair.questions import check_questions
+from equipoise.domains.fair.questions import PassageFinder, PassageSpan, check_questions
 from equipoise.errors import FormatError, InputError, ParameterError
 
 TEXT = """\

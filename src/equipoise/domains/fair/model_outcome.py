@@ -21,13 +21,14 @@ from equipoise.domains.fair.grid_search import (
     run_grid,
     select_configuration,
 )
-from equipoise.domains.fair.model_costs import ModelCosts, measure_costs
 from equipoise.domains.fair.model_result import (
     ACCURACY,
     METRIC,
     OPTIMISTIC,
+    ModelCosts,
     ModelProfile,
     OptimizationResult,
+    measure_costs,
     optimization_result,
 )
 from equipoise.domains.fair.plan import Plan, setup_findings
