@@ -167,3 +167,23 @@ def test_fewer_classes_than_a_cutoff_give_the_sums_of_clipped_cutoffs(classes):
     assert sums[:4].tolist() == expected
     assert sums[6] == 30
     assert get_performance_dict(sums)["acc@10"] == pytest.approx(100 * expected[3] / 30)
+
+
+@pytest.mark.engines("torch")
+@pytest.mark.parametrize("n_levels", [3, 10**6])
+def test_a_gpu_gives_the_sums_and_labels_of_the_host(n_levels: int) -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device")
+    rng = np.random.default_rng(n_levels)
+    logits = rng.integers(0, n_levels, (500, 40)).astype(np.float32)  # three levels: most targets are tied
+    targets = rng.integers(0, 40, 500)
+    sums, true, top1 = calculate_correct_total_prediction(logits, targets)
+    on_gpu = calculate_correct_total_prediction(torch.tensor(logits).cuda(), torch.tensor(targets).cuda())
+    np.testing.assert_allclose(on_gpu[0], sums, rtol=1e-12)
+    assert (on_gpu[1].tolist(), on_gpu[2].tolist()) == (true.tolist(), top1.tolist())
+    for invalid in (np.full(500, 40), np.full(500, -1)):
+        with pytest.raises(InputError):
+            calculate_correct_total_prediction(torch.tensor(logits).cuda(), invalid)
+    with pytest.raises(NotFiniteError):
+        calculate_correct_total_prediction(torch.full((500, 40), torch.nan).cuda(), targets)

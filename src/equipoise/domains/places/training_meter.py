@@ -72,6 +72,9 @@ def calculate_correct_total_prediction(
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
     """
+    on_gpu = _sums_on_gpu(logits, true_y) if Ties.parse(ties) is Ties.EXPECTED else None
+    if on_gpu is not None:
+        return on_gpu
     ranks = rank_targets(logits, true_y, compiled=compiled)
     sums = _sums(ranks, Ties.parse(ties))
     return np.array([*sums.tolist(), float(len(ranks.true))]), ranks.true, ranks.predicted
@@ -239,6 +242,43 @@ def _sums(ranks: TargetRanks, ties: Ties) -> Floats:
         rows = Ranking.of_targets(None, above=above, tied=equal, before=before, candidates=ranks.classes)
         sums = sums + _unit_gains(rows.ordered(ties)).sum(axis=1)
     return sums
+
+
+def _sums_on_gpu(logits: Any, true_y: Any) -> tuple[Floats, Ints, Ints] | None:
+    """The result of ``calculate_correct_total_prediction``, summed on the GPU; only sums and labels are copied.
+
+    None if the logits are not on a GPU, or if an input is invalid: ``rank_targets`` then states the error.
+    """
+    if not getattr(logits, "is_cuda", False) or logits.ndim != 2 or not 0 < logits.shape[1] <= MAX_CACHED_CLASSES:
+        return None
+    import torch
+
+    from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel, torch_counts
+
+    targets = torch.as_tensor(true_y, device=logits.device)
+    is_index = targets.dtype in (torch.int64, torch.int32, torch.int16, torch.uint8)
+    if not supports_fused_kernel(logits) or not is_index or targets.shape != logits.shape[:1] or not len(targets):
+        return None
+    columns = targets.long().clamp(0, logits.shape[1] - 1)
+    counts, largest = torch_counts(logits, columns)
+    above, n_equal = counts[0].long(), counts[1].long()
+    table = _cumulative_gains_on_gpu(logits.shape[1], logits.device)
+    gains = ((table[:, above + n_equal] - table[:, above]) / n_equal).sum(1)
+    n_invalid = (targets != columns).sum() + largest.isnan().sum()
+    *sums, n_invalid = torch.cat([gains, n_invalid.double()[None]]).tolist()
+    if n_invalid:
+        return None
+    true, predicted = torch.stack([columns, counts[2].long()]).cpu().numpy()
+    return np.array([*sums, float(len(true))]), true, predicted
+
+
+@lru_cache(maxsize=4)
+def _cumulative_gains_on_gpu(classes: int, device: Any) -> Any:
+    """The sum of the gains of the first r ranks, (n_sums, classes + 1): a tied target gets their mean gain."""
+    import torch
+
+    cumulative = np.cumsum(np.pad(_gains_by_rank(classes), ((0, 0), (1, 0))), axis=1)
+    return torch.as_tensor(cumulative, device=device)
 
 
 @lru_cache(maxsize=4)
