@@ -13,7 +13,7 @@ PUBLIC_NAMES = {
     "BaselinePrediction": "equipoise.domains.places.baselines",
     "DistanceErrors": "equipoise.domains.places.geography",
     "MarkovModel": "equipoise.domains.places.demo",
-    "PlaceCalibration": "equipoise.domains.places.calibration",
+    "PlaceCalibration": "equipoise.domains.places.metrics",
     "PlaceMeter": "equipoise.domains.places.training_meter",
     "PlaceMetric": "equipoise.domains.places.torch_metric",
     "PlaceScores": "equipoise.domains.places.score",

@@ -5,7 +5,6 @@ from equipoise.domains.places.baselines import majority as majority
 from equipoise.domains.places.baselines import markov as markov
 from equipoise.domains.places.baselines import most_frequent_per_user as most_frequent_per_user
 from equipoise.domains.places.baselines import random_chance as random_chance
-from equipoise.domains.places.calibration import PlaceCalibration as PlaceCalibration
 from equipoise.domains.places.checks import read_mobility_data as read_mobility_data
 from equipoise.domains.places.demo import MarkovModel as MarkovModel
 from equipoise.domains.places.demo import PlacesDemo as PlacesDemo
@@ -13,6 +12,7 @@ from equipoise.domains.places.demo import simulate_mobility as simulate_mobility
 from equipoise.domains.places.geography import DistanceErrors as DistanceErrors
 from equipoise.domains.places.geography import read_coordinates as read_coordinates
 from equipoise.domains.places.history import VisitHistory as VisitHistory
+from equipoise.domains.places.metrics import PlaceCalibration as PlaceCalibration
 from equipoise.domains.places.prediction_files import ScoredPredictions as ScoredPredictions
 from equipoise.domains.places.prediction_files import TopKPredictions as TopKPredictions
 from equipoise.domains.places.prediction_files import read_predictions as read_predictions

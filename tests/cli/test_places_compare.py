@@ -107,6 +107,18 @@ def test_what_places_score_wrote_is_read_back_with_the_same_figures(eq: Eq, seed
     assert one["pairs"] == other["pairs"]
 
 
+def test_runs_in_one_results_folder_are_grouped_by_their_names(eq: Eq, seeds: Path) -> None:
+    for at in words("good", "bad", seeds=2):
+        files = ("--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy")
+        assert eq("places", "score", *files, "-o", "results", "--n-resamples", "20").exit_code == 0
+    separate = eq("places", "compare", *words("bad", "good", seeds=2), "--json")
+    names = [f"results/{model}-seed{seed}" for model in ("bad", "good") for seed in (1, 2)]
+    for given in (names, ["results"]):
+        together = eq("places", "compare", *given, "--json")
+        assert together.exit_code == 0, together.output
+        assert json.loads(together.output)["pairs"] == json.loads(separate.output)["pairs"]
+
+
 def test_answerable_units_alone_can_be_compared(eq: Eq, seeds: Path) -> None:
     targets = np.load("good/seed1/targets.npy")
     counts = np.ones(CLASSES, dtype=int)

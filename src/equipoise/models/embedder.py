@@ -238,7 +238,7 @@ def embedder(
     """
     if isinstance(model, Embedder):
         return model
-    vector_cache = _cache(cache)
+    vector_cache = open_cache(cache)
     if isinstance(model, str | Path | ModelSpec):
         spec = _spec(model).with_options(**options)
         if "threads" not in spec.options:
@@ -316,7 +316,8 @@ def _role(role: Role | str) -> Role:
         raise ParameterError(f"a text has no role {role!r}", hint="the roles are query and document") from None
 
 
-def _cache(cache: VectorCache | Path | str | bool | None) -> VectorCache | None:
+def open_cache(cache: VectorCache | Path | str | bool | None) -> VectorCache | None:
+    """The cache that this argument of ``embedder`` names; None for no cache."""
     if cache is False:
         return None
     from equipoise.models.cache import VectorCache as Store

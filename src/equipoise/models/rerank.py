@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +27,7 @@ from equipoise.models.retriever import (
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import PointArray
+    from equipoise.models.cache import VectorCache
     from equipoise.types import Floats, Ints
 
 
@@ -343,12 +344,12 @@ class FusionReranker(Reranker):
 
 
 class MemoisedReranker(Reranker):
-    """A pairwise reranker that scores each document for a query once."""
+    """A pairwise reranker that scores each document for a query once; with a cache, once for all runs."""
 
     pairwise = True
 
-    def __init__(self, inner: Reranker) -> None:
-        self._inner = inner
+    def __init__(self, inner: Reranker, cache: VectorCache | None = None) -> None:
+        self._inner, self._cache = inner, cache
         self._scores: dict[tuple[str, str], float] = {}
 
     @property
@@ -367,24 +368,66 @@ class MemoisedReranker(Reranker):
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """Stored scores, and new ones for the documents that were not scored for the query before."""
-        missing = [
-            [text for text in dict.fromkeys(texts) if (query, text) not in self._scores]
-            for query, texts in zip(queries, documents, strict=True)
-        ]
+        missing = self._missing(queries, documents)
+        if self._cache is not None and any(missing):
+            self._read(self._cache, queries, missing)
+            missing = self._missing(queries, documents)
         if any(missing):
-            for query, texts, scores in zip(queries, missing, self._inner.score_many(queries, missing), strict=True):
-                self._scores.update(((query, text), score) for text, score in zip(texts, scores.tolist(), strict=True))
+            new = {
+                (query, text): score
+                for query, texts, scores in zip(queries, missing, self._inner.score_many(queries, missing), strict=True)
+                for text, score in zip(texts, scores.tolist(), strict=True)
+            }
+            self._scores |= new
+            if self._cache is not None:
+                self._write(self._cache, new)
         return [
             np.array([self._scores[query, text] for text in texts], dtype=np.float64)
             for query, texts in zip(queries, documents, strict=True)
         ]
 
+    def _missing(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[list[str]]:
+        return [
+            [text for text in dict.fromkeys(texts) if (query, text) not in self._scores]
+            for query, texts in zip(queries, documents, strict=True)
+        ]
 
-def memoise_reranker(model: Reranker) -> Reranker:
+    def _read(self, cache: VectorCache, queries: Sequence[str], missing: Sequence[Sequence[str]]) -> None:
+        pairs = [(query, text) for query, texts in zip(queries, missing, strict=True) for text in texts]
+        hits = cache.lookup(self.fingerprint, RERANKED, [_pair_text(*pair) for pair in pairs], SCORE_PARTS)
+        for position, score in zip(hits.positions.tolist(), hits.vectors.astype(np.float64).sum(axis=1), strict=True):
+            self._scores[pairs[position]] = float(score)
+
+    def _write(self, cache: VectorCache, scores: Mapping[tuple[str, str], float]) -> None:
+        rest = np.array(list(scores.values()))
+        if np.isfinite(rest).all():
+            parts = []
+            for _ in range(SCORE_PARTS):
+                parts.append(rest.astype(np.float32))
+                rest = rest - parts[-1]
+            cache.note_name(self.fingerprint, self.card.name)
+            texts = [_pair_text(*pair) for pair in scores]
+            cache.put_many(self.fingerprint, RERANKED, texts, np.stack(parts, axis=1))
+
+
+RERANKED = "reranked"
+"""The variant of cached scores: a pair of texts takes the place of a text, and a score that of a vector."""
+SCORE_PARTS = 3
+"""A score is cached as the sum of three 32-bit numbers, which together have the 53 bits of a 64-bit number."""
+
+
+def _pair_text(query: str, document: str) -> str:
+    return f"{len(query)} {query}{document}"
+
+
+def memoise_reranker(model: Reranker, cache: VectorCache | None = None) -> Reranker:
     """A reranker with the same scores that reads each pair of query and document once, if that is possible."""
     if model.pairwise:
-        return MemoisedReranker(model)
-    return model.with_parts(memoise_reranker) if isinstance(model, FusionReranker) else model
+        # A model given as an object has no lasting fingerprint.
+        return MemoisedReranker(model, None if model.card.origin == "object" else cache)
+    if isinstance(model, FusionReranker):
+        return model.with_parts(lambda part: memoise_reranker(part, cache))
+    return model
 
 
 def _part(text: str) -> Reranker:

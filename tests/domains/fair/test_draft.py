@@ -140,12 +140,13 @@ def answer_chat(handler: Handler, request: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.engines("openai")
-def test_a_hosted_model_is_asked_with_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.engines("openai", "litellm")
+@pytest.mark.parametrize("model", ["openai:tiny", "litellm:openai/tiny"])
+def test_a_hosted_model_is_asked_with_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
     with serving() as service:
         service.always = answer_chat
-        spec = f"openai:tiny,base_url={service.url}"
+        spec = f"{model},base_url={service.url}"
         drafts = draft_questions(GERMAN, 3, model=spec)
         assert [question.answer for question in drafts.questions] == ["Jonas Weber"]
         assert service.headers[0]["authorization"] == "Bearer sk-not-a-real-key"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from equipoise import run_fair_comparison, validate_fixture
 from equipoise.domains.fair.config import checked_settings
 from equipoise.domains.fair.experiment import prepare_comparison
-from equipoise.domains.fair.passages import PassageFinder, PassageSpan
-from equipoise.domains.fair.questions import check_questions
+from equipoise.domains.fair.questions import PassageFinder, PassageSpan, check_questions
 from equipoise.errors import FormatError, InputError, ParameterError
+from equipoise.io.documents import read_documents
 
 TEXT = """\
 # The mill
@@ -169,3 +170,20 @@ def test_signs_next_to_a_passage_belong_to_it() -> None:
     (span,) = PassageFinder(["It rose by $5 (65%) in May."]).find("5 65")
     assert span == PassageSpan(0, 11, 19)
     assert "It rose by $5 (65%) in May."[span.start : span.end] == "$5 (65%)"
+
+
+@pytest.mark.engines("reportlab", "pypdf")
+@pytest.mark.parametrize("hyphen", ["-", "\N{SOFT HYPHEN}"])
+def test_answers_hyphenated_at_line_ends_of_a_pdf_are_found(tmp_path: Path, hyphen: str) -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    pdf = Canvas(str(tmp_path / "railway.pdf"))
+    lines = f"The train reached Ulm. The inter{hyphen}\nnational line was planned by a well{hyphen}\nknown Karl Etzel."
+    for y, line in enumerate(lines.splitlines()):
+        pdf.drawString(72, 720 - 14 * y, line)
+    pdf.save()
+    asked = [{"question": "Which line?", "answer": "international line"}, {"question": "Who?", "answer": "Etzel"}]
+    result = validate_fixture(asked, read_documents(tmp_path / "railway.pdf"), tokenizer="words")
+    assert (result.answers_found, result.answers_missing) == (2, 0)
+    prepared = prepare_comparison(read_documents(tmp_path / "railway.pdf"), asked, checked_settings(**GRID))
+    assert all(holding_chunks(prepared, at) for at in range(2))

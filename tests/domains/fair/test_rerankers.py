@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from equipoise import retriever, run_fair_comparison
 from equipoise.domains.fair.experiment import with_rerankers
 from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.models.cache import VectorCache
 from equipoise.models.encoder import ModelCard
 from equipoise.models.rerank import MemoisedReranker, Reranker, memoise_reranker, reranker
 from fair_sample import GRID, SETTINGS, Counting, chunks_of, document, pairs
@@ -112,6 +115,28 @@ def test_memoised_rerankers_give_the_same_scores() -> None:
     fusion = reranker("fusion:bm25:+tfidf:")
     assert not isinstance(memoise_reranker(fusion), MemoisedReranker)
     np.testing.assert_array_equal(memoise_reranker(fusion).score("rye", texts), fusion.score("rye", texts))
+
+
+def test_a_later_run_reads_the_same_scores_from_the_cache(tmp_path: Path) -> None:
+    settings = {**SETTINGS, "rerank_depths": DEPTHS, "cache": tmp_path / "vectors.sqlite"}
+    first, second = SharedLetters(), SharedLetters()
+    results = [
+        run_fair_comparison([Counting()], TEXT, ASKED, rerankers=[model], **settings)[1] for model in (first, second)
+    ]
+    assert first.read
+    assert not second.read
+    assert results[0].all_results == results[1].all_results
+
+
+@given(score=st.floats(-1e30, 1e30).filter(lambda score: score == 0 or abs(score) > 1e-20))
+def test_a_cached_score_is_the_score(tmp_path_factory: pytest.TempPathFactory, score: float) -> None:
+    class Constant(SharedLetters):
+        def score(self, query: str, documents: Sequence[str]) -> np.ndarray:
+            return np.full(len(documents), score)
+
+    with VectorCache(tmp_path_factory.mktemp("cache") / "vectors.sqlite") as cache:
+        memoise_reranker(Constant(), cache).score("q", ["a"])
+        assert memoise_reranker(SharedLetters(), cache).score("q", ["a"]).tolist() == [score]
 
 
 @pytest.mark.engines("sentence_transformers")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import log_loss
 
-from equipoise.domains.places.calibration import are_probabilities, probability_columns
+from equipoise.domains.places.metrics import are_probabilities, probability_columns
 from equipoise.domains.places.score import score_places
 from equipoise.errors import InputError, NotFiniteError
 
@@ -84,7 +84,7 @@ def test_padding_has_no_probability():
 def test_blocks_do_not_matter(monkeypatch):
     logits, targets = made()
     whole = probability_columns(logits, targets, ks=(1, 5))
-    monkeypatch.setattr("equipoise.domains.places.calibration.BLOCK_SCORES", 7 * CLASSES)
+    monkeypatch.setattr("equipoise.domains.places.metrics.BLOCK_SCORES", 7 * CLASSES)
     parts = probability_columns(logits, targets, ks=(1, 5))
     assert (whole.nll == parts.nll).all()
     assert (whole.top[5] == parts.top[5]).all()

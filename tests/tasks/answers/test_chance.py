@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.fair.answer_evidence import MAX_SAMPLES, chance_levels, locate_answers, rank_answers
 from equipoise.domains.fair.answer_matching import AnswerParts
+from equipoise.domains.fair.chunk_index import MAX_SAMPLES, chance_levels, locate_answers, rank_answers
 from equipoise.domains.fair.compat import BinaryEvaluator
 from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
 from equipoise.domains.fair.questions import check_questions

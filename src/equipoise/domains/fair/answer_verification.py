@@ -17,7 +17,7 @@ import numpy as np
 
 from equipoise.domains.fair.answer_matching import AnswerMatcher, join_hyphenated, normalize_answer
 from equipoise.domains.fair.checks import AnswerOccurrences
-from equipoise.domains.fair.passages import PassageFinder, answered_within, holders_within
+from equipoise.domains.fair.questions import PassageFinder, answered_within, holders_within
 from equipoise.domains.fair.validation_result import AnswerIssue, AnswerVerification
 from equipoise.models.analyzer import fold_case
 from equipoise.models.tokenizers import WordTokenizer

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equipoise.domains.fair.answer_evidence import AnswerLocations
 from equipoise.domains.fair.answer_matching import AnswerIndex, AnswerMatcher, AnswerParts
-from equipoise.domains.fair.passages import holders_within, locate_passages
+from equipoise.domains.fair.questions import holders_within, locate_passages
+from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.evidence.ranking import Ranking, unanswerable_as_misses
+from equipoise.evidence.segments import NOT_RETRIEVED
+from equipoise.geometry.topk import top_columns
 from equipoise.models.chunking import Chunk, Chunker, chunker, markdown_sections
 from equipoise.models.tokenizers import Cl100kTokenizer, Tokenizer, check_text, tokenizer_for, utf8_character_index
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.config import FairConfig
     from equipoise.domains.fair.dataset import QADataset
+    from equipoise.domains.fair.questions import QuestionAnswer
     from equipoise.io.documents import TextDocument
-    from equipoise.types import Ints
+    from equipoise.types import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +210,231 @@ class EmbeddingEvalWindows:
         left, right = self._borders[[first, last]].tolist()
         text = self._data[left:right].decode("utf-8", "replace")
         return Chunk(text, int(self._begun[left]) - 1, int(self._begun[right - 1]), last - first)
+
+
+# Where a system ranks the chunks that contain the answers, and the accuracy of randomly drawn chunks.
+
+# Chance level: the share of questions that randomly drawn chunks answer.
+
+N_SAMPLES = 100_000
+"""Random orders over all questions together. The standard error is at most 0.5 / sqrt(100,000) = 0.0016."""
+MAX_SAMPLES = 4_000
+"""Random orders per question. With fewer than 25 questions the standard error is at most 0.008 / sqrt(questions)."""
+
+
+def chance_levels(
+    holders: Sequence[Ints],
+    parts: Sequence[Sequence[AnswerParts]],
+    corpus: int,
+    depth: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """The share of questions that k of ``corpus`` chunks answer, drawn at random: one value per k = 1, 2, ...
+
+    ``holders`` are the chunks that answer a question alone; the probability of drawing one has a closed form.
+    ``parts`` are those of each accepted answer, for matchers that join the retrieved chunks. Answers that only
+    several chunks contain together are simulated, with a standard error of at most 0.0016. An answer that is complete
+    only across the boundary of two adjacent chunks is ignored.
+
+    >>> from equipoise.domains.fair.answer_matching import AnswerParts
+    >>> rye, bread = [True, False, False], [False, True, False]
+    >>> either, both = AnswerParts(np.array([rye, bread]), 1), AnswerParts(np.array([rye, bread]), 2)
+    >>> rng, none = np.random.default_rng(0), np.array([], dtype=int)
+    >>> chance_levels([np.array([0, 1])], [[either]], 3, 3, rng).round(2).tolist()
+    [0.67, 1.0, 1.0]
+    >>> chance_levels([none], [[both]], 3, 3, rng).round(1).tolist()  # both of two chunks out of three: probability 1/3
+    [0.0, 0.3, 1.0]
+    """
+    alone = _hit_probability(np.array([len(chunk_ids) for chunk_ids in holders]), corpus, depth)
+    simulated = np.zeros(depth)
+    orders = None
+    for chunk_ids, answer_parts in zip(holders, parts, strict=True):
+        scattered = [found for found in (part.scattered() for part in answer_parts) if found is not None]
+        if scattered:
+            if orders is None:
+                orders = _orders(corpus, depth, min(MAX_SAMPLES, -(-N_SAMPLES // len(holders))), rng)
+            simulated += _only_together(scattered, chunk_ids, orders, rng.permutation(corpus))
+    return alone + simulated / len(holders)
+
+
+def _hit_probability(counts: Ints, corpus: int, depth: int) -> Floats:
+    """The probability that at least one holder is among k drawn chunks; the mean over the questions."""
+    rank = np.arange(depth)
+    missed = np.cumprod(np.maximum(corpus - counts[:, None] - rank, 0) / (corpus - rank), axis=1)
+    return 1.0 - missed.mean(axis=0)
+
+
+def _orders(corpus: int, depth: int, draws: int, rng: np.random.Generator) -> Ints:
+    """The first chunks of random orders; shape (depth, draws)."""
+    orders = rng.permuted(np.tile(np.arange(corpus), (draws, 1)), axis=1)
+    return np.ascontiguousarray(orders[:, :depth].T)
+
+
+def _only_together(answers: Sequence[AnswerParts], chunk_ids: Ints, orders: Ints, labels: Ints) -> Floats:
+    """How often the first k chunks have enough parts of an answer, while no single one contains an answer.
+
+    ``labels`` permutes the chunks, so that questions share no order and their errors are independent.
+    """
+    holds = np.zeros(len(labels), dtype=np.bool_)
+    holds[chunk_ids] = True
+    enough = np.zeros(orders.shape, dtype=np.bool_)
+    for parts in answers:
+        sets = np.packbits(parts.there[:, labels], axis=0)  # the parts that a chunk has, as bits
+        gathered = np.bitwise_or.accumulate(sets.take(orders, axis=1), axis=1)
+        enough |= np.bitwise_count(gathered).sum(axis=0, dtype=np.uint32) >= parts.needed
+    alone = np.logical_or.accumulate(holds[labels].take(orders), axis=0)
+    together: Floats = np.mean(enough & ~alone, axis=1)
+    return together
+
+
+Blocks = Iterable[tuple[slice, NDArray[Any]]]
+
+
+class ScoresTexts(Protocol):
+    """A system that has indexed the chunks, such as ``retriever(...).fit(texts)``."""
+
+    def score_blocks(self, queries: Sequence[str]) -> Blocks:
+        """Blocks of query rows with their scores for every chunk; higher is better."""
+
+
+@dataclass(frozen=True)
+class AnswerLocations:
+    """Which chunks contain which answers. Shared by all systems that search these chunks."""
+
+    joins: bool
+    index: AnswerIndex
+    holders: tuple[Ints, ...]
+    _chance: dict[tuple[int, int], Floats] = field(default_factory=dict, init=False, repr=False)
+
+    def chance(self, questions: Sequence[QuestionAnswer], corpus: int, depth: int, seed: int = 0) -> Floats:
+        """The share of questions that k random chunks answer, k = 1 to ``depth``. Computed once."""
+        if (depth, seed) not in self._chance:
+            parts = [
+                [part for part in map(self.index.parts, question.answers) if part is not None] for question in questions
+            ]
+            self._chance[depth, seed] = chance_levels(self.holders, parts, corpus, depth, np.random.default_rng(seed))
+        return self._chance[depth, seed]
+
+
+@dataclass(frozen=True)
+class AnswerRanking:
+    """Where a system ranks the chunks that contain the answers, and what it retrieves for every question.
+
+    ``ranking`` has the question ids as units; its HR@k is the accuracy at top_k = k. ``order``, ``scores``
+    and ``tokens`` have shape (questions, ranks): the chunk at the rank, its score, and the cumulative number
+    of tokens. ``chance`` has one value per rank: the accuracy of as many randomly drawn chunks.
+    ``reachable`` is the share of questions that can be answered at all.
+    """
+
+    ranking: Ranking
+    order: Ints
+    scores: Floats
+    tokens: Ints
+    chance: Floats
+    holders: tuple[Ints, ...]
+    reachable: float
+
+
+def locate_answers(
+    questions: Sequence[QuestionAnswer], chunks: Sequence[Chunk], matcher: AnswerMatcher
+) -> AnswerLocations:
+    """Search every answer in every chunk, once for all systems."""
+    if not questions or not chunks:
+        raise InputError(
+            f"there are {len(questions)} questions and {len(chunks)} chunks",
+            hint="at least one of each is needed",
+        )
+    index = matcher.build_index([chunk.text for chunk in chunks])
+    return AnswerLocations(
+        matcher.joins, index, tuple(index.holders_of_any(question.answers) for question in questions)
+    )
+
+
+def rank_answers(
+    fitted: ScoresTexts,
+    questions: Sequence[QuestionAnswer],
+    chunks: Sequence[Chunk],
+    matcher: AnswerMatcher,
+    depth: int,
+    *,
+    locations: AnswerLocations | None = None,
+) -> AnswerRanking:
+    """Rank the chunks for every question and find the ranks of those that contain the answer.
+
+    The best ``depth`` chunks are kept (all if there are fewer); equal scores keep the order of the chunks. The
+    ranking has full depth and ties count by expectation, so a system with constant scores reaches the chance
+    level. A matcher that joins the retrieved chunks has no such ranking: the answer has the rank of the chunk
+    that completes it, and an answer that is not complete within ``depth`` is a miss.
+
+    A question whose answer is in no chunk is a miss with chance level 0. Pass ``locations`` to avoid searching
+    the answers again for the next system.
+    """
+    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+        raise ParameterError(f"depth is {depth!r}; it must be an integer of 1 or more")
+    locations = locations or locate_answers(questions, chunks, matcher)
+    if len(locations.holders) != len(questions):
+        raise ShapeError(f"the answers of {len(locations.holders)} questions were located, not of {len(questions)}")
+    top = _TopChunks(len(questions), min(depth, len(chunks)))
+    blocks = top.record(fitted.score_blocks([question.question for question in questions]))
+    ids = np.array([question.id for question in questions], dtype=object)
+    if locations.joins:
+        for _ in blocks:
+            pass
+        ranking = _ranking_of_hits(locations, questions, top.order, ids, len(chunks))
+    else:
+        ranking = unanswerable_as_misses(
+            Ranking.from_blocks(blocks, locations.holders, units=len(questions), corpus=len(chunks), unit_ids=ids)
+        )
+    tokens = np.array([chunk.tokens for chunk in chunks], dtype=np.int64)
+    return AnswerRanking(
+        ranking,
+        top.order,
+        top.scores,
+        np.cumsum(tokens[top.order], axis=1),
+        locations.chance(questions, len(chunks), top.order.shape[1]),
+        locations.holders,
+        float(np.mean(ranking.depth > 0)),
+    )
+
+
+class _TopChunks:
+    """The best chunks of every question, recorded while the score blocks are consumed."""
+
+    def __init__(self, questions: int, depth: int) -> None:
+        self.order: Ints = np.empty((questions, depth), dtype=np.int64)
+        self.scores: Floats = np.empty((questions, depth))
+
+    def record(self, blocks: Blocks) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield the same blocks after recording the best columns of each."""
+        for rows, scores in blocks:
+            self.order[rows], self.scores[rows] = top_columns(scores, self.order.shape[1])
+            yield rows, scores
+
+
+def _ranking_of_hits(
+    locations: AnswerLocations, questions: Sequence[QuestionAnswer], order: Ints, ids: NDArray[Any], corpus: int
+) -> Ranking:
+    """The rank at which the joined chunks contain each answer.
+
+    Further chunks that contain an answer alone are represented as items that were not retrieved, which hit
+    rates ignore. The chance level of this ranking is not valid, because randomly drawn chunks are joined too.
+    """
+    answers = (question.answers for question in questions)
+    hits = [locations.index.first_hit_of_any(accepted, row) for accepted, row in zip(answers, order, strict=True)]
+    least = np.array([hit is not None for hit in hits], dtype=np.int64)
+    counts = np.maximum([len(holders) for holders in locations.holders], least)
+    above = np.full(int(counts.sum()), NOT_RETRIEVED, dtype=np.int64)
+    is_hit = least > 0
+    above[(np.cumsum(counts) - counts)[is_hit]] = [hit - 1 for hit in hits if hit is not None]
+    pool = np.full(len(counts), corpus, dtype=np.int64)
+    return unanswerable_as_misses(
+        Ranking.of_items(
+            ids,
+            counts,
+            gain=np.ones(len(above)),
+            above=above,
+            tied=np.zeros_like(above),
+            depth=np.full_like(pool, order.shape[1]),
+            candidates=pool,
+        )
+    )

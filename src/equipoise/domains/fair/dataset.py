@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from equipoise.domains.fair.answer_evidence import AnswerLocations
 from equipoise.domains.fair.answer_matching import AnswerMatcher, normalize_answer
-from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks
+from equipoise.domains.fair.chunk_index import AnswerLocations, ChunkingParams, IndexedChunks
 from equipoise.domains.fair.questions import QuestionAnswer, check_questions
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, similar_pairs
 from equipoise.errors import InputError

@@ -22,7 +22,8 @@ from equipoise.domains.fair.model_outcome import (
 from equipoise.domains.fair.plan import Plan
 from equipoise.domains.fair.questions import check_drafts
 from equipoise.domains.fair.results import FairComparison
-from equipoise.models.rerank import RerankedRetriever, Reranker, parse_reranker, reranker
+from equipoise.models.embedder import open_cache
+from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, parse_reranker, reranker
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
@@ -87,7 +88,8 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
         job.inputs.model if is_reranked else job.inputs, cache=context.shared.cache, threads=threads
     ) as system:
         if is_reranked:
-            system = RerankedRetriever(system, reranker(job.inputs.reranker), depth=max(plan.requested.rerank_depths))
+            memoised = memoise_reranker(reranker(job.inputs.reranker), open_cache(context.shared.cache))
+            system = RerankedRetriever(system, memoised, depth=max(plan.requested.rerank_depths))
         key = fair_key(plan, job.name, system.fingerprint)
         if key == context.stored_key:
             return JobOutput(None, key)

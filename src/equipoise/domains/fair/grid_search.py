@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equipoise.domains.fair.answer_evidence import AnswerRanking, rank_answers
-from equipoise.domains.fair.chunk_index import ChunkedDocuments, ChunkingParams, IndexedChunks
+from equipoise.domains.fair.chunk_index import (
+    AnswerRanking,
+    ChunkedDocuments,
+    ChunkingParams,
+    IndexedChunks,
+    rank_answers,
+)
 from equipoise.domains.fair.model_result import ACCURACY, METRIC
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits

@@ -21,19 +21,20 @@ from equipoise.domains.fair.grid_search import (
     run_grid,
     select_configuration,
 )
-from equipoise.domains.fair.model_costs import ModelCosts, measure_costs
 from equipoise.domains.fair.model_result import (
     ACCURACY,
     METRIC,
     OPTIMISTIC,
+    ModelCosts,
     ModelProfile,
     OptimizationResult,
+    measure_costs,
     optimization_result,
 )
 from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
-from equipoise.models.rerank import RerankedRetriever, memoise_reranker
+from equipoise.models.rerank import RerankedRetriever
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
@@ -91,7 +92,7 @@ def evaluate_model(
         settings.depth,
         plan.matcher,
         step,
-        reranker=None if reranker is None else memoise_reranker(reranker),
+        reranker=reranker,
         rerank_depths=rerank_depths,
     )
     tuned = select_configuration(name, observed, plan.dataset, settings, plan.splits, rerank_depths or (None,))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, one_line
 from equipoise.domains.fair.checks import TOO_FEW_QUESTIONS
-from equipoise.domains.fair.model_costs import UNKNOWN_COSTS, ModelCosts, cheapest
+from equipoise.domains.fair.model_result import UNKNOWN_COSTS, ModelCosts, cheapest
 from equipoise.domains.fair.questions import DIFFICULTIES
 from equipoise.domains.fair.validation_result import CategoryCount, SampleSizeRow, ValidationData
 from equipoise.models.cache import format_bytes

@@ -317,11 +317,13 @@ def _show(out: Output, scores: PlaceScores, written: list[str]) -> None:
 COMPARE_HELP = """
 \b
   eq places compare modelA/seed*/ modelB/seed*/
+  eq places compare results/
   eq places compare lstm=runs/17/ lstm=runs/18/ markov=runs/19/ markov=runs/20/ --primary MRR
 
 Compare models that were trained with several seeds each. A seed is a run directory, the folder that
 eq places score -o wrote, or a folder with logits.npy and targets.npy (and user.npy). The model is named after the
-parent folder of its seeds, or by NAME=folder. Seeds with the same name are paired, all others in their order.
+parent folder of its seeds, by NAME=folder, or by the name of the run (lstm-seed1 in one results folder). Seeds with
+the same name are paired, all others in their order.
 
 Each score is a mean over seeds with its standard deviation. There are two tests: over seeds (is the order the same
 for other seeds and these users?) and over users (is it the same for other users and these models?).

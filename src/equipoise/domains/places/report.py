@@ -28,9 +28,9 @@ from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
-    from equipoise.domains.places.calibration import PlaceCalibration
     from equipoise.domains.places.checks import MobilityData
     from equipoise.domains.places.geography import DistanceErrors
+    from equipoise.domains.places.metrics import PlaceCalibration
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result

@@ -12,14 +12,17 @@ import numpy as np
 from equipoise.checks.base import pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.domains.places.baselines import BaselineInputs, run_baselines
-from equipoise.domains.places.calibration import PlaceCalibration, ProbabilityColumns, calibrate, probability_columns
 from equipoise.domains.places.charts import place_charts
 from equipoise.domains.places.geography import DistanceErrors, check_coordinates, distance_errors
 from equipoise.domains.places.metrics import (
+    PlaceCalibration,
+    ProbabilityColumns,
+    calibrate,
     default_cutoffs,
     frequency_slices,
     label_metrics,
     omitted_cutoffs_note,
+    probability_columns,
     ranking_metrics,
     unseen_classes,
     user_means,

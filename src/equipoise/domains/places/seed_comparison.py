@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -389,6 +390,9 @@ Folders = dict[str, dict[str, Path]]
 def find_seed_runs(words: Sequence[str]) -> Folders:
     """The models and their seeds, in the order given; a word is a folder or ``NAME=folder``."""
     named_folders = [_parse_folder(word) for word in words]
+    by_name = _models_by_name(named_folders)
+    if by_name:
+        return by_name
     homes = {name or folder.resolve().parent for name, folder in named_folders}
     # Sibling folders that are not seeds are models, with their seeds inside.
     side_by_side = len(homes) == 1 and not any(name or _is_seed(folder) for name, folder in named_folders)
@@ -401,6 +405,26 @@ def find_seed_runs(words: Sequence[str]) -> Folders:
         name if last.count(name) == 1 else str(key): _seeds(folders)
         for name, (key, folders) in zip(last, groups.items(), strict=True)
     }
+
+
+SEED_NAME = re.compile(r"(?P<model>.+?)[-_.](?P<seed>seed[-_]?\d+)", re.IGNORECASE)
+"""The name of a run that states its model and its seed, as ``eq places score`` writes for ``lstm/seed1/logits.npy``."""
+
+
+def _models_by_name(named_folders: Sequence[tuple[str, Path]]) -> Folders:
+    """The models of runs in one folder that are called MODEL-seedN; empty if the folders are not such runs."""
+    folders = [folder.resolve() for _, folder in named_folders]
+    if len(folders) == 1 and not _is_seed(folders[0]):
+        folders = _inside(folders[0])
+    matches = [SEED_NAME.fullmatch(folder.name) for folder in folders]
+    if any(name for name, _ in named_folders) or len({folder.parent for folder in folders}) != 1:
+        return {}
+    models: Folders = {}
+    for folder, match in zip(folders, matches, strict=True):
+        if match is None or not _is_seed(folder):
+            return {}
+        models.setdefault(match["model"], {})[match["seed"]] = folder
+    return models if len(models) > 1 else {}
 
 
 def _parse_folder(word: str) -> tuple[str, Path]:

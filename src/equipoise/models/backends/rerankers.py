@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
@@ -34,14 +35,15 @@ class CrossEncoderReranker(Reranker):
 
     pairwise = True
 
-    def __init__(self, model: Any, card: ModelCard, *, batch: int = CROSS_ENCODER_BATCH_SIZE, threads: int = 1) -> None:
-        labels = int(model.num_labels)
-        if labels != 1:
-            raise InputError(
-                f"{card.name} has {labels} labels; a reranker gives one number",
-                hint="use a model that was trained to rank",
-            )
-        self._model, self._card, self._batch, self._threads = model, card, batch, threads
+    def __init__(
+        self, load: Callable[[], Any], card: ModelCard, *, batch: int = CROSS_ENCODER_BATCH_SIZE, threads: int = 1
+    ) -> None:
+        self._load, self._card, self._batch, self._threads = load, card, batch, threads
+
+    @cached_property
+    def _model(self) -> Any:
+        """The model, loaded at the first pair that has no cached score."""
+        return self._load()
 
     @classmethod
     def from_spec(cls, spec: ModelSpec) -> CrossEncoderReranker:
@@ -57,22 +59,29 @@ class CrossEncoderReranker(Reranker):
             raise ParameterError("cross-encoder: names no model", hint="write cross-encoder:NAME or a folder")
         path = Path(spec.name).expanduser()
         local = path.exists() or spec.name.startswith(("/", ".", "~"))
-        revision = ""
-        if local:
-            folder = ModelFolder.open(path)
-            folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
-            revision = weights_digest(folder)
-        model = _load_cross_encoder(spec, str(path) if local else spec.name, local)
+        options = {
+            "batch": spec.count("batch") or CROSS_ENCODER_BATCH_SIZE,
+            "threads": spec.count("threads") or 1,
+        }
+        if not local:
+            model = _load_cross_encoder(spec, spec.name, spec.count("max_tokens"))
+            revision = hub_revision(model, f"{spec.name}@{spec.options.get('revision', 'main')}")
+            card = ModelCard(
+                spec.name, str(spec), max_tokens=model.max_seq_length, origin="Hugging Face hub", revision=revision
+            )
+            return cls(lambda: model, card, **options)
+        folder = ModelFolder.open(path)
+        folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
+        max_tokens = spec.count("max_tokens") or folder.max_tokens()
         card = ModelCard(
-            path.name if local else spec.name,
+            path.name,
             str(spec),
-            max_tokens=model.max_seq_length,
-            origin=f"folder {path}" if local else "Hugging Face hub",
-            revision=revision or hub_revision(model, f"{spec.name}@{spec.options.get('revision', 'main')}"),
+            max_tokens=max_tokens,
+            origin=f"folder {path}",
+            revision=weights_digest(folder),
         )
-        return cls(
-            model, card, batch=spec.count("batch") or CROSS_ENCODER_BATCH_SIZE, threads=spec.count("threads") or 1
-        )
+        _check_one_label(path.name, _n_labels(folder.config()))
+        return cls(lambda: _load_cross_encoder(spec, str(path), max_tokens, local=True), card, **options)
 
     @classmethod
     def of_model(cls, model: Any) -> CrossEncoderReranker:
@@ -85,7 +94,8 @@ class CrossEncoderReranker(Reranker):
         name = object_name(model)
         window = getattr(model, "max_seq_length", None) or getattr(model, "max_length", None)
         card = ModelCard(name, f"py:{name}", max_tokens=window, origin="object", revision=f"object {uuid4().hex}")
-        return cls(model, card)
+        _check_one_label(name, int(model.num_labels))
+        return cls(lambda: model, card)
 
     @property
     def card(self) -> ModelCard:
@@ -116,7 +126,20 @@ class CrossEncoderReranker(Reranker):
         return np.split(scores, np.cumsum([len(texts) for texts in documents])[:-1])
 
 
-def _load_cross_encoder(spec: ModelSpec, name: str, local: bool) -> Any:
+def _n_labels(config: Mapping[str, Any]) -> int:
+    """The number of labels; a configuration without names has two, and a model that does not classify gets one."""
+    classifies = any(name.endswith("ForSequenceClassification") for name in config.get("architectures") or ())
+    return len(config.get("id2label") or ("", "")) if classifies else 1
+
+
+def _check_one_label(name: str, labels: int) -> None:
+    if labels != 1:
+        raise InputError(
+            f"{name} has {labels} labels; a reranker gives one number", hint="use a model that was trained to rank"
+        )
+
+
+def _load_cross_encoder(spec: ModelSpec, name: str, max_tokens: int | None, *, local: bool = False) -> Any:
     engine = require_extra("sentence_transformers", extra="st")
     try:
         with suppress_hub_output(not local):
@@ -134,7 +157,8 @@ def _load_cross_encoder(spec: ModelSpec, name: str, local: bool) -> Any:
             f"{name} could not be loaded from the hub: {reason}",
             hint="check the name and the network, or name a folder; maxsim:minilm needs no network",
         ) from error
-    if (max_tokens := spec.count("max_tokens")) is not None:
+    _check_one_label(name, int(model.num_labels))
+    if max_tokens is not None:
         model.max_seq_length = max_tokens
     return model
 
@@ -241,16 +265,21 @@ BATCH_TOKENS = 4096
 class TorchTokenEncoder:
     """The last hidden state of a transformer, without its special tokens."""
 
-    def __init__(self, model: Any, card: ModelCard, *, threads: int = 1) -> None:
+    def __init__(self, load: Callable[[], Any], card: ModelCard, *, threads: int = 1) -> None:
         self.card = card
         self.identity = f"tokens {card.revision} window={card.max_tokens}"
-        self._tokenizer, self._transformer = model.tokenizer, model[0].auto_model
-        self._max_tokens, self._threads = card.max_tokens, threads
+        self._load, self._max_tokens, self._threads = load, card.max_tokens, threads
+
+    @cached_property
+    def _model(self) -> Any:
+        """The model, loaded at the first text."""
+        return self._load()
 
     def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
         """One array (tokens, dims) per text; tokens beyond the window have no vectors."""
         torch = require_extra("torch", extra="st")
-        ids = self._tokenizer(
+        tokenizer, transformer = self._model.tokenizer, self._model[0].auto_model
+        ids = tokenizer(
             list(texts), truncation=self._max_tokens is not None, max_length=self._max_tokens,
             return_special_tokens_mask=True,
         )  # fmt: skip
@@ -258,11 +287,11 @@ class TorchTokenEncoder:
         token_vectors: list[Vectors] = [np.empty((0, 0), np.float32)] * len(texts)
         with torch_threads(self._threads), torch.inference_mode():
             for batch in token_batches([len(row) for row in ids["input_ids"]], BATCH_TOKENS):
-                padded = self._tokenizer.pad(
+                padded = tokenizer.pad(
                     {name: [rows[index] for index in batch] for name, rows in ids.items()},
                     return_tensors="pt",
                 )
-                hidden = self._transformer(**padded).last_hidden_state.float().numpy()
+                hidden = transformer(**padded).last_hidden_state.float().numpy()
                 for vectors, index in zip(hidden, batch, strict=True):
                     token_rows = np.flatnonzero(np.array(special[index]) == 0)
                     token_vectors[index] = vectors[token_rows]
@@ -279,7 +308,7 @@ def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
     minilm = BY_ALIAS["minilm"]
     if spec.name in ("", minilm.alias, minilm.hub):
         weights = find_packaged_model("minilm")
-        return _load_torch_token_encoder(
+        return _torch_token_encoder(
             weights.folder / "model",
             spec,
             ModelCard(
@@ -294,19 +323,41 @@ def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
         folder.require_no_code(trusted=False)
-        return _load_torch_token_encoder(
+        return _torch_token_encoder(
             folder.path,
             spec,
             ModelCard(path.name, str(spec), origin=f"folder {path}", revision=weights_digest(folder)),
         )
-    return _load_torch_token_encoder(None, spec, ModelCard(spec.name, str(spec), origin="Hugging Face hub"))
+    model = _load_sentence_transformer(None, spec)
+    card = ModelCard(
+        spec.name,
+        str(spec),
+        dims=model.get_embedding_dimension(),
+        max_tokens=spec.count("max_tokens") or model.max_seq_length,
+        origin="Hugging Face hub",
+        revision=hub_revision(model, f"{spec.name}@main"),
+    )
+    return TorchTokenEncoder(lambda: model, card, threads=spec.count("threads") or 1)
 
 
-def _load_torch_token_encoder(folder: Path | None, spec: ModelSpec, card: ModelCard) -> TorchTokenEncoder:
+def _torch_token_encoder(folder: Path, spec: ModelSpec, card: ModelCard) -> TorchTokenEncoder:
+    """The encoder of a folder; the model is loaded at the first text."""
+    files = ModelFolder.open(folder)
+    facts = {
+        **card.to_dict(),
+        "dims": files.config().get("hidden_size"),
+        "max_tokens": spec.count("max_tokens") or files.max_tokens(),
+    }
+    return TorchTokenEncoder(
+        lambda: _load_sentence_transformer(folder, spec), ModelCard(**facts), threads=spec.count("threads") or 1
+    )
+
+
+def _load_sentence_transformer(folder: Path | None, spec: ModelSpec) -> Any:
     engine = require_extra("sentence_transformers", extra="st")
     try:
         with suppress_hub_output(folder is None):
-            model = engine.SentenceTransformer(str(folder or spec.name), device="cpu")
+            return engine.SentenceTransformer(str(folder or spec.name), device="cpu")
     except Exception as error:  # hub, file and configuration problems have many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if folder is not None:
@@ -317,11 +368,3 @@ def _load_torch_token_encoder(folder: Path | None, spec: ModelSpec, card: ModelC
             f"{spec.name} could not be loaded from the hub: {reason}",
             hint="check the name and the network, or name a folder; maxsim:minilm needs no network",
         ) from error
-    max_tokens = spec.count("max_tokens") or model.max_seq_length
-    facts = {
-        **card.to_dict(),
-        "dims": model.get_embedding_dimension(),
-        "max_tokens": max_tokens,
-        "revision": card.revision or hub_revision(model, f"{spec.name}@main"),
-    }
-    return TorchTokenEncoder(model, ModelCard(**facts), threads=spec.count("threads") or 1)
