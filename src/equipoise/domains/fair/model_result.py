@@ -5,24 +5,18 @@ Accuracies are in percent here and only here, as in embedding-eval; ``tuning`` a
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from hashlib import sha256
 from math import floor, inf, isnan, log2
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.io.atomic import write_text
 from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.cache import VectorCache
-from equipoise.models.embedder import weights_bytes
 from equipoise.models.dense import DenseRetriever
+from equipoise.models.embedder import weights_bytes
 from equipoise.stats.intervals import Interval, wilson_interval
 from equipoise.tuning.grid import NESTED, Trial, TuningRecord
 from equipoise.types import Role
