@@ -45,7 +45,8 @@ def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[Conce
     be a slip of the point as well as another scale.
     """
     pairs: list[ConceptPair] = []
-    first_of: dict[frozenset[str], int] = {}
+    first_of: dict[frozenset[str], tuple[int, ConceptPair]] = {}
+    duplicates: list[int] = []
     for row in range(len(entries)):
         pair = _pair(entries, row, scale)
         if pair is None:
@@ -54,12 +55,22 @@ def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[Conce
             fact = f"pairs {pair.first!r} with itself and expects the similarity {pair.expected:g}"
             entries.report(IssueKind.ENTRY, [row], fact, "a text is always equal to itself; leave it out")
             continue
-        pairs.append(pair)
-        first = first_of.setdefault(frozenset((pair.first.casefold(), pair.second.casefold())), row)
-        if first != row:
-            fact = f"are the same pair, {pair.first!r} and {pair.second!r}"
-            entries.report(IssueKind.REPEATED, [first, row], fact, "keep one of them")
-    entries.too_few(2, "pair", len(entries), "a correlation needs two pairs, and means little below twenty")
+        texts = frozenset((pair.first.casefold(), pair.second.casefold()))
+        first, earlier = first_of.setdefault(texts, (row, pair))
+        if first == row:
+            pairs.append(pair)
+        elif earlier.expected == pair.expected:
+            duplicates.append(row)
+        else:
+            fact = (
+                f"are the same pair, {pair.first!r} and {pair.second!r}, and expect the similarities "
+                f"{earlier.expected:g} and {pair.expected:g}"
+            )
+            entries.report(IssueKind.REPEATED, [first, row], fact, "keep one of them, or give both as ratings")
+    entries.report_duplicates(duplicates)
+    entries.too_few(
+        2, "pair", len(entries) - len(duplicates), "a correlation needs two pairs, and means little below twenty"
+    )
     return tuple(pairs)
 
 
