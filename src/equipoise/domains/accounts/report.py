@@ -12,7 +12,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.domains.accounts.neighbors import MISFILED
+from equipoise.domains.accounts.reconstruction import MISFILED
 from equipoise.domains.accounts.trees.tree import PARENT
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.tables import method_name
@@ -29,7 +29,7 @@ from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.evaluation import RelationScores
-    from equipoise.domains.accounts.neighbors import DisplacedNode
+    from equipoise.domains.accounts.reconstruction import DisplacedNode
     from equipoise.domains.accounts.shape import DistanceEvaluation, EmbeddingShape, TreeShape
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.stats.comparison import Comparison
