@@ -158,7 +158,7 @@ differ significantly share a letter. With --n-seeds all scores are means over se
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they
-rank, --relation, or on --train-relation. --vectors evaluates existing vectors.
+rank, --relation, or on --train-relation. --vectors evaluates existing vectors, and --distances a distance matrix.
 
 With --engine ray embeddings are trained on a cluster, dimensions and seeds in parallel, with the same results.
 With --device cuda hyperbolic ones are trained on a GPU, and all are ranked there.
