@@ -25,7 +25,7 @@ PUBLIC_NAMES = {
     "from_codes": "equipoise.domains.accounts.trees.files",
     "from_networkx": "equipoise.domains.accounts.trees.formats",
     "misfiled_accounts": "equipoise.domains.accounts.placement",
-    "nearest_nodes": "equipoise.domains.accounts.neighbors",
+    "nearest_nodes": "equipoise.domains.accounts.reconstruction",
     "read_codes": "equipoise.domains.accounts.trees.files",
     "read_edges": "equipoise.domains.accounts.trees.files",
     "read_gnucash": "equipoise.domains.accounts.trees.formats",

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts import cli
-from equipoise.domains.accounts.trees.read import accounts
+from equipoise.domains.accounts.shape import tree_distances
+from equipoise.domains.accounts.trees.read import accounts, read_tree
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.io.dag import edges as read_pairs
@@ -44,7 +45,7 @@ def test_a_table_of_embeddings_stands_beside_baselines(eq, monkeypatch) -> None:
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--geometry", "lorentz", "--dims", "2", "4")
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert "40 nodes" in lines[0]
+    assert "40 nodes" in " ".join(lines[:3])
     table = next(index for index, line in enumerate(lines) if line.startswith("rank"))
     systems = {line.split()[1] for line in lines[table + 2 : table + 10]}
     assert systems == {
@@ -525,3 +526,29 @@ def test_training_continues_from_a_file(eq, folder: Path) -> None:
     assert eq(*words, "--continue-from", "first.npz", "-o", "second.npz").exit_code == 0
     assert read_node_vectors(folder / "second.npz").settings["new_nodes"] == 1
     assert eq(*words[:4], "--embedder", "random", "--continue-from", "first.npz", "-o", "x.npz").exit_code == 2
+
+
+def test_distance_matrices_are_evaluated_and_compared_without_training(eq, folder: Path) -> None:
+    tree = read_tree(folder / "accounts.csv")
+    edges = tree_distances(tree, np.arange(len(tree)))
+    np.save(folder / "edges.npy", edges)
+    rng = np.random.default_rng(0)
+    noise = np.linalg.norm(rng.standard_normal((len(tree), 1, 3)) - rng.standard_normal((1, len(tree), 3)), axis=2)
+    np.save(folder / "noise.npy", np.triu(noise, 1) + np.triu(noise, 1).T)
+    options = ("accounts", "evaluate", "--tree", "accounts.csv", "--n-resamples", "50")
+    done = eq(*options, "--distances", "edges.npy", "noise.npy", "--json")
+    assert done.exit_code == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert [system["system"] for system in answer["systems"]] == ["edges", "noise"]
+    assert answer["comparison"]["leader"] == "edges"
+    # A node has as many children at distance 1 as parents: its parent is tied with these.
+    expected = np.mean([1.0 + len(tree.children(node)) / 2 for node in range(len(tree)) if len(tree.parents(node))])
+    assert answer["systems"][0]["relations"]["parent"]["mean_rank"] == pytest.approx(expected)
+    assert eq(*options, "--distances", "edges.npy").exit_code == 0
+    assert "E310" in eq(*options, "--distances", "edges.npy", "--geometry", "lorentz").stderr
+
+
+@pytest.mark.slow
+def test_the_first_sentence_is_about_dimensions(eq) -> None:
+    done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "1", "2")
+    assert done.stdout.startswith("In 2 dimensions every node finds its parent (lorentz); 1 is too few.")

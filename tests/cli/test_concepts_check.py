@@ -26,7 +26,8 @@ def test_the_field_of_the_program_can_be_used(eq) -> None:
 
 
 def test_all_problems_are_listed_with_file_and_entry(eq, folder: Path) -> None:
-    bad = [*GOOD, GOOD[3], {"concept_1": "x"}, {**GOOD[0], "concept_1": "y", "expected_similarity": 2}]
+    contradiction, other_scale = {**GOOD[3], "expected_similarity": 1}, {**GOOD[0], "concept_1": "y"}
+    bad = [*GOOD, contradiction, {"concept_1": "x"}, {**other_scale, "expected_similarity": 2}]
     write(folder / "mine", pairs=bad, clusters=[{"theme": "t", "concepts": ["a"]}], concepts=["a", ""])
     done = eq("concepts", "check", "mine")
     assert done.exit_code == 2

@@ -100,6 +100,19 @@ def test_distances_are_not_taken_for_vectors(tmp_path: Path) -> None:
         read_node_vectors(file)
     with pytest.raises(FormatError):
         node_vectors_from(DISTANCES, LINE, geometry="euclidean")
+    with pytest.raises(FormatError):
+        node_vectors_from(np.exp(-DISTANCES), LINE, geometry="euclidean")
+    ids, matrix = read_distances(file)
+    assert ids == names
+    np.testing.assert_array_equal(matrix, DISTANCES)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_the_ids_of_distances_may_be_numbers(tmp_path: Path, header: bool) -> None:
+    file = tmp_path / "matrix.csv"
+    names = ["1000", "1100", "1110", "1111"]
+    rows = [f"{key};{';'.join(map(str, row))}" for key, row in zip(names, DISTANCES.tolist(), strict=True)]
+    file.write_text("\n".join([f"id;{';'.join(names)}"] * header + rows) + "\n")
     ids, matrix = read_distances(file)
     assert ids == names
     np.testing.assert_array_equal(matrix, DISTANCES)

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.domains.concepts.advice import recommend
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
-from equipoise.domains.concepts.score_comparison import ScoreComparison
+from equipoise.domains.concepts.score_comparison import ScoreComparison, recommend
 from equipoise.stats.contrasts import Contrast
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate

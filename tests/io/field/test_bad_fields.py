@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import IssueKind
 from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues
 from equipoise.errors import DuplicateError, FormatError, InputError
@@ -48,7 +49,7 @@ CASES = [
     (
         "pairs",
         [PAIR, OTHER, {"concept_1": "B", "concept_2": "A", "expected_similarity": 0.6}],
-        "entries 1 and 3 are the same pair, 'B' and 'A'",
+        "entries 1 and 3 are the same pair, 'B' and 'A', and expect the similarities 0.5 and 0.6",
     ),
     ("pairs", [PAIR, "c / d"], "entry 2 is 'c / d', not an object"),
     (
@@ -56,7 +57,6 @@ CASES = [
         [PAIR, OTHER, {"concept_1": "x", "concept_2": "X", "expected_similarity": 0}],
         "entry 3 pairs 'x' with itself and expects the similarity 0",
     ),
-    ("concepts", ["a", "b", "A"], "entries 1 and 3 are both 'A'"),
     (
         "entities",
         [{"text": "Kant", "entities": []}, {"text": "Hume", "entities": []}],
@@ -77,7 +77,11 @@ CASES = [
     ("entities", [SENTENCE, {"text": "x", "entities": "x"}], "entry 2 has 'x' as its entities"),
     ("entities", [SENTENCE, {"text": "x", "entities": ["x"]}], "entry 2 has 'x' as entity 1"),
     ("entities", [SENTENCE, {"text": "x", "entities": [{"text": "x"}]}], "entry 2 has no label for entity 1"),
-    ("entities", [SENTENCE, SENTENCE], "entries 1 and 2 have the same text"),
+    (
+        "entities",
+        [SENTENCE, SENTENCE | {"entities": []}],
+        "entries 1 and 2 have the same text and different entities",
+    ),
     (
         "entities",
         [{"text": "Kant", "entities": [{"text": "Kant", "label": "P"}]}],
@@ -99,11 +103,10 @@ CASES = [
         "entry 2 marks 'x' twice",
     ),
     ("relations", [RELATION], "has 1 relation, and at least 2 are needed"),
-    ("relations", [RELATION, RELATION], "entries 1 and 2 are the same relation"),
+    ("relations", [RELATION, RELATION], "has 1 relation, and at least 2 are needed"),
     ("relations", [RELATION, {"subject": "a", "predicate": "p"}], "entry 2 has no object"),
     ("relations", [RELATION, RELATION | {"object": "A"}], "entry 2 relates 'a' to itself"),
     ("concepts", ["a"], "has 1 concept, and at least 2 are needed"),
-    ("concepts", ["a", "b", "a"], "entries 1 and 3 are both 'a'"),
     ("concepts", ["a", ""], "entry 2 has an empty concept"),
     ("concepts", ["a", 3], "entry 2 has 3 as its concept"),
 ]
@@ -118,6 +121,26 @@ def test_what_is_wrong_is_told_with_its_entry(tmp_path: Path, name: str, content
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "n_left"),
+    [
+        ("pairs", [PAIR, OTHER, {**PAIR, "concept_1": PAIR["concept_2"], "concept_2": PAIR["concept_1"]}, PAIR], 2),
+        ("relations", [RELATION, RELATION | {"object": "c"}, RELATION], 2),
+        ("concepts", ["a", "b", "A", "a"], 2),
+        ("entities", [SENTENCE, SENTENCE], 1),
+        ("pairs", [PAIR, OTHER, PAIR], 2),
+    ],
+)
+def test_equal_entries_are_left_out_and_reported_once(tmp_path: Path, name: str, content: list, n_left: int) -> None:
+    (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    concept_set = read_with_issues(tmp_path / f"{name}.json")
+    assert [problem.rule for problem in concept_set.problems] == [IssueKind.DUPLICATE]
+    part = concept_set.sentences if name == "entities" else getattr(concept_set, name)
+    assert len(part) == n_left
+    assert [finding.code for finding in run_checks(concept_set) if finding.code == "EQ136"] == ["EQ136"]
+    assert read_concept_set(tmp_path / f"{name}.json") == concept_set
+
+
 def test_all_problems_are_found_at_once_and_the_error_says_how_to_see_them(tmp_path: Path) -> None:
     found = problems(tmp_path, "pairs", [PAIR, {"concept_1": "c"}, OTHER | {"expected_similarity": 7}])
     assert len(found) == 3
@@ -127,7 +150,7 @@ def test_all_problems_are_found_at_once_and_the_error_says_how_to_see_them(tmp_p
 
 
 def test_errors_keep_their_kind(tmp_path: Path) -> None:
-    problems(tmp_path, "pairs", [PAIR, OTHER, PAIR])
+    problems(tmp_path, "pairs", [PAIR, OTHER, PAIR | {"expected_similarity": 0.6}])
     with pytest.raises(DuplicateError, match="entries 1 and 3"):
         read_concept_set(tmp_path / "pairs.json")
 

@@ -9,9 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.domains.concepts.concept_pairs import annotator_ceiling, score_key
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptPair
-from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues
+from equipoise.domains.concepts.concept_set_reader import (
+    annotator_ceiling,
+    read_concept_set,
+    read_with_issues,
+    score_key,
+)
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError
 
 PAIRS = [

@@ -158,7 +158,7 @@ are not significantly worse than the best one are marked as tied. With --n-seeds
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they
-rank, --relation, or on --train-relation. --vectors evaluates existing vectors.
+rank, --relation, or on --train-relation. --vectors evaluates existing vectors, and --distances a distance matrix.
 
 With --engine ray embeddings are trained on a cluster, dimensions and seeds in parallel, with the same results.
 With --device cuda hyperbolic ones are trained on a GPU, and all are ranked there.
@@ -214,6 +214,12 @@ class TreeEmbedderParam(options.NameType):
     metavar="FILE ...",
     help="Existing vectors: .csv, .npz, word2vec text, gensim .kv, .pth; or NAME=FILE. See --vectors-geometry.",
 )
+@click.option(
+    "--distances",
+    cls=MultiValueOption,
+    metavar="FILE ...",
+    help="Evaluate distance matrices instead (.npy, or CSV with or without ids); or NAME=FILE.",
+)
 @click.option("--vectors-geometry", metavar="NAME", help="The geometry of --vectors; a CSV is euclidean.")
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
@@ -256,6 +262,7 @@ def evaluate(
     embedders: tuple[str, ...],
     dims: tuple[int, ...],
     vectors: tuple[str, ...],
+    distances: tuple[str, ...],
     vectors_geometry: str | None,
     training: dict[str, Any],
     n_seeds: int,
@@ -270,6 +277,12 @@ def evaluate(
     from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
     from equipoise.runs.executors import check_device
 
+    if distances:
+        if geometry or embedders or vectors or output:
+            raise ParameterError(
+                "--distances trains no embeddings", hint="leave out --geometry, --embedder, --vectors and -o"
+            )
+        return _evaluate_distances(out, source, distances, config, ranking["relation"], ranking["filtered"])
     if output is not None:
         check_writable(output)
     settings = {
@@ -306,6 +319,40 @@ def evaluate(
     _show_evaluation(out, evaluation, output)
     gate = exits.gate(out, evaluation.findings, fail_on)
     return exit_code(evaluation.failures) or gate
+
+
+def _evaluate_distances(
+    out: Output,
+    source: TreeSource,
+    arguments: tuple[str, ...],
+    config: StatsConfig,
+    relation: str,
+    filtered: bool | None,
+) -> int:
+    """Evaluate distance matrices, and compare them if there are several."""
+    from equipoise.cli.inputs import SystemInput
+    from equipoise.domains.accounts.report import distances_view
+    from equipoise.domains.accounts.shape import align_distances, evaluate_distances
+    from equipoise.domains.accounts.vector_files import read_distances
+    from equipoise.runs.compare import compare
+
+    tree = source.read()
+    evaluations = []
+    for argument in arguments:
+        system = SystemInput.of(argument)
+        matrix = align_distances(tree, *read_distances(system.path))
+        evaluations.append(
+            evaluate_distances(tree, system.name, matrix, relation=relation, filtered=filtered, config=config)
+        )
+    results = [item.result for item in evaluations]
+    primary = results[0].names[0]
+    comparison = compare(results, [primary, "MAP"], primary=primary, config=config) if len(results) > 1 else None
+    if out.json:
+        comparison_fields = None if comparison is None else comparison.to_dict()
+        out.data({"systems": [item.to_dict() for item in evaluations], "comparison": comparison_fields})
+    else:
+        out.view(distances_view(evaluations, comparison, tree, relation))
+    return exits.DONE
 
 
 def read_user_vectors(arguments: tuple[str, ...], geometry: str | None) -> dict[str, NodeVectors]:

@@ -354,7 +354,7 @@ def nearest(
 ) -> int:
     """See ``NEAREST_HELP``."""
     from equipoise.domains.accounts.cli import read_tree_charts
-    from equipoise.domains.accounts.neighbors import ancestors_by_norm, nearest_nodes
+    from equipoise.domains.accounts.reconstruction import ancestors_by_norm, nearest_nodes
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 

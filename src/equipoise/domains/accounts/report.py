@@ -7,12 +7,12 @@ layout of ``AccountEmbedderTester``, with one column per dimension and one row p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.domains.accounts.neighbors import MISFILED
+from equipoise.domains.accounts.reconstruction import MISFILED
 from equipoise.domains.accounts.trees.tree import PARENT
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.tables import method_name
@@ -29,8 +29,9 @@ from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.evaluation import RelationScores
-    from equipoise.domains.accounts.neighbors import DisplacedNode
-    from equipoise.domains.accounts.shape import EmbeddingShape, TreeShape
+    from equipoise.domains.accounts.reconstruction import DisplacedNode
+    from equipoise.domains.accounts.shape import DistanceEvaluation, EmbeddingShape, TreeShape
+    from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate
     from equipoise.stats.slices import Slice
@@ -142,6 +143,9 @@ def accounts_answer(data: AccountsReportData) -> Answer:
     for relation in next((list(row.other_relations) for row in rows if row.other_relations), []):
         values = [format_value(row.other_relations[relation].map, 2) if row.other_relations else "n/a" for row in rows]
         columns.append(ReportColumn(f"MAP {relation}", values, right=True, rank=6))
+    if any(row.seeds for row in rows):
+        spread = [row.seeds.get(row.mean_rank.metric, "n/a") for row in rows]
+        columns.append(ReportColumn("MR over seeds", spread, right=True, rank=2))
     columns += [
         ReportColumn("Spearman", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
         ReportColumn("dims", [str(row.dim) for row in rows], right=True, rank=5),
@@ -151,7 +155,7 @@ def accounts_answer(data: AccountsReportData) -> Answer:
         columns=tuple(columns),
         baseline="A random embedding",
         notes=(
-            *filter(None, [dimension_sentence(data), disagreement_note(rows)]),
+            *filter(None, [disagreement_note(rows)]),
             f"{_title(data)}. Ranking target of each node, by distance among all others: {TARGETS[data.relation]}.",
             *training_relation_notes(data.rows, data.relation),
             *_training_notes(data),
@@ -160,8 +164,42 @@ def accounts_answer(data: AccountsReportData) -> Answer:
         details="Details: add -v (methods, distances, slices by depth and branch, findings with hints).",
     )
     if data.comparison is None:
-        return single_answer(rows[0].system, rows[0].map, options)
-    return comparison_answer(data.comparison, options)
+        answer = single_answer(rows[0].system, rows[0].map, options)
+    else:
+        answer = comparison_answer(data.comparison, options)
+    return replace(answer, headline=" ".join(filter(None, [dimension_sentence(data), answer.headline])))
+
+
+def distances_view(
+    evaluations: Sequence[DistanceEvaluation], comparison: Comparison | None, tree: Tree, relation: str
+) -> View:
+    """The evaluation of distance matrices: ranks of the targets, and the scores of all relations."""
+    order = [item.result.system for item in evaluations] if comparison is None else comparison.order
+    by_name = {item.result.system: item for item in evaluations}
+    rows = [by_name[name] for name in order]
+    results = [item.result for item in rows]
+    mean_rank = results[0].names[0]
+    columns = (
+        []
+        if comparison is None
+        else [ReportColumn("MAP", _values([result.estimates["MAP"] for result in results]), right=True)]
+    )
+    title = f"{tree.source}: {pluralize(len(tree), 'node')}, {pluralize(len(tree.edges), 'edge')}"
+    notes = (
+        f"{title}. Each node ranks {TARGETS[relation]} among all other nodes by the given distances.",
+        *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
+    )
+    options = AnswerOptions(Vocabulary("node", "distance file"), columns=tuple(columns), baseline="Chance", notes=notes)
+    if comparison is None:
+        answer = single_answer(order[0], results[0].estimates[mean_rank], options)
+    else:
+        answer = comparison_answer(comparison, options)
+    relations = [ReportColumn("distance file", order, shortens="middle")]
+    for name in rows[0].relations:
+        scores = [item.relations[name] for item in rows]
+        relations.append(ReportColumn(f"MR {name}", [format_value(item.mean_rank, 3) for item in scores], right=True))
+        relations.append(ReportColumn(f"MAP {name}", [format_value(item.map, 3) for item in scores], right=True))
+    return View(answer, (Section("All relations", (ReportTable.of(relations),), always=True),))
 
 
 def dimension_sentence(data: AccountsReportData) -> str:
@@ -178,10 +216,13 @@ def dimension_sentence(data: AccountsReportData) -> str:
         best = min(rows, key=lambda row: row.n_displaced)
         missed = pluralize(best.n_displaced, "node")
         verb = "does" if best.n_displaced == 1 else "do"
-        return f"{embedder}: in {best.dim} dimensions {missed} {verb} not have the parent as the nearest node."
+        return (
+            f"In {best.dim} dimensions {missed} of {data.nodes:,} {verb} not have the parent as the nearest node "
+            f"({embedder})."
+        )
     too_few = [str(row.dim) for row in rows if row.dim < exact[0]]
     rest = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
-    return f"{embedder}: in {exact[0]} dimensions the parent of every node is nearest{rest}."
+    return f"In {exact[0]} dimensions the parent of every node is nearest ({embedder}){rest}."
 
 
 def disagreement_note(rows: Sequence[EmbeddingScores]) -> str:
@@ -202,7 +243,7 @@ def _training_notes(data: AccountsReportData) -> list[str]:
     notes = []
     n_seeds = max(row.n_seeds for row in data.rows)
     if n_seeds > 1:
-        notes.append(f"All scores are means over {n_seeds} seeds; -v shows their standard deviations.")
+        notes.append(f"All scores are means over {n_seeds} seeds; after ± is the standard deviation over seeds.")
     if {"lorentz", "poincare"} <= {row.system.rpartition("-")[0] for row in data.rows}:
         notes.append("lorentz and poincare are one embedding in two coordinates; it was trained once.")
     return notes

@@ -22,7 +22,7 @@ import numpy as np
 
 from equipoise import __version__
 from equipoise.domains.accounts.checks import merge_findings
-from equipoise.domains.accounts.neighbors import DisplacedNode, displaced_nodes
+from equipoise.domains.accounts.reconstruction import DisplacedNode, displaced_nodes
 from equipoise.domains.accounts.report import AccountsReportData, EmbeddingScores
 from equipoise.domains.accounts.trees.tree import PARENT, Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors

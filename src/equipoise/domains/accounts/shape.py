@@ -6,22 +6,28 @@ edges between them; roots are connected to each other by two edges, as if there 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.accounts.reconstruction import reconstruction_metrics
+from equipoise.config import StatsConfig
+from equipoise.domains.accounts.reconstruction import check_has_edges, reconstruction_metrics
 from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.dag import Links, shortest_paths
+from equipoise.stats.alignment import DATA
+from equipoise.stats.estimate import estimate
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.evaluation import RelationScores
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.domains.accounts.vectors import NodeVectors
+    from equipoise.stats.result import Result
     from equipoise.types import Floats, Ints
 
 MAX_SAMPLE = 300
@@ -172,30 +178,67 @@ def align_distances(tree: Tree, ids: list[str] | None, distances: Floats) -> Flo
     return distances[np.ix_(order, order)]
 
 
+def ranking_by_distances(tree: Tree, distances: Floats, relation: str) -> Ranking:
+    """The ranks of the targets of each node among all other nodes, by given distances in the order of the tree."""
+    pairs = tree.pairs(relation)
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    above, tied = np.empty(len(pairs), dtype=np.int64), np.empty(len(pairs), dtype=np.int64)
+    for index, (node, target) in enumerate(pairs.tolist()):
+        others = np.delete(distances[node], [node, target])
+        above[index] = np.count_nonzero(others < distances[node, target])
+        tied[index] = np.count_nonzero(others == distances[node, target])
+    pool = np.full(len(tree), len(tree) - 1, dtype=np.int64)
+    counts = np.bincount(pairs[:, 0], minlength=len(tree))
+    ids = np.array(tree.ids, dtype=object)
+    return Ranking.of_items(ids, counts, gain=np.ones(len(pairs)), above=above, tied=tied, depth=pool, candidates=pool)
+
+
 def scores_of_distances(tree: Tree, distances: Floats) -> dict[str, RelationScores]:
     """MR and MAP of each relation by given distances; ranks are raw for parents and filtered otherwise."""
     from equipoise.domains.accounts.evaluation import RelationScores
 
     scores = {}
-    own = np.arange(len(tree))
     for relation in RELATIONS:
-        pairs = tree.pairs(relation)
-        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-        counts = np.bincount(pairs[:, 0], minlength=len(tree))
-        to_target = distances[pairs[:, 0], pairs[:, 1]][:, None]
-        rows = distances[pairs[:, 0]]
-        others = own[None, :] != pairs[:, :1]
-        above = ((rows < to_target) & others).sum(axis=1)
-        tied = ((rows == to_target) & others).sum(axis=1) - 1
-        pool = np.full(len(tree), len(tree) - 1, dtype=np.int64)
-        ids = np.array(tree.ids, dtype=object)
-        ranking = Ranking.of_items(
-            ids, counts, gain=np.ones(len(pairs)), above=above, tied=tied, depth=pool, candidates=pool
-        )
+        ranking = ranking_by_distances(tree, distances, relation)
         mean_rank, _, _, average_precision, _ = reconstruction_metrics(filtered=relation != PARENT)
         values = [metric.measure(ranking).value for metric in (mean_rank, average_precision)]
         scores[relation] = RelationScores(*values)
     return scores
+
+
+@dataclass(frozen=True)
+class DistanceEvaluation:
+    """Ranks by a distance matrix with intervals, the scores of all relations, and the hyperbolicity."""
+
+    result: Result
+    relations: Mapping[str, RelationScores]
+    shape: TreeShape
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        relations = {name: asdict(scores) for name, scores in self.relations.items()}
+        return {**self.result.to_dict(), "relations": relations, "shape": asdict(self.shape)}
+
+
+def evaluate_distances(
+    tree: Tree, system: str, distances: Floats, *, relation: str, filtered: bool | None, config: StatsConfig
+) -> DistanceEvaluation:
+    """Rank the targets of every node by given distances, in the order of the tree; intervals resample branches."""
+    from equipoise.domains.accounts.evaluation import branch_clusters
+
+    check_has_edges(tree)
+    filtered = relation != PARENT if filtered is None else filtered
+    result = estimate(
+        ranking_by_distances(tree, distances, relation),
+        reconstruction_metrics(filtered=filtered),
+        system=system,
+        config=replace(config, clusters=branch_clusters(tree).labels),
+        settings={"relation": relation, "filtered": filtered, DATA: {"tree": tree.fingerprint}, UNIT_NOUN: "node"},
+    )
+    sample = _sample(len(tree))
+    return DistanceEvaluation(
+        result, scores_of_distances(tree, distances), shape_of_distances(distances[np.ix_(sample, sample)])
+    )
 
 
 def _path(tree: Tree, node: int) -> list[int]:

@@ -162,16 +162,15 @@ def read_checkpoint(path: PathLike) -> NamedVectors:
 
 
 def check_not_distances(path: PathLike, matrix: Floats) -> None:
-    """Raise an error for a square symmetric matrix with zeros on the diagonal: these are distances, not vectors."""
+    """Raise an error for a square symmetric matrix: these are distances or similarities, not vectors."""
     n_rows, n_columns = matrix.shape
-    if n_rows != n_columns or n_rows < 3 or matrix.diagonal().any():
+    if n_rows != n_columns or n_rows < 3 or not np.allclose(matrix, matrix.T, equal_nan=True):
         return
-    if np.allclose(matrix, matrix.T) and (matrix >= 0.0).all():
-        raise FormatError(
-            f"{display_path(path)} is a symmetric matrix of {n_rows} x {n_rows} with zeros on its diagonal: distances, "
-            "not vectors",
-            hint="eq accounts shape --distances reads distances",
-        )
+    what = "similarities" if matrix.diagonal().any() else "distances"
+    raise FormatError(
+        f"{display_path(path)} is a symmetric matrix of {n_rows} x {n_rows}: {what}, not vectors",
+        hint="eq accounts evaluate --distances reads distances; convert similarities to distances first",
+    )
 
 
 def read_distances(path: PathLike) -> tuple[list[str] | None, Floats]:
@@ -188,7 +187,8 @@ def read_distances(path: PathLike) -> tuple[list[str] | None, Floats]:
         cells = [
             [cell.strip() for cell in line.decode("utf-8").split(delimiter)] for line in file.lines if line.strip()
         ]
-        if cells and not _is_number(cells[0][-1]):
+        # Ids may be numbers: then a header has a corner that is none, and the table is square.
+        if cells and not (_is_number(cells[0][-1]) and (_is_number(cells[0][0]) or len(cells) != len(cells[0]))):
             cells = cells[1:]
         if cells and len(cells[0]) == len(cells) + 1:
             ids, cells = [row[0] for row in cells], [row[1:] for row in cells]

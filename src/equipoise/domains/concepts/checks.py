@@ -204,7 +204,7 @@ FEWEST_CONCEPTS = 4
 
 
 def unusable_entries(concept_set: ConceptSet) -> Iterator[Observation]:
-    """EQ130: entries that are incomplete, duplicate, or too few for any metric."""
+    """EQ130: entries that are incomplete, contradict each other, or are too few for any metric."""
     yield from _by_file(concept_set, IssueKind.ENTRY, IssueKind.REPEATED, IssueKind.TOO_FEW)
 
 
@@ -216,6 +216,11 @@ def out_of_range(concept_set: ConceptSet) -> Iterator[Observation]:
 def wrong_offsets(concept_set: ConceptSet) -> Iterator[Observation]:
     """EQ132: entities with wrong offsets."""
     yield from _by_file(concept_set, IssueKind.OFFSETS)
+
+
+def duplicate_entries(concept_set: ConceptSet) -> Iterator[Observation]:
+    """EQ136: entries that are equal to earlier ones."""
+    yield from _by_file(concept_set, IssueKind.DUPLICATE)
 
 
 def _by_file(concept_set: ConceptSet, *rules: IssueKind) -> Iterator[Observation]:
@@ -286,7 +291,7 @@ CONCEPT_SET_CHECKS: tuple[Check, ...] = (
         applies_to=ConceptSet,
         function=unusable_entries,
         why="""\
-A pair without its second text, a cluster without concepts, the same relation twice: nothing can be measured
+A pair without its second text, a cluster without concepts, a pair with two similarities: nothing can be measured
 on such an entry, and leaving it out silently would change the dataset. One cluster
 or one concept has nothing to differ from. A run stops at the first of them; eq concepts check
 lists them all.""",
@@ -331,6 +336,23 @@ from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
 fact = "entities.json entry 1 marks 'Plato' at 1 to 6, where the text is 'lato '"
 run_checks(ConceptSet("greece", problems=(ConceptSetIssue(IssueKind.OFFSETS, "entities.json", fact),)))""",
+    ),
+    Check(
+        code="EQ136",
+        title="duplicate entries of a concept set",
+        severity=Severity.TIP,
+        applies_to=ConceptSet,
+        function=duplicate_entries,
+        why="""\
+An entry that occurs twice would count twice in every mean, and would make intervals too narrow. Entries that are equal
+to an earlier one are left out. A pair that occurs with two similarities is a contradiction, at which a run stops
+(EQ130).""",
+        hint="remove the duplicates",
+        example="""\
+from equipoise.checks.base import run_checks
+from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
+fact = "pairs.csv line 9 is equal to an earlier one and left out"
+run_checks(ConceptSet("sts", problems=(ConceptSetIssue(IssueKind.DUPLICATE, "pairs.csv", fact),)))""",
     ),
     Check(
         code="EQ133",

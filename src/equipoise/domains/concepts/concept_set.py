@@ -17,7 +17,9 @@ class IssueKind(StrEnum):
     ENTRY = "entry"
     """An entry lacks a key, or holds something else than it should."""
     REPEATED = "repeated"
-    """A duplicate entry."""
+    """An entry that contradicts an earlier one."""
+    DUPLICATE = "duplicate"
+    """Entries that are equal to earlier ones and are left out."""
     TOO_FEW = "too few"
     """There are too few entries for any metric."""
     RANGE = "range"
@@ -29,6 +31,7 @@ class IssueKind(StrEnum):
 _ERRORS: dict[IssueKind, type[InputError]] = {
     IssueKind.ENTRY: FormatError,
     IssueKind.REPEATED: DuplicateError,
+    IssueKind.DUPLICATE: DuplicateError,
     IssueKind.TOO_FEW: InputError,
     IssueKind.RANGE: InputError,
     IssueKind.OFFSETS: InputError,
@@ -39,7 +42,7 @@ _ERRORS: dict[IssueKind, type[InputError]] = {
 class ConceptSetIssue:
     """One issue of a file of a concept set, with a hint.
 
-    Only entries with wrong offsets remain usable: the tasks embed the entity's text.
+    Entries with wrong offsets remain usable, since the tasks embed the entity's text, and duplicates are left out.
     """
 
     rule: IssueKind
@@ -52,8 +55,8 @@ class ConceptSetIssue:
 
     @property
     def fatal(self) -> bool:
-        """Whether the entry cannot be used."""
-        return self.rule is not IssueKind.OFFSETS
+        """Whether a run stops."""
+        return self.rule not in (IssueKind.OFFSETS, IssueKind.DUPLICATE)
 
     def error(self, *, more: int = 0, location: str = "") -> InputError:
         """The problem as an error; ``more`` others are pointed at by the command that lists them all."""

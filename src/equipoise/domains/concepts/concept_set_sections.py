@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.domains.concepts.concept_set import (
@@ -28,6 +28,10 @@ RESERVED_KEYS = frozenset(
 """The known keys of entries."""
 
 
+MAX_LISTED = 5
+"""Duplicates that are named."""
+
+
 @dataclass(frozen=True)
 class SectionRows:
     """Values in the order of their file, and the problems that readers report as they go.
@@ -48,9 +52,18 @@ class SectionRows:
         """Note that something is wrong with these entries."""
         numbers = list(dict.fromkeys(row + 1 if self.lines is None else self.lines[row] for row in rows))
         unit = ("entry", "entries") if self.file is None else ("line", "lines")
-        position = f" {unit[len(numbers) > 1]} {' and '.join(map(str, numbers))}" if numbers else ""
+        listed = ", ".join([*map(str, numbers[:-2]), " and ".join(map(str, numbers[-2:]))])
+        position = f" {unit[len(numbers) > 1]} {listed}" if numbers else ""
         excerpt = self.file.excerpt(*numbers) if numbers and self.file else ""
         self.problems.append(ConceptSetIssue(rule, self.name, f"{self.name}{position} {fact}", hint, excerpt))
+
+    def report_duplicates(self, rows: Sequence[int]) -> None:
+        """Note once that these entries are equal to earlier ones and were left out."""
+        if rows:
+            what = "is equal to an earlier one" if len(rows) == 1 else "are equal to earlier ones"
+            listed = rows if len(rows) <= MAX_LISTED else rows[:MAX_LISTED]
+            more = f" (and {len(rows) - len(listed)} more)" if len(listed) < len(rows) else ""
+            self.report(IssueKind.DUPLICATE, listed, f"{what} and left out{more}", "remove the duplicates")
 
     def record(self, row: int, example: str) -> Mapping[str, Any] | None:
         """The entry as a mapping, or a report that it is none."""
@@ -217,8 +230,8 @@ KEYS = ("subject", "predicate", "object")
 
 def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
     """The relations, without duplicates, and none of an entity with itself."""
-    relations: list[Relation] = []
-    first_of: dict[tuple[str, ...], int] = {}
+    relations: dict[Relation, None] = {}
+    duplicates: list[int] = []
     for row in range(len(entries)):
         value = entries.record(row, RELATIONS_EXAMPLE)
         if value is None:
@@ -231,31 +244,32 @@ def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
             fact = f"relates {relation.subject!r} to itself"
             entries.report(IssueKind.ENTRY, [row], fact, "an entity is always equal to itself; leave it out")
             continue
-        first = first_of.setdefault(astuple(relation), row)
-        if first != row:
-            entries.report(IssueKind.REPEATED, [first, row], "are the same relation", "keep one of them")
+        if relation in relations:
+            duplicates.append(row)
             continue
-        relations.append(relation)
-    entries.too_few(2, "relation", len(entries), "an object can only be looked for among several entities")
+        relations[relation] = None
+    entries.report_duplicates(duplicates)
+    entries.too_few(
+        2, "relation", len(entries) - len(duplicates), "an object can only be looked for among several entities"
+    )
     return tuple(relations)
 
 
 def parse_concepts(entries: SectionRows) -> tuple[str, ...]:
     """Texts, or entries with a ``concept`` or a ``text``; none of them twice."""
-    concepts: list[str] = []
-    first_of: dict[str, int] = {}
+    concepts: dict[str, str] = {}
+    duplicates: list[int] = []
     for row, value in enumerate(entries.values):
         record = value if isinstance(value, Mapping) else {"concept": value}
         concept = entries.text(row, record, "text" if "text" in record else "concept")
         if concept is None:
             continue
-        first = first_of.setdefault(concept.casefold(), row)
-        if first != row:
-            entries.report(IssueKind.REPEATED, [first, row], f"are both {concept!r}", "keep one of them")
-            continue
-        concepts.append(concept)
-    entries.too_few(2, "concept", len(entries), "one concept has no others to differ from")
-    return tuple(concepts)
+        if concept.casefold() in concepts:
+            duplicates.append(row)
+        concepts.setdefault(concept.casefold(), concept)
+    entries.report_duplicates(duplicates)
+    entries.too_few(2, "concept", len(entries) - len(duplicates), "one concept has no others to differ from")
+    return tuple(concepts.values())
 
 
 # Sentences with entity annotations: type and optional offsets.
@@ -266,18 +280,24 @@ SENTENCES_EXAMPLE = '{"text": "...", "entities": [{"text": "...", "label": "..."
 def parse_sentences(entries: SectionRows) -> tuple[AnnotatedSentence, ...]:
     """The sentences with their entities; an entity with wrong offsets is reported."""
     sentences: list[AnnotatedSentence] = []
-    first_of: dict[str, int] = {}
+    first_of: dict[str, tuple[int, AnnotatedSentence]] = {}
+    duplicates: list[int] = []
     for row in range(len(entries)):
         value = entries.record(row, SENTENCES_EXAMPLE)
         text = None if value is None else entries.text(row, value, "text")
         if value is None or text is None:
             continue
-        first = first_of.setdefault(text, row)
-        if first != row:
-            entries.report(IssueKind.REPEATED, [first, row], "have the same text", "keep one of them")
-            continue
         # Offsets count from the text as it was given, white space and all.
-        sentences.append(AnnotatedSentence(str(value["text"]), _entities(entries, row, value)))
+        sentence = AnnotatedSentence(str(value["text"]), _entities(entries, row, value))
+        first, earlier = first_of.setdefault(text, (row, sentence))
+        if first == row:
+            sentences.append(sentence)
+        elif earlier == sentence:
+            duplicates.append(row)
+        else:
+            fact = "have the same text and different entities"
+            entries.report(IssueKind.REPEATED, [first, row], fact, "keep one of them")
+    entries.report_duplicates(duplicates)
     if not any(problem.fatal for problem in entries.problems):
         types = {entity.label for sentence in sentences for entity in sentence.entities}
         why = "at least two types are needed"

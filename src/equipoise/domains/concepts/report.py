@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
@@ -199,8 +199,23 @@ def score_section(report_data: ConceptReportData) -> Section:
 
 
 def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
-    """One row a score and model; on a narrow screen the score and who differs stay longest."""
+    """One row per score and model, Spearman first; on a narrow screen the score and the band are kept longest."""
     rows = []
+    for by_model in _spearman(report_data):
+        places = _places(list(by_model.values()))
+        for number, name in enumerate(sorted(by_model, key=lambda name: _descending(by_model[name].value))):
+            estimate = by_model[name]
+            rows.append(
+                (
+                    "Spearman" if number == 0 else "",
+                    "",
+                    name,
+                    format_value(estimate.value, places),
+                    format_interval(estimate.interval, places),
+                    format_value(estimate.chance, places),
+                    "ground truth",
+                )
+            )
     for score_comparison in report_data.all_score_comparisons:
         estimates = [score_comparison.estimates[name] for name in score_comparison.order]
         places = _places(estimates)
@@ -230,6 +245,16 @@ def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
     ]
 
 
+def _spearman(report_data: ConceptReportData) -> list[ByModel]:
+    """Spearman's correlation by model, if similarities were measured."""
+    return [item.ground_truth for item in report_data.score_comparisons if item.truth == "Spearman"]
+
+
+def _descending(value: float) -> float:
+    """A sort key: the highest value first, undefined ones last."""
+    return inf if isnan(value) else -value
+
+
 def caption(report_data: ConceptReportData) -> str:
     """What the letters, the intervals and the chance levels are."""
     comparisons = report_data.score_comparisons
@@ -251,7 +276,8 @@ def caption(report_data: ConceptReportData) -> str:
 def component_section(report_data: ConceptReportData) -> Section:
     """What each score adds up, term by term."""
     comparisons = report_data.score_comparisons
-    rows = [
+    rows = [("ground truth", "  Spearman", by_model) for by_model in _spearman(report_data)]
+    rows += [
         (f"{score_comparison.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", by_model)
         for score_comparison in comparisons
         for place, (term, by_model) in enumerate(score_comparison.terms.items())
@@ -363,5 +389,8 @@ def weight_section(report_data: ConceptReportData) -> list[Section]:
         ReportColumn("comes first in", [_share(outcome.share) for outcome in ordered], right=True),
         ReportColumn("with resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
     ]
+    for by_model in _spearman(report_data):
+        cells = [_value_and_interval(by_model, outcome.model) for outcome in ordered]
+        columns.insert(1, ReportColumn("Spearman", cells, right=True))
     note = "of all weightings of the composite, each as likely as any other."
     return [Section.of_table("If the scores were weighted otherwise", columns, note)]

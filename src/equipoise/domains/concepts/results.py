@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.advice import recommend
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
 from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, weight_sensitivity
-from equipoise.domains.concepts.concept_pairs import annotator_ceiling
+from equipoise.domains.concepts.concept_set_reader import annotator_ceiling
 from equipoise.domains.concepts.report import concepts_view
-from equipoise.domains.concepts.score_comparison import ConceptReportData, ScoreComparison, WeightSensitivity
+from equipoise.domains.concepts.score_comparison import ConceptReportData, ScoreComparison, WeightSensitivity, recommend
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.io.atomic import write_text

@@ -144,11 +144,11 @@ class Tree:
 
     Made by ``Tree.of`` or ``Tree.from_edges``, which check what they are given.
 
-    >>> tree = Tree.of(["assets", ("cash", "Cash at hand")], [("cash", "assets")])
+    >>> tree = Tree.of(["assets", ("cash", "Cash on hand")], [("cash", "assets")])
     >>> tree
     Tree('nodes and edges', 2 nodes, 1 edges, 1 roots, 2 levels)
     >>> tree.names, tree.depth.tolist()
-    (('assets', 'Cash at hand'), [0.0, 1.0])
+    (('assets', 'Cash on hand'), [0.0, 1.0])
     """
 
     ids: tuple[str, ...]
