@@ -66,7 +66,7 @@ def test_docker_builds_the_image_and_runs_it() -> None:
     if not succeeds("docker", "info"):
         pytest.skip("docker is not running")
     output_of("docker", "build", "--build-arg", f"BASE={BASE_IMAGE}", "-t", "equipoise-test", ".")
-    assert "bm25" in output_of("docker", "run", "--rm", "equipoise-test", "demo")
+    assert "minilm" in output_of("docker", "run", "--rm", "equipoise-test", "ls", "models")
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_buildah_builds_the_image_and_runs_it_as_a_user() -> None:
     container = output_of("buildah", "from", "equipoise-test").strip()
     try:
         assert output_of("buildah", "run", *chroot, container, "--", "id", "-un") == "user\n"
-        assert "bm25" in output_of("buildah", "run", *chroot, container, "--", "eq", "demo")
+        assert "minilm" in output_of("buildah", "run", *chroot, container, "--", "eq", "ls", "models")
     finally:
         output_of("buildah", "rm", container)
         output_of("buildah", "rmi", "equipoise-test")

@@ -314,3 +314,9 @@ def test_scores_are_logged_to_a_tracker(eq, folder: Path, monkeypatch: pytest.Mo
     assert eq("score", *words).exit_code == 0
     assert eq("compare", *words).exit_code == 0
     assert sorted(path.name for path in (folder / "logs").iterdir()) == ["bad", "compare_good_bad", "good"]
+
+
+def test_a_metric_without_its_option_is_not_taken_for_a_file(eq) -> None:
+    ended = eq("score", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "AP(rel=2)@10", "--json")
+    assert ended.exit_code == 2
+    assert json.loads(ended.stderr)["error"]["code"] == "E310"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -139,7 +139,9 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
         out.note(f"caution: {caution}")
     out.log(lambda: comparison.to_dict(flat=True), f"compare {' '.join(comparison.systems)}")
     if out.json:
-        out.data(comparison.to_dict() | {"estimates": _estimates(comparison), "cautions": cautions})
+        from equipoise.report.export import comparison_dict
+
+        out.data(comparison_dict(comparison) | {"cautions": cautions})
         return
     if out.to:
         from equipoise.report.export import export
@@ -157,11 +159,3 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
         out.view(comparison_view(comparison, answer))
     else:
         out.show(*all_metrics_answer(comparison, answer).parts(quiet=out.quiet))
-
-
-def _estimates(comparison: Comparison) -> dict[str, dict[str, Any]]:
-    """The estimates by system and metric, as eq score writes them."""
-    return {
-        system: {metric: estimate.to_dict() for metric, estimate in estimates.items()}
-        for system, estimates in comparison.estimates.items()
-    }

@@ -29,7 +29,8 @@ from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, read_mat
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
 from equipoise.io.tables import Table, read_table, table_format
 from equipoise.io.text import STDIN
-from equipoise.metrics.parser import matching_metrics
+from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parser import matching_metrics, symbol_of
 from equipoise.runs.evaluate import with_metrics
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class SystemInput:
         is_named = bool(equals) and not Path(word).exists()
         if not is_named:
             name, path = _stem(word), word
+        if path != STDIN and not Path(split_member(path)[0]).exists() and builtin().named(symbol_of(word)):
+            raise ParameterError(f"{word} is a metric, not a file", hint=f"write -m before each metric: -m {word!r}")
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
             raise ParameterError(
                 f"{name!r} cannot be the name of a system",

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
-from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
+from equipoise.io.run_files import write_run
 from equipoise.report.export.bibtex import as_bibtex
 from equipoise.report.export.card import as_card
 from equipoise.report.export.csv import as_csv, as_unit_csv
 from equipoise.report.export.latex import as_latex
 from equipoise.report.export.paper_table import as_markdown, emulated_library, single_run
-from equipoise.report.export.trec import as_trec
 from equipoise.runs.store import StoredRun
 from equipoise.stats.comparison import Comparison
+
+if TYPE_CHECKING:
+    from equipoise.runs.unit_table import RetrievedItem
 
 # The comparison, or the result of one run, as JSON that every parser reads.
 
@@ -42,6 +48,73 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
 def _finite(data: dict[str, Any]) -> Any:
     """The same with null for what is no number."""
     return json.loads(json.dumps(data, default=str), parse_constant=lambda _: None)
+
+
+# A TREC run file of a run that stores the retrieved documents.
+
+DEFAULT_TAG = "run"
+_IN_ONE = "white space in names becomes _ there"
+
+
+def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> str:
+    """The lists of one system, its name as the tag. White space in names becomes an underscore.
+
+    Scores are those of the system where every list falls by them; elsewhere they are 1 / rank, so that
+    sorting by score gives the order that was retrieved.
+    """
+    if len(runs) != 1:
+        raise ParameterError(
+            f"a TREC run file holds one system, and {len(runs)} were given", hint="export them one by one"
+        )
+    run = runs[0]
+    lists = {str(unit): detail.retrieved for unit, detail in run.details.items() if detail.retrieved}
+    if not lists:
+        raise StoreError(
+            f"the run of {run.result.system} does not keep what was retrieved, so there is no TREC run to write",
+            hint="--to csv --units writes the figures of every unit",
+        )
+    scored = all(map(_falls, lists.values()))
+    table: dict[str, dict[str, float]] = {}
+    for unit, items in lists.items():
+        if _in_one(unit) in table:
+            raise DuplicateError(f"two units would be called {_in_one(unit)} in a TREC run", hint=_IN_ONE)
+        table[_in_one(unit)] = _scores(unit, items, scored)
+    return _text(table, tag=_in_one(run.result.system) or DEFAULT_TAG)
+
+
+def _falls(items: Sequence[RetrievedItem]) -> bool:
+    """Whether there are scores, and they agree with the order."""
+    scores = [item.score for item in items if item.score is not None]
+    return len(scores) == len(items) and all(one >= other for one, other in pairwise(scores))
+
+
+def _scores(unit: str, items: Iterable[RetrievedItem], scored: bool) -> dict[str, float]:
+    scores: dict[str, float] = {}
+    for rank, item in enumerate(items, start=1):
+        name = _in_one(item.id)
+        if name in scores:
+            raise DuplicateError(
+                f"{name} was retrieved twice for unit {unit}",
+                hint=f"a TREC run names a document once a query; {_IN_ONE}",
+            )
+        scores[name] = item.score if scored and item.score is not None else 1 / rank
+    return scores
+
+
+def _in_one(name: str) -> str:
+    """A name as one field of a line.
+
+    >>> _in_one("chunk 7")
+    'chunk_7'
+    """
+    return "_".join(name.split())
+
+
+def _text(table: dict[str, dict[str, float]], tag: str) -> str:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "run.trec"
+        write_run(file, table, tag)
+        return file.read_text(encoding="utf-8")
 
 
 Exporter = Callable[[Sequence[StoredRun], Comparison | None], str]
