@@ -176,7 +176,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_only_with_verbose(eq, m
     def fail(*args: object, **options: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr("equipoise.cli.inputs.read_qrels", fail)
+    monkeypatch.setattr("equipoise.cli.inputs.streamed_ranking", fail)
     words = ("score", "good.trec", "--qrels", "truth.qrels")
     done = eq(*words)
     assert done.exit_code == 70
