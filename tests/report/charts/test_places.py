@@ -81,10 +81,10 @@ def test_the_confusion_says_how_many_units_are_taken_for_what() -> None:
 
 def test_the_diagram_says_how_sure_and_how_right_each_bin_is() -> None:
     chart = reliability_chart("mine", DOTS, 0.12, 0.03)
-    assert said(chart)[0] == "confidence 0.25: accuracy 0.50 [0.30, 0.70]; 10 units"
-    assert "confidence 0.95: accuracy 0.80; 30 units" in said(chart)
+    assert said(chart)[0] == "confidence 25.0 %: accuracy 50.0 % [30.0 %, 70.0 %]; 10 units"
+    assert "confidence 95.0 %: accuracy 80.0 %; 30 units" in said(chart)
     assert "30 of them are in overconfident bins" in chart.description
-    assert chart.spec["title"]["subtitle"] == "Expected calibration error 0.120; by chance 0.030."
+    assert chart.spec["title"]["subtitle"] == "Expected calibration error 12.0 %; by chance 3.0 %."
 
 
 def test_names_are_texts_and_never_markup() -> None:

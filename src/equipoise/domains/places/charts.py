@@ -71,7 +71,7 @@ def _rank_charts(rankings: dict[str, Ranking]) -> Iterator[Chart]:
         histograms = {name: rank_histogram(ranking) for name, ranking in rankings.items()}
     except UndefinedError:
         return
-    yield accuracy_at_k_chart(curves, chance)
+    yield accuracy_at_k_chart(curves, chance, percent=True)
     names = max((histogram.names for histogram in histograms.values()), key=len)
     if all(histogram.names == names for histogram in histograms.values()):
         yield rank_histogram_chart(names, {name: each.shares.tolist() for name, each in histograms.items()})

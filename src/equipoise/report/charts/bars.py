@@ -14,6 +14,7 @@ from equipoise.report.charts.marks import (
     FRACTION_TICKS,
     HAS_CHANCE,
     HAS_INTERVAL,
+    PERCENT_TICKS,
     PIXELS,
     Row,
     bin_axis,
@@ -226,8 +227,8 @@ def reliability_chart(
 
     ``ece`` is the expected calibration error, ``calibrated_ece`` its expectation for a calibrated model.
     """
-    x = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, ""))
-    y = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, "accuracy"))
+    x = with_grid(linear_axis(0.0, 1.0, PERCENT_TICKS, ""))
+    y = with_grid(linear_axis(0.0, 1.0, PERCENT_TICKS, "accuracy"))
     rows = [_row(point) for point in bins]
     where = position(x, y)
     ends = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]
@@ -245,22 +246,26 @@ def reliability_chart(
         f"Reliability of {shorten_label(system)}",
         _describe(system, bins, ece, calibrated_ece),
         layers,
-        subtitle=f"Expected calibration error {format_value(ece)}; by chance {format_value(calibrated_ece)}.",
+        subtitle=f"Expected calibration error {_percent(ece)}; by chance {_percent(calibrated_ece)}.",
         width=SIZE,
         height=SIZE,
     )
 
 
+def _percent(fraction: float) -> str:
+    return f"{format_value(100 * fraction, 1)} %"
+
+
 def _row(point: CalibrationPoint) -> Row:
     has_interval = point.low is not None and point.high is not None
-    interval = f" [{format_value(point.low or 0.0, 2)}, {format_value(point.high or 0.0, 2)}]" if has_interval else ""
+    interval = f" [{_percent(point.low or 0.0)}, {_percent(point.high or 0.0)}]" if has_interval else ""
     return {
         "x": point.confidence,
         "y": point.accuracy,
         "low": point.low,
         "high": point.high,
         "tooltip": (
-            f"confidence {format_value(point.confidence, 2)}: accuracy {format_value(point.accuracy, 2)}{interval}; "
+            f"confidence {_percent(point.confidence)}: accuracy {_percent(point.accuracy)}{interval}; "
             f"{format_count(point.n)} units"
         ),
     }
@@ -300,8 +305,8 @@ def _describe(system: str, bins: Sequence[CalibrationPoint], ece: float, calibra
     overconfident = sum(point.n for point in bins if point.confidence > point.accuracy)
     total = sum(point.n for point in bins)
     return (
-        f"The expected calibration error of {system} is {format_value(ece)}; a calibrated model would have "
-        f"{format_value(calibrated_ece)} on these {format_count(total)} units. {format_count(overconfident)} of them "
+        f"The expected calibration error of {system} is {_percent(ece)}; a calibrated model would have "
+        f"{_percent(calibrated_ece)} on these {format_count(total)} units. {format_count(overconfident)} of them "
         "are in overconfident bins."
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, log10
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.report.charts.chart import Chart, chart, slug
 from equipoise.report.charts.marks import (
     FRACTION_TICKS,
+    PERCENT_TICKS,
     Row,
     line,
     linear_axis,
@@ -30,6 +31,7 @@ from equipoise.report.charts.theme import LIGHT, Spec, series_style
 from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
 from equipoise.stats.formatting import format_percent, format_value
+from equipoise.stats.verdict import ScoreFormat
 
 if TYPE_CHECKING:
     from equipoise.report.tables import SystemColumn
@@ -54,15 +56,21 @@ def accuracy_at_k_chart(
     *,
     what: str = "Accuracy",
     symbol: str = "Acc",
+    percent: bool = False,
 ) -> Chart:
     """One line per system: Acc@1, Acc@2, ... on a logarithmic k axis; the dashed line is the chance level.
 
-    ``what`` and ``symbol`` are the name and the abbreviation of the metric.
+    ``what`` and ``symbol`` are the name and the abbreviation of the metric; ``percent`` is the unit of all texts.
     """
+    shown = ScoreFormat(1, percent=True) if percent else ScoreFormat(3)
     max_k = max(len(curve) for curve in curves.values())
     cutoffs = [k for k in CUTOFFS if k <= max_k]
     x = with_grid(log_axis(1, max(max_k, 2), [(k, str(k)) for k in cutoffs], "k (logarithmic)"))
-    y = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, f"{what.casefold()} at k (higher is better ↑)"))
+    y = with_grid(
+        linear_axis(
+            0.0, 1.0, PERCENT_TICKS if percent else FRACTION_TICKS, f"{what.casefold()} at k (higher is better ↑)"
+        )
+    )
     where = position(x, y, "k", "value")
     layers: list[Spec] = []
     if chance is not None:
@@ -71,7 +79,7 @@ def accuracy_at_k_chart(
         color, shape = series_style(index)
         rows = _by_k(curve)
         marks = [
-            {**row, "tooltip": f"{system}: {symbol}@{row['k']} {format_value(row['value'])}"}
+            {**row, "tooltip": f"{system}: {symbol}@{row['k']} {shown.value(row['value'])}"}
             for row in rows
             if row["k"] in cutoffs
         ]
@@ -80,7 +88,7 @@ def accuracy_at_k_chart(
     return chart(
         name,
         f"{what} over k",
-        _describe_accuracy(curves, chance, what),
+        _describe_accuracy(curves, chance, what, shown),
         layers,
         subtitle="" if chance is None else "Dashed: chance level (random baseline).",
         width=WIDTH,
@@ -92,12 +100,15 @@ def _by_k(values: Sequence[float]) -> list[Row]:
     return [{"k": k, "value": value} for k, value in enumerate(values, start=1)]
 
 
-def _describe_accuracy(curves: Mapping[str, Sequence[float]], chance: Sequence[float] | None, what: str) -> str:
+def _describe_accuracy(
+    curves: Mapping[str, Sequence[float]], chance: Sequence[float] | None, what: str, shown: ScoreFormat
+) -> str:
     parts = [
-        f"{system} from {format_value(curve[0])} at k = 1 to {format_value(curve[-1])} at k = {len(curve)}"
+        f"{system} from {shown.value(curve[0])} at k = 1 to {shown.value(curve[-1])} at k = {len(curve)}"
         for system, curve in curves.items()
     ]
-    at_1 = "" if chance is None else f"; chance at k = 1 is {format_value(chance[0], 4)}"
+    finer = replace(shown, decimals=shown.decimals + 1)
+    at_1 = "" if chance is None else f"; chance at k = 1 is {finer.value(chance[0])}"
     return f"{what} grows with k: {', '.join(parts)}{at_1}."
 
 

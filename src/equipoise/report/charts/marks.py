@@ -26,6 +26,7 @@ LETTER_WIDTH = 6.6
 """Approximate width of a letter at the small size, in pixels."""
 LINE_HEIGHT = 14
 MAX_SERIES_LABEL = 28
+PERCENT_TICKS = tuple((tenth / 10, f"{10 * tenth} %") for tenth in range(0, 11, 2))
 FRACTION_TICKS = tuple((tenth / 10, format_value(tenth / 10, 1)) for tenth in range(0, 11, 2))
 """Ticks of an axis from 0 to 1."""
 
