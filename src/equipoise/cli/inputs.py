@@ -29,8 +29,7 @@ from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, read_mat
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
 from equipoise.io.tables import Table, read_table, table_format
 from equipoise.io.text import STDIN
-from equipoise.metrics.catalogue import builtin
-from equipoise.metrics.parser import matching_metrics, symbol_of
+from equipoise.metrics.parser import builtin, matching_metrics, symbol_of
 from equipoise.runs.evaluate import with_metrics
 
 if TYPE_CHECKING:
