@@ -30,8 +30,7 @@ from equipoise.report.charts.marks import (
 from equipoise.report.charts.theme import LIGHT, Spec, series_style
 from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
-from equipoise.stats.formatting import format_percent, format_value
-from equipoise.stats.verdict import ScoreFormat
+from equipoise.stats.formatting import ScoreFormat, format_percent, format_value
 
 if TYPE_CHECKING:
     from equipoise.report.tables import SystemColumn
