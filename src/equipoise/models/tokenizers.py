@@ -78,7 +78,7 @@ class WordTokenizer(Tokenizer):
 
 
 _CL100K_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-"""Of the vocabulary that tiktoken downloads, as stated in the code of tiktoken."""
+"""The hash of the vocabulary that tiktoken downloads, as tiktoken itself states it."""
 _CL100K_WORDS = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
