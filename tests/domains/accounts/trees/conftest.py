@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def postgres() -> Iterator[str]:
 @marked(pytest.mark.slow)
 def icu_postgres() -> Iterator[str]:
     """The address of Debian's PostgreSQL, whose collations may ignore case."""
-    pytest.importorskip("psycopg")
+    psycopg = pytest.importorskip("psycopg")
     homes = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     if not homes:
         pytest.skip("no PostgreSQL with ICU: apt install postgresql")
@@ -51,6 +51,12 @@ def icu_postgres() -> Iterator[str]:
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder, user=user)
         command = [homes[-1], "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-F"]
         with _serving(command, folder / ".s.PGSQL.5432", folder, user):
+            # The socket exists before the server accepts connections.
+            for _ in range(300):
+                with suppress(psycopg.OperationalError):
+                    psycopg.connect(host=str(folder), user="postgres", dbname="postgres").close()
+                    break
+                time.sleep(0.1)
             yield f"postgresql:///postgres?host={folder}&user=postgres"
 
 
