@@ -92,11 +92,13 @@ clean:  ## remove the environments and everything that was built
 	rm -rf .venv .venv-* $(VENV) build dist site htmlcov .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# No package index has a Redis with vector sets for older C libraries, so the server is compiled (40 CPU-seconds).
+# No package index has a Redis with vector sets for older C libraries, so the server is compiled (40 CPU-seconds) from the
+# archive of Debian's source package. Without it, the tests that need it are skipped.
 REDIS := redis_8.0.2.orig.tar.gz
+MIRROR = $(shell apt-get indextargets --format '$$(SITE)' "Created-By: Packages" | head -n 1)
 $(BIN)/redis-server: | $(BIN)/python
 	@mkdir -p $(VENV)/redis
-	curl -fsS -o $(VENV)/redis/$(REDIS) http://deb.debian.org/debian/pool/main/r/redis/$(REDIS)
+	curl -fsS -o $(VENV)/redis/$(REDIS) $(MIRROR)/pool/main/r/redis/$(REDIS)
 	echo "caf3c0069f06fc84c5153bd2a348b204c578de80490c73857bee01d9b5d7401f  $(VENV)/redis/$(REDIS)" | sha256sum --check --quiet
 	tar -xzf $(VENV)/redis/$(REDIS) -C $(VENV)/redis --strip-components 1
 	$(MAKE) --silent -C $(VENV)/redis/src redis-server MALLOC=libc OPTIMIZATION=-O1 >$(VENV)/redis/build.log 2>&1

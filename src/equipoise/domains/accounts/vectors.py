@@ -201,8 +201,8 @@ def node_vectors_from(
 
     >>> from equipoise.domains.accounts.trees.tree import Tree
     >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
-    >>> node_vectors_from(np.eye(3), tree, geometry="euclidean")
-    NodeVectors(3 nodes, euclidean, 3 dimensions)
+    >>> node_vectors_from(np.eye(3)[:, :2], tree, geometry="euclidean")
+    NodeVectors(3 nodes, euclidean, 2 dimensions)
     """
     space = geometry_named(geometry).name
     vectors = _raw_vectors(embedder, tree, {"dim": dim, "seed": seed}, training)

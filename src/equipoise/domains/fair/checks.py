@@ -159,7 +159,7 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     yield Observation(
         subject.name,
         f"{chunks_split} {len(worst):,} of {pluralize(subject.answers, 'answer')} (maximum score "
-        f"{_ceiling(worst, subject)}): {join_names(worst)}{more}",
+        f"{_ceiling(worst, subject)}){more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )
