@@ -61,6 +61,14 @@ def test_files_equal_frames(suffix: str, tmp_path: Path) -> None:
     assert dict(read_unit_scores(path).values) == dict(read_unit_scores(frame).values)
 
 
+@pytest.mark.parametrize(
+    ("column", "noun"),
+    [("question_id", "question"), ("inputs.query", "query"), ("qid", "query"), ("user_input", "example")],
+)
+def test_the_column_of_the_units_names_them(column: str, noun: str) -> None:
+    assert read_unit_scores([{column: "a", "score": 0.5}]).noun == noun
+
+
 def test_a_run_is_not_a_table_of_units() -> None:
     assert not is_unit_table([{"query_id": "q1", "doc_id": "d1", "score": 0.5}])
 

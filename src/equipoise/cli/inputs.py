@@ -91,10 +91,12 @@ class SystemInput:
         """The result of a table with scores per unit."""
         from equipoise.io.unit_scores import read_unit_scores
         from equipoise.stats.estimate import result_from_values
+        from equipoise.stats.verdict import UNIT_NOUN
 
         scores = read_unit_scores(self.path)
         bounds = (0.0, 1.0) if scores.within_unit_interval else (-np.inf, np.inf)
         result = result_from_values(self.name, scores.unit_ids, scores.values, bounds=bounds, config=config)
+        result = replace(result, settings={**result.settings, UNIT_NOUN: scores.noun})
         return with_metrics(result, metrics) if metrics else result
 
     @property

@@ -31,6 +31,8 @@ class UnitScoreTable:
     name: str
     unit_ids: list[str]
     values: Mapping[str, list[float]]
+    noun: str
+    """What a unit is called, by its column: question, query or example."""
 
     @property
     def within_unit_interval(self) -> bool:
@@ -75,7 +77,8 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
                 hint="keep one row per unit, or average repetitions first",
             )
     columns = {metric: [_score(table, column, row) for row in range(len(table))] for metric, column in metrics.items()}
-    return UnitScoreTable(table.name, unit_ids, columns)
+    noun = next((noun for noun in ("question", "query") if noun in unit.casefold()), "example")
+    return UnitScoreTable(table.name, unit_ids, columns, "query" if unit.casefold() == "qid" else noun)
 
 
 def is_unit_table(source: Any) -> bool:

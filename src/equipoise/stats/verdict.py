@@ -328,8 +328,9 @@ def _metric(comparison: Comparison, words: Vocabulary) -> str:
 
 
 def _n_scored(comparison: Comparison) -> int:
-    """The number of units on which some system has a value of the primary metric; of all if none has."""
-    return max((comparison.estimates[name][comparison.primary].n for name in _scored(comparison)), default=comparison.n)
+    """The number of units on which scores are compared: those with a value of the primary metric for both systems."""
+    contrasts = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
+    return min((contrast.n for contrast in contrasts if contrast.n), default=comparison.n)
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:

@@ -192,7 +192,9 @@ def _subject(sheet: PaperTable) -> str:
     systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} systems"
     within = f" in {pluralize(sheet.clusters, 'cluster')}" if sheet.clusters is not None else ""
     order = f", best first on {sheet.comparison.primary}" if sheet.comparison else ""
-    return f"{_listed(sheet.metrics)} of {systems} on {sheet.words.units(sheet.units)}{within}{order}."
+    sentence = f"{_listed(sheet.metrics)} of {systems} on {sheet.words.units(sheet.units)}{within}{order}."
+    # A name such as nDCG@10 keeps its case.
+    return sentence[0].upper() + sentence[1:] if re.match(r"[a-z-]+ ", sentence) else sentence
 
 
 def _intervals(sheet: PaperTable) -> str:

@@ -179,8 +179,8 @@ def test_a_choice_that_is_no_better_than_the_usual_parameters_is_remarked_on(tun
         return " ".join(each.text for each in shown if isinstance(each, Paragraph))
 
     first = tuned.models[0]
-    assert "No trial is better" in told(first, first.tuning.optimistic)
-    assert "No trial is better" not in told(first, first.tuning.optimistic - 0.01)
+    assert "no trial is better" in told(first, first.tuning.optimistic)
+    assert "no trial is better" not in told(first, first.tuning.optimistic - 0.01)
     assert "Deploy tfidf: with" in told(first, 0.0)
 
 

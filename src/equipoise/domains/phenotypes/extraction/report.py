@@ -378,18 +378,18 @@ def model_table(edition: TuningReportData) -> list[ReportColumn]:
 
 
 def _deployment_lines(edition: TuningReportData) -> list[str]:
-    """The parameters to deploy per model, with a note if they are no better than the defaults."""
+    """The parameters to deploy per model: the best trial, or the defaults if no trial is better."""
     lines = []
     for part in edition.parts:
         tuning = part.tuning
-        line = f"Deploy {part.name} with {format_params(tuning.trials[tuning.best].params)}."
         usual = None if tuning.baseline is None else tuning.trials[tuning.baseline]
-        if usual is not None and not usual.value < tuning.optimistic:
-            line += (
-                f" No trial is better than the default parameters ({format_params(usual.params)}), which have "
-                f"{format_value(usual.value, _TUNING_DECIMALS)} on the same documents: keep them, or try more."
+        if usual is None or usual.value < tuning.optimistic:
+            lines.append(f"Deploy {part.name} with {format_params(tuning.trials[tuning.best].params)}.")
+        else:
+            lines.append(
+                f"Deploy {part.name} with the default parameters ({format_params(usual.params)}): they have "
+                f"{format_value(usual.value, _TUNING_DECIMALS)}, and no trial is better."
             )
-        lines.append(line)
     return lines
 
 
