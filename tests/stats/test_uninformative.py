@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from equipoise.config import StatsConfig
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.verdict import why_uninformative
+from equipoise.types import Finding, Severity
 
 
 def compared(shares: list[float], chance: float, *, units: int = 60) -> Comparison:
@@ -48,3 +51,10 @@ def test_a_significant_difference_below_chance_is_still_told() -> None:
     assert comparison.leader == "b"
     assert "cannot compare" in comparison.verdict()
     assert "b is the best of 2 systems" in comparison.verdict()
+
+
+def test_a_chance_level_that_is_only_a_bound_decides_nothing() -> None:
+    comparison = compared([0.5, 0.55], 0.5)
+    bound = Finding("EQ110", Severity.NOTE, "a", "the number of candidates is unknown", "give it")
+    assert why_uninformative(comparison)
+    assert not why_uninformative(replace(comparison, findings=(*comparison.findings, bound)))

@@ -333,7 +333,8 @@ TUNING_CHECKS: tuple[Check, ...] = (
         applies_to=TunedSystem,
         function=tuned_on_reported_units,
         why="""\
-The best of many trials is partly the best by chance, and the units that selected it repeat that chance.
+The best of many trials is partly the best by chance, and scoring it on the units that selected it counts that
+chance again.
 With 27 equally good configurations and 100 questions the best one scores about 6 points too high,
 and a 95 % interval around it covers the true value in 75 % of cases. A system with more trials gains
 more. The held-out score (nested cross-validation) is unbiased: the configuration that is scored on a

@@ -21,7 +21,7 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.power import POWER
 from equipoise.stats.resampling import ResamplingUnits, mean_skewness
-from equipoise.stats.verdict import plural, undecided_pairs, unit_noun
+from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, undecided_pairs, unit_noun
 from equipoise.types import Direction, Finding, Floats, Severity, with_label
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
 
 TIES = "EQ301"
-UNKNOWN_CANDIDATES = "EQ110"
 TIED_SHARE = 0.01
 MIN_TIE_EFFECT = 0.001
 """The smallest range of a metric over the orders of tied scores that is reported."""
@@ -292,12 +291,12 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     if not undecided:
         return
     first = undecided[0]
-    more = f" ({pluralize(len(undecided) - 1, 'more pair')} like it)" if len(undecided) > 1 else ""
+    more = f" ({pluralize(len(undecided) - 1, 'more pair')} not separated)" if len(undecided) > 1 else ""
     yield Observation(
         f"{first.a}, {first.b}",
         f"on {comparison.primary}, about {about(first.needed.value)} {plural(comparison.unit_noun)} would be needed to "
         f"separate {first.a} and {first.b} with {format_percent(POWER)} power ({comparison.adjustment}); "
-        f"here there are {first.n:,}{more}",
+        f"there are {first.n:,}{more}",
         tuple(map(_evidence, undecided)),
     )
 
@@ -377,15 +376,13 @@ def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
         and 0 < contrast.wins + contrast.losses < MIN_DIFFERING_UNITS
     ]
     if pairs:
-        first, more = (
-            pairs[0],
-            f" ({pluralize(len(pairs) - 1, 'more pair')} like it)" if len(pairs) > 1 else "",
-        )
+        first = pairs[0]
+        more = f" (also {pluralize(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
         n_differing = (first.wins or 0) + (first.losses or 0)
         yield Observation(
             f"{first.a}, {first.b}",
-            f"on {comparison.primary} they differ on {n_differing} of {first.n:,}, so the "
-            f"{format_percent(first.interval.confidence_level)} interval of the difference, "
+            f"on {comparison.primary} they differ on only {n_differing} of {first.n:,} {plural(comparison.unit_noun)}; "
+            f"the {format_percent(first.interval.confidence_level)} interval of the difference, "
             f"{format_interval(first.interval)}, may be too narrow{more}",
             tuple(
                 with_label(f"{pair.a}, {pair.b}", f"{pair.wins} won, {pair.losses} lost, n {pair.n}") for pair in pairs
@@ -419,8 +416,9 @@ evaluate(ranking, "MR").findings""",
         function=few_differing_units,
         why="""\
 Only units on which two systems differ contribute to their difference. With fewer than ten of them the
-sample often lacks the largest differences. In simulations the 95 % interval of the difference covers 96 to
-99 % for hits and misses then, but 86 to 96 % for graded metrics; from ten such units on it covers 93 to 97 %.
+sample often lacks the largest differences. In simulations the 95 % interval then contains the true difference in
+96 to 99 % of the trials for hits and misses, but in only 86 to 96 % for graded metrics; with ten or more such units,
+in 93 to 97 %.
 The p value of the randomisation test does not depend on the interval and stays valid.""",
         hint="score more data, or decide by the p value rather than by the interval",
         example="""\

@@ -214,7 +214,7 @@ class ExportedRuns:
 @click.option(
     "--formulas/--no-formulas",
     default=False,
-    help="With --to csv: do not escape cells starting with =, +, -, @.",
+    help="With --to csv: keep cells that start with =, +, - or @; by default they are escaped.",
 )
 @options.primary_option
 @options.stats_options()

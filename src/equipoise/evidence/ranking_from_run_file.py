@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class QrelsArrays:
     @classmethod
     def read(cls, path: str | Path) -> QrelsArrays | None:
         """From a file of TREC qrels; None if it has another format or an error."""
-        # Growing buffers instead of lists of arrays: these leave no gaps in memory.
+        # Buffers that grow, because many small arrays would fragment the memory.
         query_bytes, doc_bytes, gain_bytes, first_bytes = (bytearray() for _ in range(4))
         names: list[str] = []
         try:
@@ -96,8 +95,7 @@ class QrelsArrays:
 
     def find_units(self, hashes: Hashes) -> Ints:
         """The position of each unit; -1 for unknown ones."""
-        place = np.minimum(np.searchsorted(self.sorted_units, hashes), len(self.sorted_units) - 1)
-        return np.where(self.sorted_units[place] == hashes, self.unit_order[place], -1)
+        return _find(hashes, self.sorted_units, self.unit_order)
 
 
 def streamed_ranking(
@@ -107,7 +105,7 @@ def streamed_ranking(
 
     Only one block of lists is in memory at a time, in addition to the judgements and the counts. The result is None
     if the lines of a query are not contiguous, the file has another format, or it contains an error: then the
-    complete file must be read. The ranking is the same.
+    complete file must be read. Both ways give the same ranking.
     """
     if judgements is None:
         return None
@@ -151,8 +149,7 @@ class _RankCounts:
         self.n_lines += len(columns)
         counts = np.diff(self.qrels.starts)[units]
         items = segment_indices(self.qrels.starts[units], counts)
-        place = np.minimum(np.searchsorted(ascending, self.qrels.keys[items]), len(order) - 1)
-        lines = np.where(ascending[place] == self.qrels.keys[items], order[place], -1)
+        lines = _find(self.qrels.keys[items], ascending, order)
         ends = np.cumsum(counts)
         for part in _matrix_parts(lengths):
             chosen = slice(int(ends[part.start] - counts[part.start]), int(ends[part.stop - 1]))
@@ -196,26 +193,27 @@ class _RankCounts:
 
     def _part(self, chosen: Bools, candidates: Ints | None) -> Ranking:
         qrels = self.qrels
-        every = bool(chosen.all())
-        counts = np.diff(qrels.starts) if every else np.diff(np.concatenate([[0], np.cumsum(chosen)])[qrels.starts])
-
-        def of(array: Any) -> Any:
-            return array if every else array[chosen]
-
+        items = slice(None) if chosen.all() else chosen  # a slice does not copy
         return Ranking.of_items(
             qrels.unit_ids,
-            counts,
-            gain=of(qrels.gains),
-            above=of(self.above),
-            tied=of(self.tied),
-            before=of(self.before),
+            np.diff(np.concatenate([[0], np.cumsum(chosen)])[qrels.starts]),
+            gain=qrels.gains[items],
+            above=self.above[items],
+            tied=self.tied[items],
+            before=self.before[items],
             depth=self.depth,
             candidates=candidates,
         )
 
 
+def _find(hashes: Hashes, ascending: Hashes, positions: Ints) -> Ints:
+    """The position of each hash; -1 for those that are not among the sorted hashes."""
+    index = np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
+    return np.where(ascending[index] == hashes, positions[index], -1)
+
+
 def _matrix_parts(lengths: Ints) -> Iterator[slice]:
-    """Runs of lists whose padded matrix has at most ``_PART_SCORES`` cells, or of one list."""
+    """Slices of consecutive lists whose padded matrix has at most ``_PART_SCORES`` cells, or of one list."""
     start, widest = 0, 0
     if len(lengths) * int(lengths.max(initial=0)) <= _PART_SCORES:
         if len(lengths):

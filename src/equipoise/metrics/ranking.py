@@ -197,7 +197,7 @@ def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class MeanRank(RankingMetric):
-    """The mean of the ranks of the relevant items: over all items, or over units of each one's mean.
+    """The mean rank of the relevant items: over all items, or first within each unit and then over units.
 
     >>> ranking = Ranking.from_lists([[1, 2, 3, 4]] * 2, [[1, 2], [4]])
     >>> MeanRank().measure(ranking).value, MeanRank(over="units").measure(ranking).value

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from equipoise.errors import ParameterError, ShapeError
 from equipoise.io.atomic import write_text
-from equipoise.models.backends.model_files import PACKAGES
-from equipoise.models.cache import cache_folder, is_disabled
+from equipoise.models.backends.model_files import PACKAGES, package_folder
+from equipoise.models.cache import VectorCache, cache_folder, is_disabled
 from equipoise.models.encode_texts import EncodePass, Progress, check_texts, unique_texts
 from equipoise.models.encoder import (
     EncodedBatch,
@@ -33,8 +32,7 @@ from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
 from equipoise.types import Role
 
 if TYPE_CHECKING:
-    from equipoise.models.cache import VectorCache
-    from equipoise.models.encoder import Encoder, ModelCard, Vectors
+    from equipoise.models.encoder import Vectors
 
 _NOT_OF_THE_MODEL = ("threads", "processes", "device")
 
@@ -85,7 +83,7 @@ class Embedder:
             self.finish.dims(self._raw_dims)
 
     def embed(self, texts: Iterable[str], role: Role | str = Role.DOCUMENT) -> Vectors:
-        """One row a text, in order, float32."""
+        """One float32 row per text, in the order of the texts."""
         return self.embed_report(texts, role).vectors
 
     def embed_report(
@@ -128,7 +126,7 @@ class Embedder:
         return self.embed(texts, Role.DOCUMENT)
 
     def embed_documents(self, texts: Iterable[str]) -> Vectors:
-        """Texts as documents, by the name that LangChain gives this."""
+        """Texts as documents, with the method name of LangChain."""
         return self.embed(texts, Role.DOCUMENT)
 
     def embed_query(self, text: str) -> Vectors:
@@ -181,7 +179,7 @@ class Embedder:
         return f"{'any' if self.encoder.symmetric else role} {json.dumps(self.prompts[role])}"
 
     def note_dims(self, dims: int) -> None:
-        """Hold the model to the dimensions that it has shown first."""
+        """Record the dimensions of the first vectors; ``ShapeError`` if later ones differ."""
         if self._raw_dims is None:
             self._raw_dims = dims
             self.finish.dims(dims)
@@ -189,7 +187,7 @@ class Embedder:
             raise ShapeError(f"{self.encoder.card.name} gave {dims} dimensions after {self._raw_dims}")
 
     def close(self) -> None:
-        """Let go of memory, processes and connections."""
+        """Release memory, processes and connections."""
         self.encoder.close()
 
     def __enter__(self) -> Self:
@@ -252,7 +250,7 @@ def embedder(
     spec = ModelSpec("py", encoder.card.name).with_options(**options)
     if (spec.count("processes") or 1) > 1:
         raise ParameterError(
-            "an object in hand cannot be sent to worker processes",
+            "a Python object cannot be sent to worker processes",
             hint="name it as py:module.attr, so that each process creates one",
         )
     return Embedder(encoder, spec, cache=vector_cache)
@@ -268,13 +266,8 @@ def _spec(model: str | Path | ModelSpec) -> ModelSpec:
 
 def _load(spec: ModelSpec) -> Encoder:
     processes = spec.count("processes") or 1
-    alone = ModelSpec(
-        spec.kind,
-        spec.name,
-        {key: value for key, value in spec.options.items() if key != "processes"},
-        spec.text,
-    )
-    return open_encoder(alone) if processes == 1 else WorkerPoolEncoder(alone, processes)
+    per_process = replace(spec, options={key: value for key, value in spec.options.items() if key != "processes"})
+    return open_encoder(per_process) if processes == 1 else WorkerPoolEncoder(per_process, processes)
 
 
 def _check_normalization(encoder: Encoder, spec: ModelSpec) -> None:
@@ -318,15 +311,15 @@ def _role(role: Role | str) -> Role:
 
 def open_cache(cache: VectorCache | Path | str | bool | None) -> VectorCache | None:
     """The cache that this argument of ``embedder`` names; None for no cache."""
+    if isinstance(cache, VectorCache):
+        return cache
     if cache is False:
         return None
-    from equipoise.models.cache import VectorCache as Store
-
     if cache is None:
-        return Store.default()
-    if isinstance(cache, Store):
-        return cache
-    return Store.default() or Store() if cache is True else Store(Path(str(cache)))
+        return VectorCache.default()
+    if cache is True:  # also if the default cache is turned off
+        return VectorCache.default() or VectorCache()
+    return VectorCache(Path(cache))
 
 
 # Packaged models that are loaded when the first text is encoded: loading takes longer than reading all vectors from
@@ -405,10 +398,9 @@ def _properties_file(spec: ModelSpec) -> Path | None:
         return None
     state = [f"{CARD_FORMAT} {spec}", *(f"{name} {_version(name)}" for name in _ENGINES)]
     for package in packages:
-        module = find_spec(PACKAGES[package].module)
-        if module is None or not module.submodule_search_locations:
+        folder = package_folder(package)
+        if folder is None:
             return None
-        folder = Path(next(iter(module.submodule_search_locations)))
         for name in PACKAGES[package].files:
             try:
                 status = (folder / name).stat()
@@ -422,14 +414,15 @@ def weights_bytes(spec: ModelSpec) -> float | None:
     """The size of the weights of a packaged model or of the model in a folder; None if unknown."""
     if spec.kind == "hash":
         return 0.0
-    files = [Path(name) for name in (spec.name,) if name]
-    for package in _PACKAGES_OF.get((spec.kind, spec.name), ()):
-        module = find_spec(PACKAGES[package].module)
-        if module is not None and module.submodule_search_locations:
-            folder = Path(next(iter(module.submodule_search_locations)))
-            files = [folder / next(iter(PACKAGES[package].files))]
-    if len(files) == 1 and files[0].is_dir():
-        files = [file for file in files[0].rglob("*") if file.suffix in _WEIGHTS]
+    packages = _PACKAGES_OF.get((spec.kind, spec.name))
+    if packages is not None:  # the weights are the first file of the last package
+        folder = package_folder(packages[-1])
+        path = None if folder is None else folder / next(iter(PACKAGES[packages[-1]].files))
+    else:
+        path = Path(spec.name) if spec.name else None
+    if path is None:
+        return None
+    files = [file for file in path.rglob("*") if file.suffix in _WEIGHTS] if path.is_dir() else [path]
     sizes = [file.stat().st_size for file in files if file.is_file()]
     return float(sum(sizes)) if sizes else None
 

@@ -24,7 +24,6 @@ from equipoise.report.terminal import (
     heading,
     sort_by_severity,
 )
-from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import Vocabulary, decision, sample_size, score_format, why_uninformative
 from equipoise.types import Direction, Finding, with_label
@@ -38,7 +37,7 @@ SAMPLE_SIZE = "EQ304"
 TIED, WORSE = "tied", "worse"
 TIED_AND_RANK = (
     "Tied means that the paired test against the best, adjusted for the number of pairs, is not significant. The range "
-    "of ranks comes from bootstrap resamples, so it can start above 1 although the test shows a tie."
+    "of ranks comes from bootstrap resamples, so it can start above 1 even if the test finds no significant difference."
 )
 INCOMPLETE_MARK = "*"
 """Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
@@ -108,7 +107,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         size = _with_advice(size, comparison, words.system, options.cheapest)
     notes = (chance, *options.notes, size)
     return Answer(
-        headline=_headline(comparison, words, uninformative),
+        headline=comparison.with_caveats(decision(comparison, words, brief=True), words),
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),
@@ -136,16 +135,6 @@ def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[Repor
         cells = [format_value(estimate.value, decimals) for estimate in estimates]
         columns.append(ReportColumn(metric, cells, right=True, rank=METRIC_RANK + index))
     return columns
-
-
-def _headline(comparison: Comparison, words: Vocabulary, uninformative: str) -> str:
-    """The decision; before it, why the setup cannot decide; after it, that tuning was unequal."""
-    parts = [uninformative]
-    if not uninformative or comparison.any_significant:
-        parts.append(decision(comparison, words, brief=True))
-    if any(finding.code == UNEQUAL_TUNING for finding in comparison.findings):
-        parts.append(NOT_ALIKE)
-    return " ".join(filter(None, parts))
 
 
 def _with_advice(sample_size: str, comparison: Comparison, system: str, cheapest: str) -> str:

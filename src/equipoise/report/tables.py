@@ -8,7 +8,6 @@ from math import floor, isfinite, isnan, log10
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.checks.scores import UNKNOWN_CANDIDATES
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.stats.formatting import (
     format_count,
@@ -17,7 +16,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.verdict import Vocabulary, unit_noun
+from equipoise.stats.verdict import UNKNOWN_CANDIDATES, Vocabulary, unit_noun
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
 
 BOUND_NOTE = (
-    "With <= or >= it is only a bound: the number of retrievable documents is unknown, and the chance level is "
-    "worse with more documents (--corpus-size)."
+    "With <= or >= it is only a bound: the number of retrievable documents is unknown. The more there are, the "
+    "farther the chance level is from a perfect score (--corpus-size)."
 )
 COST_DIGITS = 3
 """Significant digits of a cost, which is measured once."""

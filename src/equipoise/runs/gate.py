@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 AT_LEAST, AT_MOST = ">=", "<="
 _REQUIREMENT = re.compile(
-    r"^\s*(?P<metric>.*?[^\s<>=!])\s*(?P<sign><=|>=|==?|!=|<|>)\s*(?P<limit>\S+?)\s*(?P<percent>%?)\s*$"
+    r"^\s*(?P<metric>.*?[^\s<>=!])\s*(?P<sign><=|>=|=>|=<|==?|!=|<|>)\s*(?P<limit>\S+?)\s*(?P<percent>%?)\s*$"
 )
 _WORDS = {AT_LEAST: "at least", AT_MOST: "at most"}
 
@@ -60,8 +60,8 @@ class Requirement:
         metric = f"{head})" + match["metric"].removeprefix("_") if bracket else match["metric"]
         if match["sign"] not in _WORDS:
             raise ParameterError(
-                f"{text!r} compares with {match['sign']}",
-                hint=f"write {metric}>={match['limit']}, or <= if lower is better",
+                f"{text!r} has {match['sign']}, which is not a comparison of requirements",
+                hint=f"write {metric}>={match['limit']}, or {metric}<={match['limit']} if lower is better",
             )
         try:
             limit = float(parse_number(match["limit"]))

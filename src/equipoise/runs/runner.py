@@ -349,7 +349,7 @@ def resume_key(*parts: object) -> str:
 
 def _update(digest: Any, value: Any) -> None:
     if isinstance(value, partial):
-        value = (value.func.__qualname__, value.args, value.keywords)
+        value = (value.func, value.args, value.keywords)
     digest.update(f"{type(value).__name__}:".encode())
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         digest.update(f"{value.dtype.str}{value.shape}".encode())
@@ -361,6 +361,8 @@ def _update(digest: Any, value: Any) -> None:
         _update(digest, {field.name: getattr(value, field.name) for field in fields(value)})
     elif isinstance(value, Mapping):
         _update(digest, sorted(value.items(), key=lambda item: repr(item[0])))
+    elif isinstance(value, set | frozenset):
+        _update(digest, sorted(value, key=repr))
     elif isinstance(value, list | tuple | np.ndarray):
         digest.update(f"{len(value)} ".encode())
         for entry in value:

@@ -216,9 +216,16 @@ class Comparison:
         names and the unit of the scores.
         """
         words = words or Vocabulary(noun or self.unit_noun)
+        return self.with_caveats(verdict_text(self, words), words)
+
+    def with_caveats(self, text: str, words: Vocabulary) -> str:
+        """A text on the result; before it, why the setup cannot compare the systems; after it, unequal tuning.
+
+        The text is left out if the setup cannot compare the systems and no pair is significantly different.
+        """
         sentences = [why_uninformative(self, words)]
         if not sentences[0] or self.any_significant:
-            sentences.append(verdict_text(self, words))
+            sentences.append(text)
         if any(finding.code == UNEQUAL_TUNING for finding in self.findings):
             sentences.append(NOT_ALIKE)
         return " ".join(filter(None, sentences))

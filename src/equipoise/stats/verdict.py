@@ -101,8 +101,10 @@ def score_format(comparison: Comparison, words: Vocabulary) -> ScoreFormat:
     return ScoreFormat.of(intervals, percent=words.percent)
 
 
-# Comparisons that cannot compare: every system is at the chance level, or every system is at the ceiling.
+# Comparisons that show nothing: every system is at the chance level, or every system is at the ceiling.
 
+UNKNOWN_CANDIDATES = "EQ110"
+"""The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02
 """Fractions above 1 minus this leave no room for a better system."""
 HARDER = "Make the task harder: a smaller cutoff, smaller chunks, more candidates or harder {units}."
@@ -131,8 +133,10 @@ def why_uninformative(comparison: Comparison, words: Vocabulary | None = None) -
             f"This setup cannot compare the {words.system}s: all of them are at the ceiling of {metric} ({values}), "
             f"where a better {words.system} could not score higher. {harder}"
         )
-    # A chance level of 0 is the floor of a metric: any score above it is above chance.
-    known = all(level != 0.0 and not isnan(level) for level in chance_levels)
+    # A chance level of 0 is the floor of a metric: any score above it is above chance. A chance level that is only a
+    # bound, because the number of candidates is unknown, decides nothing.
+    is_bound = any(finding.code == UNKNOWN_CANDIDATES for finding in comparison.findings)
+    known = not is_bound and all(level != 0.0 and not isnan(level) for level in chance_levels)
     if known and not any(_above_chance(estimate) for estimate in estimates):
         n = max(estimate.n for estimate in estimates)
         return (
@@ -207,7 +211,8 @@ def _tie(comparison: Comparison, best: str, words: Vocabulary, *, brief: bool) -
         return f"{start}, but {rest[0]} is not significantly worse"
     n_others = len(_scored(comparison)) - 1 - len(equal)
     if brief:
-        return f"{start}, tied with {'all ' if len(rest) == n_others else ''}{len(rest)} other {words.system}s"
+        every = "both" if n_others == 2 else f"all {n_others}"
+        return f"{start}, tied with {every if len(rest) == n_others else len(rest)} other {words.system}s"
     if len(rest) < n_others:
         several = f"{len(rest)} of the other {n_others} {words.system}s are not"
     else:
@@ -228,8 +233,8 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
         return _sentence(_separation(comparison, comparison.contrast(best, tied[0]), words, brief=brief))
     undecided = undecided_pairs(comparison)
     if undecided:
-        more = f" (and {len(undecided) - 1} more pairs)" if len(undecided) > 1 else ""
-        first = undecided[0]
+        first, n_more = undecided[0], len(undecided) - 1
+        more = f" (and {n_more} more {'pair' if n_more == 1 else 'pairs'})" if n_more else ""
         separation = _separation(comparison, first, words, brief=brief)
         return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
     contrast = comparison.contrast(best, next(name for name in scored if name != best))

@@ -183,6 +183,15 @@ def test_costs_are_measured() -> None:
     assert found.datasets[0].system("bm25").cost.documents_per_second > 0
 
 
+def test_a_resumed_run_has_the_prices_that_are_given(tmp_path: Path) -> None:
+    data = bench.Retrieval(retrieval_rows(), name="r")
+    prices = [
+        run(["hash"], data, prices={"hash": price}, output=tmp_path).datasets[0].system("hash").cost.price
+        for price in (1.0, 5.0)
+    ]
+    assert prices[1] == pytest.approx(5.0 * prices[0])
+
+
 def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_be_dropped() -> None:
     class Slow(CountingModel):
         def encode(self, texts: Sequence[str]) -> Any:

@@ -107,6 +107,9 @@ def test_the_cheapest_has_the_lowest_price_then_no_reranker_then_the_highest_thr
 def test_an_unknown_cost_that_might_decide_names_no_model() -> None:
     assert cheapest({"a": ModelCosts(price=0.0), "b": ModelCosts(9.0, 1.0, 1.0, 0.0)}) is None
     assert cheapest({"a": ModelCosts(price=0.0), "b": ModelCosts(9.0, 1.0, 1.0, 3.0)}) == "a"
+    known = {"a": ModelCosts(9.0, 1.0, 1.0, 0.0), "b": ModelCosts(3.0, 1.0, 1.0, 0.0)}
+    assert cheapest(known) == "a"
+    assert cheapest({**known, "c": ModelCosts(price=0.0)}) is None, "c may be faster than a"
 
 
 def test_the_cheapest_model_that_is_not_significantly_worse_is_named(tmp_path: Path) -> None:

@@ -380,7 +380,13 @@ def test_denominators_need_accuracies_and_a_stated_number_must_fit() -> None:
     assert table.denominators()["accuracy"][:3] == (6, 12, 18)
     assert "EQ426" in codes(table)
     assert "EQ426" not in codes(read_scores([{**row, "n": 12} for row in rows]))
+    assert "EQ426" in codes(read_scores([*rows, {"model": "c", "dataset": "F1", "score": "50.00"}]))
     assert read_scores([{**row, "dataset": "nDCG"} for row in rows]).denominators() == {}
+
+
+def test_percentages_below_one_are_read() -> None:
+    table = read_scores([{"model": m, "dataset": "errors", "score": s} for m, s in (("a", "0.5 %"), ("b", "0.7 %"))])
+    assert "EQ422" not in codes(table)
 
 
 # Malformed tables.

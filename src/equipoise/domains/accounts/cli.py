@@ -37,7 +37,8 @@ COMMANDS = {
     ),
     "train": CommandEntry("equipoise.domains.accounts.cli:train", "Embed a tree, and write the vectors."),
     "check": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:check", "List all problems of a tree, and its nodes by depth."
+        "equipoise.domains.accounts.cli_nodes:check",
+        "List all problems of a tree, and the number of nodes at each depth.",
     ),
     "misfiled": CommandEntry(
         "equipoise.domains.accounts.cli_nodes:misfiled", "List accounts whose names fit better under another parent."

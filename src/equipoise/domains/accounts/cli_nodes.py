@@ -30,7 +30,7 @@ nodes at each depth follows. The exit status is 1 if there is a problem that pre
 """
 
 
-@click.command(help=CHECK_HELP, short_help="List all problems of a tree, and its nodes by depth.")
+@click.command(help=CHECK_HELP, short_help="List all problems of a tree, and the number of nodes at each depth.")
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @options.output_options
@@ -190,7 +190,7 @@ Rank the parents of an account that is not in the tree: by its name, by its know
 are calibrated on the tree itself by leaving out each account in turn.
 
 With --held-out a share of the accounts is removed, and their parents are ranked by name, by one sibling, and by both.
-The last row predicts their edges from the structure of an embedding alone: it was trained on the tree in which the
+The last row of the output uses no names: it predicts the parent from an embedding of the tree in which each removed
 account is a child of its grandparent.
 """
 

@@ -50,7 +50,7 @@ table, a folder of such tables, or a folder saved by Hugging Face datasets. The 
 or given as a prefix: retrieval:PATH, reranking:, similarity:, pair-classification:,
 classification:, few-shot:, clustering:, bitext:.
 
-Every model and variant is scored with intervals, and pairs are compared on the same queries or texts.
+Every model and variant is scored with an interval, and models are compared in pairs on the same queries or texts.
 BM25, TF-IDF and random vectors are added as baselines. With several data sets, mean scores are compared for these
 data sets and, with wider intervals, for other data sets like them. With -o FOLDER, results are stored
 as soon as they are finished, and the same command run again computes only what is missing.
@@ -139,7 +139,13 @@ def run(
 
     threads = settings.pop("threads")
     plan = plan_benchmark(
-        list(models), list(data), baselines=not no_baselines, output=output, config=config, **settings
+        list(models),
+        list(data),
+        baselines=not no_baselines,
+        prices=_prices(prices),
+        output=output,
+        config=config,
+        **settings,
     )
     content = plan.stored()
     failures: Mapping[str, EquipoiseError] = {}
@@ -147,7 +153,6 @@ def run(
         with executor_context(engine, out, "a system on a data set"), out.progress(len(plan.jobs)) as step:
             comparison = run_benchmark(
                 plan,
-                prices=_prices(prices),
                 threads=threads,
                 progress=step,
                 command=out.command,

@@ -116,13 +116,12 @@ def compare(
         rerank_depth=rerank_depth,
         tune=tune,
         baselines=baselines,
+        prices=prices,
         device=device,
         config=config,
         output=output,
     )
-    return run_benchmark(
-        plan, prices=prices, cache=cache, threads=threads, progress=progress, command=command, engine=engine
-    )
+    return run_benchmark(plan, cache=cache, threads=threads, progress=progress, command=command, engine=engine)
 
 
 @dataclass(frozen=True)
@@ -134,6 +133,7 @@ class BenchPlan:
     jobs: Sequence[Job[JobInputs]]
     folder: ExperimentFolder | None
     config: StatsConfig
+    prices: Mapping[str, float]
 
     @property
     def key(self) -> str:
@@ -173,6 +173,7 @@ def plan_benchmark(
     rerank_depth: int = DEFAULT_DEPTH,
     tune: Sequence[str] = (),
     baselines: bool = True,
+    prices: Mapping[str, float] | None = None,
     device: str | None = None,
     config: StatsConfig = DEFAULT_STATS,
     output: str | Path | None = None,
@@ -190,13 +191,13 @@ def plan_benchmark(
         baselines=baselines,
         data=suite,
     )
-    return BenchPlan(suite, systems, plan_jobs(systems, suite, config), ExperimentFolder.of(output), config)
+    jobs = plan_jobs(systems, suite, config, prices or {})
+    return BenchPlan(suite, systems, jobs, ExperimentFolder.of(output), config, prices or {})
 
 
 def run_benchmark(
     plan: BenchPlan,
     *,
-    prices: Mapping[str, float] | None = None,
     cache: VectorCache | Path | str | bool | None = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
@@ -211,7 +212,7 @@ def run_benchmark(
             results = run_jobs(
                 evaluate_job,
                 plan.jobs,
-                BenchContext(plan.systems, plan.suite, plan.config, prices or {}, pool),
+                BenchContext(plan.systems, plan.suite, plan.config, plan.prices, pool),
                 executor=engine,
                 store=plan.store(command),
                 progress=step,
@@ -233,7 +234,8 @@ def collect(plan: BenchPlan, results: JobResults[ScoredSystem]) -> BenchComparis
             hint="name a model that embeds with --models",
         )
     results.raise_if_all_failed()
-    scored = {job.inputs: results.outputs[job.name] for job in plan.jobs if job.name in results.outputs}
+    outputs = results.outputs
+    scored = {job.inputs: outputs[job.name] for job in plan.jobs if job.name in outputs}
     datasets = []
     for place, data in enumerate(plan.suite):
         here = [system for inputs, system in scored.items() if inputs.data == place]

@@ -50,7 +50,9 @@ class BenchContext:
     pool: SystemPool
 
 
-def plan_jobs(systems: Sequence[SystemSpec], suite: Sequence[BenchData], config: StatsConfig) -> list[Job[JobInputs]]:
+def plan_jobs(
+    systems: Sequence[SystemSpec], suite: Sequence[BenchData], config: StatsConfig, prices: Mapping[str, float]
+) -> list[Job[JobInputs]]:
     """The jobs in the order in which they run: all data sets of a system, one system after another.
 
     The job of a Python object has no key: its name does not identify it, so it is computed again.
@@ -59,7 +61,7 @@ def plan_jobs(systems: Sequence[SystemSpec], suite: Sequence[BenchData], config:
         Job(
             f"{system.name} on {data.name}",
             JobInputs(row, column),
-            _key(system, data, config) if system.repeatable else "",
+            _key(system, data, config, prices.get(system.name)) if system.repeatable else "",
         )
         for row, system in enumerate(systems)
         for column, data in enumerate(suite)
@@ -172,6 +174,7 @@ class BenchRunStore:
         return folder_names(system.name for system in self.systems)
 
 
-def _key(system: SystemSpec, data: BenchData, config: StatsConfig) -> str:
+def _key(system: SystemSpec, data: BenchData, config: StatsConfig, price: float | None) -> str:
     """What a stored run depends on."""
-    return resume_key(PROTOCOL, __version__, system.version(), data.fingerprint, config, data.metrics)
+    prices = () if price is None else (price,)
+    return resume_key(PROTOCOL, __version__, system.version(), data.fingerprint, config, data.metrics, *prices)

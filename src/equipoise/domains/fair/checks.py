@@ -252,7 +252,7 @@ def too_few_questions(size: SampleSize) -> Iterator[Observation]:
         )
         yield Observation(
             size.name,
-            f"only {pluralize(size.questions, 'question')} (at least {size.minimum:,} recommended): an accuracy of "
+            f"only {pluralize(size.questions, 'question')} (the minimum is {size.minimum:,}): an accuracy of "
             f"{_percent(size.accuracy)} would have an interval of ± {_points(size.half_width)}, "
             f"and {examples}",
             (

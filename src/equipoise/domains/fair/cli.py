@@ -148,7 +148,7 @@ def _several(
     "budget",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Maximum number of retrieved tokens per question.",
+    help="Maximum mean number of retrieved tokens per question.",
 )
 @click.option(
     "--n-folds",

@@ -98,7 +98,7 @@ def _announce(out: Output, plan: Plan, systems: int) -> None:
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
         f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words. "
-        f"Each model is tuned separately, within {BUDGET} retrieved tokens per question.\n"
+        f"Each model is tuned separately, within {BUDGET} retrieved tokens per question on average.\n"
     )
 
 
@@ -110,7 +110,7 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
         out.data(comparison.to_dict())
         return
     details = (
-        f"Details: {folder / PAGE}, eq demo -v, or eq view {shlex.quote(str(folder))}.\n"
+        f"Details: {folder / PAGE}, the same command with -v, or eq view {shlex.quote(str(folder))}.\n"
         "Next: eq fair compare for your own document, eq bench run for your own data sets."
     )
     out.view(fair_view(comparison.report_data, details))

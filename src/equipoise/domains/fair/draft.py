@@ -126,7 +126,8 @@ def draft_questions(
     sentences = list(_sentences(documents))
     if not sentences:
         raise InputError(
-            f"the document has no sentence of {MIN_WORDS} to {MAX_WORDS} words", hint="check the text of the document"
+            f"no sentence of {MIN_WORDS} to {MAX_WORDS} words was found",
+            hint="check how the sentences of the document end",
         )
     drafts = _Collector(documents, n_questions)
     if model is None:

@@ -131,12 +131,13 @@ def cheapest(costs: Mapping[str, ModelCosts]) -> str | None:
     ('bm25:', None)
     """
     ranked = sorted(costs, key=lambda name: costs[name].order)
-    if len(ranked) < 2:
-        return ranked[0] if ranked else None
-    # An unknown cost is sorted last. It decides only if all costs before it are equal.
-    for first, second in zip(costs[ranked[0]].order, costs[ranked[1]].order, strict=True):
-        if first != second:
-            return None if inf in (first, second) else ranked[0]
+    if not ranked:
+        return None
+    lowest, *others = (costs[name].order for name in ranked)
+    for other in others:
+        # An unknown cost is sorted last. It matters only if all costs before it are equal.
+        if inf in next((pair for pair in zip(lowest, other, strict=True) if pair[0] != pair[1] or inf in pair), ()):
+            return None
     return ranked[0]
 
 
@@ -179,7 +180,7 @@ def array_bytes(value: Any, depth: int = 4) -> int:
             array_bytes(part, depth - 1) for part in value.values()
         )
     if isinstance(value, list | tuple):
-        return sum(array_bytes(part, depth - 1) for part in value[:1000] if not isinstance(part, str))
+        return sum(array_bytes(part, depth - 1) for part in value if not isinstance(part, str))
     names = [*getattr(value, "__dict__", ()), *getattr(type(value), "__slots__", ())]
     return sum(array_bytes(getattr(value, name, None), depth - 1) for name in names)
 

@@ -209,7 +209,7 @@ def _tuning_note(data: FairReportData) -> str:
             "same questions. Use --n-folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.models), 0)
-    return f"Scores are held-out; tuning on all questions adds up to {gap} points."
+    return f"Scores are held out; tuning and scoring on the same questions would inflate them by up to {gap} points."
 
 
 def short_caption(data: FairReportData) -> Iterator[str]:
@@ -231,7 +231,7 @@ def short_caption(data: FairReportData) -> Iterator[str]:
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
     adjustment = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is one pair"
-    return f"The p value is {adjustment}{', and includes the parameter selection' if nested else ''}."
+    return f"The p value is {adjustment}{' and accounts for the parameter selection' if nested else ''}."
 
 
 def _over_splits(data: FairReportData) -> str:
@@ -247,8 +247,8 @@ def _about_mcnemar(data: FairReportData) -> Iterator[str]:
     if data.comparison is None:
         return
     if data.mcnemar is not None:
-        counted = "questions answered in most splits" if data.splits > 1 else "answered questions"
-        yield f"McNemar p is the exact p value on {counted}; it is not adjusted, so it can be far below adj. p."
+        counted = "; a question counts as answered if it is answered in most splits" if data.splits > 1 else ""
+        yield f"McNemar p is the exact p value{counted}. It is not adjusted, so it can be far below adj. p."
     tied = [model.name for model in data.models if model.tied_questions]
     if tied:
         yield f"McNemar's test was skipped where tied scores give fractional hits ({join_names(tied)})."
@@ -646,7 +646,7 @@ def _invalid_reasons(result: ValidationResult) -> Iterator[str]:
 def _unmet_minimums(result: ValidationResult) -> Iterator[str]:
     """The minimums that are not met, as the end of a sentence."""
     if not result.meets_min_questions:
-        yield "below the recommended size"
+        yield "with fewer questions than the minimum"
     if not result.meets_min_multihop:
         yield "with few multi-hop questions"
     if not result.meets_min_hard:

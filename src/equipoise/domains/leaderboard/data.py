@@ -297,8 +297,10 @@ def misplaced_cells(table: ScoreTable) -> Iterator[Observation]:
             continue
         scores = table.scores[:, column]
         others = scores[scores > 1.0]
+        if not len(others):
+            continue
+        typical = float(np.median(others))
         for row in np.flatnonzero((scores > 0.0) & (scores <= 1.0)):
-            typical = float(np.median(others))
             is_typical = others.min() <= PERCENT_LIMIT * scores[row] <= others.max()
             if is_typical and scores[row] * SUSPICIOUS_RATIO < typical:
                 cells.append(f"{table.models[row]}, {name}: {scores[row]:g} (median {typical:g})")
@@ -319,7 +321,7 @@ def few_datasets(table: ScoreTable) -> Iterator[Observation]:
     if count < FEW_DATASETS and table.oriented_units is None:
         yield Observation(
             table.name,
-            f"{pluralize(count, 'data set')} cannot separate two models at 95 %: "
+            f"{pluralize(count, 'data set')} cannot show a significant difference between two models: "
             f"the smallest p value of a randomisation test is {min(1.0, 2.0 ** (1 - count)):.3g}",
             evidence_names(table.datasets),
         )
@@ -339,8 +341,10 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
     for name, sizes in table.denominators().items():
         stated = table.n_units.get(name)
         if stated is not None and stated <= MAX_DENOMINATOR and stated not in sizes:
-            possible = f"{sizes[0]:,} is the smallest number that can" if sizes else "no number up to 10,000 can"
-            printed = [f"{model}: {table.printed[model, name].text}" for model in table.models]
+            none = f"no number up to {MAX_DENOMINATOR:,} is"
+            possible = f"{sizes[0]:,} is the smallest number that is" if sizes else none
+            cells = {model: table.printed.get((model, name)) for model in table.models}
+            printed = [f"{model}: {cell.text}" for model, cell in cells.items() if cell is not None]
             message = f"{stated:,} units are not compatible with the printed accuracies; {possible}"
             yield Observation(name, message, evidence_names(printed))
 

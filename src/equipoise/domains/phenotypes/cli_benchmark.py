@@ -203,7 +203,7 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Also search for N labels: whether each finds its own term, and agreement with the ontology.",
+        help="Also search for N term labels: do they find their terms, and do similarities agree with the ontology?",
     ),
     options.ties_option,
     options.stats_options(),

@@ -510,7 +510,7 @@ EXTRACTION_COMPARE_HELP = """
   eq phenotypes extraction compare results/default results/top_term --primary "F1(average=macro,mode=id)"
 
 Compare extraction runs on the same documents: differences with intervals and tests, paired by
-document. Runs on other documents, or with another primary mode or average, are an error.
+document. Runs with different documents, primary modes or averages are an error.
 """
 
 
@@ -554,8 +554,8 @@ EXTRACTION_TUNE_HELP = """
 
 Choose the candidates (fusion with the dictionary, phrases or chunks, branch), the number of terms per phrase and the
 thresholds by nested cross-validation. --chunkers, --no-dictionary and --branch fix a choice. Every model gets the same
-number of trials: two thirds from a grid, in which thresholds are quantiles of its scores on all texts, and the others
-near the best of these. The score of a document comes from parameters that were selected on the other folds, by mean
+number of trials. Two thirds come from a grid whose thresholds are quantiles of the model's scores; the rest are close
+to the best of those. The score of a document comes from parameters that were selected on the other folds, by mean
 F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json has the parameters to deploy
 (eq phenotypes extraction run OTHER --tuned-parameters FOLDER).
 """

@@ -110,10 +110,10 @@ QUERY_HELP = """
   eq phenotypes query "Kleinwuchs" "Krampfanfälle" -k 1
   eq phenotypes query --file findings.csv -o terms.csv
 
-Retrieve the terms of a text, or of several: --file reads one text per line, or the column "text" of a table. The score
-of a term is exact: it is aggregated over its label, all its synonyms and its definition, by a strategy (label_only,
-label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted) or by an expression such as
-"0.6*label + 0.4*max(synonyms)"; with --single-vector a term has one text.
+Retrieve the terms of a text, or of several: --file reads one text per line, or the column "text" of a table. Every term
+is scored, without an approximate index. Its score combines those of its label, its synonyms and its definition by a
+strategy (label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted) or by an
+expression such as "0.6*label + 0.4*max(synonyms)"; with --single-vector a term has one text.
 
 The default model adds the cosines of a multilingual model and of character n-grams: it is the best offline model for
 English and German. A text with German words is also scored by its English translation; --translations adds

