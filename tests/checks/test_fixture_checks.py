@@ -99,7 +99,7 @@ def test_fewer_questions_than_the_minimum_are_too_few(questions: int, raised: li
 
 def test_the_minimum_is_the_one_that_was_given() -> None:
     assert found(SampleSize(20, minimum=20)) == []
-    assert "only 20 questions (at least 30 recommended):" in found(SampleSize(20, minimum=30))[0].message
+    assert "only 20 questions (the minimum is 30):" in found(SampleSize(20, minimum=30))[0].message
 
 
 def test_two_questions_show_nothing() -> None:

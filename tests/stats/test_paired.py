@@ -284,3 +284,14 @@ def test_a_test_refuses_what_it_would_have_to_ignore(name, options):
 def test_bad_input_is_named(error, arguments):
     with pytest.raises(error):
         sign_flip_test(**arguments, rng=rng())
+
+
+def test_the_p_value_does_not_depend_on_the_order_of_systems_or_units() -> None:
+    rng = np.random.default_rng(3)
+    differences = rng.normal(0.2, 1.0, (40, 1))
+    p = {
+        float(sign_flip_test(sign * differences[order], n_permutations=999, rng=np.random.default_rng(0))[0])
+        for sign in (1.0, -1.0)
+        for order in (slice(None), rng.permutation(40))
+    }
+    assert len(p) == 1

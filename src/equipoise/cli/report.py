@@ -70,6 +70,12 @@ def report(
     from equipoise.report.view import View
 
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
+        for option, given in (("--primary", primary), ("--charts", charts), ("--title", title)):
+            if given:
+                raise ParameterError(
+                    f"{option} does not apply to a benchmark with several data sets",
+                    hint=f"report one of them: eq report {runs[0]}/runs/NAME",
+                )
         return _report_suite(out, runs[0], output, config, plain=plain)
     if has_views(found := named_runs(runs)):
         chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)

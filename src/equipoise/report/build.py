@@ -398,16 +398,20 @@ def build_view(
     experiment: View | None = None,
     exports: bool = True,
     heading: str = "",
+    stored_answer: bool = True,
 ) -> RunsView:
     """The view of one run, or of several runs and their comparison.
 
-    ``experiment`` is the view that was stored with the runs: its answer and its sections come first. ``exports=False``
-    leaves out the downloads, which take most of the time. ``heading`` replaces the title.
+    ``experiment`` is the view that was stored with the runs: its answer and its sections come first;
+    ``stored_answer=False`` replaces the answer by the verdict of the comparison. ``exports=False`` leaves out the
+    downloads, which take most of the time. ``heading`` replaces the title.
     """
     subject = RunSet.of(runs, comparison)
     slices = read_unit_slices(subject.runs)
     downloads, notes = export_downloads(subject) if exports else ((), ())
     words, shown = subject.words, experiment or View(Answer(verdict(subject), ()))
+    if not stored_answer:
+        shown = replace(shown, answer=Answer(verdict(subject), ()))
     heading = heading or title(subject)
     subject = subject.in_percent()
     codes = {finding.code for finding in subject.findings}

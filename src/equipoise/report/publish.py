@@ -87,7 +87,9 @@ def _write_page(
     progress("comparing")
     comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")
-    view = build_view(stored, comparison, experiment=options.view, heading=options.title)
+    # The answer of the experiment is about its own primary metric and statistics.
+    is_same = not options.primary and options.config == DEFAULT_STATS
+    view = build_view(stored, comparison, experiment=options.view, heading=options.title, stored_answer=is_same)
     view = replace(view, related=related)
     progress("writing it")
     text = render_html(view, charts=options.charts)

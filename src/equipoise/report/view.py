@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 from equipoise.errors import FormatError
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, findings_section, heading
-from equipoise.runs.experiment_folder import VIEW, write_json
+from equipoise.runs.experiment_folder import write_json
+from equipoise.runs.manifest import VIEW
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from equipoise.io.atomic import write_bytes, write_error
 from equipoise.runs.runner import Job, StoredOutput
 from equipoise.runs.unit_table import json_text
 
-RUNS, ARTIFACTS, RESULTS, VIEW, VISUALIZATIONS = "runs", "artifacts", "results.json", "view.json", "visualizations"
+RUNS, ARTIFACTS, RESULTS, VISUALIZATIONS = "runs", "artifacts", "results.json", "visualizations"
 
 _WORD = r"[\w.+,=@:/-]+"
 _PLAIN_NAME = re.compile(rf"{_WORD}( \(\w+\)( > {_WORD})?)?")

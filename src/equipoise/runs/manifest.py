@@ -248,6 +248,8 @@ def _other_schema(source: str, schema: int) -> StoreError:
 
 MANIFEST, RESULT, CASES, EVIDENCE = "manifest.json", "result.json", "cases.jsonl", "evidence.npz"
 DETAILS, TUNING, ERRORS = "details.jsonl", "tuning.json", "errors.npz"
+VIEW = "view.json"
+"""The tables and charts of an experiment, which ``eq report`` shows; not part of a run."""
 FILES = (MANIFEST, RESULT, CASES, EVIDENCE, DETAILS, TUNING, ERRORS)
 CHANGED = "the directory was changed after it was written: run the command again"
 

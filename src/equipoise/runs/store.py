@@ -40,6 +40,7 @@ from equipoise.runs.manifest import (
     RESULT,
     STATUS_SETTINGS,
     TUNING,
+    VIEW,
     Manifest,
     RunFolder,
     Status,
@@ -370,7 +371,7 @@ def _check_replaceable(target: Path, path: PathLike) -> None:
     if not target.is_dir():
         raise StoreError(f"{path} is a file, not a run directory", hint="choose another name")
     names = sorted(file.name for file in target.iterdir())
-    foreign = [name for name in names if name not in FILES]
+    foreign = [name for name in names if name not in (*FILES, VIEW)]
     if foreign or (names and MANIFEST not in names):
         raise StoreError(
             f"{path} has {(foreign or names)[0]}, which is not part of a run, and is not replaced",

@@ -58,9 +58,11 @@ def sign_flip_test(
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
     sums = np.where(np.abs(sums) <= 1e-13 * np.abs(sums).max(axis=0, initial=0.0), 0.0, sums)
+    two_sided = alternative == "two-sided"
+    if two_sided:  # the same random signs whichever system is first
+        sums = np.where(sums.sum(axis=0) < 0.0, -sums, sums)
     # In the order of their values: random signs then do not depend on the order of the units.
     sums = np.sort(sums, axis=0)
-    two_sided = alternative == "two-sided"
     changing = np.count_nonzero(sums, axis=0)
     exact = changing <= n_permutations.bit_length() - 1
     p = np.full(sums.shape[1], np.nan)

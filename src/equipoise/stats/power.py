@@ -170,7 +170,7 @@ def _noncentrality(df: float, power: float, confidence_level: float) -> float:
 def _why_unknown(sd: float) -> str:
     if not isfinite(sd):
         return "the spread of the differences is unknown"
-    return "" if sd > 0 else "the systems have the same difference on every unit"
+    return "" if sd > 0 else "all differences are equal"
 
 
 def _check(power: float, confidence_level: float, units_per_block: float) -> None:

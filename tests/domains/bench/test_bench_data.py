@@ -211,7 +211,7 @@ BAD: dict[str, Any] = {
     "one column of a pair": lambda: bench.Similarity(PAIRS, text=("sentence1",)),
     "an unknown column": lambda: bench.Classification(LABELLED, text=("body",)),
     "no data": lambda: read_suite([]),
-    "two of one name": lambda: read_suite([read_data(PAIRS, name="x"), read_data(LABELLED, name="x")]),
+    "two of one name": lambda: read_suite([read_data(PAIRS, name="x"), read_data(PAIRS, name="x")]),
 }
 
 
@@ -333,3 +333,19 @@ def test_a_retrieval_folder_that_lacks_a_part_is_an_error(tmp_path: Path, missin
     (tmp_path / missing).unlink()
     with pytest.raises(EquipoiseError, match=missing.partition(".")[0].partition("/")[0]):
         read_data(tmp_path)
+
+
+def test_rows_of_other_splits_and_leaked_texts_are_left_out_and_counted() -> None:
+    rows = [
+        {"text": f"text {number}", "label": "ab"[number % 2], "split": split}
+        for number, split in enumerate(["train"] * 6 + ["validation"] * 2 + ["test"] * 4)
+    ]
+    data = bench.Classification([*rows, {"text": "text 0", "label": "a", "split": "test"}])
+    assert len(data.unit_ids) == 4
+    assert {issue.code: issue.count for issue in data.issues} == {"other_splits": 2, "leaked_texts": 1}
+
+
+def test_one_table_as_two_kinds_of_data_has_two_names() -> None:
+    names = [data.name for data in read_suite([read_data(PAIRS, name="x"), read_data(LABELLED, name="x")])]
+    assert len(set(names)) == 2
+    assert all(name.startswith("x (") for name in names)

@@ -65,6 +65,8 @@ ISSUES: dict[str, tuple[str, str]] = {
     "repeated_documents": ("documents listed twice", "counted once"),
     "repeated_pairs": ("pairs that repeat another", "kept"),
     "repeated_queries": ("queries listed twice", "counted once"),
+    "leaked_texts": ("rows outside the training split with a text of it", "left out"),
+    "other_splits": ("rows of other splits than train and test", "left out"),
     "repeated_texts": ("rows that repeat a text", "kept, in one fold"),
     "single_texts": ("labels with a single text", "cannot be predicted"),
     "unjudged_queries": ("queries without a relevant document", "left out"),

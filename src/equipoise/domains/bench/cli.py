@@ -139,7 +139,7 @@ def run(
 
     threads = settings.pop("threads")
     plan = plan_benchmark(
-        list(models),
+        list(options.models_on_device(models, settings.pop("device"), out).values()),
         list(data),
         baselines=not no_baselines,
         prices=_prices(prices),

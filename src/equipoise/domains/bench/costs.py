@@ -152,6 +152,7 @@ def _rate(encoder: MeasuredEncoder, used: EncoderUse, role: Role, texts: Sequenc
     if used.texts[role] >= min(MIN_TEXTS, len(set(texts))):
         return used.texts[role] / max(used.seconds[role], 1e-9)
     sample = [texts[int(place)] for place in np.unique(np.linspace(0, len(texts) - 1, MIN_TEXTS).astype(np.int64))]
+    encoder.warm_up(sample, role)
     done, seconds = 0, 0.0
     for first in range(0, len(sample), 16):
         block = sample[first : first + 16]

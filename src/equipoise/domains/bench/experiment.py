@@ -12,7 +12,7 @@ from equipoise.domains.bench.jobs import BenchContext, BenchRunStore, JobInputs,
 from equipoise.domains.bench.read_data import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
 from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemPool, SystemSpec, expand_systems
-from equipoise.errors import EquipoiseError, InputError
+from equipoise.errors import EquipoiseError, InputError, UnknownNameError
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.runs.compare import compare as compare_systems
@@ -191,6 +191,9 @@ def plan_benchmark(
         baselines=baselines,
         data=suite,
     )
+    for name in prices or {}:
+        if name not in (known := [system.name for system in systems]):
+            raise UnknownNameError.of("model", name, known)
     jobs = plan_jobs(systems, suite, config, prices or {})
     return BenchPlan(suite, systems, jobs, ExperimentFolder.of(output), config, prices or {})
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 KNN = "Acc(kNN)"
 PROTOCOLS = ("probe", "few-shot")
+TEST = "test"
 
 
 class _LabelTable(BenchData):
@@ -52,13 +53,19 @@ class _LabelTable(BenchData):
         splits = (
             [""] * len(source) if split_column is None else [each.casefold() for each in source.texts(split_column)]
         )
-        rows, blank, unlabelled, repeated = [], [], [], []
+        rows, blank, unlabelled, repeated, leaked, others = [], [], [], [], [], []
         label_of: dict[str, set[str]] = {}
+        has_test = TEST in splits
+        train_texts = {text for text, split in zip(texts, splits, strict=True) if split in TRAIN}
         for row, key in enumerate(zip(texts, labels, splits, strict=True)):
             if not key[0]:
                 blank.append(f"row {row + 1}")
             elif not key[1]:
                 unlabelled.append(f"row {row + 1}")
+            elif has_test and train_texts and key[2] not in (*TRAIN, TEST):
+                others.append(f"row {row + 1}")
+            elif train_texts and key[2] not in TRAIN and key[0] in train_texts:
+                leaked.append(f"row {row + 1}")
             else:
                 rows.append(row)
                 if key[0] in label_of:
@@ -67,9 +74,16 @@ class _LabelTable(BenchData):
         conflicting = [text[:40] for text, found in label_of.items() if len(found) > 1]
         log.add("blank_texts", blank)
         log.add("blank_labels", unlabelled)
+        log.add("leaked_texts", leaked)
+        log.add("other_splits", others)
         log.add("repeated_texts", repeated)
         log.add("conflicting_labels", conflicting)
         require_rows(rows, self.name, "text", log, minimum=4)
+        if leaked and all(splits[row] in TRAIN for row in rows):
+            raise InputError(
+                f"every text of {self.name} outside the training split is also in it",
+                hint="use other texts for the test split, or remove the column split",
+            )
         self._texts, self._labels = [texts[row] for row in rows], [labels[row] for row in rows]
         self._splits = [splits[row] for row in rows]
         self._ids = [str(row + 1) for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -121,9 +122,13 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     if not given:
         raise InputError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
     found = _read_all([part for source in given for part in expand_folder(source)], text, split)
-    names = [each.name for each in found]
-    for name in names:
-        if names.count(name) > 1:
+    names = Counter(data.name for data in found)
+    for data in found:
+        if names[data.name] > 1:  # one table as two kinds of data
+            data.name = f"{data.name} ({data.kind})"
+    names = Counter(data.name for data in found)
+    for name, count in names.items():
+        if count > 1:
             raise DuplicateError(f"two data sets are named {name}", hint="rename one of the files")
     return found
 

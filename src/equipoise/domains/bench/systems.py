@@ -18,6 +18,7 @@ import numpy as np
 
 from equipoise.domains.bench.tuning import tuned_systems
 from equipoise.errors import UndefinedError
+from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.backends.python_object import from_object, object_name
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import Embedder, embedder
@@ -87,6 +88,7 @@ class MeasuredEncoder(LocalEncoder):
         self.block_texts, self.symmetric = encoder.block_texts, encoder.symmetric
         self.cacheable, self.normalizes, self.prompts = encoder.cacheable, encoder.normalizes, encoder.prompts
         self.use = EncoderUse()
+        self._is_warm = not isinstance(model, str)  # an object is loaded
         self.rates: dict[str, dict[Role, float]] = {}
         """Texts per second by data set and role."""
         self._memory: dict[tuple[str, str], tuple[Vectors, int | None]] | None = {} if memoise else None
@@ -108,11 +110,21 @@ class MeasuredEncoder(LocalEncoder):
 
     def measured(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Encode now, and count texts and seconds."""
+        self.warm_up(texts, role)
         start = perf_counter()
         batch = encode_with_token_counts(self.inner, texts, role)
         self.use.seconds[role] += perf_counter() - start
         self.use.texts[role] += len(texts)
         return batch
+
+    def warm_up(self, texts: Sequence[str], role: Role) -> None:
+        """Encode a first text before anything is timed: models are loaded when they are first used."""
+        if self._is_warm or not texts or isinstance(self.inner, ApiEncoder):
+            return
+        self._is_warm = True
+        start = perf_counter()
+        self.inner.encode(list(texts[:1]), role)
+        self.use.load_seconds += perf_counter() - start
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
         """Those of the encoder."""

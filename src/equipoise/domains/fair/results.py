@@ -13,7 +13,8 @@ from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_view
 from equipoise.report.charts import write_run_charts
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment_folder import RESULTS, VIEW, ExperimentFolder, failures_to_dict, is_json_file, write_json
+from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, failures_to_dict, is_json_file, write_json
+from equipoise.runs.manifest import VIEW
 from equipoise.runs.runner import resume_key
 from equipoise.stats.alignment import NOTES
 

@@ -20,7 +20,7 @@ from equipoise.report.charts.chart import unique_names, write_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View
-from equipoise.runs.experiment_folder import VIEW
+from equipoise.runs.manifest import VIEW
 
 NamedRuns = Sequence[tuple[str, Path]]
 """The runs of a report, each with its name in the report or an empty string."""

@@ -260,7 +260,7 @@ def test_kinds_that_nobody_gave_are_not_made_up() -> None:
     assert result.meets_min_multihop
     assert result.meets_min_hard
     assert "Multi-hop" not in result.summary
-    assert "Status: usable, below the recommended size" in result.summary
+    assert "Status: usable, with fewer questions than the minimum" in result.summary
 
 
 def test_questions_asked_twice_and_telling_ones_are_findings_here_as_in_a_comparison() -> None:
