@@ -247,7 +247,12 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         return [_error_page(name)]
     if name.startswith("-"):
         return _option_pages(name)
-    pages = [*_test_pages(name), *_concept_score_pages(name), *explain_metric(name, catalogue)]
+    pages = [
+        *_test_pages(name),
+        *_interval_pages(name),
+        *_concept_score_pages(name),
+        *explain_metric(name, catalogue),
+    ]
     if not pages:
         known = [
             *catalogue.spellings(),
@@ -255,6 +260,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
             *_error_kinds(),
             *options.tests(),
             *options.corrections(),
+            *INTERVALS,
         ]
         hint = (
             did_you_mean(symbol_of(name) or name, known) or "eq ls metrics, eq ls checks and eq ls tests list all names"
@@ -406,6 +412,25 @@ def _test_pages(name: str) -> list[InfoPage]:
         for known, (function, title) in CORRECTIONS.items()
         if folded in (known, title.casefold())
     ]
+
+
+INTERVALS = {
+    "wilson": "Wilson's score interval, for proportions: all values that a score test does not reject (Wilson, 1927).",
+    "gaffke": (
+        "Bayesian bootstrap limits with half a unit added at the bound of the metric, after Gaffke (2005). They assume "
+        "only that the metric is bounded, and hold for few units, where the bootstrap is too narrow."
+    ),
+    "bca": "The bias-corrected and accelerated bootstrap interval (Efron, 1987).",
+    "percentile": "The percentile bootstrap interval: quantiles of the scores of resamples.",
+}
+"""The methods of intervals that are named below tables."""
+
+
+def _interval_pages(name: str) -> list[InfoPage]:
+    """The page about a method of intervals, if the name is one of them."""
+    known = name.casefold()
+    facts = {"use": "chosen automatically; below tables with -v"}
+    return [InfoPage(f"{known}  interval", INTERVALS[known], facts)] if known in INTERVALS else []
 
 
 def _concept_score_pages(name: str) -> list[InfoPage]:

@@ -206,6 +206,13 @@ def check_gate(
             f"the margin {against.margin} is not a loss of 0 or more",
             hint="for example 0.01; with 0 no loss is tolerated",
         )
+    if against is not None and against.margin >= 1.0:
+        for name in against.metrics or run.result.names[:1]:
+            if name in run.result.estimates and run.result.estimates[name].unit == "fraction":
+                raise ParameterError(
+                    f"the margin {against.margin:g} is not below the range of {name}, which is a fraction",
+                    hint="for example 0.01 for a loss of one percentage point",
+                )
     verdicts = [_complete(run)] if run.caution else []
     verdicts += _tuned_on_test_units(run)
     if not allow_missing:

@@ -254,6 +254,7 @@ def _missing_hint(n_datasets: int, n_models: int) -> str:
 LOWER_IS_BETTER = re.compile(
     r"(?i)\b(?:wer|cer|ppl|perplexity|rmse|mae|mse|loss|error(?: rate)?|mean rank|latency|fid|bpb|ece|brier)\b"
 )
+FEW_DATASETS_CODE = "EQ424"
 FEW_DATASETS = 6
 """With fewer data sets, no paired sign or randomisation test reaches p < 0.05: 2 / 2**5 is 0.0625."""
 SUSPICIOUS_RATIO = 50.0
@@ -403,7 +404,7 @@ CHECKS = (
         "run_checks(read_scores({'a': {'WER': 7.1}, 'b': {'WER': 8.2}}))",
     ),
     Check(
-        "EQ424",
+        FEW_DATASETS_CODE,
         "too few data sets",
         Severity.TIP,
         ScoreTable,

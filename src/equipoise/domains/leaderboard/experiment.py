@@ -387,7 +387,10 @@ def _default_resample(units: Sequence[Floats] | None, aggregate: str) -> Resampl
 
 def _findings(source: ScoreTable, complete: ScoreTable) -> tuple[Finding, ...]:
     """The findings about the table as read, and about the complete part of it."""
-    found = run_checks(source)
+    from equipoise.domains.leaderboard.data import FEW_DATASETS_CODE
+
+    # The number of data sets that are used decides what can be separated.
+    found = [finding for finding in run_checks(source) if finding.code != FEW_DATASETS_CODE]
     codes = {finding.code for finding in found}
     return (*found, *(finding for finding in run_checks(complete) if finding.code not in codes))
 
