@@ -92,7 +92,7 @@ def test_hub_datasets_and_saved_folders_are_read(tmp_path: Path) -> None:
     import datasets
 
     dataset = datasets.Dataset.from_list(LABELLED)
-    splits = datasets.DatasetDict({"train": dataset, "test": dataset.select(range(4))})
+    splits = datasets.DatasetDict({"train": dataset.select(range(4, 8)), "test": dataset.select(range(4))})
     splits.save_to_disk(str(tmp_path / "saved"))
     assert read_data(dataset, name="x").fingerprint == read_data(LABELLED, name="x").fingerprint
     assert read_data(splits, name="x").fingerprint == read_data(str(tmp_path / "saved"), name="x").fingerprint
