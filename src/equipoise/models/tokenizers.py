@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -96,16 +96,14 @@ class Cl100kTokenizer(Tokenizer):
     name = "cl100k"
 
     def __init__(self) -> None:
-        self._engine = require_extra("tiktoken", extra="chunk")
+        require_extra("tiktoken", extra="chunk")
         self._file = _cl100k_file()
         if self._file is None:
             raise MissingExtraError("the vocabulary cl100k is not installed", hint=install_command("chunk"))
 
-    @cached_property
+    @property
     def _encoding(self) -> Any:
-        """The vocabulary; reading it takes longer than chunking a short document."""
-        ranks = require_extra("tiktoken.load", extra="chunk").load_tiktoken_bpe(str(self._file), _CL100K_SHA256)
-        return self._engine.Encoding("cl100k_base", pat_str=_CL100K_WORDS, mergeable_ranks=ranks, special_tokens={})
+        return _cl100k_encoding(self._file)
 
     def byte_borders(self, text: str) -> Ints:
         """Where the tokens of a text begin in its UTF-8, and where the last ends; some inside a character.
@@ -124,6 +122,14 @@ class Cl100kTokenizer(Tokenizer):
 
     def count(self, text: str) -> int:
         return sum(len(self._encoding.encode_ordinary(text[part])) for part in text_segments(check_text(text)))
+
+
+@cache
+def _cl100k_encoding(file: Path | None) -> Any:
+    """The vocabulary; reading it takes longer than chunking a short document."""
+    ranks = require_extra("tiktoken.load", extra="chunk").load_tiktoken_bpe(str(file), _CL100K_SHA256)
+    engine = require_extra("tiktoken", extra="chunk")
+    return engine.Encoding("cl100k_base", pat_str=_CL100K_WORDS, mergeable_ranks=ranks, special_tokens={})
 
 
 class JsonTokenizer(Tokenizer):
