@@ -20,6 +20,9 @@ from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobResults, resume_key, run_jobs
 
+SHARDS = "shards"
+"""The folder of vectors of large corpora in the output folder."""
+
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData
     from equipoise.models.cache import VectorCache
@@ -215,7 +218,7 @@ def run_benchmark(
             results = run_jobs(
                 evaluate_job,
                 plan.jobs,
-                BenchContext(plan.systems, plan.suite, plan.config, plan.prices, pool),
+                BenchContext(plan.systems, plan.suite, plan.config, plan.prices, pool, folder and folder / SHARDS),
                 executor=engine,
                 store=plan.store(command),
                 progress=step,

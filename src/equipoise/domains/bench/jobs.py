@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from equipoise import __version__
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.results import ScoredSystem
-from equipoise.domains.bench.systems import SystemPool, SystemSpec
+from equipoise.domains.bench.systems import SystemPool, SystemSpec, encoder_keys
 from equipoise.domains.bench.tuning import evaluate_tuned
 from equipoise.errors import EquipoiseError
+from equipoise.models.dense import dense_parts
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import RUNS, ExperimentFolder, folder_names
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
-from equipoise.runs.runner import Job, JobContext, JobOutput, StoredOutput, resume_key
+from equipoise.runs.runner import Job, JobContext, JobOutput, StoredOutput, executor_map, resume_key
 from equipoise.runs.store import load_run, save_run
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.verdict import UNIT_NOUN
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 PROTOCOL = "bench 2"
 """Part of the key of stored runs; it changes when the same inputs would give other scores."""
+
+
+DIVISIBLE_TEXTS = 10_000
+"""On a cluster, several workers share the documents of one model if there are so many."""
 
 
 class JobInputs(NamedTuple):
@@ -48,6 +53,8 @@ class BenchContext:
     config: StatsConfig
     prices: Mapping[str, float]
     pool: SystemPool
+    shards: Path | None = None
+    """Where the vectors of large corpora are kept."""
 
 
 def plan_jobs(
@@ -62,6 +69,7 @@ def plan_jobs(
             f"{system.name} on {data.name}",
             JobInputs(row, column),
             _key(system, data, config, prices.get(system.name)) if system.repeatable else "",
+            divisible=bool(encoder_keys(system.model)) and len(data.texts[1]) >= DIVISIBLE_TEXTS,
         )
         for row, system in enumerate(systems)
         for column, data in enumerate(suite)
@@ -81,6 +89,10 @@ def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobO
         cost = retriever_cost(shared.pool.open(tuned.best), data)
         return JobOutput(ScoredSystem(spec.name, result, cost, details=tuned.details, tuning=tuned.record))
     system = shared.pool.open(spec)
+    for dense in dense_parts(system.retriever):
+        dense.shard_folder = shared.shards
+        if context.executor is not None:
+            dense.map_function = executor_map(context.executor, n_cores=shared.pool.threads)
     encoder = shared.pool.encoder_of(system)
     before = None if encoder is None else deepcopy(encoder.use)
     observed = data.observe(system, seed=shared.config.seed)
