@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.audit.assumptions import parse_context
+from equipoise.audit.table import parse_context
 from equipoise.audit.audit import audit_table
 from equipoise.io.published.tables import TableCell
 

@@ -7,21 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from equipoise.audit.assumptions import Assumption
 from equipoise.audit.metric_labels import parse_label
 from equipoise.audit.relevance_rules import harmonic_mean
 from equipoise.audit.table import (
+    Assumption,
     AuditedTable,
     PublishedMetric,
     PublishedRow,
     PublishedValue,
     ValueRange,
     Violation,
-    as_check,
 )
-from equipoise.checks.base import Check, pluralize
+from equipoise.checks.base import pluralize
 from equipoise.io.published.numbers import strip_markup
-from equipoise.types import Severity
 
 _AVERAGE = re.compile(r"(?i)(?:macro[ -])?(?:avg\.?|average|mean)|arithmetic mean")
 _AGGREGATE = re.compile(
@@ -223,21 +221,3 @@ def _sizes(members: Sequence[PublishedRow]) -> Iterator[list[float]]:
 
 def _value_in_row(row: PublishedRow, metric: PublishedMetric) -> PublishedValue | None:
     return next((value for value in row.values if value.metric == metric), None)
-
-
-AVERAGE_CHECK = Check(
-    code="EQ417",
-    title="an average that is not the mean of its rows",
-    severity=Severity.ISSUE,
-    applies_to=AuditedTable,
-    function=as_check(wrong_averages),
-    why="""\
-A row or a column that is called an average is the mean of the others. Rounding moves it by at most one unit of
-the last digit. Weights by the sizes of the data sets, or rows that are left out, give other averages. They are
-tried where the table shows them. If all averages of a table miss the mean together, this is only a note.""",
-    hint="recompute the average from the rows of the table, and name what it covers",
-    example="""\
-from equipoise.audit.audit import audit_table
-rows = [("NQ", 0.52), ("SciFact", 0.64), ("Average", 0.68)]
-audit_table([{"dataset": name, "nDCG@10": value} for name, value in rows]).findings""",
-)

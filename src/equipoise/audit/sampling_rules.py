@@ -6,23 +6,22 @@ from collections.abc import Callable, Iterator
 from math import ceil, floor, inf, log, log2, pi, sqrt
 from typing import NamedTuple
 
-from equipoise.audit.assumptions import Assumption
 from equipoise.audit.rank_rules import harmonic_number
 from equipoise.audit.table import (
+    REQUIRES_ONE_RELEVANT,
     SLACK,
+    Assumption,
     PublishedRow,
     PublishedValue,
     ValueRange,
     Violation,
-    as_check,
     format_digits,
 )
-from equipoise.checks.base import Check, pluralize
+from equipoise.checks.base import pluralize
 from equipoise.stats.formatting import format_percent
 from equipoise.stats.intervals import normal_critical
-from equipoise.types import Severity
 
-REQUIRES_ONE_RELEVANT, REQUIRES_BINARY_HITS = (Assumption.ONE_RELEVANT,), (Assumption.HITS,)
+REQUIRES_BINARY_HITS = (Assumption.HITS,)
 MAX_STEPS = 10**8
 """With more steps the rounding of double precision would decide."""
 
@@ -79,25 +78,6 @@ def _fraction_violations(
         ),
         assumptions,
     )
-
-
-GRANULARITY_CHECK = Check(
-    code="EQ407",
-    title="a value that is impossible with n units",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(impossible_mean_of_n),
-    why="""\
-If every unit is a hit or a miss, a hit rate over n units is an integer divided by n. With 70 units
-no value between 50/70 and 51/70 is possible. Precision at k over n units comes in steps of 1/(nk). A printed
-value between two steps was computed on another number of units, with other weights, or by mistake.
-This is the GRIM test (Brown and Heathers 2017). Averages over tied scores need not obey it, so the finding
-needs the assumption that there are none.""",
-    hint="check the number of units of the value, and whether some were left out or weighted",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"HR@1": "0.333"}, n=200, no_ties=True).findings""",
-)
 
 
 WIDTH_TOLERANCE = 0.8
@@ -163,23 +143,6 @@ def _too_narrow(row: PublishedRow, value: PublishedValue, low: ValueRange, high:
             ),
             (Assumption.HITS,),
         )
-
-
-INTERVAL_CHECK = Check(
-    code="EQ409",
-    title="an interval that is impossible with n units",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(impossible_interval),
-    why="""\
-An interval contains the value it was computed for. For a share of n hits and misses its width is known: at 100
-units and a share of 0.8, about 8 points to each side at 95 %. Much narrower ones were computed from more units
-than stated, from pooled folds or seeds counted as units, or are standard errors under another name.""",
-    hint="compute the interval from one value per unit, as eq score does",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"HR@1": "0.80 [0.85, 0.91]"}, n=100).findings""",
-)
 
 
 MIN_P_VALUE = 1e-9
@@ -324,21 +287,3 @@ def _chance_deviation(square: float, most: float, n: int) -> float:
     """How far a mean over n units may deviate by chance (Bernstein); the variance is below the mean square."""
     odds = log(2 / MIN_P_VALUE)
     return sqrt(2 * square * odds / n) + most * odds / (3 * n)
-
-
-CHANCE_LEVEL_CHECK = Check(
-    code="EQ410",
-    title="a wrong chance level",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(wrong_chance_level),
-    why="""\
-Random ranking puts the right answer at each of n ranks equally often. Its accuracy is 1/n, its
-HR@k is k/n, its mean rank (n + 1)/2, and its MRR the mean of 1, 1/2, ... 1/n, which is H_n/n: 0.65 % for
-1,187 classes. One over the logarithm of n, which some tables give, is much larger, and makes a system that
-is above chance look worse than chance.""",
-    hint="use H_n/n for MRR and 1/n for accuracy; if it was measured, give the number of units",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table([{"system": "random", "classes": 1187, "Acc@1": "0.08%", "MRR": "14%"}]).findings""",
-)

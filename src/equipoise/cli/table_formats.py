@@ -17,18 +17,6 @@ def format_parts(parts: Iterable[Part], to: str) -> str:
     """The tables of a report in a format, each followed by an empty line.
 
     Paragraphs stay in Markdown, are comments in LaTeX, and are left out of CSV.
-
-    >>> from equipoise.report.terminal import Paragraph, ReportColumn
-    >>> table = TerminalTable([ReportColumn("model", ["a|b"]), ReportColumn("MRR", ["0.5"], right=True)])
-    >>> print(format_parts([table, Paragraph("Two queries.")], "md"), end="")
-    | model | MRR |
-    | :-- | --: |
-    | a\\|b | 0.5 |
-    <BLANKLINE>
-    Two queries.
-    >>> print(format_parts([table, Paragraph("Two queries.")], "csv"), end="")
-    model,MRR
-    a|b,0.5
     """
     table_format, text_format = _FORMATS[to]
     texts = []

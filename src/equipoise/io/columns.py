@@ -112,11 +112,7 @@ class ColumnTable:
         return ColumnTable(self.name, kept)
 
     def records(self, **roles: str) -> list[dict[str, Any]]:
-        """One dict per row without missing values; ``roles`` names keys after the column of a role.
-
-        >>> table_of([{"query": "why?", "note": None}]).records(question="query")
-        [{'question': 'why?'}]
-        """
+        """One dict per row without missing values; ``roles`` names keys after the column of a role."""
         found = {self.find(role): key for key, role in roles.items() if key not in self.columns}
         columns = {found.get(name, name): values for name, values in self.columns.items()}
         rows = ({name: values[row] for name, values in columns.items()} for row in range(len(self)))
@@ -153,15 +149,7 @@ def as_number(value: Any) -> float | None:
 
 
 def table_of(source: Any, *, name: str = "") -> ColumnTable:
-    """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python.
-
-    >>> from typing import NamedTuple
-    >>> class Judgement(NamedTuple):
-    ...     query_id: str
-    ...     relevance: int
-    >>> table_of(iter([Judgement("q1", 1)])).columns
-    {'query_id': ['q1'], 'relevance': [1]}
-    """
+    """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python."""
     if isinstance(source, ColumnTable):
         return source
     if isinstance(source, str | PathLike):

@@ -36,12 +36,7 @@ Made = TypeVar("Made")
 
 
 class BackgroundCache(Generic[Made]):
-    """A cache of the last results by key; a failure is cached like any other result.
-
-    >>> kept = BackgroundCache[int](size=2)
-    >>> kept.ask("six", lambda: 6).result(), kept.ask("six", lambda: 7).result()
-    (6, 6)
-    """
+    """A cache of the last results by key; a failure is cached like any other result."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -97,9 +97,6 @@ def text_of_html(page: str) -> str:
 
     Block elements part paragraphs, ``h1`` to ``h6`` become ``#`` to ``######``, list items begin with ``-``,
     the cells of a table row are separated by ``|``, and preformatted text is in code fences.
-
-    >>> text_of_html("<h2>Salt &amp; water</h2><p>A <b>pinch</b>.<p>Boil<br>it.")
-    '## Salt & water\n\nA pinch.\n\nBoil\nit.'
     """
     parser = _Reader()
     parser.feed(page)

@@ -41,13 +41,7 @@ def as_bibtex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
 
 
 def bibtex_entry(source: str) -> str:
-    """The entry of a source that is named in short; one that is not listed is quoted unchanged.
-
-    >>> print(bibtex_entry("Spearman, American Journal of Psychology 15, 1904").splitlines()[0])
-    @article{spearman1904,
-    >>> print(bibtex_entry("my own notes").splitlines()[0])
-    @misc{my-own-notes,
-    """
+    """The entry of a source that is named in short; one that is not listed is quoted unchanged."""
     plain = normalize("NFKD", source).encode("ascii", "ignore").decode().casefold()
     words = re.findall(r"[a-z]+|\d+", plain)
     known = {*words, *("".join(pair) for pair in pairwise(words))}  # van Rijsbergen is one name

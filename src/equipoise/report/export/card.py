@@ -47,14 +47,7 @@ def as_card(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
 
 
 def yaml_lines(value: Any, indent: str = "") -> list[str]:
-    """A mapping, or a list of mappings, in block style; strings as JSON has them, which YAML reads too.
-
-    >>> print("\\n".join(yaml_lines({"metrics": [{"value": 1e-7, "name": "x: y"}], "revision": None})))
-    metrics:
-    - value: 1.0e-07
-      name: "x: y"
-    revision: null
-    """
+    """A mapping, or a list of mappings, in block style; strings as JSON has them, which YAML reads too."""
     lines = []
     if isinstance(value, Mapping):
         for key, item in value.items():

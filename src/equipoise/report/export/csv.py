@@ -106,11 +106,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def inert_cell(text: str) -> str:
-    """The text as a cell that a spreadsheet does not run: what looks like a formula gets an apostrophe.
-
-    >>> inert_cell("=1+1"), inert_cell("-0.5"), inert_cell("+1.2e-3")
-    ("'=1+1", '-0.5', '+1.2e-3')
-    """
+    """The text as a cell that a spreadsheet does not run: what looks like a formula gets an apostrophe."""
     return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
 
 

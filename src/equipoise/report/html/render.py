@@ -169,12 +169,7 @@ class PixelScale:
     height: int = HEIGHT
 
     def x(self, value: Number) -> str:
-        """The position of a number, to a tenth of a pixel; numbers outside the axis are clipped.
-
-        >>> from equipoise.report.view_model import AxisScale
-        >>> PixelScale(AxisScale(0.0, 1.0, ())).x(0.5)
-        '100'
-        """
+        """The position of a number, to a tenth of a pixel; numbers outside the axis are clipped."""
         low, high = self.scale.low, self.scale.high
         fraction = 0.0 if value is None or high <= low else (value - low) / (high - low)
         return f"{MARGIN + min(max(fraction, 0.0), 1.0) * (self.width - 2 * MARGIN):.1f}".removesuffix(".0")
