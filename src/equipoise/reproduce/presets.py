@@ -81,7 +81,7 @@ class ConventionInfo:
 
     def describe(self, value: Value) -> str:
         """What a value means; a number is put into the words for any number."""
-        name = str(value).lower()
+        name = "none" if value is None else str(value)
         return self.says[name] if name in self.says else self.says["any"].format(value)
 
 
