@@ -85,7 +85,7 @@ def test_a_system_that_is_not_selected_is_in_no_table(page) -> None:
 
 
 def test_the_leaderboard_is_that_of_the_selected_metric(opened, report) -> None:
-    page = opened(report("hostile"))
+    page = opened(report("partial"))
     metrics = page.locator("#shown option").all_inner_texts()
     assert len(metrics) > 1
     page.locator("#shown select").select_option(label=metrics[1])

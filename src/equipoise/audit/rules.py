@@ -9,7 +9,7 @@ from math import inf, isinf
 from tomllib import loads
 from typing import Any
 
-from equipoise.audit import average_rules, composite_rules, rank_rules, relevance_rules, sampling_rules
+from equipoise.audit import composite_rules, rank_rules, relevance_rules, sampling_rules
 from equipoise.audit.composite_rules import ScoredSystems
 from equipoise.audit.table import (
     OPTION_OF_ASSUMPTION,
@@ -212,7 +212,7 @@ _FUNCTIONS: dict[str, tuple[type, AuditRule]] = {
     "EQ411": (PublishedRow, out_of_bounds),
     "EQ412": (AuditedTable, mixed_units),
     "EQ413": (PublishedRow, interval_of_selected_best),
-    "EQ417": (AuditedTable, average_rules.wrong_averages),
+    "EQ417": (AuditedTable, sampling_rules.wrong_averages),
     "EQ418": (ScoredSystems, composite_rules.collapsed_space),
     "EQ414": (ScoredSystems, composite_rules.data_only_components),
     "EQ415": (ScoredSystems, composite_rules.reversed_components),

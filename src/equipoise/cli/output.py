@@ -96,7 +96,7 @@ class Output:
     def show(self, *parts: Part) -> None:
         """Write a readable report: tables and paragraphs, as wide as the terminal, or in the format of ``--to``."""
         if self.to:
-            from equipoise.cli.table_formats import format_parts
+            from equipoise.report.export.tables import format_parts
 
             self.write(format_parts(parts, self.to))
         elif parts:

@@ -12,5 +12,4 @@ if (shown) {
       part.hidden = part.dataset.systems.split(" ").some((system) => hidden.has(system));
     }
   });
-  shown.addEventListener("submit", (event) => event.preventDefault());
 }
