@@ -194,6 +194,6 @@ def test_one_run_alone_and_one_cut_short_open_as_well(opened, report) -> None:
     assert alone.get_by_label("Won by").count() == 0
     cut = opened(report("partial"))
     assert cut.locator(".caution").first.is_visible()
-    assert "Undefined" in cut.locator("#leaderboard thead").inner_text()
+    assert "Undefined" in cut.locator("#leaderboard thead").first.inner_text()
     cut.locator("#explorer tbody a").first.click()
     assert "is not kept here" in cut.get_by_role("region", name="One unit").inner_text()

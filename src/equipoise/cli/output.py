@@ -293,16 +293,29 @@ def option_pointers() -> dict[str, list[str]]:
 
 def suggest_option(name: str, context: click.Context) -> str:
     """The option or argument that is meant, or the option with the nearest name without its leading dashes."""
+    if isinstance(context.command, click.Group):
+        return _suggest_command(name, context.command, context)
     parameters = context.command.params
     known = {name.lstrip("-"): name for parameter in parameters for name in parameter.opts if name[0] == "-"}
     for pointer in option_pointers().get(name, ()):
         if pointer in known.values():
             return f"write {pointer}"
+        if not pointer.startswith("-"):
+            return pointer
     arguments = [parameter.human_readable_name for parameter in parameters if isinstance(parameter, click.Argument)]
     if name in INPUT_OPTIONS and arguments:
         return f"write it without an option: {context.command_path} {' '.join(arguments)}"
     near = get_close_matches(name.lstrip("-"), known, n=1)
     return f"did you mean {known[near[0]]}?" if near else ""
+
+
+def _suggest_command(name: str, group: click.Group, context: click.Context) -> str:
+    """The first command of the group that has the option."""
+    for word in group.list_commands(context) if context.parent is not None else ():
+        command = group.get_command(context, word)
+        if command is not None and any(name in parameter.opts for parameter in command.params):
+            return f"write {context.command_path} {word} {name}"
+    return ""
 
 
 def _unexpected(error: BaseException, out: Output) -> int:

@@ -1,4 +1,4 @@
-"""Documents from files and folders. The suffix selects the reader (text, HTML, PDF, DOCX), the first bytes must agree."""
+"""Documents from files and folders. The suffix selects the reader (text, HTML, PDF, DOCX); the first bytes must fit."""
 
 from __future__ import annotations
 
