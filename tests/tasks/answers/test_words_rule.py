@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.domains.fair.answer_matching import WholeWordMatcher, normalize_answer
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+from equipoise.domains.fair.answer_matching import answer_matcher
 from equipoise.errors import ParameterError, UnknownNameError
 
 

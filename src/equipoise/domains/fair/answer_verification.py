@@ -34,7 +34,7 @@ def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
 
     Both must be normalised. Overlapping occurrences count once.
 
-    >>> from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+    >>> from equipoise.domains.fair.answer_matching import answer_matcher
     >>> count_occurrences("65%", "65% of 165%, then 65%.", answer_matcher("words"))
     2
     """

@@ -17,7 +17,7 @@ from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings
-from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
+from equipoise.domains.fair.answer_matching import MATCHERS
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.report import validation_view
 from equipoise.domains.fair.validation import validate_fixture
@@ -78,7 +78,7 @@ RESUME_NOTE = "run the same command again to compute only what is missing"
 
 
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
-matchers = options.names_in("equipoise.domains.fair.embedding_eval_matcher", "MATCHERS")
+matchers = options.names_in("equipoise.domains.fair.answer_matching", "MATCHERS")
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from equipoise.config import StatsConfig
 from equipoise.domains.fair.chunk_index import ChunkingParams
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_of
+from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.model_result import METRIC, OPTIMISTIC
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
 from equipoise.models.chunking import CHUNKERS

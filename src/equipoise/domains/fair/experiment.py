@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings
-from equipoise.domains.fair.dataset import qa_dataset
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_of
+from equipoise.domains.fair.plan import qa_dataset
+from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.grid_search import Progress
 from equipoise.domains.fair.model_outcome import (
     RERANKED,

@@ -42,7 +42,7 @@ from equipoise.types import Bools, Floats, Ints, Role
 if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerMatcher
     from equipoise.domains.fair.config import FairConfig
-    from equipoise.domains.fair.dataset import QADataset
+    from equipoise.domains.fair.plan import QADataset
     from equipoise.models.embedder import EmbedStats
     from equipoise.models.retriever import FittedRetriever, Retriever
     from equipoise.models.worker_pool import ExecutorMap

@@ -43,7 +43,7 @@ from equipoise.stats.alignment import NOTES, SPEC, WINDOW
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.dataset import QADataset
+    from equipoise.domains.fair.plan import QADataset
     from equipoise.models.retriever import Retriever
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.experiment_folder import ExperimentFolder

@@ -22,7 +22,7 @@ from equipoise.domains.fair.checks import (
     SampleSize,
     chunking_sizes,
 )
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_named
+from equipoise.domains.fair.answer_matching import answer_matcher as matcher_named
 from equipoise.domains.fair.questions import CATEGORIES, DIFFICULTIES, QuestionAnswer, check_questions
 from equipoise.domains.fair.validation_result import FixtureThresholds, ValidationResult
 from equipoise.errors import InputError, ParameterError, did_you_mean
@@ -163,7 +163,7 @@ _WIDTH = 60
 def question_check_subject(questions: Sequence[QuestionAnswer], matcher: AnswerMatcher) -> QuestionSet:
     """The subject of the checks of questions, for validation and comparison.
 
-    >>> from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+    >>> from equipoise.domains.fair.answer_matching import answer_matcher
     >>> question_check_subject([QuestionAnswer("q1", "Was it in 1871?", "1871")], answer_matcher("words")).leaking
     ['q1 "Was it in 1871?"']
     """
