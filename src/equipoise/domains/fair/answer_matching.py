@@ -424,7 +424,6 @@ class WordFormIndex:
 
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _MARKS = re.compile("[®™©]")
-_SIGNS = "$€£¥"
 _SPACE_AFTER_SIGN = re.compile(rf"(?<=[{_SIGNS}])\s+")
 _OPEN_END = re.compile(rf"[{_SIGNS}]\s*\Z")
 PASS_SCORE = 0.5
@@ -563,8 +562,6 @@ class EmbeddingEvalIndex(AnswerIndex):
     def _vocabulary(self) -> WordFormIndex:
         return WordFormIndex([text.split() for text in self._normal], forms=self._rule.fuzzy_word_match)
 
-
-__all__ = ["MATCHERS", "AnswerIndex", "AnswerMatcher", "answer_matcher"]
 
 MATCHERS: dict[str, type[WholeWordMatcher] | type[EmbeddingEvalMatcher]] = {
     "words": WholeWordMatcher,

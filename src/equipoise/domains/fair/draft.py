@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from equipoise.domains.fair.answer_matching import normalize_answer
+from equipoise.domains.fair.answer_matching import answer_matcher, normalize_answer
 from equipoise.domains.fair.answer_verification import count_answers, one_line
 from equipoise.domains.fair.plan import documents_from
-from equipoise.domains.fair.answer_matching import answer_matcher
 from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
 from equipoise.errors import InputError, ParameterError, did_you_mean

@@ -18,7 +18,7 @@ from equipoise.domains.fair.chunk_index import (
     IndexedChunks,
     rank_answers,
 )
-from equipoise.domains.fair.model_result import ACCURACY, METRIC
+from equipoise.domains.fair.config import ACCURACY, METRIC
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking_functions import hit_rate

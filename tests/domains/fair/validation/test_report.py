@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.console import Console
-
 from equipoise.domains.fair.validation_result import (
     MAX_LISTED,
     CategoryCount,
@@ -15,6 +13,8 @@ from equipoise.domains.fair.validation_result import (
     validation_parts,
     validation_text,
 )
+from rich.console import Console
+
 from equipoise.report.terminal import StatusLine, ThresholdStatus
 from equipoise.types import Finding, Severity
 
