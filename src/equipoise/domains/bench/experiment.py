@@ -221,6 +221,9 @@ def run_benchmark(
     """Run the jobs of a plan that are not stored, and compare all results."""
     folder = None if plan.folder is None else plan.folder.path
     pool = SystemPool(cache=cache, threads=threads)
+    for system in plan.systems:
+        if system.reranker is not None:
+            pool.reranker(system.reranker)  # one that cannot be opened is an error before any model is loaded
     try:
         with report_progress(folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
             results = run_jobs(

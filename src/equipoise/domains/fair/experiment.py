@@ -35,7 +35,7 @@ from equipoise.domains.fair.results import (
 )
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
 from equipoise.models.embedder import open_cache
-from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, parse_reranker, reranker
+from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, reranker
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
@@ -181,29 +181,31 @@ def question_slices(dataset: QADataset) -> Mapping[str, Mapping[str, str]]:
 
 @dataclass(frozen=True)
 class RerankedModel:
-    """A model whose first chunks are reordered by a reranker."""
+    """A model whose first chunks are reordered by a reranker; another process opens the reranker again."""
 
     model: Any
-    reranker: str | Reranker
+    spec: str | Reranker
+    opened: Reranker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reranked_model, (self.model, self.spec)
+
+
+def _reranked_model(model: Any, spec: str | Reranker) -> RerankedModel:
+    return RerankedModel(model, spec, reranker(spec))
 
 
 def with_rerankers(models: Mapping[str, Any], rerankers: Iterable[str | Reranker]) -> dict[str, Any]:
-    """The models, then each of them with each reranker, by name.
+    """The models, then each of them with each reranker, by name. A reranker that cannot be opened is an error now.
 
     >>> list(with_rerankers({"minilm": "minilm"}, ["fusion:bm25:+tfidf:"]))
     ['minilm', 'minilm > fusion:bm25:+tfidf:']
     """
-    named = {
-        text if isinstance(text, str) else text.card.spec: text
-        for text in ([rerankers] if isinstance(rerankers, str) else rerankers)
-    }
-    for name, model in named.items():
-        if isinstance(model, str):
-            parse_reranker(name)
+    opened = [(spec, reranker(spec)) for spec in ([rerankers] if isinstance(rerankers, str) else rerankers)]
     reranked = {
-        f"{model_name}{RERANKED}{name}": RerankedModel(model, reranker)
-        for model_name, model in models.items()
-        for name, reranker in named.items()
+        f"{name}{RERANKED}{spec if isinstance(spec, str) else spec.card.spec}": RerankedModel(model, spec, reranking)
+        for name, model in models.items()
+        for spec, reranking in opened
     }
     return {**models, **reranked}
 
@@ -229,7 +231,7 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
         job.inputs.model if is_reranked else job.inputs, cache=context.shared.cache, threads=threads
     ) as system:
         if is_reranked:
-            memoised = memoise_reranker(reranker(job.inputs.reranker), open_cache(context.shared.cache))
+            memoised = memoise_reranker(job.inputs.opened, open_cache(context.shared.cache))
             system = RerankedRetriever(system, memoised, depth=max(plan.requested.rerank_depths))
         key = fair_key(plan, job.name, system.fingerprint)
         if key == context.stored_key:
