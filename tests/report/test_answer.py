@@ -19,9 +19,10 @@ from equipoise.report.answer import (
 )
 from equipoise.report.terminal import ReportColumn, console
 from equipoise.runs.compare import compare
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import ScoreFormat
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.verdict import UNIT_NOUN, Vocabulary
 from equipoise.types import Finding, Severity
 

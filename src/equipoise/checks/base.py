@@ -21,7 +21,6 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
-    from equipoise.geometry.base import Geometry
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Result
 
@@ -108,38 +107,8 @@ class ScoredResult:
         object.__setattr__(self, "ranking", evidence if isinstance(evidence, Ranking) else None)
 
 
-@dataclass(frozen=True)
-class UnitSets:
-    """The unit ids that each of several systems was measured on."""
-
-    systems: Mapping[str, Sequence[object]]
-
-
-@dataclass(frozen=True)
-class NamedPoints:
-    """Vectors with their geometry and a name."""
-
-    name: str
-    vectors: Any
-    geometry: Geometry
-
-
-@dataclass(frozen=True)
-class TruncationStats:
-    """Truncation by the input window of a model: the window, the texts and what was truncated; None is unknown."""
-
-    model: str
-    tokens: int | None
-    texts: int
-    truncated: int | None
-    lost_tokens: int | None
-
-
 CORE_CHECKS = {
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
-    "equipoise.checks.base:UnitSets": ("equipoise.checks.data",),
-    "equipoise.checks.base:NamedPoints": ("equipoise.checks.data",),
-    "equipoise.checks.base:TruncationStats": ("equipoise.checks.models",),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
     "equipoise.stats.comparison:Comparison": ("equipoise.checks.scores",),
     "equipoise.models.cache:VectorCache": ("equipoise.checks.models",),
@@ -151,6 +120,7 @@ CHECK_MODULES = (
     "equipoise.checks.data",
     "equipoise.checks.protocol",
     "equipoise.checks.scores",
+    "equipoise.checks.tuning",
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
@@ -196,8 +166,10 @@ def check_by_code(code: str) -> Check:
 def run_checks(subject: object) -> tuple[Finding, ...]:
     """The findings of all checks that apply to a subject, ordered by code.
 
-    >>> from equipoise.checks.base import UnitSets
-    >>> [str(finding) for finding in run_checks(UnitSets({"a": ["q1"], "b": ["q1", "q2"]}))]
-    ['EQ204 a, b: 0 ids only in a (none), 1 only in b (q2)']
+    >>> from equipoise.checks.protocol import ComparedResults
+    >>> from equipoise.stats.estimate import result_from_values
+    >>> a, b = result_from_values("a", ["q1"], {"HR": [1]}), result_from_values("b", ["q2"], {"HR": [1]})
+    >>> [str(finding) for finding in run_checks(ComparedResults([a, b]))]
+    ['EQ204 a, b: 1 id only in a (q1), 1 only in b (q2)']
     """
     return tuple(finding for check in checks_for(type(subject)) for finding in check.findings(subject))

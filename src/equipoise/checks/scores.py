@@ -21,12 +21,12 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.power import POWER
 from equipoise.stats.resampling import ResamplingUnits, mean_skewness
-from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, undecided_pairs, unit_noun
+from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, unit_noun
 from equipoise.types import Direction, Finding, Floats, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.result import Estimate
 
 TIES = "EQ301"
@@ -287,7 +287,7 @@ evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
 
 def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     """EQ304: pairs that are not significantly different, but would be with more units."""
-    undecided = [pair for pair in undecided_pairs(comparison) if pair.needed.known and pair.needed.value > pair.n]
+    undecided = [pair for pair in comparison.undecided if pair.needed.known and pair.needed.value > pair.n]
     if not undecided:
         return
     first = undecided[0]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property, lru_cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -275,13 +276,13 @@ def _parse(name: str, catalogue: MetricCatalogue) -> Metric[Any]:
 ENTRY_POINTS = "equipoise.metrics"
 
 BUILT_IN = {
-    "ranking": "equipoise.metrics.ranking",
-    "labels": "equipoise.metrics.labels",
-    "sets": "equipoise.metrics.sets",
-    "pairs": "equipoise.metrics.pairs",
-    "space": "equipoise.metrics.structure",
+    "ranking": ("ranking", "ranking_more"),
+    "labels": ("labels",),
+    "sets": ("sets",),
+    "pairs": ("pairs",),
+    "space": ("structure",),
 }
-"""The module whose ``METRICS`` measure a kind of evidence; imported when a metric of that kind is looked up."""
+"""The modules whose ``METRICS`` measure a kind of evidence; imported one by one until a metric is found."""
 
 
 @dataclass(frozen=True)
@@ -297,25 +298,18 @@ class MetricCatalogue:
     @cached_property
     def metrics(self) -> tuple[Any, ...]:
         """All metrics; this imports the modules of all ``kinds``."""
-        built_in = (metric for kind in self.kinds for metric in import_module(BUILT_IN[kind]).METRICS)
+        built_in = (metric for kind in self.kinds for metrics in _built_in(kind) for metric in metrics)
         return (*built_in, *self.added)
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[Any]]:
-        names: dict[str, list[Any]] = {}
-        for metric in self.metrics:
-            for spelling in dict.fromkeys(name.casefold() for name in (metric.symbol, *metric.aliases)):
-                names.setdefault(spelling, []).append(metric)
-        return names
 
     def named(self, name: str, evidence: type[Evidence] | None = None) -> list[Any]:
         """All metrics with this name or alias, ignoring case; of this type of evidence only, if one of them fits it."""
-        fitting = self._fitting(evidence).named(name) if evidence is not None else []
-        return fitting or self._by_name.get(name.casefold(), [])
-
-    def _fitting(self, evidence: type[Evidence]) -> MetricCatalogue:
-        added = tuple(metric for metric in self.added if issubclass(evidence, metric.evidence))
-        return MetricCatalogue(added, tuple(kind for kind in self.kinds if kind == evidence.kind))
+        if evidence is not None:
+            built_in = _built_in(evidence.kind) if evidence.kind in self.kinds else iter(())
+            added = tuple(metric for metric in self.added if issubclass(evidence, metric.evidence))
+            for metrics in chain(built_in, (added,)):
+                if fitting := _with_name(name, metrics):
+                    return fitting
+        return _with_name(name, self.metrics)
 
     def spellings(self) -> list[str]:
         """All symbols and synonyms."""
@@ -344,6 +338,16 @@ class MetricCatalogue:
                     hint="give it another name",
                 )
         return MetricCatalogue(self.added + tuple(metrics), self.kinds)
+
+
+def _built_in(kind: str) -> Iterator[tuple[Any, ...]]:
+    for module in BUILT_IN[kind]:
+        yield import_module(f"equipoise.metrics.{module}").METRICS
+
+
+def _with_name(name: str, metrics: Iterable[Any]) -> list[Any]:
+    word = name.casefold()
+    return [metric for metric in metrics if any(word == alias.casefold() for alias in (metric.symbol, *metric.aliases))]
 
 
 @lru_cache(maxsize=1)

@@ -25,7 +25,7 @@ from equipoise.report.terminal import (
     sort_by_severity,
 )
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
-from equipoise.stats.verdict import Vocabulary, decision, sample_size, score_format, why_uninformative
+from equipoise.stats.verdict import Vocabulary, decision, sample_size, score_format, why_uninformative, with_caveats
 from equipoise.types import Direction, Finding, with_label
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         size = _with_advice(size, comparison, words.system, options.cheapest)
     notes = (chance, *options.notes, size)
     return Answer(
-        headline=comparison.with_caveats(decision(comparison, words, brief=True), words),
+        headline=with_caveats(comparison, decision(comparison, words, brief=True), uninformative),
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),

@@ -12,7 +12,7 @@ from math import floor, isfinite, isinf, isnan, log10
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.intervals import Interval
 
 DEFAULT_DECIMALS = 3

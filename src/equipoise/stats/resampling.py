@@ -12,7 +12,6 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
@@ -33,7 +32,7 @@ BLOCK_CELLS = 1 << 20
 class ResamplingUnits:
     """Columns of per-unit values as sums per resampling unit: of weight times value, and of weight.
 
-    ``kish`` is the number of evenly weighted units with the same effective sample size.
+    ``n_units`` counts the units with weight, ``kish`` evenly weighted ones with the same effective sample size.
     """
 
     totals: Floats
@@ -42,6 +41,7 @@ class ResamplingUnits:
     constant: Bools
     even: Bools
     kish: Floats
+    n_units: Ints
     clustered: bool
 
     @classmethod
@@ -64,6 +64,7 @@ class ResamplingUnits:
             constant=largest <= smallest,
             even=(~counted | (mass == mass.max(axis=0, initial=0.0))).all(axis=0),
             kish=np.square(mass.sum(axis=0)) / np.where(squares > 0.0, squares, 1.0),
+            n_units=np.count_nonzero(counted, axis=0),
             clustered=clusters is not None,
         )
 
@@ -84,8 +85,15 @@ class ResamplingUnits:
 
     @property
     def standard_errors(self) -> Floats:
-        """The standard error of the mean, linearised for the ratio, with the small-sample factor k / (k - 1)."""
-        factor = self.counts / np.maximum(self.counts - 1, 1)
+        """The standard error of the mean, linearised for the ratio; NaN below two resampling units.
+
+        Without weights and clusters it is the familiar s / sqrt(n).
+
+        >>> ResamplingUnits.of([[1.0], [2.0], [3.0]]).standard_errors.round(4)
+        array([0.5774])
+        """
+        counts = self.counts
+        factor = np.where(counts < 2, np.nan, counts / np.maximum(counts - 1, 1))
         return ratio(np.sqrt(np.square(self.residuals).sum(axis=0) * factor), self.masses.sum(axis=0))
 
     def ordered(self) -> ResamplingUnits:
@@ -109,6 +117,7 @@ class ResamplingUnits:
             self.constant[columns],
             self.even[columns],
             self.kish[columns],
+            self.n_units[columns],
             self.clustered,
         )
 
@@ -143,42 +152,6 @@ def mean_skewness(draws: ResamplingUnits) -> Floats:
     """
     second = np.square(draws.residuals).sum(axis=0) ** 1.5
     return ratio(np.abs((draws.residuals**3).sum(axis=0)), second)
-
-
-@dataclass(frozen=True, slots=True)
-class MeanDifference:
-    """Mean difference and standard error, one entry per metric.
-
-    ``units`` counts the defined units, ``blocks`` the independent clusters (or units) and
-    ``moved`` those of them that differ at all.
-    """
-
-    mean: Floats
-    error: Floats
-    units: Ints
-    blocks: Ints
-    moved: Ints
-
-
-def mean_difference(
-    differences: ArrayLike, *, weights: ArrayLike | None = None, clusters: Ids | None = None
-) -> MeanDifference:
-    """Mean and standard error of the differences, by linearising the (weighted) mean over blocks.
-
-    Without weights and clusters the error is the familiar s / sqrt(n); NaN below two blocks.
-
-    >>> mean_difference([[1.0], [2.0], [3.0]]).error.round(4)
-    array([0.5774])
-    """
-    draws = ResamplingUnits.of(differences, weights, clusters)
-    blocks = draws.counts
-    return MeanDifference(
-        mean=draws.means,
-        error=np.where(blocks < 2, np.nan, draws.standard_errors),
-        units=blocks if clusters is None else ResamplingUnits.of(differences, weights).counts,
-        blocks=blocks,
-        moved=np.asarray(np.count_nonzero(draws.totals, axis=0), dtype=np.int64),
-    )
 
 
 def bootstrap_sums(columns: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:

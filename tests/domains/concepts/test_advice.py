@@ -12,7 +12,7 @@ from equipoise.config import StatsConfig
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
 from equipoise.domains.concepts.score_comparison import ScoreComparison, recommend
-from equipoise.stats.contrasts import Contrast
+from equipoise.stats.comparison import Contrast
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction

@@ -23,8 +23,8 @@ from equipoise.domains.accounts.shape import EmbeddingShape, TreeShape, embeddin
 from equipoise.domains.accounts.trees.tree import RELATIONS
 from equipoise.metrics.parser import parse_metrics
 from equipoise.metrics.structure import NormDepthCorrelation
-from equipoise.stats.estimate import MeanAndDeviation, mean_and_deviation
 from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, mean_intervals
+from equipoise.stats.seeds import MeanAndDeviation, mean_and_deviation
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:

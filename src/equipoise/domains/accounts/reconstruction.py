@@ -25,8 +25,8 @@ from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.metrics.parser import parse_metrics
 from equipoise.metrics.ranking import AveragePrecision, MeanRank, MedianRank, ReciprocalRank
 from equipoise.metrics.structure import NormDepthCorrelation
-from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
+from equipoise.stats.result import DATA
 from equipoise.stats.slices import Slice, slice_estimates
 
 if TYPE_CHECKING:

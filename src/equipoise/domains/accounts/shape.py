@@ -19,8 +19,8 @@ from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.dag import Links, shortest_paths
-from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
+from equipoise.stats.result import DATA
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:

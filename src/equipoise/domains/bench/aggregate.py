@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.aggregate_ranks import AggregateScores, borda_points, first_places
-from equipoise.stats.corpus_intervals import value_or_nan
+from equipoise.stats.corpus_metrics import value_or_nan
 from equipoise.stats.resampling import id_order
 from equipoise.types import Floats
 

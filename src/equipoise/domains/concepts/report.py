@@ -23,7 +23,7 @@ from equipoise.stats.formatting import (
 from equipoise.types import Direction, with_label
 
 if TYPE_CHECKING:
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 

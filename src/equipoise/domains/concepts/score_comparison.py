@@ -14,7 +14,7 @@ from equipoise.stats.result import Estimate
 from equipoise.types import Finding
 
 if TYPE_CHECKING:
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
 
 ByModel = Mapping[str, Estimate]
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import ScoredResult, TruncationStats, run_checks
-from equipoise.checks.protocol import TunedSystem
+from equipoise.checks.base import ScoredResult, run_checks
+from equipoise.checks.models import TruncationStats
+from equipoise.checks.tuning import TunedSystem
 from equipoise.domains.fair.chunk_index import chunk_locations
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
@@ -39,7 +40,7 @@ from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent, UnitContents
-from equipoise.stats.alignment import NOTES, SPEC, WINDOW
+from equipoise.stats.result import NOTES, SPEC, WINDOW
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 
 if TYPE_CHECKING:

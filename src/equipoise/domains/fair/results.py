@@ -16,7 +16,7 @@ from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, failures_to_dict, is_json_file, write_json
 from equipoise.runs.manifest import VIEW
 from equipoise.runs.runner import resume_key
-from equipoise.stats.alignment import NOTES
+from equipoise.stats.result import NOTES
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import Plan

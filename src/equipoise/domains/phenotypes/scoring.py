@@ -29,7 +29,7 @@ from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.stats.alignment import DATA
+from equipoise.stats.result import DATA
 from equipoise.stats.slices import Slice, slice_estimates
 from equipoise.stats.verdict import UNIT_NOUN
 

@@ -30,11 +30,11 @@ from equipoise.io.arrays import read_array, read_matrix
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.manifest import MANIFEST
 from equipoise.runs.store import load_run
-from equipoise.stats.alignment import AlignedResults, align_results
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Bounds, Interval
+from equipoise.stats.pairing import AlignedResults, align_results, compare_results
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.seeds import SeedContrast, compare_seeds, summarise_seeds
 from equipoise.tasks.classification import ClassificationOutput, classify, classify_on_device

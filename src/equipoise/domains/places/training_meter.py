@@ -26,8 +26,8 @@ from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_scores import as_host_array
-from equipoise.metrics import ranking_functions
 from equipoise.metrics.labels import ClassF1
+from equipoise.metrics.ranking import hit_rate, ndcg, reciprocal_rank
 from equipoise.tasks.classification import ClassificationOutput, classify
 
 if TYPE_CHECKING:
@@ -291,20 +291,20 @@ def _gains_by_rank(classes: int) -> Floats:
 
 def _unit_gains(ranking: Ranking) -> Floats:
     """What each unit adds to each of the sums."""
-    figures = [ranking_functions.hit_rate(ranking, k) for k in CUTOFFS]
-    return np.array([*figures, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
+    figures = [hit_rate(ranking, k) for k in CUTOFFS]
+    return np.array([*figures, reciprocal_rank(ranking), ndcg(ranking, NDCG_AT)])
 
 
 def _hits(ranking: Ranking, k: int) -> float:
-    return float(ranking_functions.hit_rate(ranking, k).sum())
+    return float(hit_rate(ranking, k).sum())
 
 
 def _reciprocals(ranking: Ranking) -> float:
-    return float(ranking_functions.reciprocal_rank(ranking).sum())
+    return float(reciprocal_rank(ranking).sum())
 
 
 def _gains(ranking: Ranking, k: int) -> float:
-    return float(ranking_functions.ndcg(ranking, k).sum())
+    return float(ndcg(ranking, k).sum())
 
 
 # The summary at the end of an epoch: scores as fractions, and in percent.

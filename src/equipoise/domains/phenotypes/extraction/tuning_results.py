@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import TunedSystem
+from equipoise.checks.tuning import TunedSystem
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.extraction.config import MODE_DESCRIPTIONS, ExtractionConfig, primary_metrics
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData, tuning_view

@@ -1,23 +1,32 @@
-"""Intervals of metrics that are not means over units: computed on resamples or subsamples of the evidence."""
+"""Metrics that are not means over units, such as a correlation: intervals and paired differences by resampling.
+
+The metric is computed again on resamples or subsamples of the evidence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import sqrt
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from itertools import combinations
+from math import isnan, nan, sqrt
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.config import CONFIDENCE_LEVEL, StatsConfig
 from equipoise.errors import UndefinedError
 from equipoise.evidence.base import Evidence
+from equipoise.stats.comparison import Contrast
 from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
+from equipoise.stats.paired_tests import RANDOMISATION
 from equipoise.stats.resampling import (
     ROUNDING,
     UNBOUNDED,
     bounds_per_metric,
     checked_resamples,
+    cluster_codes,
     cluster_members,
+    id_order,
     median_bias,
     quantiles,
     small_sample_quantile,
@@ -25,7 +34,8 @@ from equipoise.stats.resampling import (
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
-    from equipoise.types import Floats, Ints
+    from equipoise.stats.pairing import AlignedResults
+    from equipoise.types import Floats, Ids, Ints
 
 # The subsample sizes for metrics that are not means over units.
 
@@ -283,3 +293,241 @@ def _refusal(point: float, resampled: Floats) -> str:
 def _too_few(count: int, noun: str) -> str:
     reasons = {0: "no defined unit", 1: f"one {noun}"}
     return reasons.get(count, f"{count} {noun}s are too few to resample")
+
+
+# Contrasts of pairs of systems, from resamples that all systems share.
+
+FINE_ENOUGH = 1000
+"""Resamples with repetition for a p of 0.002."""
+
+
+BOOTSTRAP, SUBSAMPLES = "paired bootstrap", "paired subsamples"
+"""The name of the test for metrics without a paired test."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointResamples:
+    """A metric of every system on the same resamples: ``table`` (resamples, systems) around ``values``.
+
+    ``shares`` are the subsample fractions (empty: with replacement), ``blocks`` is the number of resampling
+    units, and ``reason`` explains an unusable table. ``swaps`` is the randomisation test, if the
+    metric is a function of sums over units and that test was requested.
+    """
+
+    values: Floats
+    table: Floats
+    blocks: int
+    shares: SubsampleFractions
+    reason: str = ""
+    swaps: SwapTest | None = None
+
+    @property
+    def complete(self) -> Floats | None:
+        """The resamples on which all systems have a value; None if they are too few.
+
+        Subsamples are centred on the values, since metrics of distances shift with their size.
+        """
+        table = self.table
+        if self.shares:
+            halves = table[:: len(self.shares)]
+            table = np.asarray(halves - np.nanmean(halves, axis=0) + self.values)
+        defined = table[~np.isnan(table).any(axis=1)]
+        return defined if len(defined) >= DEFINED_SHARE * len(table) else None
+
+
+def resample_jointly(metric: Metric[Any] | None, pairing: AlignedResults, config: StatsConfig) -> JointResamples | None:
+    """Score every system on the same resamples of the units, or of clusters; None without metric or evidence.
+
+    A metric that repeated units distort is scored on subsamples without replacement. ``n_resamples`` is
+    their maximum; with replacement there are at least 1,000, since they limit the resolution of p.
+    """
+    systems = pairing.evidence()
+    if metric is None or systems is None:
+        return None
+    order = id_order(pairing.results[0].unit_ids)
+    evidence = [system.take(order) for system in systems]
+    clusters = None if pairing.clusters is None else pairing.clusters[order]
+    swaps = None
+    if config.test == RANDOMISATION and isinstance(metric, SumMetric):
+        addends = [metric.addends(system) for system in evidence]
+        swaps = SwapTest.of(metric, addends, clusters, config.n_permutations, config.rng(4))
+    shares = subsample_fractions(metric, evidence[0])
+    blocks = resampling_blocks(evidence[0], clusters)
+    values = np.array([_value(metric, system) for system in evidence])
+    parts = n_subsamples(evidence[0].kind, len(evidence[0]), config.n_resamples)
+    parts = parts if shares else max(parts, min(config.n_resamples, FINE_ENOUGH))
+    table = np.full((parts, len(evidence)), nan)
+    if len(blocks) >= MIN_RESAMPLING_UNITS:
+        for row, index in zip(table, resampled_rows(blocks, shares, parts, config.rng(2)), strict=True):
+            row[:] = [_value(metric, system.take(index)) for system in evidence]
+    reasons = (why_not_resampled(metric, system) for system in evidence)
+    return JointResamples(values, table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
+
+
+def corpus_contrasts(
+    pairing: AlignedResults, metric: str, joint: JointResamples | None, confidence_level: float, bounds: Bounds
+) -> list[Contrast]:
+    """The interval of the difference of every pair of systems, and p by inversion of the interval.
+
+    From resamples with replacement the interval is the percentile one, and p twice the smaller share of
+    differences on either side of 0, one added to both counts so that it is never 0; where ``joint`` can make
+    the randomisation test, p is that of the test. From subsamples without replacement both use Student's t
+    with their standard error. Every contrast names its test. ``joint`` of None means
+    that the evidence or the metric is not available. Intervals are clipped to ``bounds``, of the difference.
+    """
+    estimates, systems = [result.estimates[metric] for result in pairing.results], pairing.systems
+    contrasts = []
+    for i, j in combinations(range(len(systems)), 2):
+        difference = estimates[i].value - estimates[j].value
+        reason = _why_untested(difference, joint, i, j)
+        interval, p, test = Interval.unknown(reason, confidence_level=confidence_level), nan, ""
+        if joint is not None and not reason:
+            resampled = joint.table[:, i] - joint.table[:, j]
+            if joint.shares:
+                interval, p = _from_parts(difference, resampled, joint, confidence_level)
+                test = SUBSAMPLES
+            else:
+                interval, p = _from_resamples(difference, resampled[~np.isnan(resampled)], confidence_level)
+                test = BOOTSTRAP
+            if joint.swaps is not None:
+                p, test = joint.swaps.p(i, j), RANDOMISATION
+        contrasts.append(
+            Contrast(
+                metric=metric,
+                a=systems[i],
+                b=systems[j],
+                better=estimates[i].better,
+                difference=difference,
+                interval=interval.clipped(bounds),
+                p=p,
+                adjusted=nan,
+                n=min(estimates[i].n, estimates[j].n),
+                undefined=max(estimates[i].undefined, estimates[j].undefined),
+                reason=reason,
+                test=test,
+            )
+        )
+    return contrasts
+
+
+def _why_untested(difference: float, joint: JointResamples | None, i: int, j: int) -> str:
+    """Why there is no test of this pair; empty if there is one."""
+    if isnan(difference):
+        return "a score is undefined"
+    if joint is None:
+        return "a corpus-level metric without its evidence"
+    if joint.blocks < MIN_RESAMPLING_UNITS:
+        return f"{joint.blocks} are too few to resample"
+    if joint.reason:
+        return joint.reason
+    defined = ~np.isnan(joint.table[:, i] - joint.table[:, j])
+    return "" if defined.mean() >= DEFINED_SHARE else "undefined in too many resamples"
+
+
+def _from_resamples(difference: float, errors: Floats, confidence_level: float) -> tuple[Interval, float]:
+    slack = 1e-12 * max(np.abs(errors).max(), abs(difference))
+    below, above = int((errors <= slack).sum()), int((errors >= -slack).sum())
+    p = min(1.0, 2 * (min(below, above) + 1) / (len(errors) + 1))
+    if np.ptp(errors) <= slack:
+        return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
+    low, high = np.quantile(errors, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    return Interval(float(low), float(high), confidence_level, "paired bootstrap"), p
+
+
+def _from_parts(
+    difference: float, resampled: Floats, joint: JointResamples, confidence_level: float
+) -> tuple[Interval, float]:
+    from scipy.special import stdtr
+
+    error, degrees = subsampling_standard_error(resampled, joint.shares, joint.blocks)
+    if error <= 1e-12 * abs(difference):
+        p = 1.0 if difference == 0 else nan
+        return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
+    interval = t_interval(difference, error, degrees, confidence_level, method="subsample")
+    return interval, float(2 * stdtr(degrees, -abs(difference) / error))
+
+
+def _value(metric: Metric[Any], evidence: Evidence) -> float:
+    return value_or_nan(lambda part: metric.measure(part).value, evidence)
+
+
+_BLOCK = 1024
+_EQUAL = 1e-11
+"""Figures that differ by less differ by rounding alone."""
+
+
+@runtime_checkable
+class SumMetric(Protocol):
+    """A metric that is a function of sums over units."""
+
+    def addends(self, evidence: Any) -> Floats:
+        """The contribution of each unit to each sum: one row per unit."""
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """The metric of each row of sums; NaN where it is undefined."""
+
+
+@dataclass(frozen=True, eq=False)
+class SwapTest:
+    """The contribution of every unit or cluster to the sums of every system, and their permutations."""
+
+    metric: SumMetric
+    addends: Sequence[Floats]
+    n_permutations: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        metric: SumMetric,
+        addends: Sequence[Floats],
+        clusters: Ids | None,
+        n_permutations: int,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Units of a cluster are swapped together."""
+        if clusters is not None:
+            codes = cluster_codes(clusters, len(addends[0]))
+            addends = [_by_code(column, codes) for column in addends]
+        return cls(metric, addends, n_permutations, int(rng.integers(2**31)))
+
+    def p(self, i: int, j: int) -> float:
+        """The share of swaps with a difference between ``i`` and ``j`` at least as large, two-sided.
+
+        All swaps are enumerated if there are at most ``n_permutations``; else p = (b + 1) / (n_permutations + 1). Swaps
+        with an undefined metric count as extreme, so that they never decrease p.
+        """
+        moved = self.addends[j] - self.addends[i]
+        moved = moved[(moved != 0).any(axis=1)]
+        first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
+        observed = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
+        exact = len(moved) <= self.n_permutations.bit_length() - 1
+        far = tried = 0
+        for picked in _all(len(moved)) if exact else self._drawn(len(moved)):
+            differences = np.abs(self._apart(picked @ moved, first, second))
+            far += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
+            tried += len(picked)
+        return far / tried if exact else (far + 1) / (tried + 1)
+
+    def _apart(self, shift: Floats, first: Floats, second: Floats) -> Floats:
+        """The differences of the two metrics after moving these sums from the second to the first."""
+        return self.metric.of_sums(first + shift) - self.metric.of_sums(second - shift)
+
+    def _drawn(self, units: int) -> Iterator[Floats]:
+        rng = np.random.default_rng(self.seed)
+        for start in range(0, self.n_permutations, _BLOCK):
+            size = min(_BLOCK, self.n_permutations - start)
+            yield rng.integers(0, 2, size=(size, units)).astype(np.float64)
+
+
+def _all(units: int) -> Iterator[Floats]:
+    """Every choice of units, in blocks."""
+    for start in range(0, 2**units, _BLOCK):
+        numbers = np.arange(start, min(start + _BLOCK, 2**units))
+        yield ((numbers[:, None] >> np.arange(units)) & 1).astype(np.float64)
+
+
+def _by_code(addends: Floats, codes: Any) -> Floats:
+    sums = np.zeros((int(codes.max()) + 1, addends.shape[1]))
+    np.add.at(sums, codes, addends)
+    return sums
