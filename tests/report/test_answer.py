@@ -13,10 +13,10 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
     AnswerOptions,
     comparison_answer,
-    cost_report_columns,
     finding_lines,
     single_answer,
 )
+from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import ReportColumn, console
 from equipoise.runs.compare import compare
 from equipoise.stats.comparison import Comparison

@@ -135,7 +135,7 @@ listed, and not changed.""",
         hint="project the points during training, or embed these items again",
         example="""\
 from equipoise import Ranking, evaluate
-ranking = Ranking.from_embeddings([[0.1, 0.2]], [[0.1, 0.1], [0.9, 0.8]], [[0]], geometry="poincare")
+ranking = Ranking.from_embeddings([[0.1, 0.2]], [[0.1, 0.1], [0.0, 0.0]], [[0]])
 evaluate(ranking, "MRR").findings""",
     ),
 )

@@ -91,12 +91,11 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
         if match["parameters"] or cutoff:
             raise ParameterError(f"{chosen.name} takes no parameters and no cutoff", hint=f"write {chosen.name}")
         return [chosen]
-    parameters = _parameters(chosen, match["parameters"] or "")
-    if cutoff is None:
-        return [chosen(**parameters)]
-    if "k" not in (field.name for field in fields(chosen)):
+    if cutoff is not None and "k" not in (field.name for field in fields(chosen)):
         raise ParameterError(f"{chosen.symbol} takes no cutoff", hint=f"write {chosen.symbol}")
-    return [chosen(k=k, **parameters) for k in _cutoffs(text, cutoff)]
+    parameters = _parameters(chosen, match["parameters"] or "")
+    cutoffs = [{}] if cutoff is None else [{"k": k} for k in _cutoffs(text, cutoff)]
+    return [chosen(**with_cutoff, **parameters) for with_cutoff in cutoffs]
 
 
 def _choose(symbol: str, offered: Sequence[Any], evidence: type[Evidence] | None, *, with_cutoff: bool) -> Any:

@@ -17,7 +17,7 @@ from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
-from equipoise.stats.power import PowerEstimate
+from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
 from equipoise.stats.tie_groups import tie_groups
 from equipoise.stats.verdict import Vocabulary, verdict_text
@@ -115,8 +115,6 @@ class Comparison:
         The options of the statistics.
     findings
         Results of the checks.
-    needed_for_best
-        The number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
     unit_noun
         What a unit is called, such as ``query``.
     """
@@ -134,7 +132,6 @@ class Comparison:
     families: Mapping[str, str]
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
-    needed_for_best: PowerEstimate = NO_POWER
     unit_noun: str = "unit"
 
     @property
@@ -217,6 +214,12 @@ class Comparison:
         better = self.estimates[self.systems[0]][metric].better
         letters = tie_groups([scores[name] for name in self.systems], p, better=better, alpha=self.alpha)
         return dict(zip(self.systems, letters, strict=True))
+
+    @cached_property
+    def needed_for_best(self) -> PowerEstimate:
+        """The units that would show the leader to be best, at 80 % power, if the observed differences are true."""
+        pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
+        return units_to_show_best(pairs, self.leader, self.correction, self.alpha) if self.leader else NO_POWER
 
     @cached_property
     def undecided(self) -> tuple[Contrast, ...]:

@@ -15,7 +15,7 @@ from equipoise.errors import DuplicateError, PairingError, ParameterError, Undef
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.paired_tests import TESTS, get_test, run_test
-from equipoise.stats.power import units_to_show_best, with_power
+from equipoise.stats.power import with_power
 from equipoise.stats.resampling import UNBOUNDED, ResamplingUnits, mean_intervals
 from equipoise.stats.result import DATA, MATCHER
 from equipoise.stats.tie_groups import rank_intervals, rank_intervals_from_resamples
@@ -383,7 +383,7 @@ def compare_results(
     if column is not None:
         scores = _complete_means(column.values, column.weights, scores)
     ranks = _ranks(pairing, primary, scores, column, joint.get(primary), config)
-    comparison = Comparison(
+    return Comparison(
         systems=pairing.systems,
         metrics=tuple(names),
         primary=primary,
@@ -398,10 +398,6 @@ def compare_results(
         config=config,
         unit_noun=unit_noun(results),
     )
-    if comparison.leader is None:
-        return comparison
-    needed = units_to_show_best(adjusted[primary], comparison.leader, config.correction, config.alpha)
-    return replace(comparison, needed_for_best=needed)
 
 
 def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:

@@ -167,10 +167,15 @@ def _above_chance(estimate: Estimate) -> bool:
 def verdict_text(comparison: Comparison, words: Vocabulary) -> str:
     """The decision, what is not decided, and how many units would decide it."""
     sentences = " ".join(filter(None, (decision(comparison, words), sample_size(comparison, words))))
-    return with_caveats(comparison, sentences, why_uninformative(comparison, words))
+    return _with_caveats(comparison, sentences, why_uninformative(comparison, words))
 
 
-def with_caveats(comparison: Comparison, text: str, uninformative: str) -> str:
+def headline(comparison: Comparison, words: Vocabulary, uninformative: str) -> str:
+    """The decision in brief; ``uninformative`` is what ``why_uninformative`` returns."""
+    return _with_caveats(comparison, decision(comparison, words, brief=True), uninformative)
+
+
+def _with_caveats(comparison: Comparison, text: str, uninformative: str) -> str:
     """A text on the result; before it, why the setup cannot compare the systems; after it, unequal tuning.
 
     The text is left out if the setup cannot compare the systems and no pair is significantly different.

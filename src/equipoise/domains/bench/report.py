@@ -15,9 +15,9 @@ from equipoise.report.answer import (
     Answer,
     AnswerOptions,
     comparison_answer,
-    cost_report_columns,
     single_answer,
 )
+from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, heading
 from equipoise.report.view import View
 from equipoise.stats.formatting import format_percent, format_ranks, format_value

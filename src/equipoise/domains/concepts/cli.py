@@ -23,12 +23,11 @@ from equipoise.errors import ParameterError
 from equipoise.report.terminal import (
     Paragraph,
     ReportColumn,
-    StatusLine,
     TerminalTable,
-    ThresholdStatus,
     findings_section,
     heading,
 )
+from equipoise.report.view import StatusLine, ThresholdStatus
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Finding, Severity, with_label
 

@@ -15,8 +15,8 @@ from equipoise.domains.fair.validation_result import CategoryCount, SampleSizeRo
 from equipoise.models.cache import format_bytes
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
 from equipoise.report.pairwise import comparison_caption
-from equipoise.report.terminal import ReportColumn, StatusLine, ThresholdStatus
-from equipoise.report.view import ReportTable, Section, View
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, StatusLine, ThresholdStatus, View
 from equipoise.stats.formatting import ScoreFormat, format_count, format_p, format_value
 from equipoise.stats.slices import MIN_UNITS, Slice
 from equipoise.stats.verdict import Vocabulary

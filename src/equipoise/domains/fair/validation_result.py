@@ -13,11 +13,11 @@ from equipoise.report.terminal import (
     Paragraph,
     Part,
     ReportColumn,
-    StatusLine,
     TerminalTable,
     findings_section,
     heading,
 )
+from equipoise.report.view import StatusLine
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Finding, Severity
 

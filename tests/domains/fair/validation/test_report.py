@@ -15,7 +15,7 @@ from equipoise.domains.fair.validation_result import (
     validation_parts,
     validation_text,
 )
-from equipoise.report.terminal import StatusLine, ThresholdStatus
+from equipoise.report.view import StatusLine, ThresholdStatus
 from equipoise.types import Finding, Severity
 
 
