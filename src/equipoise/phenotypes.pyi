@@ -47,4 +47,4 @@ from equipoise.domains.phenotypes.ontology.similarity import term_similarity as 
 from equipoise.domains.phenotypes.query import TermMatch as TermMatch
 from equipoise.domains.phenotypes.query import open_term_retriever as open_term_retriever
 from equipoise.domains.phenotypes.query import query as query
-from equipoise.metrics.base import BaseMetric as BaseMetric
+from equipoise.metrics.custom import BaseMetric as BaseMetric

@@ -10,14 +10,13 @@ checks are imported when a subject of their type is checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError
-from equipoise.evidence.ranking import Ranking
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
@@ -96,15 +95,10 @@ def pluralize(count: int, noun: str, plural: str = "") -> str:
 
 @dataclass(frozen=True)
 class ScoredResult:
-    """A result with its metrics; its evidence is as observed, including ties. ``ranking`` is None for other kinds."""
+    """A result with its metrics; its evidence is as observed, including ties."""
 
     result: Result
     metrics: Mapping[str, Metric[Any]]
-    ranking: Ranking | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        evidence = self.result.evidence
-        object.__setattr__(self, "ranking", evidence if isinstance(evidence, Ranking) else None)
 
 
 CORE_CHECKS = {

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from equipoise.checks.base import Check, Observation, ScoredResult, evidence_names, join_names, pluralize
+from equipoise.evidence.ranking import Ranking
 from equipoise.types import Severity
 
 
 def missing_units(scored: ScoredResult) -> Iterator[Observation]:
     """EQ101: units with relevant items for which the system returned nothing."""
-    evidence, ranking = scored.result.evidence, scored.ranking
-    if ranking is not None:
-        absent = (ranking.depth == 0) & (ranking.counts > 0)
+    evidence = scored.result.evidence
+    if isinstance(evidence, Ranking):
+        absent = (evidence.depth == 0) & (evidence.counts > 0)
     elif evidence is not None and evidence.kind == "sets":
         absent = evidence.missing
     else:
@@ -67,7 +68,7 @@ def invalid_points(scored: ScoredResult) -> Iterator[Observation]:
 
     A ranking made from embeddings no longer has the points; it has a message about those that were invalid.
     """
-    message = getattr(scored.ranking, "invalid_points", "")
+    message = getattr(scored.result.evidence, "invalid_points", "")
     if message:
         yield Observation(scored.result.system, message)
 

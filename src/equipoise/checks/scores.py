@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise.checks.base import Check, Observation, ScoredResult, join_names, pluralize
 from equipoise.config import Ties
+from equipoise.evidence.ranking import Ranking
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.formatting import (
     about,
@@ -42,8 +43,8 @@ TIE_RANGE_LABEL = "optimistic minus pessimistic"
 
 def unknown_candidates(scored: ScoredResult) -> Iterator[Observation]:
     """EQ110: truncated lists of an unknown number of candidates."""
-    ranking = scored.ranking
-    if ranking is not None and not (ranking.pool_known or ranking.complete):
+    ranking = scored.result.evidence
+    if isinstance(ranking, Ranking) and not (ranking.pool_known or ranking.complete):
         n_missed = int(np.count_nonzero(~ranking.retrieved))
         yield Observation(
             scored.result.system,
@@ -55,8 +56,8 @@ def unknown_candidates(scored: ScoredResult) -> Iterator[Observation]:
 
 def many_ties(scored: ScoredResult) -> Iterator[Observation]:
     """EQ301: more than 1 % of the relevant items tie with another candidate, and that changes the metric."""
-    ranking = scored.ranking
-    if ranking is None or not ranking.has_ties:
+    ranking = scored.result.evidence
+    if not isinstance(ranking, Ranking) or not ranking.has_ties:
         return
     tied = int(np.count_nonzero(ranking.tied))
     share = tied / len(ranking.above)
@@ -94,10 +95,10 @@ MORE_DOCUMENTS = (
 
 def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     """EQ302: the interval contains the chance level, or is worse than it."""
-    if scored.ranking is not None and not (scored.ranking.pool_known or scored.ranking.complete):
+    evidence = scored.result.evidence
+    if isinstance(evidence, Ranking) and not (evidence.pool_known or evidence.complete):
         return
     estimates = [estimate for estimate in _informative_estimates(scored) if not isnan(estimate.chance - estimate.value)]
-    evidence = scored.result.evidence
     sets = evidence is not None and evidence.kind == "sets"
     below = [
         estimate for estimate in estimates if estimate.interval.known and _margins(estimate)[1] < -_slack(estimate)
@@ -287,7 +288,7 @@ evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
 
 def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     """EQ304: pairs that are not significantly different, but would be with more units."""
-    undecided = [pair for pair in comparison.undecided if pair.needed.known and pair.needed.value > pair.n]
+    undecided = [pair for pair in comparison.undecided if pair.needed.value > pair.n]
     if not undecided:
         return
     first = undecided[0]

@@ -51,6 +51,8 @@ class SystemInput:
     """Whether the name was written, as in ``NAME=path``, and not taken from the path."""
     is_logits: bool = False
     """Whether it is a file of arrays."""
+    is_stored: bool = False
+    """Whether it is a run directory."""
 
     @classmethod
     def of(cls, word: str) -> SystemInput:
@@ -72,7 +74,8 @@ class SystemInput:
                 f"{name!r} cannot be the name of a system",
                 hint=f"write NAME=path, with a name that can be a folder: mine={path}",
             )
-        return cls(name, path, is_named, file.suffix.casefold() in ARRAY_FORMATS)
+        is_logits = file.suffix.casefold() in ARRAY_FORMATS
+        return cls(name, path, is_named, is_logits, is_stored=Path(path).is_dir())
 
     @property
     def is_unit_table(self) -> bool:
@@ -97,11 +100,6 @@ class SystemInput:
         result = result_from_values(self.name, scores.unit_ids, scores.values, bounds=bounds, config=config)
         result = replace(result, settings={**result.settings, UNIT_NOUN: scores.noun})
         return with_metrics(result, metrics) if metrics else result
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether it is a run directory."""
-        return Path(self.path).is_dir()
 
 
 def _stem(path: str, file: Path, member: str | None) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from equipoise.errors import (
     did_you_mean,
 )
 from equipoise.io.atomic import write_text
-from equipoise.io.json import parse_json
 from equipoise.io.tables import DELIMITERS, Table, parse_table, read_parquet, table_format, table_of_json
 from equipoise.io.text import (
     NotStreamableError,
@@ -299,7 +297,7 @@ def read_run(path: PathLike, *, tag: str | None = None) -> Run:
 def trec_blocks(path: PathLike, *, qrels: bool = False) -> Iterator[bytes]:
     """The lines of a TREC run or of TREC qrels, some at a time, so that a file of any size takes little memory.
 
-    Raises ``NotStreamableError`` where the file has another format; ``read_run`` or ``read_qrels`` then reads it, or
+    Raises ``NotStreamableError`` if the file has another format; ``read_run`` or ``read_qrels`` then reads it, or
     reports the error.
     """
     blocks = line_blocks(path)
@@ -307,7 +305,8 @@ def trec_blocks(path: PathLike, *, qrels: bool = False) -> Iterator[bytes]:
     kind = _QRELS_KIND if qrels else _run_kind(None)
     if table_format(path) not in (None, "tsv") or _guess_format(TextFile("", start), kind)[0] != "trec":
         raise NotStreamableError(f"{path} is not a TREC file")
-    return chain([start], blocks)
+    yield start
+    yield from blocks
 
 
 def _run_kind(tag: str | None) -> _Kind:
@@ -379,6 +378,8 @@ def _naming_format(assumed: str) -> Iterator[None]:
 
 
 def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
+    from equipoise.io.json import parse_json
+
     value = parse_json(file)
     if isinstance(value, list):
         return _from_rows(table_of_json(file, value), kind)

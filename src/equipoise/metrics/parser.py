@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 from itertools import chain
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import BaseMetric, Metric, parameter_types
+from equipoise.metrics.base import Metric, parameter_types
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -61,8 +59,8 @@ def parse_metrics(
     available = catalogue or builtin()
     parsed: dict[str, AnyMetric] = {}
     for expression in expressions:
-        if isinstance(expression, type) and issubclass(expression, BaseMetric):
-            expression = expression()
+        if isinstance(expression, type) and issubclass(expression, Metric) and not is_dataclass(expression):
+            expression = expression()  # a custom metric, which is a class without parameters
         if not isinstance(expression, str | Metric):
             raise ParameterError(
                 f"{expression!r} is neither the name of a metric nor a metric", hint="for example nDCG@10"
@@ -87,7 +85,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
             return _parse_one(own_name, evidence, catalogue)
         raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
-    if isinstance(chosen, BaseMetric):
+    if isinstance(chosen, Metric):  # a custom metric
         if match["parameters"] or cutoff:
             raise ParameterError(f"{chosen.name} takes no parameters and no cutoff", hint=f"write {chosen.name}")
         return [chosen]
@@ -272,8 +270,6 @@ def _parse(name: str, catalogue: MetricCatalogue) -> Metric[Any]:
 # The catalogue: the built-in metrics by name, and metrics registered by users.
 
 
-ENTRY_POINTS = "equipoise.metrics"
-
 BUILT_IN = {
     "ranking": ("ranking", "ranking_more"),
     "labels": ("labels",),
@@ -319,14 +315,19 @@ class MetricCatalogue:
 
     def with_plugin(self, path: str | Path) -> MetricCatalogue:
         """This catalogue and the metrics that a Python file defines."""
-        return self.plus(_from_file(Path(path)), source=str(path))
+        from equipoise.metrics.custom import metrics_of_file
+
+        return self.plus(metrics_of_file(Path(path)), source=str(path))
 
     def with_entry_points(self) -> MetricCatalogue:
         """This catalogue and the metrics that installed packages offer under ``equipoise.metrics``."""
         from importlib.metadata import entry_points
 
-        metrics = [metric for point in entry_points(group=ENTRY_POINTS) for metric in _instances([point.load()])]
-        return self.plus(metrics, source=f"entry points {ENTRY_POINTS}") if metrics else self
+        if not entry_points(group="equipoise.metrics"):
+            return self
+        from equipoise.metrics.custom import metrics_of_packages
+
+        return self.plus(metrics_of_packages(), source="entry points equipoise.metrics")
 
     def plus(self, metrics: list[Any], *, source: str) -> MetricCatalogue:
         """This catalogue and more metrics; a name that exists is an error."""
@@ -353,44 +354,3 @@ def _with_name(name: str, metrics: Iterable[Any]) -> list[Any]:
 def builtin() -> MetricCatalogue:
     """The metrics of this package."""
     return MetricCatalogue(kinds=tuple(BUILT_IN))
-
-
-def _from_file(path: Path) -> list[Any]:
-    if not path.is_file():
-        raise InputError(f"there is no plugin file {path}", hint="give the path of a Python file")
-    spec = importlib.util.spec_from_file_location(f"equipoise_plugin_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path} is not a Python file", hint="a plugin ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}") from error
-    definitions = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
-    try:
-        metrics = _instances(definitions)
-    except Exception as error:
-        raise InputError(
-            f"a metric of the plugin {path} cannot be made: {type(error).__name__}: {error}",
-            hint="its __init__ takes no argument and gives a name: super().__init__(name=...)",
-        ) from error
-    if not metrics:
-        raise InputError(
-            f"the plugin {path} defines no metric",
-            hint="subclass equipoise.BaseMetric with a name and calculate",
-        )
-    return metrics
-
-
-def _instances(values: list[Any]) -> list[Any]:
-    """Metric classes as they are; subclasses of ``BaseMetric`` as the instance that carries the name."""
-    metrics: list[Any] = []
-    for value in values:
-        if isinstance(value, BaseMetric):
-            metrics.append(value)
-        elif inspect.isclass(value) and issubclass(value, BaseMetric):
-            instance: Any = value  # its own __init__ gives the name
-            metrics.append(instance())
-        elif inspect.isclass(value) and issubclass(value, Metric) and not inspect.isabstract(value):
-            metrics.append(value)
-    return metrics

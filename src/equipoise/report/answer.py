@@ -19,7 +19,6 @@ from equipoise.report.terminal import (
     Part,
     ReportColumn,
     TerminalTable,
-    heading,
     sort_by_severity,
 )
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
@@ -70,7 +69,7 @@ class Answer:
         table: list[Part] = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
         if quiet:
             return table
-        parts: list[Part] = [heading(self.headline), Paragraph(""), *table, *map(Paragraph, self.notes)]
+        parts: list[Part] = [Paragraph(self.headline, style="bold"), Paragraph(""), *table, *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self.details)] if self.details else []

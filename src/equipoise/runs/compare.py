@@ -13,7 +13,6 @@ from equipoise.checks.scores import concerns_primary_metric
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence
-from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
@@ -212,7 +211,7 @@ def compare(
     scorer = partial(evaluate, chance=chance, catalogue=catalogue)
     results = [_result(system, entry, primary_first, config, scorer) for system, entry in entries.items()]
     comparison = compare_results(
-        [_with_ordered_ties(result) for result in results],
+        results,
         metrics=list(chosen),
         primary=primary,
         config=config,
@@ -221,11 +220,3 @@ def compare(
     system_findings = tuple(finding for result in results for finding in result.findings)
     findings = (*run_checks(ComparedResults(results)), *system_findings, *run_checks(comparison))
     return replace(comparison, findings=tuple(dict.fromkeys(findings)))
-
-
-def _with_ordered_ties(result: Result) -> Result:
-    """The result with its equal scores in the order of its tie rule, because resampling scores them again."""
-    evidence, ties = result.evidence, result.settings.get("ties")
-    if isinstance(evidence, Ranking) and ties is not None:
-        return replace(result, evidence=evidence.ordered(ties))
-    return result

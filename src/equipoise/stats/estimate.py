@@ -22,6 +22,7 @@ from equipoise.errors import (
     UnknownNameError,
 )
 from equipoise.evidence.base import Evidence, as_ids
+from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric, MetricValue
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.intervals import Bounds, Interval
@@ -51,9 +52,10 @@ def estimate(
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
-    clusters = config.clusters_for(evidence.unit_ids)
+    n_units = len(evidence)
+    clusters = None if config.clusters is None else config.clusters_for(evidence.unit_ids)
     if clusters is not None:
-        cluster_codes(clusters, len(evidence))
+        cluster_codes(clusters, n_units)
     measured = {metric.name: metric.measure(evidence) for metric in metrics}
     means = [metric for metric in metrics if _is_mean(measured[metric.name], evidence)]
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
@@ -63,7 +65,7 @@ def estimate(
     order = id_order(evidence.unit_ids)
     by_id = evidence if (order == np.arange(len(order))).all() else evidence.take(order)
     if clusters is not None:
-        shared["clusters"] = as_ids(clusters, len(evidence))[order]
+        shared["clusters"] = as_ids(clusters, n_units)[order]
     if corpus:
         intervals |= _intervals_of_corpus(corpus, by_id, config, **shared)
     estimates = {
@@ -71,7 +73,7 @@ def estimate(
             metric,
             measured[metric.name],
             intervals[metric.name],
-            len(evidence),
+            n_units,
             _chance(metric, by_id, config) if chance else float("nan"),
         )
         for metric in metrics
@@ -83,7 +85,7 @@ def estimate(
         estimates=estimates,
         per_unit={name: part.per_unit for name, part in parts.items() if part.per_unit is not None},
         weights={name: part.weights for name, part in parts.items() if part.weights is not None},
-        clusters=None if clusters is None else as_ids(clusters, len(evidence)),
+        clusters=None if clusters is None else as_ids(clusters, n_units),
         evidence=evidence,
         settings={**_recorded_options(config), **(settings or {})},
     )
@@ -239,7 +241,9 @@ def with_confidence_level(result: Result, metrics: Mapping[str, Metric[Any] | No
     others = [metrics[name] for name in stale if name not in result.per_unit and name not in tuned]
     corpus = [metric for metric in others if metric is not None]
     if corpus and evidence is not None:
-        intervals |= _intervals_of_corpus(corpus, evidence, config, **options)
+        ties = result.settings.get("ties")
+        ordered = evidence.ordered(ties) if ties and isinstance(evidence, Ranking) else evidence
+        intervals |= _intervals_of_corpus(corpus, ordered, config, **options)
     estimates = {
         name: replace(estimated, interval=intervals.get(name, estimated.interval))
         for name, estimated in result.estimates.items()

@@ -12,6 +12,7 @@ import numpy as np
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
+from equipoise.evidence.ranking import Ranking
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.paired_tests import TESTS, get_test, run_test
@@ -75,13 +76,17 @@ class AlignedResults:
         )
 
     def evidence(self) -> list[Evidence] | None:
-        """The evidence of every system with its units lined up; None where one has none."""
-        lined_up = []
+        """The evidence of every system with its units in the same order, ties ordered by the rule of the result.
+
+        None if a system has no evidence.
+        """
+        aligned = []
         for result, order in zip(self.results, self.orders, strict=True):
-            if result.evidence is None or len(result.evidence) != len(self):
+            evidence, ties = result.evidence, result.settings.get("ties")
+            if evidence is None or len(evidence) != len(self):
                 return None
-            lined_up.append(result.evidence.take(order))
-        return lined_up
+            aligned.append((evidence.ordered(ties) if ties and isinstance(evidence, Ranking) else evidence).take(order))
+        return aligned
 
 
 def align_results(results: Sequence[Result]) -> AlignedResults:

@@ -201,7 +201,7 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     if not others:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
     if comparison.tied_with_leader:
-        return f"Not decided: {_tie(comparison, best, words, brief=brief)}.{tail}"
+        return f"Not decided: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
     higher = "higher" if comparison.better == Direction.UP else "lower"
     return (
@@ -211,11 +211,9 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     )
 
 
-def _tie(comparison: Comparison, best: str, words: Vocabulary, *, brief: bool) -> str:
+def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocabulary, *, brief: bool) -> str:
     """The best system and those that are not significantly different from it, as a clause."""
-    tied, scores = comparison.tied_with_leader, comparison.scores
-    metric, score = _metric(comparison, words), score_format(comparison, words).value(scores[best])
-    units = _units(comparison, _n_scored(comparison), words)
+    tied, scores, metric = comparison.tied_with_leader, comparison.scores, _metric(comparison, words)
     equal = [name for name in tied if scores[name] == scores[best]]
     if equal:
         start = f"{_names([best, *equal])} share the best {metric} on {units} ({score})"
@@ -263,7 +261,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     """How many units would separate two systems, as a clause."""
     if contrast.reason:
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
-    if not contrast.needed.known:
+    if contrast.needed.reason:
         return (
             f"how many {plural(words.unit)} would be needed to separate {contrast.a} and {contrast.b} is unknown, "
             f"because {contrast.needed.reason}"

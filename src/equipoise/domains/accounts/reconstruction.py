@@ -23,7 +23,8 @@ from equipoise.geometry.spaces import Poincare
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.metrics.parser import parse_metrics
-from equipoise.metrics.ranking import AveragePrecision, MeanRank, MedianRank, ReciprocalRank
+from equipoise.metrics.ranking import AveragePrecision, ReciprocalRank
+from equipoise.metrics.ranking_more import MeanRank, MedianRank
 from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.estimate import estimate
 from equipoise.stats.result import DATA

@@ -21,7 +21,7 @@ from equipoise.errors import (
     StoreError,
     UnknownNameError,
 )
-from equipoise.evidence.kernels.rank_counts import count_above_and_tied
+from equipoise.evidence.kernels.threshold_counts import count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED
 from equipoise.geometry.topk import top_columns
