@@ -16,9 +16,7 @@ def missing_units(scored: ScoredResult) -> Iterator[Observation]:
     evidence = scored.result.evidence
     if isinstance(evidence, Ranking):
         absent = (evidence.depth == 0) & (evidence.counts > 0)
-    elif evidence is not None and evidence.kind == "sets":
-        absent = evidence.missing
-    else:
+    elif (absent := getattr(evidence, "missing", None)) is None:
         return
     units = scored.result.unit_ids[absent].tolist()
     if units:

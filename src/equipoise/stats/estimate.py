@@ -203,7 +203,7 @@ def with_confidence_level(result: Result, metrics: Mapping[str, Metric[Any] | No
     ]
     if not stale:
         return result
-    options = {
+    options: dict[str, Any] = {
         "clusters": result.clusters,
         "confidence_level": config.confidence_level,
         "n_resamples": config.n_resamples,
