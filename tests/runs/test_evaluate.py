@@ -216,6 +216,22 @@ def test_corpus_metrics_are_resampled_with_the_ties_as_they_were_measured() -> N
     assert through_results.contrast("x", "y").interval == direct.contrast("x", "y").interval
 
 
+def test_intervals_of_stored_results_follow_the_confidence_level_of_the_comparison() -> None:
+    metrics = ["nDCG@10", "HR@1", "MedianRank"]
+    rng = np.random.default_rng(5)
+    evidence = {name: Ranking.from_ranks(rng.integers(1, 30, 60), candidates=40) for name in "ab"}
+    narrow = StatsConfig(confidence_level=0.8)
+    stored = {name: evaluate(ranking, metrics, system=name) for name, ranking in evidence.items()}
+    fresh = {name: evaluate(ranking, metrics, system=name, config=narrow) for name, ranking in evidence.items()}
+    comparison = compare(stored, config=narrow)
+    for name, result in fresh.items():
+        assert comparison.estimates[name] == dict(result.estimates)
+    without_evidence = {name: replace(result, evidence=None) for name, result in stored.items()}
+    estimates = compare(without_evidence, config=narrow).estimates["a"]
+    assert [estimates[name].interval.confidence_level for name in metrics] == [0.8, 0.8, 0.95]
+    assert estimates["nDCG@10"] == fresh["a"]["nDCG@10"]
+
+
 def test_systems_scored_with_different_ties_are_refused() -> None:
     results = {"x": evaluate(ranking(0), "MRR", config=StatsConfig(ties="by_id")), "y": evaluate(ranking(1), "MRR")}
     with pytest.raises(ParameterError, match="x was scored with ties=by_id and y with ties=expected"):

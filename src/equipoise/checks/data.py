@@ -68,7 +68,7 @@ def invalid_points(scored: ScoredResult) -> Iterator[Observation]:
     """
     message = getattr(scored.result.evidence, "invalid_points", "")
     if message:
-        yield Observation(scored.result.system, message)
+        yield Observation(scored.result.system, message, tuple(message.split("; ")))
 
 
 CHECKS: tuple[Check, ...] = (

@@ -30,6 +30,7 @@ from equipoise.stats.resampling import (
     median_bias,
     quantiles,
     small_sample_quantile,
+    too_few_resamples,
 )
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def _measure_parts(
 def _interval(
     point: float, resampled: Floats, shares: SubsampleFractions, count: int, confidence_level: float
 ) -> Interval:
-    reason = _refusal(point, resampled)
+    reason = _refusal(point, resampled) or ("" if shares else too_few_resamples(len(resampled), confidence_level))
     if reason:
         return Interval.unknown(reason, confidence_level=confidence_level)
     if shares:
@@ -428,8 +429,10 @@ def _from_resamples(difference: float, errors: Floats, confidence_level: float) 
     slack = 1e-12 * max(np.abs(errors).max(), abs(difference))
     below, above = int((errors <= slack).sum()), int((errors >= -slack).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (len(errors) + 1))
-    if np.ptp(errors) <= slack:
-        return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
+    too_few = too_few_resamples(len(errors), confidence_level)
+    if too_few or np.ptp(errors) <= slack:
+        reason = too_few or "every resample gives the same difference"
+        return Interval.unknown(reason, confidence_level=confidence_level), p
     low, high = np.quantile(errors, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
     return Interval(float(low), float(high), confidence_level, "paired bootstrap"), p
 

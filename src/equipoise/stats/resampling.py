@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
-from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval, wilson_interval
+from equipoise.stats.formatting import format_percent
+from equipoise.stats.intervals import (
+    Bounds,
+    Interval,
+    checked_level,
+    normal_critical,
+    t_critical,
+    t_interval,
+    wilson_interval,
+)
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ids, Ints
@@ -126,9 +135,8 @@ class ResamplingUnits:
     def taken(self, columns: Ints) -> ResamplingUnits:
         """Some of the columns."""
         arrays = {name: getattr(self, name) for name in self.__slots__ if name != "clustered"}
-        return ResamplingUnits(
-            **{name: array[..., columns] for name, array in arrays.items()}, clustered=self.clustered
-        )
+        chosen = {name: np.take(array, columns, axis=-1) for name, array in arrays.items()}
+        return ResamplingUnits(**chosen, clustered=self.clustered)
 
     def grouped(self) -> tuple[Floats, Floats, Ints]:
         """Totals and masses with consecutive units of the middle added up, and how many units each row has.
@@ -197,6 +205,7 @@ def bayesian_bootstrap_sums(
     ``sizes``, has the mean of as many exponentials as its weight.
     """
     checked_resamples(n_resamples)
+    columns = np.asfortranarray(columns)  # BLAS then sums each column alike, however many there are
     draws = len(columns)
     sums, extra = np.zeros((n_resamples, columns.shape[1])), np.zeros((n_resamples, 1))
     height = max(1, BLOCK_CELLS // (draws + 1))
@@ -214,6 +223,19 @@ def checked_resamples(n_resamples: int) -> int:
     if n_resamples < 1:
         raise ParameterError(f"{n_resamples} resamples were requested", hint="2,000 are enough for a 95 % interval")
     return n_resamples
+
+
+def too_few_resamples(n_resamples: int, confidence_level: float) -> str:
+    """Why so few resamples give no interval; empty if they do. Each tail must have one resample.
+
+    >>> too_few_resamples(10, 0.95), too_few_resamples(40, 0.95)
+    ('10 resamples are too few for a 95 % interval, 40 are needed', '')
+    """
+    needed = ceil(round(2.0 / (1.0 - confidence_level), 6))
+    if n_resamples >= needed:
+        return ""
+    few = "1 resample is" if n_resamples == 1 else f"{n_resamples} resamples are"
+    return f"{few} too few for a {format_percent(confidence_level)} interval, {needed} are needed"
 
 
 def checked_seed(seed: int) -> int:
@@ -320,9 +342,11 @@ ROUNDING = 1e-12
 def bca_limits(
     draws: ResamplingUnits, confidence_level: float, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Bias-corrected and accelerated limits (Efron, 1987) of the mean of each column."""
+    """Bias-corrected and accelerated limits (Efron, 1987) of the mean of each column; NaN from too few resamples."""
     from scipy.special import ndtr
 
+    if too_few_resamples(n_resamples, confidence_level):
+        return np.full(len(draws.means), np.nan), np.full(len(draws.means), np.nan)
     draws = draws.ordered()
     residuals, masses, counts, means = draws.residuals, draws.masses, draws.counts, draws.means
     ordered = _sorted_rows(_deviations(residuals, masses, n_resamples, rng))
@@ -350,14 +374,17 @@ def gaffke_limits(
 
     Gaffke (2005) adds a full unit at a bound of the values. These limits never undercover, but
     with 50 units they cover 97 to 99 %; half a unit, as in Jeffreys intervals, covers 94 to 97 %.
-    ``ends`` are the two values of the added unit in each column. Its weight is half the average weight.
+    ``ends`` are the two values of the added unit in each column. Its weight is half the average weight. The limits of
+    columns that too few resamples were requested for are NaN.
     """
     low, high = np.empty(len(draws.means)), np.empty(len(draws.means))
     left = np.arange(len(draws.means))
     if len(draws.totals) > MIN_GROUPED_UNITS and draws.even.all() and not draws.clustered:
         low, high, skewness = _limits_from_moments(draws, ends, confidence_level)
         left = np.flatnonzero(skewness > MAX_SKEWNESS)
-    if len(left):
+    if len(left) and too_few_resamples(n_resamples, confidence_level):
+        low[left] = high[left] = np.nan
+    elif len(left):
         low[left], high[left] = _resampled_limits(
             draws.taken(left).ordered(), (ends[0][left], ends[1][left]), confidence_level, n_resamples, rng
         )
@@ -544,10 +571,11 @@ def mean_intervals(
     declared = bounds_per_metric(bounds, columns)
     possible = declared if limits is None else bounds_per_metric(limits, columns)
     shares = draws.binary & np.array([bounds is None or tuple(pair) == (0.0, 1.0) for pair in declared], bool)
-    intervals = _closed_intervals(draws, shares, confidence_level)
+    intervals = _closed_intervals(draws, shares, checked_level(confidence_level))
     left = np.array([column for column in range(columns) if column not in intervals], dtype=np.int64)
     if len(left):
         remaining = draws.taken(left)
+        too_few = too_few_resamples(n_resamples, confidence_level)
         if bounds is None:
             method, (low, high) = "bca", bca_limits(remaining, confidence_level, n_resamples, rng)
         else:
@@ -555,6 +583,8 @@ def mean_intervals(
             method, (low, high) = "gaffke", gaffke_limits(remaining, ends, confidence_level, n_resamples, rng)
         for column, lowest, highest in zip(left.tolist(), low.tolist(), high.tolist(), strict=True):
             interval = Interval(lowest, highest, confidence_level, method)
+            if too_few and lowest != lowest:
+                interval = Interval.unknown(too_few, confidence_level=confidence_level)
             intervals[column] = interval.around(float(draws.means[column]))
     return [intervals[column].clipped(pair) for column, pair in enumerate(possible)]
 
