@@ -17,7 +17,7 @@ from equipoise.evidence.space import Space
 from equipoise.metrics.custom import BaseMetric
 from equipoise.metrics.parser import builtin
 from equipoise.runs.compare import compare
-from equipoise.runs.evaluate import evaluate
+from equipoise.runs.evaluate import at_confidence_level, evaluate
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import estimate
 
@@ -230,6 +230,15 @@ def test_intervals_of_stored_results_follow_the_confidence_level_of_the_comparis
     estimates = compare(without_evidence, config=narrow).estimates["a"]
     assert [estimates[name].interval.confidence_level for name in metrics] == [0.8, 0.8, 0.95]
     assert estimates["nDCG@10"] == fresh["a"]["nDCG@10"]
+
+
+def test_the_intervals_of_one_stored_result_can_follow_another_confidence_level() -> None:
+    scored = evaluate(ranking(), ["MRR", "HR@3"])
+    narrow = StatsConfig(confidence_level=0.8)
+    assert (
+        at_confidence_level(scored, narrow).estimates == evaluate(ranking(), ["MRR", "HR@3"], config=narrow).estimates
+    )
+    assert at_confidence_level(scored, StatsConfig()) is scored
 
 
 def test_systems_scored_with_different_ties_are_refused() -> None:

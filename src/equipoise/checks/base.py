@@ -104,7 +104,7 @@ class ScoredResult:
 CORE_CHECKS = {
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
-    "equipoise.stats.comparison:Comparison": ("equipoise.checks.scores",),
+    "equipoise.stats.comparison:Comparison": ("equipoise.checks.protocol",),
     "equipoise.models.cache:VectorCache": ("equipoise.checks.models",),
     "equipoise.models.retriever:FittedRetriever": ("equipoise.checks.models",),
 }

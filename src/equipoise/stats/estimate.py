@@ -61,11 +61,13 @@ def estimate(
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
     shared = {"clusters": clusters, "confidence_level": config.confidence_level, "n_resamples": config.n_resamples}
     intervals = _intervals_of_means(means, measured, evidence, rng=config.rng(MEANS), **shared)
-    # Random samples are taken from units in the order of their ids, not of the input.
-    order = id_order(evidence.unit_ids)
-    by_id = evidence if (order == np.arange(len(order))).all() else evidence.take(order)
-    if clusters is not None:
-        shared["clusters"] = as_ids(clusters, n_units)[order]
+    by_id = evidence
+    if corpus or chance:
+        # Random samples are taken from units in the order of their ids, not of the input.
+        order = id_order(evidence.unit_ids)
+        by_id = evidence if (order == np.arange(n_units)).all() else evidence.take(order)
+        if clusters is not None:
+            shared["clusters"] = as_ids(clusters, n_units)[order]
     if corpus:
         intervals |= _intervals_of_corpus(corpus, by_id, config, **shared)
     estimates = {

@@ -593,10 +593,12 @@ def _added_values(
     draws: ResamplingUnits, declared: Sequence[Bounds], possible: Sequence[Bounds], reach: float
 ) -> tuple[Floats, Floats]:
     """The lowest and highest value that the sample may lack, in each column."""
+    lowest, highest = np.array(possible, dtype=np.float64).T
+    closed = np.isfinite(np.array(declared)).all(axis=1)
+    if closed.all():
+        return lowest, highest
     deviations = np.abs(ratio(draws.residuals, draws.masses))
     distance = reach * np.nan_to_num(deviations).max(axis=0)
-    closed = np.isfinite(np.array(declared)).all(axis=1)
-    lowest, highest = np.array(possible, dtype=np.float64).T
     low = np.where(closed, lowest, np.maximum(draws.means - distance, lowest))
     high = np.where(closed, highest, np.minimum(draws.means + distance, highest))
     return low, high
