@@ -132,7 +132,9 @@ def run(
     if not data:
         raise ParameterError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
     if not models:
-        raise ParameterError("no model was named", hint="add --models, such as --models minilm; eq ls models lists them")
+        raise ParameterError(
+            "no model was named", hint="add --models, such as --models minilm; eq ls models lists them"
+        )
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
     from equipoise.report.view import findings_from_dicts
     from equipoise.runs.experiment_folder import exit_code
