@@ -28,7 +28,7 @@ from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
 from equipoise.domains.phenotypes.index.files import TermIndex
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError
 
 NOTES_PER_DOCUMENT = 6

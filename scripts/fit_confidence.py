@@ -23,7 +23,7 @@ from equipoise.domains.phenotypes.extraction.annotations import resolve_annotati
 from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig
 from equipoise.domains.phenotypes.extraction.dictionary import Mention
 from equipoise.domains.phenotypes.extraction.experiment import read_gold_annotations
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 
 LEADS = ("Es besteht {}.", "Befund: {}.", "Auffällig war {}.", "Es fand sich {}.", "Diagnose: {}.")
 FILLERS = (

@@ -18,9 +18,9 @@ from equipoise.domains.phenotypes.cases import Case, read_cases
 from equipoise.domains.phenotypes.charts import benchmark_charts
 from equipoise.domains.phenotypes.config import benchmark_metrics
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import annotation_information_content
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.report import benchmark_view
+from equipoise.domains.phenotypes.similarity import annotation_information_content
 from equipoise.errors import (
     DuplicateError,
     InputError,

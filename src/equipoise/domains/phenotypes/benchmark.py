@@ -31,9 +31,8 @@ from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Wei
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
 from equipoise.domains.phenotypes.index.lexicon import Translations, make_translator, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
-from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, information_values, term_similarity
+from equipoise.domains.phenotypes.max_similarity import check_bounded, random_max_similarity
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.report import BenchmarkReportData, SystemScores, write_system_runs
 from equipoise.domains.phenotypes.scoring import (
     MIN_DEPTH,
@@ -46,6 +45,7 @@ from equipoise.domains.phenotypes.scoring import (
     failure_message,
     rank_cases_jointly,
 )
+from equipoise.domains.phenotypes.similarity import TermSimilarity, information_values, term_similarity
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores

@@ -21,9 +21,9 @@ from equipoise.io.tables import Table, read_table, table_format, table_of_json
 from equipoise.io.text import PathLike, display_path, open_text
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.ontology import Ontology, ResolvedId
     from equipoise.domains.phenotypes.scoring import RetrievedTerms
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.io.dataset import Value
     from equipoise.types import Ids, Ints
 

@@ -17,7 +17,7 @@ from equipoise.errors import ParameterError
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.build import BuildReport, BuiltIndex
     from equipoise.domains.phenotypes.index.files import IndexMetadata, TermIndex
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.embedder import Embedder
     from equipoise.models.retriever import Retriever
     from equipoise.runs.executors import Executor
@@ -204,7 +204,7 @@ def build(
     """See ``BUILD_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.index.retriever import dense_model_specs
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes.ontology import load_ontology
 
     _check_persistent_store(store)
     spec = model or DEFAULT_MODEL

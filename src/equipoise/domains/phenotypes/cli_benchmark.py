@@ -64,7 +64,7 @@ def benchmark() -> None:
 
 def bounded_measures() -> list[str]:
     """The similarity measures for MaxOntSim: those between 0 and 1."""
-    from equipoise.domains.phenotypes.ontology.similarity import MEASURES
+    from equipoise.domains.phenotypes.similarity import MEASURES
 
     return [name for name, measure in MEASURES.items() if measure.bounded]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
     from equipoise.domains.phenotypes.index.lexicon import Translations
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.runs.executors import Executor
     from equipoise.types import Finding
 
@@ -138,7 +138,7 @@ def extract(
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
     from equipoise.domains.phenotypes.index.lexicon import read_translations
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes.ontology import load_ontology
 
     documents = read_notes(note, language=language)
     settings = make_config(given_settings(**choices) | branch_setting(branch))
@@ -308,7 +308,7 @@ def extraction() -> None:
     """See ``EXTRACTION_HELP``."""
 
 
-measures = options.names_in("equipoise.domains.phenotypes.ontology.similarity", "MEASURES")
+measures = options.names_in("equipoise.domains.phenotypes.similarity", "MEASURES")
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.ontology import Ontology, ResolvedId
     from equipoise.domains.phenotypes.query import TermMatch
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
 
 ENGLISH_ONLY_MODELS = ("minilm", "glove", "wordllama")
 """Short names of models that support English only."""
@@ -179,7 +179,7 @@ def query(
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, parse_strategy
     from equipoise.domains.phenotypes.index.lexicon import read_translations
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes.ontology import load_ontology
     from equipoise.models.retriever import retriever
 
     queries = _read_texts(texts, file)
@@ -347,9 +347,7 @@ _MAX_MEASURE_COLUMNS = 3
 @click.option(
     "--measure",
     "measures",
-    type=options.ChoiceWithHint(
-        "similarity", options.names_in("equipoise.domains.phenotypes.ontology.similarity", "MEASURES")
-    ),
+    type=options.ChoiceWithHint("similarity", options.names_in("equipoise.domains.phenotypes.similarity", "MEASURES")),
     multiple=True,
     default=("lin",),
     show_default=True,
@@ -359,7 +357,7 @@ _MAX_MEASURE_COLUMNS = 3
     "--information-content",
     type=options.ChoiceWithHint(
         "information content",
-        options.names_in("equipoise.domains.phenotypes.ontology.similarity", "INFORMATION_CONTENT_KINDS"),
+        options.names_in("equipoise.domains.phenotypes.similarity", "INFORMATION_CONTENT_KINDS"),
     ),
     help="Kind of information content from the graph.  [default: descendants]",
 )
@@ -381,8 +379,8 @@ def similarity(
     ontology: str,
 ) -> None:
     """See ``SIMILARITY_HELP``."""
-    from equipoise.domains.phenotypes.ontology import similarity as arithmetic
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes import similarity as arithmetic
+    from equipoise.domains.phenotypes.ontology import load_ontology
 
     if len(terms) < 2:
         raise ParameterError(
@@ -415,7 +413,7 @@ def _pair_record(similarities: list[TermSimilarity], left: ResolvedId, right: Re
     """One pair: ids, similarities, path length, and the best common ancestor by the first measure."""
     import numpy as np
 
-    from equipoise.domains.phenotypes.ontology.similarity import common_ancestor, path_lengths
+    from equipoise.domains.phenotypes.similarity import common_ancestor, path_lengths
 
     ontology = similarities[0].ontology
     a, b = np.array([left.term]), np.array([right.term])

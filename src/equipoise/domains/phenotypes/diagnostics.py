@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
+from equipoise.domains.phenotypes.similarity import path_lengths, term_similarity
 from equipoise.geometry.topk import top_columns
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology, TopLevelBranches
+    from equipoise.domains.phenotypes.ontology import Ontology, TopLevelBranches
     from equipoise.domains.phenotypes.scoring import TermScorer
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Bools, Floats, Ints

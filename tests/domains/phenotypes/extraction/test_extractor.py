@@ -22,7 +22,7 @@ from equipoise.domains.phenotypes.extraction.extractor import TermExtractor, res
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.word_forms import contradicts
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import ParameterError
 
 

@@ -21,7 +21,7 @@ from equipoise.domains.phenotypes.extraction.annotations import resolve_annotati
 from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN, Candidates
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions, run_extraction
 from equipoise.domains.phenotypes.extraction.predict import predict
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, PairingError, ParameterError, UnknownNameError
 from equipoise.runs.gate import BaselineCheck, check_gate
 from equipoise.runs.store import load_run

@@ -27,7 +27,7 @@ from equipoise.domains.phenotypes.extraction.tuning import (
 )
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.sets import SetF1

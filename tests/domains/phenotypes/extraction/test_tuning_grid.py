@@ -14,7 +14,7 @@ from equipoise.domains.phenotypes.extraction.candidates import Candidates, Clini
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.tuning import GridPoint, grid_points, trial_configurations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import ParameterError
 
 

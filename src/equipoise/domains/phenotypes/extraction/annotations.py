@@ -15,7 +15,7 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
 )
 from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
 from equipoise.domains.phenotypes.language import LANGUAGES, validate_language
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, Resolutions, ResolvedId
+from equipoise.domains.phenotypes.ontology import Ontology, Resolutions, ResolvedId
 from equipoise.errors import InputError, UnknownNameError
 
 

@@ -22,7 +22,7 @@ from equipoise.metrics.sets import (
 )
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
 
 DEFAULT_EXTRACTOR = "use"
 """The default model for phrases that the dictionary leaves free: multilingual and fast."""

@@ -32,7 +32,7 @@ from equipoise.domains.phenotypes.language import LANGUAGES, lexicon_entries
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.lexicon import Translations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
 
 
 class MatchKind(IntEnum):
@@ -256,7 +256,7 @@ class TermDictionary:
     def mentions(self, text: str, offset: int = 0) -> list[Mention]:
         """The names in a text, in text order; of overlapping ones those with more words. Positions start at the offset.
 
-        >>> from equipoise.domains.phenotypes.ontology.ontology import load_ontology  # doctest: +SKIP
+        >>> from equipoise.domains.phenotypes.ontology import load_ontology  # doctest: +SKIP
         >>> TermDictionary(load_ontology(), range(19_000)).mentions("Pits of the palms and soles")  # doctest: +SKIP
         """
         tokens = tokenize(text, self.language, self._is_known if self.language == "de" else None)

@@ -47,8 +47,8 @@ from equipoise.domains.phenotypes.extraction.scoring import (
     prediction_sets,
     with_similarity_credit,
 )
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text

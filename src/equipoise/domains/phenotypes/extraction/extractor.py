@@ -40,7 +40,7 @@ from equipoise.domains.phenotypes.extraction.splitters import get_splitters
 from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
 from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.models.encoder import ModelCard
 from equipoise.models.resolve import open_retriever, resolve_models

@@ -29,7 +29,7 @@ from equipoise.domains.phenotypes.extraction.experiment import (
 from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.scoring import extraction_result, with_similarity_credit
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.io.text import PathLike, display_path, read_text
@@ -37,7 +37,7 @@ from equipoise.runs.compare import compare
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.ontology import Ontology
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ids
 

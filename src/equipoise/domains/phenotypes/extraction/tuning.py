@@ -51,7 +51,7 @@ from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, 
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.runs.executors import Executor
     from equipoise.stats.result import Result
     from equipoise.types import Floats

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.tuning import TrialScores
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.evidence.sets import Sets
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison

@@ -29,7 +29,7 @@ from equipoise.errors import EquipoiseError, InputError, PartialError, ShapeErro
 from equipoise.io.atomic import atomic_directory, current_path, write_array, write_error, write_text
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.encoder import Vectors
     from equipoise.types import Bools, Ints
 

@@ -27,7 +27,7 @@ from equipoise.models.analyzer import STOPWORDS, fold_case
 from equipoise.models.retriever import content_fingerprint
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.geometry.base import PointArray
 
 Lexicon = Mapping[str, str]

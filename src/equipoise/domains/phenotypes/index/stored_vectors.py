@@ -32,7 +32,7 @@ from equipoise.models.retriever import Blocks, FittedRetriever
 from equipoise.types import Floats, Ints, Role
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.index.expression import WeightedSum
+    from equipoise.domains.phenotypes.index.aggregation import WeightedSum
     from equipoise.domains.phenotypes.index.files import TermTexts
     from equipoise.models.dense import DenseRetriever
     from equipoise.models.encoder import Vectors
