@@ -86,7 +86,6 @@ top_term_option = click.option(
 
 
 def branch_setting(branch: str | None) -> dict[str, str | None]:
-    """The setting of ``--branch``; empty if it is not given."""
     return {} if branch is None else {"branch": None if branch.casefold() == "all" else branch}
 
 
@@ -458,7 +457,6 @@ def run(
     top_term_only: bool | None,
     shared: ExtractionOptions,
 ) -> int:
-    """See ``EXTRACTION_RUN_HELP``."""
     from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.experiment import run_extraction
     from equipoise.domains.phenotypes.extraction.report import extraction_view
@@ -532,7 +530,6 @@ def compare(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    """See ``EXTRACTION_COMPARE_HELP``."""
     from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.experiment import compare_extraction_runs, read_extractions
 
@@ -586,7 +583,6 @@ F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json h
 def tune(
     out: Output, source: str, models: tuple[str, ...], n_trials: int, n_folds: int, shared: ExtractionOptions
 ) -> int:
-    """See ``EXTRACTION_TUNE_HELP``."""
     from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.report import tuning_view
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
@@ -666,7 +662,6 @@ def score(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    """See ``EXTRACTION_SCORE_HELP``."""
     from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions
 
@@ -706,7 +701,6 @@ used, on which the rules were developed. -v lists the accuracy by kind of senten
 @options.output_options
 @pass_output
 def assertions(out: Output, file: str | None, language: str) -> int:
-    """See ``EXTRACTION_ASSERTIONS_HELP``."""
     from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
     from equipoise.domains.phenotypes.extraction.report import assertion_view
     from equipoise.domains.phenotypes.language import LANGUAGES

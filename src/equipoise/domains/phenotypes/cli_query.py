@@ -51,11 +51,7 @@ _SHORT = {code: short for short, long in USE_LANGUAGES.items() for code in long.
 
 
 def validate_language_code(language: str | None) -> str | None:
-    """Raise an error if the language is not a code: two or three letters, with or without a region.
-
-    >>> validate_language_code("de"), validate_language_code("pt-BR"), validate_language_code(None)
-    ('de', 'pt-BR', None)
-    """
+    """Raise an error if the language is not a code: two or three letters, with or without a region."""
     if language is not None and _CODE.fullmatch(language) is None:
         raise ParameterError(
             f"{language!r} is not a language code", hint="write two or three letters, such as en or de"
@@ -67,11 +63,6 @@ def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
     """Notes on the limits of a system in this language; ``kinds`` maps its parts to their kinds.
 
     There are no notes about models whose languages are unknown, such as those of the hub.
-
-    >>> language_notes({"tfidf:": "tfidf"}, "de")
-    ['tfidf matches shared letters only; use, or sum:use+tfidf:, supports de']
-    >>> language_notes({"use": "use"}, "fi")
-    ['no installed model supports fi; only shared letters match']
     """
     known = [_named(spec, kind) for spec, kind in kinds.items()]
     if language is None or primary_subtag(language) == "en" or not all(known):
@@ -88,11 +79,7 @@ def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
 
 
 def primary_subtag(language: str) -> str:
-    """A language without its region, by its shorter code.
-
-    >>> primary_subtag("de-AT"), primary_subtag("DEU"), primary_subtag("fin")
-    ('de', 'de', 'fin')
-    """
+    """A language without its region, by its shorter code."""
     code = re.split("[-_]", language.casefold())[0]
     return _SHORT.get(code, code)
 
@@ -378,7 +365,6 @@ def similarity(
     as_published: bool,
     ontology: str,
 ) -> None:
-    """See ``SIMILARITY_HELP``."""
     from equipoise.domains.phenotypes import similarity as arithmetic
     from equipoise.domains.phenotypes.ontology import load_ontology
 

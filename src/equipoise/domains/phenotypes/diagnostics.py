@@ -52,7 +52,6 @@ class LabelDiagnostics:
         return (shares[SELF], *parts, shares[LOWER_CASE], shares[PURITY], *correlations.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         estimates = [*self.shares.estimates.values(), *self.correlations.estimates.values()]
         return {
             "terms": self.terms,
@@ -187,11 +186,7 @@ def _spearman(a: Floats, b: Floats) -> float:
 
 
 def _synonym_group(synonyms: int) -> str:
-    """The class of a number of synonyms.
-
-    >>> [_synonym_group(n) for n in (0, 1, 2, 3, 5, 6, 40)]
-    ['0', '1', '2', '3 to 5', '3 to 5', '6 and more', '6 and more']
-    """
+    """The class of a number of synonyms."""
     if synonyms < 3:
         return str(synonyms)
     return "3 to 5" if synonyms < 6 else "6 and more"

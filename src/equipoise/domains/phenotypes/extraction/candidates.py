@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClinicalText:
-    """A text with an id. Its language (en, de) is guessed from its words unless it is given.
-
-    >>> ClinicalText("note", "Der Junge hat kein Fieber.").detected_language
-    'de'
-    """
+    """A text with an id. Its language (en, de) is guessed from its words unless it is given."""
 
     id: str
     text: str
@@ -124,10 +120,6 @@ def split_documents(
     """The chunks of all documents, in order: each splitter splits the chunks of the one before it.
 
     ``semantic`` embeds with ``embedder``. White space and punctuation at the ends is trimmed.
-
-    >>> chunks = split_documents({"a": "No fever, but cough. Tall."}, ["sentence", "punctuation", "conjunction"])
-    >>> [(chunk.start, chunk.text) for chunk in chunks]
-    [(0, 'No fever'), (14, 'cough'), (21, 'Tall')]
     """
     listed = to_documents(documents)
     spans = [(index, 0, len(document.text)) for index, document in enumerate(listed)]
@@ -178,11 +170,7 @@ class SelectionSettings:
 
     @property
     def flags(self) -> str:
-        """The options of ``eq phenotypes extraction run`` for these settings.
-
-        >>> SelectionSettings(chunk_threshold=0.5, top_term_only=False).flags
-        '--chunk-threshold 0.5 --all-terms'
-        """
+        """The options of ``eq phenotypes extraction run`` for these settings."""
         default = SelectionSettings()
         words = [
             f"--{name.replace('_', '-')} {value:g}"

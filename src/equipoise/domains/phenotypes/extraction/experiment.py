@@ -77,7 +77,6 @@ class DictionaryBaseline:
     contrast: Contrast
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         return {
             "estimates": [self.result[name].to_dict() for name in self.result.names[:3]],
             "difference": self.contrast.difference,

@@ -56,11 +56,7 @@ _VERSION = "extractor 2"
 
 
 def resolve_extraction_models(models: Any) -> dict[str, Any]:
-    """The models by name, as ``resolve_models``; ``dict:`` is the dictionary alone.
-
-    >>> list(resolve_extraction_models(["dict:", "tfidf:"]))
-    ['dict:', 'tfidf:']
-    """
+    """The models by name, as ``resolve_models``; ``dict:`` is the dictionary alone."""
     listed = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
     others = [model for model in listed if model != DICTIONARY]
     if len(listed) - len(others) > 1:

@@ -289,11 +289,7 @@ def _assertion(value: str | None, problems: list[str]) -> str:
 
 
 def prediction_names(paths: Iterable[str]) -> dict[str, str]:
-    """The names of several files, such as ``clinphen=out/``; by default the names of the files.
-
-    >>> prediction_names(["clinphen=out/", "llm.json"])
-    {'clinphen': 'out/', 'llm': 'llm.json'}
-    """
+    """The names of several files, such as ``clinphen=out/``; by default the names of the files."""
     named: dict[str, str] = {}
     for given in paths:
         name, separator, path = given.partition("=")

@@ -89,10 +89,6 @@ class PhraseSplitter:
     """Every run of one to ``words`` words that neither starts nor ends with a function word, such as *of*.
 
     Phrases overlap. Only the best-scoring one of overlapping phrases becomes evidence, see ``predict``.
-
-    >>> text = "loss of fine hair"
-    >>> [text[start:end] for start, end in PhraseSplitter(3).split([TextToSplit(text)])[0]]
-    ['loss', 'loss of fine', 'fine', 'fine hair', 'hair']
     """
 
     words: int = 5

@@ -320,13 +320,6 @@ def aggregate_scores(
 
     In a single-vector index a term has one text, whose score is the score of the term for every strategy.
     The definition columns of ``scores`` may be omitted if the strategy reads no definitions.
-
-    >>> from equipoise.domains.phenotypes.index.files import component_texts
-    >>> components = component_texts(["Seizure", "Fever"], [["Fits"], ["Pyrexia", "Hot"]], ["", ""])
-    >>> components.texts
-    ('Fever', 'Seizure', 'Pyrexia', 'Fits', 'Hot')
-    >>> aggregate_scores(np.array([[0.1, 0.2, 0.3, 0.4, 0.5]]), components, "0.5*label + 0.5*max(synonyms)").tolist()
-    [[0.30000000000000004, 0.3]]
     """
     expression = strategy if isinstance(strategy, WeightedSum) else parse_strategy(strategy, weights)
     needed = n_columns_read(components, expression)
