@@ -19,7 +19,6 @@ from equipoise.domains.phenotypes.cli import (
     multi_vector_option,
     ontology_option,
     open_or_build_indexes,
-    parse_weights,
     strategy_option,
     translate_option,
     translations_option,
@@ -150,7 +149,7 @@ def query(
     model: str | None,
     multi_vector: bool,
     aggregation_strategy: str | None,
-    weights: str | None,
+    weights: list[float] | None,
     translate: bool,
     translations: tuple[str, ...],
     language: str | None,
@@ -173,7 +172,7 @@ def query(
     validate_language_code(language)
     check_strategy_applies(multi_vector, aggregation_strategy, weights)
     strategy = DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy
-    parse_strategy(strategy, parse_weights(weights))
+    parse_strategy(strategy, weights)
     spec = model or DEFAULT_MODEL
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
@@ -187,7 +186,7 @@ def query(
             terms,
             multi_vector=multi_vector,
             strategy=strategy,
-            weights=parse_weights(weights),
+            weights=weights,
             index=indexes,
             translate=translate,
             translations=translated_labels,
@@ -325,9 +324,6 @@ disease annotations of the Human Phenotype Ontology.
 Alternative and replaced ids are resolved, with a note. --ontology takes any OBO or OBO-graph JSON file.
 """
 
-_MAX_MEASURE_COLUMNS = 3
-"""The maximum number of measures in columns."""
-
 
 @click.command(help=SIMILARITY_HELP, short_help="Show the similarity of ontology terms.")
 @click.argument("terms", nargs=-1, metavar="TERM TERM...")
@@ -418,19 +414,10 @@ def _similarity_record(
     ontology: Ontology, information_content: str, resolved: list[ResolvedId], rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
-        "ontology": {
-            "name": ontology.name,
-            "release": ontology.release,
-            "citation": ontology.citation,
-        },
+        "ontology": {"name": ontology.name, "release": ontology.release, "citation": ontology.citation},
         "information": information_content,
         "terms": [
-            {
-                "given": term.id,
-                "id": ontology.ids[term.term],
-                "label": ontology.labels[term.term],
-                "how": term.how,
-            }
+            {"given": term.id, "id": ontology.ids[term.term], "label": ontology.labels[term.term], "how": term.how}
             for term in resolved
         ],
         "pairs": rows,
@@ -440,62 +427,36 @@ def _similarity_record(
 def _similarity_report(
     ontology: Ontology, similarities: list[TermSimilarity], resolved: list[ResolvedId], rows: list[dict[str, Any]]
 ) -> list[Any]:
-    from equipoise.report.terminal import Paragraph, TerminalTable
+    """The terms, then one row per pair and measure; a pair is named in its first row."""
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
 
-    terms = [Paragraph(_term_heading(ontology, term)) for term in resolved]
-    layout = _by_measure if len(similarities) > _MAX_MEASURE_COLUMNS else _by_pair
-    columns = layout(similarities, rows)
-    formulas = [Paragraph(f"{item.measure.name}: {item.measure.formula}") for item in similarities]
+    cells = [
+        (
+            *((row["a"], row["b"]) if item is similarities[0] else ("", "")),
+            item.measure.name,
+            format_value(row["similarity"][item.measure.name], 3),
+            *((_edges(row["edges"]), _ancestor_label(row["ancestor"])) if item is similarities[0] else ("", "")),
+        )
+        for row in rows
+        for item in similarities
+    ]
+    left, right, measures, values, edges, ancestors = zip(*cells, strict=True)
+    columns = [
+        ReportColumn("term", left),
+        ReportColumn("with", right),
+        ReportColumn("measure", measures),
+        ReportColumn("similarity", values, right=True),
+        ReportColumn("edges", edges, right=True),
+        ReportColumn("common ancestor", ancestors, shortens="end", rank=1),
+    ]
     return [
-        *terms,
+        *(Paragraph(_term_heading(ontology, term)) for term in resolved),
         Paragraph(""),
         TerminalTable(columns),
         Paragraph(""),
-        *formulas,
+        *(Paragraph(f"{item.measure.name}: {item.measure.formula}") for item in similarities),
         Paragraph(ontology.citation),
-    ]
-
-
-def _by_pair(similarities: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
-    """One row per pair, one column per measure."""
-    from equipoise.report.terminal import ReportColumn
-    from equipoise.stats.formatting import format_value
-
-    columns = [
-        ReportColumn("term", [row["a"] for row in rows]),
-        ReportColumn("with", [row["b"] for row in rows]),
-    ]
-    for item in similarities:
-        cells = [format_value(row["similarity"][item.measure.name], 3) for row in rows]
-        columns.append(ReportColumn(item.measure.name, cells, right=True))
-    return [*columns, *_ancestor_columns(rows)]
-
-
-def _by_measure(similarities: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
-    """One row per pair and measure."""
-    from equipoise.report.terminal import ReportColumn
-    from equipoise.stats.formatting import format_value
-
-    blank = [{"a": "", "b": "", "edges": "", "ancestor": ""}] * (len(similarities) - 1)
-    pairs = [line for row in rows for line in (row, *blank)]
-    cells = [format_value(row["similarity"][item.measure.name], 3) for row in rows for item in similarities]
-    return [
-        ReportColumn("term", [row["a"] for row in pairs]),
-        ReportColumn("with", [row["b"] for row in pairs]),
-        ReportColumn("measure", [item.measure.name for _ in rows for item in similarities]),
-        ReportColumn("similarity", cells, right=True),
-        *_ancestor_columns(pairs),
-    ]
-
-
-def _ancestor_columns(rows: list[dict[str, Any]]) -> list[Any]:
-    """Path length and best common ancestor."""
-    from equipoise.report.terminal import ReportColumn
-
-    edges = ["none" if row["edges"] is None else str(row["edges"]) for row in rows]
-    return [
-        ReportColumn("edges", edges, right=True),
-        ReportColumn("common ancestor", [_ancestor_label(row["ancestor"]) for row in rows], shortens="end", rank=1),
     ]
 
 
@@ -506,7 +467,9 @@ def _term_heading(ontology: Ontology, resolved: ResolvedId) -> str:
     return f"{term} (given as {resolved.id}{how})" if how else term
 
 
-def _ancestor_label(ancestor: dict[str, str] | str | None) -> str:
-    if isinstance(ancestor, str):
-        return ancestor
+def _edges(number: int | None) -> str:
+    return "none" if number is None else str(number)
+
+
+def _ancestor_label(ancestor: dict[str, str] | None) -> str:
     return "none" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"

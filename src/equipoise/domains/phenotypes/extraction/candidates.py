@@ -6,7 +6,7 @@ Selection settings are applied to stored candidates, so changing them never embe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from equipoise.domains.phenotypes.assertion.detect import DetectedAssertion, det
 from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
 from equipoise.domains.phenotypes.extraction.splitters import TextSplitter, TextToSplit, get_splitters
 from equipoise.domains.phenotypes.extraction.word_forms import contradicts
-from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.language import guess_language, language_segments, validate_language
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ParameterError, StoreError
 from equipoise.evidence.base import Arrays, pack_npz, unpack_npz
@@ -206,16 +206,10 @@ class Candidates:
     chunkers: tuple[str, ...]
     system: str
     fingerprint: str
-    is_mention: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    is_mention: Bools
     """Which rows are names that the dictionary found; the others are chunks or phrases that a model scored."""
-
-    is_negated: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    is_negated: Bools
     """Which mentions have a negation between their words: *the spleen is not enlarged*."""
-
-    def __post_init__(self) -> None:
-        for name in ("is_mention", "is_negated"):
-            if len(getattr(self, name)) != len(self.document):
-                object.__setattr__(self, name, np.zeros(len(self.document), dtype=np.bool_))
 
     def __len__(self) -> int:
         return len(self.document)
@@ -266,17 +260,11 @@ class Candidates:
         rows = zip(*(_unpack_texts(name, arrays) for name in ("ids", "texts", "languages")), strict=True)
         return cls(
             tuple(ClinicalText(name, text, language or None) for name, text, language in rows),
-            arrays["document"],
-            arrays["start"],
-            arrays["end"],
-            arrays["terms"],
-            arrays["scores"],
+            **{name: arrays[name] for name in _ARRAYS},
             term_ids=tuple(_unpack_texts("term_ids", arrays)),
             chunkers=tuple(chunkers),
             system=system,
             fingerprint=fingerprint,
-            is_mention=arrays["is_mention"],
-            is_negated=arrays["is_negated"],
         )
 
     def save(self, path: str | Path) -> None:
@@ -290,44 +278,6 @@ class Candidates:
         if str(arrays.get("kind", "")) != _FILE_KIND:
             raise StoreError(f"{path} has no candidates", hint="name a file that Candidates.save wrote")
         return cls.from_arrays(arrays)
-
-
-def retrieve_candidates(
-    documents: Iterable[ClinicalText] | Mapping[str, str],
-    system: TermRetriever,
-    *,
-    chunkers: Sequence[str | TextSplitter] = SPLITTER_CHAIN,
-    num_results: int = NUM_RESULTS,
-) -> Candidates:
-    """Split all documents, and retrieve the best terms of all chunks in one batch."""
-    listed = to_documents(documents)
-    stages = get_splitters(chunkers, next(iter(dense_models(system.system)), None))
-    chunks = split_documents(listed, stages)
-    return retrieve_for_spans(
-        listed, chunks, system, num_results=num_results, chunkers=[stage.name for stage in stages]
-    )
-
-
-def retrieve_for_spans(
-    documents: Iterable[ClinicalText] | Mapping[str, str],
-    chunks: Sequence[TextSpan],
-    system: TermRetriever,
-    *,
-    num_results: int = NUM_RESULTS,
-    chunkers: Sequence[str] = ("given",),
-) -> Candidates:
-    """Retrieve the best terms of given chunks, such as annotated spans."""
-    hits = search_chunks(chunks, system, num_results=num_results)
-    return build_candidates(
-        to_documents(documents),
-        [(chunk.document, chunk.start, chunk.end) for chunk in chunks],
-        hits.terms,
-        hits.scores,
-        term_ids=system.ontology.ids,
-        chunkers=chunkers,
-        system=system.card.spec,
-        fingerprint=system.fingerprint,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,8 +336,8 @@ def build_candidates(
     chunkers: Sequence[str],
     system: str,
     fingerprint: str,
-    is_mention: Bools | None = None,
-    is_negated: Bools | None = None,
+    is_mention: Bools,
+    is_negated: Bools,
 ) -> Candidates:
     """Candidates from (document, start, end) of each row, and the indices and scores of its terms."""
     distinct, coded = np.unique(terms, return_inverse=True)
@@ -406,8 +356,8 @@ def build_candidates(
         chunkers=tuple(chunkers),
         system=system,
         fingerprint=fingerprint,
-        is_mention=np.zeros(0, dtype=np.bool_) if is_mention is None else is_mention,
-        is_negated=np.zeros(0, dtype=np.bool_) if is_negated is None else is_negated,
+        is_mention=is_mention,
+        is_negated=is_negated,
     )
 
 

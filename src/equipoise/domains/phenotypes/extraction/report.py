@@ -89,8 +89,8 @@ def _extraction_answer(run: ExtractionRun) -> Answer:
     return Answer(
         headline=(
             f"{run.result.system}: {averaging} F1 {_number(f1.value)} on "
-            f"{pluralize(len(run.gold.annotated), 'document')} ({level} interval {_known_interval(f1.interval)}; chance "
-            f"{_number(f1.chance)})."
+            f"{pluralize(len(run.gold.annotated), 'document')} ({level} interval {_known_interval(f1.interval)}; "
+            f"chance {_number(f1.chance)})."
         ),
         columns=(
             ReportColumn("score", [title for title, _, _ in rows]),
@@ -259,7 +259,9 @@ def _model_columns(tuning: ExtractionTuning) -> list[ReportColumn]:
         gaps = [format_difference(record.gap, _DECIMALS) for record in records]
         columns.append(_values("optimistic", [record.optimistic for record in records], rank=2))
         columns.append(ReportColumn("gap", gaps, right=True, rank=4))
-    untuned = ["n/a" if record.baseline is None else _number(record.trials[record.baseline].value) for record in records]
+    untuned = [
+        "n/a" if record.baseline is None else _number(record.trials[record.baseline].value) for record in records
+    ]
     columns.append(ReportColumn("untuned", untuned, right=True, rank=3))
     columns.append(_values("chance", [estimate.chance for estimate in estimates], rank=5))
     return columns
@@ -290,13 +292,10 @@ def format_params(params: Params) -> str:
 
 def _tuning_caption(tuning: ExtractionTuning) -> str:
     first, mode = tuning.models[0], tuning.settings.mode
-    distinct = [
-        f"{len(set(zip(map(repr, (t.value for t in model.tuning.grid)), *model.trial_scores, strict=False)))} of {model.name}"
-        for model in tuning.models
-    ]
+    distinct = ", ".join(f"{_n_distinct_trials(model)} of {model.name}" for model in tuning.models)
     trials = pluralize(len(first.tuning.grid), "trial")
     sentences = [
-        f"Counted: {MODE_DESCRIPTIONS[mode]}. {trials} per model, from one grid; {', '.join(distinct)} have distinct scores."
+        f"Counted: {MODE_DESCRIPTIONS[mode]}. {trials} per model, from one grid; {distinct} have distinct scores."
     ]
     if first.tuning.folds:
         metrics = [metric for average in ("micro", "macro") for metric in primary_metrics(average, mode)]
@@ -308,6 +307,11 @@ def _tuning_caption(tuning: ExtractionTuning) -> str:
             f"On held-out documents {first.name} has {unseen}.",
         ]
     return " ".join(sentences)
+
+
+def _n_distinct_trials(model: TunedModel) -> int:
+    rows = zip(model.tuning.grid, model.trials.precision.tolist(), model.trials.recall.tolist(), strict=False)
+    return len({repr((trial.value, precision, recall)) for trial, precision, recall in rows})
 
 
 def _frontier_section(model: TunedModel) -> list[Section]:

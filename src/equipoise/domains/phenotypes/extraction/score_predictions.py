@@ -36,7 +36,7 @@ from equipoise.io.text import PathLike, display_path, read_text
 from equipoise.runs.compare import compare
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import GoldAnnotations
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result

@@ -27,8 +27,7 @@ from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation, GoldAnnotations
     from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.domains.phenotypes.similarity import TermSimilarity

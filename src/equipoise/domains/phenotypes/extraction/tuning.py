@@ -50,7 +50,7 @@ from equipoise.tuning.grid import NESTED, FoldSelection, Params, Trial, TuningRe
 from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import GoldAnnotations
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.runs.executors import Executor
     from equipoise.stats.result import Result
