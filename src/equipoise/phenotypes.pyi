@@ -42,9 +42,7 @@ from equipoise.domains.phenotypes.query import TermMatch as TermMatch
 from equipoise.domains.phenotypes.query import open_term_retriever as open_term_retriever
 from equipoise.domains.phenotypes.query import query as query
 from equipoise.domains.phenotypes.similarity import TermSimilarity as TermSimilarity
-from equipoise.domains.phenotypes.similarity import (
-    annotation_information_content as annotation_information_content,
-)
+from equipoise.domains.phenotypes.similarity import annotation_information_content as annotation_information_content
 from equipoise.domains.phenotypes.similarity import read_annotation_counts as read_annotation_counts
 from equipoise.domains.phenotypes.similarity import term_similarity as term_similarity
 from equipoise.metrics.base import BaseMetric as BaseMetric
