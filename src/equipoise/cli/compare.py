@@ -16,7 +16,6 @@ from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
 from equipoise.report.answer import AnswerOptions, all_metrics_answer, cost_report_columns
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -149,7 +148,7 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
         out.file(export(runs, comparison, out.to))
         return
     answer = AnswerOptions(
-        Vocabulary(comparison.unit_noun),
+        comparison.words,
         columns=cost_report_columns(comparison.order, {run.result.system: run.manifest.cost for run in runs}),
         details="Details: add -v. Codes such as EQ304: eq explain CODE.",
     )

@@ -17,7 +17,7 @@ from equipoise.stats.formatting import (
     n_decimals,
     shared_decimals,
 )
-from equipoise.stats.verdict import Vocabulary, unit_noun
+from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction, Finding, Severity
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ ARROWS = {Direction.UP: "↑", Direction.DOWN: "↓"}
 def result_html(result: Result) -> str:
     """One row per metric; the caption has the system, the number of units and whether the run is complete."""
     heads = ("metric", "value", "interval", "n", "undefined", "chance", "unit")
-    clusters = "" if result.clusters is None else f" in {format_count(len(set(result.clusters.tolist())))} clusters"
+    clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
     status = f" ({result.settings['status']} run)" if "status" in result.settings else ""
     levels = dict.fromkeys(format_percent(estimate.interval.confidence_level) for estimate in result.estimates.values())
-    caption = f"{result.system}{status}: {Vocabulary(unit_noun([result])).units(len(result.unit_ids))}{clusters}"
+    caption = f"{result.system}{status}: {Vocabulary.nouns([result]).size(len(result.unit_ids), clusters)}"
     caption += f"; {' and '.join(levels)} intervals" if levels else ""
     rows = [_estimate_cells(estimate) for estimate in result.estimates.values()]
     return html_table(heads, rows, caption=caption) + _findings(result.findings)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
+from equipoise.domains.concepts.comparison import ScoreComparison
 from equipoise.domains.concepts.experiment import evaluate_concepts
+from equipoise.domains.concepts.recommendation import recommend
 from equipoise.domains.concepts.results import ConceptEvaluation
-from equipoise.domains.concepts.score_comparison import ScoreComparison, recommend
 from equipoise.stats.contrasts import Contrast
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
@@ -149,9 +150,9 @@ def noise() -> ConceptEvaluation:
 
 @pytest.mark.slow
 def test_noise_has_the_highest_scores_and_is_never_recommended(noise: ConceptEvaluation) -> None:
-    leaders = [comparison.leader for comparison in noise.report_data.all_score_comparisons]
+    leaders = [comparison.leader for comparison in noise.all_score_comparisons]
     assert sum(leader in ("cone", "uneven") for leader in leaders) >= 4
-    for advice in noise.report_data.advice:
+    for advice in noise.advice:
         assert not {"cone", "uneven"} & set(advice.models), advice
         assert {"cone", "uneven"} <= set(advice.excluded)
 
@@ -175,7 +176,7 @@ def test_the_included_set_separates_a_sentence_model_from_hashed_words() -> None
     found = evaluate_concepts(
         ["wordllama", "hash"], tasks=["similarity", "relations"], cache=False, config=StatsConfig(n_resamples=24)
     )
-    for advice in found.report_data.advice:
+    for advice in found.advice:
         assert advice.models == ("wordllama",), advice
     by_category = {
         name: {category: value.value for category, value in scores.tasks["similarity"].observed.slices.items()}

@@ -10,7 +10,7 @@ import pytest
 from equipoise.checks.base import run_checks
 from equipoise.domains.places.checks import MobilityData
 from equipoise.domains.places.demo import simulate_mobility
-from equipoise.domains.places.visit_files import TestSequences
+from equipoise.domains.places.visits import TestSequences
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.places.history import NO_PREVIOUS_PLACE, VisitHistory
+from equipoise.domains.places.visits import NO_PREVIOUS_PLACE, VisitHistory
 from equipoise.errors import InputError, ParameterError, ShapeError
 
 visits = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=2, max_size=60)

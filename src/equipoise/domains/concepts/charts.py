@@ -244,13 +244,7 @@ class PlaneProjection:
 
 
 def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProjection:
-    """The directions along the two axes in which they differ most; points without a direction are left out.
-
-    >>> from equipoise.evidence.space import Space
-    >>> plane = project_to_plane(Space.of(np.eye(3)[[0, 0, 1, 1]] + 0.1 * np.eye(4, 3)), neighbours=1)
-    >>> plane.kept, round(plane.chance_overlap, 2)
-    (1.0, 0.33)
-    """
+    """The directions along the two axes in which they differ most; points without a direction are left out."""
     units, pointed = directions(space)
     many = len(units)
     centred = units - units.mean(axis=0) if many else units

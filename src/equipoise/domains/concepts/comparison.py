@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.concepts.score_comparison import ScoreComparison
 from equipoise.domains.concepts.scores import (
     COMPOSITE,
     CONCEPT_STATS,
@@ -19,7 +18,7 @@ from equipoise.domains.concepts.scores import (
     ScoreTerm,
 )
 from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors, per_unit
-from equipoise.errors import EquipoiseError, ShapeError
+from equipoise.errors import EquipoiseError, ShapeError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.comparison import compare_results
 from equipoise.stats.contrasts import Contrast
@@ -32,6 +31,85 @@ from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
+
+ByModel = Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class ScoreComparison:
+    """All models on one score.
+
+    ``terms`` are the summands of the score; ``parts`` are the values behind them, and ``reference_metrics``
+    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
+    share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
+    says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
+    what p was corrected for. ``readings`` define ambiguous parts.
+    ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the p of "no
+    better than shuffled" by figure and model, ``truth_contrasts`` every pair of models on it.
+    """
+
+    score: str
+    title: str
+    formula: str
+    estimates: ByModel
+    contrasts: tuple[Contrast, ...] = field(repr=False)
+    letters: Mapping[str, tuple[str, ...]]
+    order: tuple[str, ...]
+    drawn: str
+    units: str = ""
+    chance_baseline: str = ""
+    family: str = ""
+    method: str = ""
+    readings: tuple[str, ...] = ()
+    truth: str = ""
+    chance_p: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
+    terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    reference_metrics: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    slices: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    """The ground-truth metric by category of the units and by model."""
+
+    @property
+    def ground_truth(self) -> ByModel:
+        """The ground-truth metric by model; empty if there is none."""
+        return self.reference_metrics.get(self.truth, {})
+
+    @property
+    def leader(self) -> str | None:
+        """The model with the highest score; None where no model has one."""
+        return next((name for name in self.order if self.letters[name]), None)
+
+    def above_chance(self, figure: str, model: str) -> bool:
+        """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
+        estimate = self.reference_metrics[figure][model]
+        if figure in self.chance_p:
+            return self.chance_p[figure].get(model, nan) < 1 - estimate.interval.confidence_level
+        return estimate.interval.known and estimate.interval.low > estimate.chance
+
+    def truth_contrast(self, a: str, b: str) -> Contrast | None:
+        """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
+        for contrast in self.truth_contrasts:
+            if {contrast.a, contrast.b} == {a, b}:
+                return contrast if contrast.a == a else contrast.reversed()
+        return None
+
+    def is_better(self, a: str, b: str) -> bool:
+        """Whether the ground-truth metric of ``a`` is significantly better than that of ``b``."""
+        contrast = self.truth_contrast(a, b)
+        return (
+            contrast is not None
+            and contrast.difference > 0
+            and contrast.adjusted < 1 - contrast.interval.confidence_level
+        )
+
+    def contrast(self, a: str, b: str) -> Contrast:
+        """Model ``a`` minus model ``b``."""
+        for contrast in self.contrasts:
+            if {contrast.a, contrast.b} == {a, b} and a != b:
+                return contrast if contrast.a == a else contrast.reversed()
+        raise UnknownNameError.of("pair of models", f"{a}, {b}", (f"{c.a}, {c.b}" for c in self.contrasts))
+
 
 # Reference metrics that use the true labels, compared with chance and between models.
 
@@ -279,6 +357,15 @@ def _contrast(
 
 WEIGHTINGS = 20_000
 """Number of sampled weightings: the standard error of a share of one half is 0.007."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSensitivity:
+    """The share of weightings in which a model is first: with the scores, and with resampled units."""
+
+    model: str
+    share: float
+    resampled: float
 
 
 def weight_sensitivity(

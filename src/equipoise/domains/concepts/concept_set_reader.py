@@ -308,11 +308,7 @@ def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[Conce
 
 
 def score_key(value: Mapping[str, Any]) -> tuple[str | None, float | None]:
-    """The key of the similarity, and the scale that its name gives.
-
-    >>> score_key({"sentence1": "a", "sentence2": "b", "score (0-5)": "4.2"})
-    ('score (0-5)', 5.0)
-    """
+    """The key of the similarity, and the scale that its name gives."""
     for key in SCORES:
         if key in value:
             return key, None
@@ -383,10 +379,6 @@ def annotator_ceiling(pairs: Sequence[ConceptPair]) -> float:
     """Mean Spearman correlation of each annotator with the mean of the others: what a human reaches on these pairs.
 
     The annotator in position j of every pair is taken for the same person. NaN for fewer than two annotators.
-
-    >>> rated = [ConceptPair("a", str(at), 0.5, ratings=(at / 9, at / 9, (at / 9) ** 2)) for at in range(10)]
-    >>> round(annotator_ceiling(rated), 6)
-    1.0
     """
     annotators = max((len(pair.ratings) for pair in pairs), default=0)
     ratings = np.full((len(pairs), annotators), nan)

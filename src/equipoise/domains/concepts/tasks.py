@@ -15,9 +15,10 @@ from equipoise.domains.concepts.evidence import (
     concept_space,
     dyadic_errors,
     entity_evidence,
+    fast_kmeans,
     relation_evidence,
+    rotate_to_span,
 )
-from equipoise.domains.concepts.kmeans import fast_kmeans, rotate_to_span
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
 from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit, permutation_chance
 from equipoise.evidence.space import Space

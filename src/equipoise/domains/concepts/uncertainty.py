@@ -44,11 +44,7 @@ Parts = Mapping[str, float]
 
 
 def per_unit(config: StatsConfig) -> StatsConfig:
-    """The options of metrics with one value per unit: cheap to resample, so at least the usual number of times.
-
-    >>> per_unit(CONCEPT_STATS).n_resamples
-    2000
-    """
+    """The options of metrics with one value per unit: cheap to resample, so at least the usual number of times."""
     return replace(config, n_resamples=max(config.n_resamples, DEFAULT_STATS.n_resamples))
 
 
@@ -190,12 +186,7 @@ def _factor(shares: SubsampleFractions, count: int) -> float:
 
 
 def combine_errors(spreads: Sequence[BootstrapErrors], weights: Sequence[float]) -> BootstrapErrors:
-    """The errors of a weighted sum of scores on different units; degrees after Welch.
-
-    >>> one = BootstrapErrors(np.array([-1.0, 1.0, -1.0, 1.0]), 10)
-    >>> combine_errors([one, BootstrapErrors(np.array([-1.0, -1.0, 1.0, 1.0]), 10)], [0.5, 0.5]).errors.tolist()
-    [-1.0, 0.0, 0.0, 1.0]
-    """
+    """The errors of a weighted sum of scores on different units; degrees after Welch."""
     reason = next((spread.reason for spread in spreads if spread.reason), "")
     if reason:
         return BootstrapErrors(np.zeros(0), nan, reason)

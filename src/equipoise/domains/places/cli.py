@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from equipoise.domains.places.demo import PlacesDemo
     from equipoise.domains.places.prediction_files import ScoredPredictions
     from equipoise.domains.places.score import PlaceScores
-    from equipoise.domains.places.seed_comparison import SeedComparison
-    from equipoise.domains.places.visit_files import TestSequences
+    from equipoise.domains.places.visits import TestSequences
 
 COMMANDS = {
     "score": CommandEntry("equipoise.domains.places.cli:score", "Score a next-place model, with baselines."),
@@ -88,7 +87,7 @@ class ScoreInputs:
     @cached_property
     def test(self) -> TestSequences | None:
         """The visits to be predicted, if a table of them is given."""
-        from equipoise.domains.places.visit_files import read_test_sequences
+        from equipoise.domains.places.visits import read_test_sequences
 
         return None if self.sequences is None else read_test_sequences(self.sequences)
 
@@ -103,7 +102,7 @@ class ScoreInputs:
     def columns(self, n_classes: int | None, users: Any = None) -> dict[str, Any]:
         """Users, slices, history, previous places and coordinates; columns that are named replace those of files."""
         from equipoise.domains.places.geography import read_coordinates
-        from equipoise.domains.places.visit_files import read_history
+        from equipoise.domains.places.visits import read_history
 
         test = self.test
         slices = {} if test is None else dict(test.columns)
@@ -359,11 +358,8 @@ def compare(
     device: str | None,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.places.seed_comparison import (
-        SeedRunReader,
-        compare_across_seeds,
-        find_seed_runs,
-    )
+    from equipoise.domains.places.run_folders import SeedRunReader, find_seed_runs
+    from equipoise.domains.places.seed_comparison import compare_across_seeds
 
     models = find_seed_runs(folders)
     if len(models) < 2:
@@ -382,16 +378,10 @@ def compare(
     )
     with out.working("reading the seeds and comparing the models"):
         comparison = compare_across_seeds(reader.read(models), metrics=metrics, primary=primary, config=config)
-    _compare_show(out, comparison, reader.cautions)
-    return exits.FAILED_UNITS if reader.cautions else exits.DONE
-
-
-def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) -> None:
-    from equipoise.domains.places.seed_report import seed_comparison_view
-
-    for caution in cautions:
+    for caution in reader.cautions:
         out.note(f"caution: {caution}")
-    out.results(lambda: comparison.to_dict() | {"cautions": cautions}, lambda: seed_comparison_view(comparison.edition))
+    out.results(lambda: comparison.to_dict() | {"cautions": reader.cautions}, comparison.view)
+    return exits.FAILED_UNITS if reader.cautions else exits.DONE
 
 
 # ``eq places check``: training and test visits, before a model is trained.

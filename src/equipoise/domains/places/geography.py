@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.domains.places.prediction_files import find_column, require_column
-from equipoise.domains.places.visit_files import PLACE
+from equipoise.domains.places.visits import PLACE
 from equipoise.errors import DuplicateError, FormatError, InputError, ShapeError
 from equipoise.evidence.base import to_numpy
 from equipoise.io.arrays import ARRAY_FORMATS, read_matrix, split_member
@@ -41,11 +41,7 @@ ERROR = "distance error"
 
 
 def haversine_km(one: Any, other: Any) -> Floats:
-    """The distance in km between points of latitude and longitude in degrees, the last axis of both arrays.
-
-    >>> haversine_km([52.52, 13.405], [48.137, 11.575]).round(1).item()
-    504.3
-    """
+    """The distance in km between points of latitude and longitude in degrees, the last axis of both arrays."""
     first, second = (np.radians(np.asarray(points, dtype=np.float64)) for points in (one, other))
     latitude, longitude = ((second - first)[..., axis] for axis in (0, 1))
     chord = np.sin(latitude / 2) ** 2 + np.cos(first[..., 0]) * np.cos(second[..., 0]) * np.sin(longitude / 2) ** 2

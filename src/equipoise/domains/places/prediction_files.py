@@ -294,7 +294,7 @@ def _join_batches(name: str, batches: Sequence[Mapping[str, Any]]) -> ScoredPred
 
 
 GENERIC_STEMS = frozenset(
-    {"logits", "predictions", "prediction", "preds", "pred", "scores", "outputs", "output", "topk"}
+    {"logits", "predictions", "prediction", "preds", "pred", "scores", "outputs", "output", "out", "topk"}
 )
 """File names that say what a file holds and not which system wrote it."""
 
@@ -306,9 +306,6 @@ def system_name(path: PathLike) -> str:
     """The name of the system that wrote a file: that of the file, or of its folder if the file has a generic name.
 
     A folder of a seed is named with the folder around it.
-
-    >>> system_name("runs/lstm/logits.npy"), system_name("runs/lstm/seed1/preds.pt:x"), system_name("runs/gru.npy")
-    ('lstm', 'lstm-seed1', 'gru')
     """
     file = split_member(path)[0]
     stem = Path(file.name.removesuffix(".gz")).stem

@@ -51,23 +51,14 @@ ANY = RoundingRange(0.0, 1.0)
 
 
 def accuracy_range(curve: Curve, k: int) -> RoundingRange:
-    """Accuracy never falls as k grows.
-
-    >>> accuracy_range({1: RoundingRange(0.2, 0.2), 10: RoundingRange(0.6, 0.6)}, 5)
-    RoundingRange(low=0.2, high=0.6)
-    """
+    """Accuracy never falls as k grows."""
     below = [reach.low for cutoff, reach in curve.items() if cutoff <= k]
     above = [reach.high for cutoff, reach in curve.items() if cutoff >= k]
     return RoundingRange(max(below, default=0.0), min(above, default=1.0))
 
 
 def mean_gain_range(curve: Curve, earned: Earned) -> RoundingRange:
-    """The mean of what ranks earn: a hit within k and not before earns at least what rank k does.
-
-    >>> reach = mean_gain_range({1: RoundingRange(0.5, 0.5), 3: RoundingRange(1.0, 1.0)}, reciprocal_rank_gain)
-    >>> round(reach.low, 4), round(reach.high, 4)
-    (0.6667, 0.75)
-    """
+    """The mean of what ranks earn: a hit within k and not before earns at least what rank k does."""
     cutoffs = sorted(curve)
     low = sum(curve[k].low * (earned(k) - (earned(later) if later else 0.0)) for k, later in pairwise([*cutoffs, 0]))
     high = sum(curve[k].high * (earned(before + 1) - earned(k + 1)) for before, k in pairwise([0, *cutoffs]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from equipoise.domains.places.metrics import (
     label_metrics,
     omitted_cutoffs_note,
     ranking_metrics,
-    to_percent,
     user_means,
 )
 from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
@@ -104,7 +103,8 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
     >>> top_k_accuracy([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0], 2)
     2.0
     """
-    return _hits(rank_targets(logits, targets, ks=(k,)).ranking().ordered(Ties.parse(ties)), k)
+    ranking = rank_targets(logits, targets, ks=(k,)).ranking().ordered(Ties.parse(ties))
+    return float(ranking_functions.hit_rate(ranking, k).sum())
 
 
 def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -129,7 +129,8 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
     >>> get_mrr([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0])
     1.5
     """
-    return _reciprocals(rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties)))
+    ranking = rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties))
+    return float(ranking_functions.reciprocal_rank(ranking).sum())
 
 
 def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -158,7 +159,8 @@ def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = T
     """
     if k < 1:
         raise ParameterError(f"k = {k} is not a cutoff", hint="cutoffs are positive integers")
-    return _gains(rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties)), k)
+    ranking = rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties))
+    return float(ranking_functions.ndcg(ranking, k).sum())
 
 
 def get_performance_dict(
@@ -295,18 +297,6 @@ def _unit_gains(ranking: Ranking) -> Floats:
     return np.array([*figures, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
 
 
-def _hits(ranking: Ranking, k: int) -> float:
-    return float(ranking_functions.hit_rate(ranking, k).sum())
-
-
-def _reciprocals(ranking: Ranking) -> float:
-    return float(ranking_functions.reciprocal_rank(ranking).sum())
-
-
-def _gains(ranking: Ranking, k: int) -> float:
-    return float(ranking_functions.ndcg(ranking, k).sum())
-
-
 # The summary at the end of an epoch: scores as fractions, and in percent.
 
 
@@ -347,7 +337,7 @@ class PlaceSummary:
     @property
     def percent(self) -> dict[str, float]:
         """The scores in percent."""
-        return to_percent(self.fractions)
+        return {name: 100.0 * value for name, value in self.fractions.items()}
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} {value:.2f} %" for name, value in self.percent.items())
@@ -355,21 +345,7 @@ class PlaceSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values with their unit."""
-        return {
-            "unit": "fraction",
-            "n": self.n,
-            "classes": self.classes,
-            "fractions": dict(self.fractions),
-            "answerable": None if self.answerable is None else dict(self.answerable),
-            "answerable_n": self.answerable_n,
-            "by_user": None if self.by_user is None else dict(self.by_user),
-            "users": self.users,
-            "tied": self.tied,
-            "tied_top": self.tied_top,
-            "ignored": self.ignored,
-            "settings": dict(self.settings),
-            "notes": list(self.notes),
-        }
+        return {"unit": "fraction", **asdict(self), "notes": list(self.notes)}
 
 
 @dataclass(frozen=True)
@@ -463,12 +439,6 @@ class PlaceMeter:
 
         ``gather`` takes the meter of this process and returns those of all processes, such as ``comm.allgather`` of
         mpi4py, or a function around ``torch.distributed.all_gather_object``. A meter holds a few numbers per row.
-
-        >>> here, there = PlaceMeter(ks=(1,)), PlaceMeter(ks=(1,))
-        >>> here.update(np.eye(3), [0, 1, 2])
-        >>> there.update(np.eye(3), [0, 0, 0])
-        >>> round(here.sync(lambda meter: [meter, there]).compute()["acc@1"], 3)
-        0.667
         """
         whole = replace(self, batches=[], ignored=0)
         for meter in gather(self):
