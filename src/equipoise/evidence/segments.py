@@ -152,6 +152,5 @@ def average_ranks(x: Floats) -> Floats:
     >>> average_ranks(np.array([30.0, 10.0, 10.0])).tolist()
     [3.0, 1.5, 1.5]
     """
-    _, group, times = np.unique(x, return_inverse=True, return_counts=True)
-    shared = np.cumsum(times) - (times - 1) / 2
-    return np.asarray(shared[group])
+    ordered = np.sort(x)
+    return np.asarray((np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right") + 1) / 2)

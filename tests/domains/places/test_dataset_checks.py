@@ -17,7 +17,7 @@ from equipoise.domains.places.visits import TestSequences
 def clean():
     """Simulated visits split by time; only rows with a known user and a known target are kept."""
     learned, cases = simulate_mobility(users=12, days=21, places=60).split()
-    keep = np.flatnonzero(learned.answerable(cases) & (learned.codes_of(cases.users) >= 0))
+    keep = np.flatnonzero((learned.counts[cases.targets] > 0) & (learned.codes_of(cases.users) >= 0))
     targets, previous = cases.targets[keep], cases.previous[keep]
     test = TestSequences(
         "test",

@@ -64,11 +64,6 @@ def test_the_hours_and_the_users_go_with_the_visits() -> None:
     )
 
 
-def test_a_place_that_was_never_learned_cannot_be_answered() -> None:
-    learned, cases = VisitHistory.of(["a", "a", "b", "b"], [0, 1, 0, 0]).split(0.5)
-    assert learned.answerable(cases).tolist() == [False, True]
-
-
 def test_bad_visits_are_refused_with_a_sentence() -> None:
     with pytest.raises(InputError):
         VisitHistory.of([], np.array([], dtype=int))

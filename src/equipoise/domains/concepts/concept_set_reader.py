@@ -280,8 +280,8 @@ def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[Conce
     pairs: list[ConceptPair] = []
     first_of: dict[frozenset[str], tuple[int, ConceptPair]] = {}
     duplicates: list[int] = []
-    for row in range(len(entries)):
-        pair = _pair(entries, row, scale)
+    for row, value in entries.records(PAIRS_EXAMPLE):
+        pair = _pair(entries, row, value, scale)
         if pair is None:
             continue
         if pair.first.casefold() == pair.second.casefold() and pair.expected < SELF_SIMILARITY_LIMIT:
@@ -319,10 +319,7 @@ def score_key(value: Mapping[str, Any]) -> tuple[str | None, float | None]:
     return None, None
 
 
-def _pair(entries: SectionRows, row: int, scale: float | None) -> ConceptPair | None:
-    value = entries.record(row, PAIRS_EXAMPLE)
-    if value is None:
-        return None
+def _pair(entries: SectionRows, row: int, value: Mapping[str, Any], scale: float | None) -> ConceptPair | None:
     keys = next((pair for pair in TEXTS if pair[0] in value or pair[1] in value), TEXTS[0])
     first, second = (entries.text(row, value, key) for key in keys)
     ratings = _ratings(entries, row, value, scale)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,13 +65,13 @@ class SectionRows:
             more = f" (and {len(rows) - len(listed)} more)" if len(listed) < len(rows) else ""
             self.report(IssueKind.DUPLICATE, listed, f"{what} and left out{more}", "remove the duplicates")
 
-    def record(self, row: int, example: str) -> Mapping[str, Any] | None:
-        """The entry as a mapping, or a report that it is none."""
-        value = self.values[row]
-        if isinstance(value, Mapping):
-            return value
-        self.report(IssueKind.ENTRY, [row], f"is {quote_value(value)}, not an object", f"write {example}")
-        return None
+    def records(self, example: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """The entries that are mappings with their rows; others are reported."""
+        for row, value in enumerate(self.values):
+            if isinstance(value, Mapping):
+                yield row, value
+            else:
+                self.report(IssueKind.ENTRY, [row], f"is {quote_value(value)}, not an object", f"write {example}")
 
     def text(self, row: int, value: Mapping[str, Any], key: str, noun: str = "") -> str | None:
         """The text under a key without the white space around it, or a report of what is there instead."""
@@ -152,12 +152,11 @@ def _rows_of_table(entries: SectionRows) -> list[tuple[int, str, str]]:
     labelled = []
     keys = label_keys(next(value for value in entries.values if isinstance(value, Mapping)))
     assert keys is not None
-    for row in range(len(entries)):
-        value = entries.record(row, '{"text": "...", "label": "..."}')
-        if value is None:
-            continue
-        named_value = {**value, keys[1]: _name(value.get(keys[1]))} if keys[1] in value else value
-        text, label = entries.text(row, value, keys[0]), entries.text(row, named_value, keys[1])
+    for row, value in entries.records('{"text": "...", "label": "..."}'):
+        label_value = value.get(keys[1])
+        if isinstance(label_value, int) and not isinstance(label_value, bool):  # numbers are names, too
+            value = {**value, keys[1]: str(label_value)}
+        text, label = (entries.text(row, value, key) for key in keys)
         if text is not None and label is not None:
             labelled.append((row, label, text))
     return labelled
@@ -167,10 +166,9 @@ def _rows_of_lists(entries: SectionRows) -> list[tuple[int, str, str]]:
     """The row, cluster and concept of each concept in the lists."""
     labelled = []
     first_of: dict[str, int] = {}
-    for row in range(len(entries)):
-        value = entries.record(row, EXAMPLE)
-        name = None if value is None else _cluster_name(entries, row, value)
-        if value is None or name is None:
+    for row, value in entries.records(EXAMPLE):
+        name = _cluster_name(entries, row, value)
+        if name is None:
             continue
         first = first_of.setdefault(name, row)
         if first != row:
@@ -203,11 +201,6 @@ def _concepts(entries: SectionRows, row: int, value: Mapping[str, Any]) -> Seque
     return [text for text in texts if text is not None]
 
 
-def _name(label: Any) -> Any:
-    """Labels that are numbers are names all the same."""
-    return str(label) if isinstance(label, int) and not isinstance(label, bool) else label
-
-
 def _report_repeats(entries: SectionRows, labelled: Sequence[tuple[int, str, str]]) -> None:
     first_of: dict[str, tuple[int, str]] = {}
     for row, name, concept in labelled:
@@ -232,10 +225,7 @@ def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
     """The relations, without duplicates, and none of an entity with itself."""
     relations: dict[Relation, None] = {}
     duplicates: list[int] = []
-    for row in range(len(entries)):
-        value = entries.record(row, RELATIONS_EXAMPLE)
-        if value is None:
-            continue
+    for row, value in entries.records(RELATIONS_EXAMPLE):
         texts = [entries.text(row, value, key) for key in KEYS]
         if None in texts:
             continue
@@ -282,10 +272,9 @@ def parse_sentences(entries: SectionRows) -> tuple[AnnotatedSentence, ...]:
     sentences: list[AnnotatedSentence] = []
     first_of: dict[str, tuple[int, AnnotatedSentence]] = {}
     duplicates: list[int] = []
-    for row in range(len(entries)):
-        value = entries.record(row, SENTENCES_EXAMPLE)
-        text = None if value is None else entries.text(row, value, "text")
-        if value is None or text is None:
+    for row, value in entries.records(SENTENCES_EXAMPLE):
+        text = entries.text(row, value, "text")
+        if text is None:
             continue
         # Offsets count from the text as it was given, white space and all.
         sentence = AnnotatedSentence(str(value["text"]), _entities(entries, row, value))

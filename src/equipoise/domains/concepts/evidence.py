@@ -24,7 +24,6 @@ from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.space import Space
 from equipoise.geometry.search import score_blocks
-from equipoise.metrics.structure import GraphClustering, GraphDensity
 from equipoise.tasks.classification import N_INIT, kmeans, linear_probe
 from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, unit_rows
 
@@ -180,16 +179,6 @@ class RelationEvidence:
     subjects: Ids
     ends: Ints
     """The rows of the subject and of the object of each relation."""
-
-    @property
-    def graph_density(self) -> float:
-        """Edges over possible edges of the directed graph, by networkx; not capped."""
-        return GraphDensity().value(self.space)
-
-    @property
-    def clustering_coefficient(self) -> float:
-        """Mean clustering coefficient of the graph without directions, by networkx."""
-        return GraphClustering().value(self.space)
 
 
 def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> RelationEvidence:

@@ -55,11 +55,6 @@ class Recommendation:
         parts = (f"{self.names}: {self.value}", self.test) if self.models else (self.message,)
         return "; ".join(filter(None, (*parts, self.formula)))
 
-    @property
-    def settled(self) -> bool:
-        """Whether the data separate one model from all others."""
-        return len(self.models) == 1
-
 
 def join_with(names: Sequence[str], word: str) -> str:
     """Names joined with commas and a conjunction.

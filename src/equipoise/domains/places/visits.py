@@ -144,11 +144,6 @@ class VisitHistory:
         cases = PredictionCases(ids, self.users[rows], self.previous[rows], self.places[rows], hours)
         return self.take(np.flatnonzero(~is_test)), cases
 
-    def answerable(self, cases: PredictionCases) -> Bools:
-        """Which cases have a right answer that was visited here at least once."""
-        visited: Bools = self.counts[cases.targets] > 0
-        return visited
-
     def _numbers(self) -> tuple[Ints, Ints]:
         """For each visit its number in the user's sequence, from 0, and how many visits the user has."""
         order = np.argsort(self.user_codes, kind="stable")
@@ -200,36 +195,22 @@ class ContextCounts:
         return cls(keys, segment_offsets(lengths), pairs % classes, counts.astype(np.int64), classes)
 
     @cached_property
-    def row_of(self) -> Ints:
-        """The row of each entry."""
-        return np.repeat(np.arange(len(self.keys)), np.diff(self.starts))
-
-    @cached_property
     def _pairs(self) -> Ints:
         """Row and place of each entry as one number, in ascending order."""
-        return self.row_of * self.classes + self.places
+        return np.repeat(np.arange(len(self.keys)), np.diff(self.starts)) * self.classes + self.places
 
     @cached_property
     def _sums(self) -> Ints:
         return np.concatenate([[0], np.cumsum(self.counts)])
-
-    @property
-    def most(self) -> int:
-        """The largest count."""
-        return int(self.counts.max(initial=0))
 
     def rows(self, contexts: Ints) -> Ints:
         """The row of each context; -1 for an unknown context."""
         at, here = sorted_lookup(self.keys, contexts)
         return np.where(here, at, -1)
 
-    def entries(self, rows: Ints, places: Ints) -> tuple[Ints, Bools]:
-        """The index of the entry of each row and place, and whether it exists."""
-        return sorted_lookup(self._pairs, np.where(rows < 0, -1, rows * self.classes + places))
-
     def seen(self, rows: Ints, places: Ints) -> Ints:
         """The count of each place in each row."""
-        at, here = self.entries(rows, places)
+        at, here = sorted_lookup(self._pairs, np.where(rows < 0, -1, rows * self.classes + places))
         return np.where(here, self.counts[at], 0) if len(self.counts) else np.zeros(len(rows), np.int64)
 
     def lengths(self, rows: Ints) -> Ints:
