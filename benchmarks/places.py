@@ -33,7 +33,7 @@ from benchmarks.timing import (
     seconds_on_gpu,
 )
 from equipoise.domains.places.training_meter import calculate_correct_total_prediction
-from equipoise.evidence.kernels.rank_counts_compiled import map_row_ranges
+from equipoise.evidence.kernels.rank_counts_llvm import call_in_threads
 
 SIZES = ((20_000, 1_000), (5_000, 50_000))
 SORTING_TARGET, READ_TARGET, MEMORY_TARGET = 4.0, 1.1, 500.0
@@ -94,11 +94,12 @@ def _threaded(task: str, logits: NDArray[Any], targets: NDArray[Any]) -> list[Ro
     with all_cores() as count, ThreadPoolExecutor(count) as pool:
         if count == 1:
             return []
+        parts = np.array_split(logits, count)
         ours, read, *shared = fastest_in_turn(
             lambda: calculate_correct_total_prediction(logits, targets),
             logits.max,
-            lambda: max(pool.map(np.max, np.array_split(logits, count))),
-            lambda: max(map_row_ranges(lambda part: logits[slice(*part)].max(), len(logits), logits[0].nbytes)),
+            lambda: max(pool.map(np.max, parts)),
+            lambda: max(call_in_threads(lambda thread: parts[thread].max(), count)),
             times=4 * _times(logits),
             clock=perf_counter,
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from equipoise.evidence.kernels.rank_counts_compiled import THREAD_VARIABLES, available_cores
+from equipoise.evidence.kernels.rank_counts_llvm import THREAD_VARIABLES, available_cores
 
 T = TypeVar("T")
 

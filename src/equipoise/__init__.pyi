@@ -22,10 +22,12 @@ from equipoise.evidence.sets import Sets as Sets
 from equipoise.evidence.space import Space as Space
 from equipoise.geometry.search import nearest_neighbors as nearest_neighbors
 from equipoise.io.dataset import Dataset as Dataset
+from equipoise.io.unit_scores import read_unit_scores as read_unit_scores
 from equipoise.metrics.base import BaseMetric as BaseMetric
 from equipoise.metrics.parser import parse_metrics as parse_metrics
 from equipoise.models.chunking import FixedSizeChunker as FixedSizeChunker
 from equipoise.models.embedder import embedder as embedder
+from equipoise.models.rerank import reranker as reranker
 from equipoise.models.retriever import retriever as retriever
 from equipoise.report.charts.chart import render_svg as render_svg
 from equipoise.runs.compare import compare as compare
@@ -35,6 +37,7 @@ from equipoise.runs.store import find_runs as find_runs
 from equipoise.runs.store import load_evidence as load_evidence
 from equipoise.runs.store import load_run as load_run
 from equipoise.runs.store import save_run as save_run
+from equipoise.runs.trackers import log_scores as log_scores
 from equipoise.stats.comparison import Comparison as Comparison
 from equipoise.stats.intervals import Interval as Interval
 from equipoise.stats.intervals import wilson_interval as wilson_interval

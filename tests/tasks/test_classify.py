@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
-from equipoise.evidence.kernels import rank_counts_compiled
+from equipoise.evidence.kernels import rank_counts_llvm
 from equipoise.evidence.kernels.rank_counts import ClassColumns
-from equipoise.evidence.kernels.rank_counts_compiled import should_use_llvm
 from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel
+from equipoise.evidence.kernels.rank_counts_llvm import should_use_llvm
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.tasks.classification import classify
@@ -127,12 +127,22 @@ def test_the_compiled_kernel_refuses_a_target_that_is_no_number(width, dtype):
         classify(scores, [0, 0, 0], compiled=True)
 
 
+@pytest.mark.parametrize("target", [-1, 5])
+def test_the_compiled_kernel_does_not_read_a_target_outside_of_its_row(target):
+    pytest.importorskip("llvmlite")
+    scores, targets = np.eye(5, dtype=np.float32), np.arange(5)
+    assert not classify(scores, targets, compiled=True).ranking.above.any()
+    targets[3] = target
+    with pytest.raises(InputError, match="row 3 "):
+        classify(scores, targets)
+
+
 @pytest.fixture
 def fresh_use(monkeypatch):
     """No kernel is compiled yet in this process, and few scores are enough to compile one."""
-    use = rank_counts_compiled._KernelUse()
-    monkeypatch.setattr(rank_counts_compiled, "_USE", use)
-    monkeypatch.setattr(rank_counts_compiled, "MIN_SCORES_TO_COMPILE", 30)
+    use = rank_counts_llvm._CompiledKernels()
+    monkeypatch.setattr(rank_counts_llvm, "_KERNELS", use)
+    monkeypatch.setattr(rank_counts_llvm, "MIN_SCORES_TO_COMPILE", 30)
     return use
 
 
@@ -142,7 +152,7 @@ def test_the_kernel_is_compiled_once_enough_scores_of_a_type_were_counted(fresh_
     used = []
     for _ in range(5):
         classify(scores, [0, 1, 2])
-        used.append(bool(fresh_use.compiled))
+        used.append(bool(fresh_use.functions))
     assert used == [False, False, False, True, True]
     assert should_use_llvm(scores)
     assert not should_use_llvm(scores.astype(np.float64)), "another type has its own kernel"
@@ -155,12 +165,12 @@ def test_one_large_matrix_is_enough_to_compile_the_kernel(fresh_use):
     pytest.importorskip("llvmlite")
     scores = np.random.default_rng(0).standard_normal((10, 7))
     classify(scores, np.zeros(10, dtype=int))
-    assert fresh_use.compiled == {np.dtype(np.float64)}
+    assert set(fresh_use.functions) == {np.dtype(np.float64)}
 
 
 def test_without_llvmlite_numpy_counts_and_the_extra_is_logged_once(fresh_use, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
-    monkeypatch.delitem(sys.modules, "equipoise.evidence.kernels.rank_counts_llvm", raising=False)
+    rank_counts_llvm.compile_rank_rows.cache_clear()
     scores, targets = np.random.default_rng(0).standard_normal((10, 7)), np.arange(10) % 7
     counts = [figures(classify(scores, targets)) for _ in range(3)]
     assert counts == [list(look_at_every_class(scores, targets, []))] * 3

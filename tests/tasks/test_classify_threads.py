@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from threading import Barrier
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from equipoise.domains.places.training_meter import PlaceMeter, calculate_correct_total_prediction
 from equipoise.errors import NotFiniteError
-from equipoise.evidence.kernels import rank_counts_compiled
+from equipoise.evidence.kernels import rank_counts_llvm
 from equipoise.tasks.classification import classify
 
 ROWS, WIDTH = 900, 257
@@ -23,9 +22,9 @@ def crowd(monkeypatch):
     """So many threads, also for little work, each taking a few rows at a time."""
 
     def many(count):
-        monkeypatch.setattr(rank_counts_compiled, "available_cores", lambda: count)
-        monkeypatch.setattr(rank_counts_compiled, "MIN_BYTES_PER_THREAD", 1)
-        monkeypatch.setattr(rank_counts_compiled, "BYTES_PER_TASK", 4 * WIDTH * 7)
+        monkeypatch.setattr(rank_counts_llvm, "available_cores", lambda: count)
+        monkeypatch.setattr(rank_counts_llvm, "MIN_BYTES_PER_THREAD", 1)
+        monkeypatch.setattr(rank_counts_llvm, "BYTES_PER_CHUNK", 4 * WIDTH * 7)
 
     return many
 
@@ -80,24 +79,16 @@ def test_the_first_row_with_a_nan_is_named_whoever_finds_one_first(crowd):
             classify(scores, targets, compiled=True)
 
 
-@given(st.integers(0, 300), st.integers(1, 40), st.integers(1, 6))
-def test_every_row_is_in_one_part(rows, row_bytes, count):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_counts_compiled, "available_cores", lambda: count)
-        patch.setattr(rank_counts_compiled, "MIN_BYTES_PER_THREAD", 100)
-        patch.setattr(rank_counts_compiled, "BYTES_PER_TASK", 100)
-        parts = rank_counts_compiled.map_row_ranges(lambda part: range(*part), rows, row_bytes)
-    assert sorted(row for part in parts for row in part) == list(range(rows))
+def test_an_error_in_another_thread_is_raised_here():
+    both = Barrier(2, timeout=30)
 
-
-def test_what_goes_wrong_in_another_thread_is_raised_here(crowd):
-    crowd(3)
-
-    def work(part):
-        raise KeyError(part[0])
+    def work(thread):
+        both.wait()
+        if thread:
+            raise KeyError(thread)
 
     with pytest.raises(KeyError):
-        rank_counts_compiled.map_row_ranges(work, ROWS, 4 * WIDTH)
+        rank_counts_llvm.call_in_threads(work, 2)
 
 
 @pytest.mark.parametrize(
@@ -113,30 +104,28 @@ def test_what_goes_wrong_in_another_thread_is_raised_here(crowd):
     ],
 )
 def test_the_environment_says_how_many_threads_there_may_be(monkeypatch, name, value, most):
-    for variable in rank_counts_compiled.THREAD_VARIABLES:
+    for variable in rank_counts_llvm.THREAD_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    free = rank_counts_compiled.available_cores()
+    free = rank_counts_llvm.available_cores()
     monkeypatch.setenv(name, value)
-    assert rank_counts_compiled.available_cores() == (free if most is None else min(free, most))
+    assert rank_counts_llvm.available_cores() == (free if most is None else min(free, most))
 
 
 def test_little_work_is_done_alone_and_much_by_all(monkeypatch):
-    monkeypatch.setattr(rank_counts_compiled, "available_cores", lambda: 8)
-    assert [rank_counts_compiled.threads_for(size << 20) for size in (0, 7, 8, 23, 80)] == [1, 1, 2, 5, 8]
-    monkeypatch.setattr(rank_counts_compiled, "available_cores", lambda: 1)
-    assert rank_counts_compiled.threads_for(80 << 20) == 1
+    monkeypatch.setattr(rank_counts_llvm, "available_cores", lambda: 8)
+    assert [rank_counts_llvm.threads_for(size << 20) for size in (0, 7, 8, 23, 80)] == [1, 1, 2, 5, 8]
+    monkeypatch.setattr(rank_counts_llvm, "available_cores", lambda: 1)
+    assert rank_counts_llvm.threads_for(80 << 20) == 1
 
 
 FORKED = """
 import os, sys
 from threading import Barrier
-from equipoise.evidence.kernels import rank_counts_compiled as threads
-
-threads.available_cores, threads.MIN_BYTES_PER_THREAD, threads.BYTES_PER_TASK = (lambda: 2), 1, 1
+from equipoise.evidence.kernels import rank_counts_llvm as threads
 
 def meet():
     both = Barrier(2, timeout=30)  # neither part is done before another thread has the other
-    threads.map_row_ranges(lambda part: both.wait(), 2, 1)
+    threads.call_in_threads(lambda thread: both.wait(), 2)
 
 meet()
 child = os.fork()

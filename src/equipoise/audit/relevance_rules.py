@@ -259,10 +259,9 @@ RELEVANT_COUNTS_CHECK = Check(
     applies_to=PublishedRow,
     function=as_check(inconsistent_relevant_counts),
     why="""\
-All three count relevant items among the first k: precision divides by k, recall by their number R, and a hit
-asks for one of them. So P@k <= HR@k <= k P@k, and R@k <= HR@k. A high precision needs many relevant items,
-and then the recall of a short list is small: P@10 = 1 means at least ten of them for every unit, so that
-R@1 is at most 0.1.""",
+All three count relevant items among the first k: precision divides by k, recall by their number R, and a hit needs only
+one of them. So P@k <= HR@k <= k P@k, and R@k <= HR@k. A high precision needs many relevant items, and then the recall
+of a short list is small: P@10 = 1 means at least ten of them for every unit, so that R@1 is at most 0.1.""",
     hint="check the denominator of precision: k, or the number of items that were returned",
     example="""\
 from equipoise.audit.audit import audit_table

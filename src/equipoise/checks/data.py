@@ -199,10 +199,10 @@ POINTS_CHECKS: tuple[Check, ...] = (
         applies_to=NamedPoints | ScoredResult,
         function=invalid_points,
         why="""\
-A hyperbolic distance exists only between points of the model: inside the open ball for Poincare, on the
-upper sheet of the hyperboloid for Lorentz. A zero vector has no direction, so its cosine is not defined,
-and NaN is near nothing. Programs that clamp such points in silence report figures of other points than
-the ones that were trained. Here they are counted and named, and not changed.""",
+A hyperbolic distance exists only between points of the model: inside the open ball for Poincare, on the upper sheet of
+the hyperboloid for Lorentz. A zero vector has no direction, so its cosine is not defined, and a distance to NaN is
+undefined. Programs that clamp such points silently score points that were never trained. Here they are counted and
+listed, and not changed.""",
         hint="project the points during training, or embed these items again",
         example="""\
 from equipoise.checks.base import run_checks

@@ -374,10 +374,10 @@ run_checks(TunedSystem.of("minilm", TuningRecord("accuracy", trials, 2, None, 0.
         applies_to=TuningBudgets,
         function=unequal_budgets,
         why="""\
-The more grid points a system is tried at, the higher its best score, whatever its quality. A
-new method with 27 trials beats an equally good one with one trial. A system that may retrieve 7,000 tokens
-beats one that may retrieve 200, because it finds more. Without the same grid and budget for every system
-the comparison measures the tuning effort.""",
+The more configurations are tried for a system, the higher its best score, whatever its quality. A new method with 27
+trials beats an equally good one with one trial. A system that may retrieve 7,000 tokens beats one that may retrieve
+200, because it finds more. Without the same grid and budget for every system the
+comparison measures the tuning effort.""",
         hint="tune all systems over the same grid, within the same budget",
         example="""\
 from equipoise.checks.base import run_checks

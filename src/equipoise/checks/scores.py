@@ -221,10 +221,10 @@ SCORE_CHECKS: tuple[Check, ...] = (
         applies_to=ScoredResult,
         function=unknown_candidates,
         why="""\
-Truncated lists do not tell how many items could have been retrieved. The metrics need no
-more than the lists, but the chance level does: ten of twelve items found by chance are likely, ten of a
-million are not. Without the size of the corpus the chance level counts only the items that were retrieved or
-labelled relevant. That is higher than the true one, so "not above chance" (EQ302) is not decided by it.""",
+Truncated lists do not show how many items could have been retrieved. The metrics need only the lists, but the chance
+level needs this number: a random list of ten contains most of twelve items, and almost none of a million. Without the
+size of the corpus the chance level counts only the items that were retrieved or labelled relevant. That is higher than
+the true one, so "not above chance" (EQ302) is not decided by it.""",
         hint="give the number of items that could have been retrieved: corpus_size=N or --corpus-size N",
         example="""\
 from equipoise import Ranking, evaluate
@@ -274,9 +274,9 @@ evaluate(Ranking.from_ranks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], candidates=10), "MR
         applies_to=ScoredResult,
         function=ceiling,
         why="""\
-If the mean is within 2 % of the best value, or more than 90 % of the units have it, there is no room
-left: a better system could not score higher. Systems that are equal on such a metric may differ widely on
-harder units, and the few units below the bound decide every comparison.""",
+If the mean is within 2 % of the maximum, or more than 90 % of the units are at the maximum, a better system could
+hardly score higher. Systems that are equal on such a metric may differ widely on harder units, and the few units below
+the bound decide every comparison.""",
         hint="use a harder metric (a smaller cutoff, or MRR for HR@10), more candidates, or harder data",
         example="""\
 from equipoise import Ranking, evaluate

@@ -51,6 +51,11 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
     name
         The name of the table in messages.
 
+    Returns
+    -------
+    UnitScoreTable
+        Unit ids, and one list of scores per metric; a missing score is NaN.
+
     Examples
     --------
     >>> scores = read_unit_scores([{"user_input": "why?", "response": "so", "faithfulness": 0.5}])

@@ -74,8 +74,20 @@ RERANKERS: dict[str, tuple[str, str]] = {
 def reranker(spec: str | Reranker | Any, **options: object) -> Reranker:
     """The reranker that a spec names: ``cross-encoder:FOLDER``, ``maxsim:minilm``, ``fusion:maxsim:+bm25:``.
 
-    A ``CrossEncoder`` object of sentence-transformers is also a reranker.
+    Parameters
+    ----------
+    spec
+        A spec, a reranker, or a ``CrossEncoder`` object of sentence-transformers.
+    options
+        Options of the spec, such as ``device="cuda"``.
 
+    Returns
+    -------
+    Reranker
+        Scores texts against a query: ``reranker.score(query, texts)``.
+
+    Examples
+    --------
     >>> reranker("fusion:bm25:+tfidf:").score("red fox", ["a blue whale", "a red fox"]).argmax()
     np.int64(1)
     """

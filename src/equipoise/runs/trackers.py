@@ -87,6 +87,15 @@ def log_scores(
         Numbers by name, such as ``result.to_dict(flat=True)``.
     parameters
         Settings that describe the run.
+
+    Returns
+    -------
+    None
+        The run is written to the tracker.
+
+    Examples
+    --------
+    >>> log_scores("mlflow", "first run", {"nDCG@10": 0.61}, {"model": "minilm"})  # doctest: +SKIP
     """
     if tracker not in TRACKERS:
         raise UnknownNameError.of("tracker", tracker, TRACKERS, more=f"the trackers are {', '.join(TRACKERS)}")

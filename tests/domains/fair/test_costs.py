@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise import retriever, run_fair_comparison
-from equipoise.domains.fair.model_result import ModelCosts, array_bytes, cheapest, measure_costs
+from equipoise.domains.fair.costs import ModelCosts, array_bytes, cheapest, measure_costs
 from equipoise.models.backends.hosted import ApiEncoder, RequestLimits
 from equipoise.models.backends.hosted_retry import RetryPolicy
 from equipoise.models.dense import DenseRetriever

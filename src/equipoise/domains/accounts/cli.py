@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -83,13 +83,6 @@ device_option = click.option(
 relations = options.names_in("equipoise.domains.accounts.trees.tree", "RELATIONS")
 
 
-def negative_sampling_choices() -> list[str]:
-    """The kinds of negative sampling."""
-    from equipoise.domains.accounts.training.trainer import NegativeSampling
-
-    return list(get_args(NegativeSampling))
-
-
 def report_devices(out: Output, settings: TreeEvaluationConfig) -> None:
     """Report which embeddings are trained on the CPU although there is a device."""
     specs = settings.specs if settings.device is not None else ()
@@ -98,34 +91,12 @@ def report_devices(out: Output, settings: TreeEvaluationConfig) -> None:
         out.note(f"trained on the CPU, and ranked on {settings.device}: {', '.join(on_cpu)}")
 
 
-def report_backend(out: Output, names: Iterable[str]) -> None:
-    """Recommend numba if hyperbolic embeddings are trained without it."""
-    from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS
-    from equipoise.domains.accounts.training.trainer import TrainingConfig, select_backend
-
-    if any(name in DEVICE_EMBEDDERS for name in names) and select_backend(TrainingConfig()) == "numpy":
-        out.note(
-            "without numba hyperbolic embeddings are trained in one stage, which is slower and gives "
-            f"worse results in few dimensions: {install_command('fast')}"
-        )
-
-
 _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--epochs", type=click.IntRange(min=1), help="Maximum number of training epochs."),
     click.option(
         "--restarts",
         type=click.IntRange(min=1),
         help="Training runs from different initial vectors; the best is kept. [8 for small trees, 1 for large ones]",
-    ),
-    click.option(
-        "--burn-in-epochs",
-        type=click.IntRange(min=0),
-        help="Number of initial epochs at a tenth of the learning rate.",
-    ),
-    click.option(
-        "--negative-sampling",
-        type=options.ChoiceWithHint("negative sampling", negative_sampling_choices),
-        help="Negative sampling: uniform, by degree^0.75, or within the node's depth.",
     ),
     click.option(
         "--train-relation",
@@ -140,7 +111,7 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def collected(*args: Any, **values: Any) -> Any:
-        names = ("epochs", "restarts", "burn_in_epochs", "negative_sampling", "train_relation")
+        names = ("epochs", "restarts", "train_relation")
         training = {name: value for name in names if (value := values.pop(name)) is not None}
         return command(*args, training=training, **values)
 
@@ -303,7 +274,6 @@ def evaluate(
     user_vectors = read_user_vectors(vectors, vectors_geometry)
     _report_assumed_geometry(out, vectors, vectors_geometry)
     report_devices(out, checked)
-    report_backend(out, checked.embedders)
     n_jobs = sum(len(checked.seeds_for(spec)) for spec in checked.specs)
     with executor_context(engine, out, "an embedding"), out.progress(len(user_vectors) + n_jobs) as step:
         evaluation = evaluate_tree(
@@ -402,7 +372,6 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.results import CHARTS
     from equipoise.report.charts.chart import write_charts
-    from equipoise.types import install_command
 
     charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
     accounts_view(evaluation.report_data).with_charts(charts).write(folder)
@@ -513,7 +482,6 @@ def train(
     with out.working("reading the tree"):
         tree = source.read()
     check_has_edges(tree)
-    report_backend(out, [name])
     with out.count(f"training {name}", trainer.epochs) as count:
         report = lambda done, total: count(done * trainer.epochs // max(1, total))  # noqa: E731
         if continue_from is None:

@@ -14,7 +14,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,7 @@ VECTORS, CHARTS, SEEDS = "vectors", "charts", "seeds"
 TREE = "tree.json"
 _HASH = 32
 """Hexadecimal digits of a hash in a file name."""
-VERSION = "accounts 4"
+VERSION = "accounts 5"
 """Increased when the same inputs give other vectors."""
 _INPUTS = "all inputs of these vectors"
 _VECTORS = "the file of these vectors"
@@ -59,8 +58,7 @@ def vectors_fingerprint(tree: Tree, spec: EmbeddingSpec, settings: TreeEvaluatio
     """The resume key of the vectors of a spec: all inputs that determine them."""
     parts: list[object] = [VERSION, __version__, tree.fingerprint, spec.system, seed]
     if spec.is_trained:
-        # The back end of training depends on numba.
-        parts += [settings.learning_rates, settings.training, find_spec("numba") is not None]
+        parts += [settings.learning_rates, settings.training]
     if settings.is_on_device(spec):
         parts.append(settings.device)
     return resume_key(*parts)

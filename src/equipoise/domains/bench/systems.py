@@ -27,7 +27,7 @@ from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, WeightedSum
 from equipoise.models.inventory import weights_revision
 from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.registry import ModelSpec, parse_spec
-from equipoise.models.rerank import RerankedRetriever, reranker
+from equipoise.models.rerank import RerankedRetriever, Reranker, reranker
 from equipoise.models.resolve import resolve_models
 from equipoise.models.retriever import LEXICAL, Retriever, is_fusion, retriever, spec_kind
 from equipoise.types import Role
@@ -290,6 +290,7 @@ class SystemPool:
         self._encoders: dict[str, MeasuredEncoder] = {}
         self._opened: OpenSystem | None = None
         self._failures: dict[str, Exception] = {}
+        self._rerankers: dict[Any, Reranker] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _pool_of_this_process, (self._run_id, self._cache, self._threads)
@@ -304,12 +305,19 @@ class SystemPool:
         try:
             base = self._retriever(spec.model, spec.weight)
             if spec.reranker is not None:
-                base = RerankedRetriever(base, reranker(spec.reranker), depth=spec.depth)
+                base = RerankedRetriever(base, self.reranker(spec.reranker), depth=spec.depth)
         except Exception as error:
             self._failures[spec.name] = error
             raise
         self._opened = OpenSystem(spec, base)
         return self._opened
+
+    def reranker(self, spec: Any) -> Reranker:
+        """The reranker, loaded once."""
+        key = spec if isinstance(spec, str) else id(spec)
+        if key not in self._rerankers:
+            self._rerankers[key] = reranker(spec)
+        return self._rerankers[key]
 
     def encoder_of(self, system: OpenSystem) -> MeasuredEncoder | None:
         """The shared encoder of a dense system."""

@@ -128,9 +128,9 @@ CONCEPTS_CHECKS: tuple[Check, ...] = (
         applies_to=ConceptSpace,
         function=collapsed_space,
         why="""\
-Where all vectors point nearly the same way, every cosine is high. Related entities then look coherent, names
-look near their sentences, and pairs that should be similar are similar, although the model does not discriminate.
-Scores that add up such cosines reward the collapse; those compared with shuffled pairs do not.""",
+If all vectors point in nearly the same direction, every cosine is high. Related entities then look coherent, names look
+near their sentences, and pairs that should be similar are similar, although the model does not discriminate. Scores
+that add up such cosines reward the collapse; those compared with shuffled pairs do not.""",
         hint="use the scale-free metrics: correlation, ranks, coherence against shuffled pairs",
         example="""\
 from equipoise.checks.base import run_checks
@@ -183,9 +183,9 @@ run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, 
         applies_to=ZeroVectors,
         function=zero_vectors,
         why="""\
-A vector of zeros has no direction: the model does not know the text, or lost it. Its cosine with any
-other counts as 0 here, which is right for pairs that have nothing in common, raises diversity and
-separation, and makes norms uneven, which a blend may even reward. A worse model can rank first.""",
+A vector of zeros has no direction: the model has no representation of the text. Its cosine with any other counts as 0
+here, which is right for pairs that have nothing in common, raises diversity and separation, and makes norms uneven,
+which a blend may even reward. A worse model can rank first.""",
         hint="find out why the model returns zero vectors for these texts, or remove them for every model",
         example="""\
 from equipoise.checks.base import run_checks
@@ -291,10 +291,9 @@ CONCEPT_SET_CHECKS: tuple[Check, ...] = (
         applies_to=ConceptSet,
         function=unusable_entries,
         why="""\
-A pair without its second text, a cluster without concepts, a pair with two similarities: nothing can be measured
-on such an entry, and leaving it out silently would change the dataset. One cluster
-or one concept has nothing to differ from. A run stops at the first of them; eq concepts check
-lists them all.""",
+A pair without its second text, a cluster without concepts, a pair with two similarities: nothing can be measured on
+such an entry, and leaving it out silently would change the dataset. A single cluster or a single concept cannot be
+compared with anything. A run stops at the first of them; eq concepts check lists them all.""",
         hint="correct or remove these entries",
         example="""\
 from equipoise.checks.base import run_checks
@@ -309,10 +308,9 @@ run_checks(ConceptSet("ethics", problems=(missing,)))""",
         applies_to=ConceptSet,
         function=out_of_range,
         why="""\
-Expected similarities are compared with cosines, so they run from 0 to 1. A 3.8 is either a slip of the point
-or a score on another scale, and the two need different corrections. Clipping it would turn every strong
-pair into a perfect one, and guessing the scale from the largest number would change all pairs when one is
-added.""",
+Expected similarities are compared with cosines, so they run from 0 to 1. A value of 3.8 is either a typo or a score on
+another scale, and the two need different corrections. Clipping would give every strong pair the maximum, and a scale
+guessed from the largest value would change all pairs when one is added.""",
         hint="correct the number, or specify the scale: --similarity-scale 5, or a column called score_0_5",
         example="""\
 from equipoise.checks.base import run_checks
@@ -361,10 +359,10 @@ run_checks(ConceptSet("sts", problems=(ConceptSetIssue(IssueKind.DUPLICATE, "pai
         applies_to=ConceptSet,
         function=few_dissimilar_pairs,
         why="""\
-A model that gives every pair a cosine of 0.8 does well on pairs that are all expected to be similar: its
-absolute errors are small, and most are within the tolerance. Only pairs that are expected to be
-unlike find it out, and a correlation over a narrow range of expectations is mostly noise.""",
-        hint="add pairs of concepts that have nothing to do with each other",
+A model that gives every pair a cosine of 0.8 does well on pairs that are all expected to be similar: its absolute
+errors are small, and most are within the tolerance. Only pairs that are expected to be dissimilar show its errors, and
+a correlation over a narrow range of expected values is mostly noise.""",
+        hint="add pairs of unrelated concepts",
         example="""\
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
@@ -378,9 +376,9 @@ run_checks(ConceptSet("ethics", pairs=pairs))""",
         applies_to=ConceptSet,
         function=small_clusters,
         why="""\
-Whether a cluster holds together is read off the pairs of its concepts. Two concepts make one pair, three make
-three, and the silhouette of a single one is 0 by definition. Figures of such clusters vary with
-every concept that is added, and models are not significantly different on them.""",
+The coherence of a cluster is computed from the pairs of its concepts: two concepts give one pair, three give three, and
+the silhouette of a single concept is 0 by definition. Scores of such clusters change with every added concept, and
+differences between models are rarely significant.""",
         hint="add concepts to these clusters, or join them with others",
         example="""\
 from equipoise.checks.base import run_checks
@@ -395,9 +393,9 @@ run_checks(ConceptSet("both", clusters=(ethics, logic)))""",
         applies_to=ConceptSet,
         function=undefined_scores,
         why="""\
-A correlation needs expectations that differ, and the coherence of a cluster needs two concepts in it. Where
-every pair expects the same, or every cluster is a single concept, the part of the score is undefined
-for any model, and so are the score and the composite. The concept set can be read, but not used for this score.""",
+A correlation needs expectations that differ, and the coherence of a cluster needs two concepts in it. If all pairs have
+the same expected similarity, or every cluster is a single concept, that part of the score is undefined for every model,
+and so are the score and the composite. The concept set can be read, but not used for this score.""",
         hint="add pairs of other similarities, or concepts to the clusters",
         example="""\
 from equipoise.checks.base import run_checks

@@ -383,9 +383,9 @@ run_checks(QuestionSet(questions=80, leaking=['q7 "Was it built in 1871?"']))"""
         applies_to=QuestionSet,
         function=draft_questions,
         why="""\
-Drafts of eq fair draft are made by rules or by a model. Cloze questions repeat the words of the document, which
-favours lexical systems, and a model writes questions that suit models of its kind. A comparison on drafts does not
-show which system is better for the questions of people.""",
+Drafts of eq fair draft are made by rules or by a model. Cloze questions repeat the words of the document, which favours
+lexical systems, and a model writes questions that suit models of its kind. A comparison on drafts does not show which
+system is better for the questions that people ask.""",
         hint='edit each question and remove its "draft"',
         example="""\
 from equipoise.checks.base import run_checks

@@ -113,7 +113,7 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
         f"Details: {folder / PAGE}, the same command with -v, or eq view {shlex.quote(str(folder))}.\n"
         "Next: eq fair compare for your own document, eq bench run for your own data sets."
     )
-    out.view(fair_view(comparison.report_data, details))
+    out.view(fair_view(comparison, details))
 
 
 def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None:
@@ -124,6 +124,6 @@ def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None
 
     names = folder_names(comparison.keys)
     runs = [(spec, folder / RUNS / names[spec]) for spec in comparison.tunings]
-    write_report(runs, folder / PAGE, ReportOptions(view=fair_view(comparison.report_data)))
+    write_report(runs, folder / PAGE, ReportOptions(view=fair_view(comparison)))
     if chart_note():
         out.note(f"wrote {folder / PAGE}{chart_note()}")

@@ -92,7 +92,7 @@ that a term is wrong: the text may be hard. But if every system ranks a term bel
 as it would a random term, and no top term is similar to it, the id often has a wrong digit. An expert should
 check it; the scores are not changed. Failed cases are ignored. If many terms rank low, the systems are weak,
 and there is no finding.""",
-        hint="look at these cases; correct the ids, or leave them as they are where they are right",
+        hint="check these cases, and correct the ids that are wrong",
         example="""\
 from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
@@ -140,9 +140,9 @@ EXTRACTION_CHECKS: tuple[Check, ...] = (
         applies_to=GoldAssertions,
         function=single_assertion,
         why="""\
-A corpus in which every term is affirmed has no negated finding to recognise. A system that calls
-everything affirmed is right throughout there, and one that reads "no fever" correctly is penalised if the
-annotators left negated findings out. Scores with assertions on such a corpus are no evidence about negation,
+A corpus in which every term is affirmed has no negated finding to recognise. A system that labels every term as
+affirmed is always right on it, and one that handles "no fever" correctly is penalised if the annotators left out
+negated findings. Scores with assertions on such a corpus are no evidence about negation,
 family history or uncertainty.""",
         hint="use the id-only scores here, and evaluate assertions on documents that have several kinds",
         example="""\

@@ -242,9 +242,9 @@ rows out, which changes accuracies by as much as the share of the rows.""",
         applies_to=MobilityData,
         function=users_without_history,
         why="""\
-Baselines per user, and models with an embedding of the user, know nothing about these users. If the split is meant
-to be by time, they should not exist; if it is by user, the baseline of the most frequent place per user is
-the same as the majority.""",
+Baselines per user, and models with an embedding of the user, have no data about these users. If the split is meant to
+be by time, they should not exist; if it is by user, the baseline of the most frequent place per user is the same as the
+majority.""",
         hint="check that the split is as intended, and score users with and without history as slices",
         example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["eve"]), np.array([1]))))',
     ),

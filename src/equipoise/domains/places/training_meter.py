@@ -71,11 +71,12 @@ def calculate_correct_total_prediction(
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
     """
-    on_gpu = _sums_on_gpu(logits, true_y) if Ties.parse(ties) is Ties.EXPECTED else None
+    order = Ties.parse(ties)
+    on_gpu = _sums_on_gpu(logits, true_y) if order is Ties.EXPECTED else None
     if on_gpu is not None:
         return on_gpu
     ranks = rank_targets(logits, true_y, compiled=compiled)
-    sums = _sums(ranks, Ties.parse(ties))
+    sums = _sums(ranks, order)
     return np.array([*sums.tolist(), float(len(ranks.true))]), ranks.true, ranks.predicted
 
 
@@ -236,10 +237,10 @@ def _sums(ranks: TargetRanks, ties: Ties) -> Floats:
     counts = ranks.counts
     if ranks.classes > MAX_CACHED_CLASSES:
         return _unit_gains(ranks.ranking().ordered(ties)).sum(axis=1)
-    tied = np.flatnonzero(counts.tied)
-    times = np.bincount(np.delete(counts.above, tied) if len(tied) else counts.above)
-    sums: Floats = (_gains_by_rank(ranks.classes)[:, : len(times)] * times).sum(axis=1)
-    if len(tied):
+    histogram = counts.rank_histogram(ranks.classes)
+    sums: Floats = _gains_by_rank(ranks.classes) @ histogram[:-1].astype(np.float64)
+    if histogram[-1]:
+        tied = np.flatnonzero(counts.tied)
         above, equal, before = counts.above[tied], counts.tied[tied], counts.before[tied]
         rows = Ranking.of_targets(None, above=above, tied=equal, before=before, candidates=ranks.classes)
         sums = sums + _unit_gains(rows.ordered(ties)).sum(axis=1)

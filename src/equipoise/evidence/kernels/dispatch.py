@@ -33,8 +33,13 @@ from equipoise.evidence.kernels.rank_counts import (
     NumpyRankCounter,
     RankCounts,
 )
-from equipoise.evidence.kernels.rank_counts_compiled import LlvmRankCounter, should_use_llvm
 from equipoise.evidence.kernels.rank_counts_gpu import GpuRankCounter
+from equipoise.evidence.kernels.rank_counts_llvm import (
+    LlvmRankCounter,
+    all_columns,
+    count_if_compiled,
+    should_use_llvm,
+)
 from equipoise.evidence.labels import as_class_labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_scores import as_host_array
@@ -82,8 +87,7 @@ def candidate_columns(padding: Any, width: int) -> ClassColumns:
             f"all {width} classes are padding; no class is left to predict",
             hint="name only the columns that are not classes",
         )
-    every = np.arange(width)
-    return ClassColumns(np.delete(every, dropped) if len(dropped) else every)
+    return ClassColumns(np.delete(np.arange(width), dropped)) if len(dropped) else all_columns(width)
 
 
 def check_targets(targets: Any, rows: int, width: int, columns: ClassColumns) -> Ints:
@@ -183,6 +187,10 @@ def rank_targets(
     compiled: bool | None = None,
 ) -> TargetRanks:
     """Count the scores above and tied with the target of each row; ``classify`` documents the parameters."""
+    if padding is None and ks == () and block_bytes is None and not probabilities and compiled is not False:
+        counts = count_if_compiled(scores, targets)
+        if counts is not None:
+            return TargetRanks(counts, targets.copy(), all_columns(scores.shape[1]))
     scores = check_score_matrix(scores)
     rows, width = (int(size) for size in scores.shape)
     columns = candidate_columns(padding, width)

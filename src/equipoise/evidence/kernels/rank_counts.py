@@ -204,6 +204,7 @@ class RankCounts:
 
     ``before`` counts the classes tied with the target that precede it by id, as in a ``Ranking``. ``confidence``
     and ``target_probability`` are the softmax of the top class and of the target; None if not requested.
+    ``histogram`` is that of ``rank_histogram`` if the kernel counted it.
     """
 
     above: Ints
@@ -213,13 +214,21 @@ class RankCounts:
     tied_top: Bools
     confidence: Floats | None = None
     target_probability: Floats | None = None
+    histogram: Ints | None = None
+
+    def rank_histogram(self, classes: int) -> Ints:
+        """How many rows without ties have 0, 1, ..., classes - 1 classes above the target; last, the rows with ties."""
+        if self.histogram is not None:
+            return self.histogram
+        return np.bincount(np.where(self.tied > 0, classes, self.above), minlength=classes + 1)
 
     @classmethod
     def empty(cls, rows: int, *, probabilities: bool) -> Self:
         """Zeros for this number of rows."""
         above, tied, before, predicted = np.zeros((4, rows), dtype=np.int64)
-        shares = [np.zeros(rows) if probabilities else None for _ in range(2)]
-        return cls(above, tied, before, predicted, np.zeros(rows, dtype=bool), *shares)
+        confidence, target_probability = (np.zeros(rows) if probabilities else None for _ in range(2))
+        tied_top = np.zeros(rows, dtype=bool)
+        return cls(above, tied, before, predicted, tied_top, confidence, target_probability)
 
     def put(self, part: slice, other: RankCounts) -> None:
         """Copy the counts of a block into its rows."""
@@ -248,7 +257,7 @@ class ClassColumns:
         order: Ints = codes * 10 ** (longest - digits) * (longest + 1) + digits
         return order
 
-    @property
+    @cached_property
     def span(self) -> slice | None:
         """The columns as one slice if they are contiguous; then no copy is needed."""
         first, last = int(self.codes[0]), int(self.codes[-1])

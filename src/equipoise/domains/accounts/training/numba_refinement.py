@@ -21,11 +21,11 @@ from equipoise.domains.accounts.training.numba_sgd import (
     project_to_ball,
     random_int,
 )
+from equipoise.domains.accounts.training.objective import chunk_rows
 from equipoise.domains.accounts.training.trainer import geometric_decay
 
 if TYPE_CHECKING:
-    from equipoise.domains.accounts.training.manifolds import Manifold
-    from equipoise.domains.accounts.training.sampling import PositivePairs
+    from equipoise.domains.accounts.training.objective import Manifold, PositivePairs
     from equipoise.types import Bools, Floats, Ints
 
 Int32s = NDArray[np.int32]
@@ -401,7 +401,7 @@ class HardNegativeRefinement:
     ) -> None:
         self.manifold, self.points, self.rng, self.learning_rates = manifold, points, rng, learning_rates
         self.lists = positives.lists
-        self.chunks = positives.chunked(POSITIVES_PER_CHUNK)
+        self.chunks = chunk_rows(positives.lists, POSITIVES_PER_CHUNK)
         self.batches = int(np.clip(len(self.chunks) // _MIN_CHUNKS_PER_BATCH, 1, _MAX_BATCHES))
         self.state = new_adam_state(points)
         self.steps = 0

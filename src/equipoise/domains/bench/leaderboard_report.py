@@ -49,7 +49,7 @@ from equipoise.stats.formatting import (
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
-    from equipoise.domains.leaderboard.experiment import LeaderboardAnalysis, LeaderboardEntry
+    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, LeaderboardEntry
     from equipoise.stats.aggregate_ranks import OrderChange
 
 SHOWN_MODELS = 10
