@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log
+from math import isnan, log, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +22,10 @@ from equipoise.domains.concepts.concept_set import (
 from equipoise.errors import InputError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.segments import average_ranks
 from equipoise.evidence.space import Space
 from equipoise.geometry.search import score_blocks
+from equipoise.metrics.pairs import correlation
 from equipoise.tasks.classification import N_INIT, kmeans, linear_probe
 from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, unit_rows
 
@@ -81,6 +83,28 @@ def binary_pairs(pairs: Pairs) -> Pairs | None:
     if similar.all() or not similar.any():
         return None
     return replace(pairs, expected=similar.astype(np.float64))
+
+
+def annotator_ceiling(pairs: Sequence[ConceptPair]) -> float:
+    """Mean Spearman correlation of each annotator with the mean of the others: what a human reaches on these pairs.
+
+    The annotator in position j of every pair is taken for the same person. NaN for fewer than two annotators.
+    """
+    annotators = max((len(pair.ratings) for pair in pairs), default=0)
+    ratings = np.full((len(pairs), annotators), nan)
+    for row, pair in enumerate(pairs):
+        ratings[row, : len(pair.ratings)] = pair.ratings
+    given = ~np.isnan(ratings)
+    values = np.where(given, ratings, 0.0)
+    agreements = []
+    for nth in range(annotators):
+        # Summed without the annotator: a subtraction would turn ties into almost ties.
+        others = np.delete(given, nth, axis=1).sum(axis=1)
+        rows = given[:, nth] & (others > 0)
+        means = np.delete(values, nth, axis=1).sum(axis=1)[rows] / others[rows]
+        agreements.append(correlation(average_ranks(values[rows, nth]), average_ranks(means)))
+    defined = [agreement for agreement in agreements if not isnan(agreement)]
+    return float(np.mean(defined)) if defined else nan
 
 
 # Entities: clustering by type, and similarity to their sentences.

@@ -20,7 +20,7 @@ from equipoise.domains.concepts.comparison import (
     compare_on_score,
     weight_sensitivity,
 )
-from equipoise.domains.concepts.concept_set_reader import annotator_ceiling
+from equipoise.domains.concepts.evidence import annotator_ceiling
 from equipoise.domains.concepts.recommendation import Recommendation, recommend
 from equipoise.domains.concepts.report import concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score

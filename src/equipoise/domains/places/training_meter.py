@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from equipoise.domains.places.metrics import (
     ranking_metrics,
     user_means,
 )
-from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
+from equipoise.errors import InputError, ParameterError, ShapeError, UnknownNameError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets
 from equipoise.evidence.labels import Labels
@@ -349,13 +349,11 @@ class PlaceSummary:
         return {"unit": "fraction", **asdict(self), "notes": list(self.notes)}
 
 
-@dataclass(frozen=True)
-class MeterBatch:
+class MeterBatch(NamedTuple):
     """The stored data of a batch: a few numbers per row."""
 
     seen: ClassificationOutput
     users: Ids | None = None
-    unit_ids: Ids | None = None
 
 
 @dataclass
@@ -394,33 +392,39 @@ class PlaceMeter:
     def __len__(self) -> int:
         return sum(len(batch.seen) for batch in self.batches)
 
-    def update(self, logits: Any, targets: Any, *, users: Any = None, unit_ids: Any = None) -> None:
-        """Add a batch: logits (rows x classes), the target of each row, and the user.
-
-        A batch without rows adds nothing. ``unit_ids`` are needed where systems will be compared row by row.
-        """
-        logits, columns = as_host_array(logits), {"users": users, "unit_ids": unit_ids}
-        id_columns = {name: None if column is None else as_ids(to_numpy(column), 0) for name, column in columns.items()}
-        for name, column in id_columns.items():
-            if column is not None and len(column) != len(to_numpy(targets)):
-                raise ShapeError(
-                    f"there are {len(column)} {name} for {len(to_numpy(targets))} targets", hint="give one per row"
-                )
-        if self.ignore_index is not None:
-            logits, targets, id_columns = self._without_ignored(logits, targets, id_columns)
+    def update(self, logits: Any, targets: Any, *, users: Any = None) -> None:
+        """Add a batch: logits (rows x classes), the target of each row, and the user; it may have no rows."""
+        logits, codes = as_host_array(logits), to_numpy(targets)
+        names = None if users is None else as_ids(to_numpy(users), 0)
+        if names is not None and len(names) != len(codes):
+            raise ShapeError(f"there are {len(names)} users for {len(codes)} targets", hint="give one per row")
+        rows = np.flatnonzero(codes != self.ignore_index)
+        if self.ignore_index is not None and len(rows) < len(codes):
+            self.ignored += len(codes) - len(rows)
+            logits, targets = _take_rows(logits, rows), codes[rows]
+            names = None if names is None else names[rows]
         if not len(logits):
             return
-        batch = classify(
-            logits,
-            targets,
-            padding=self.padding,
-            unseen=self.unseen,
-            ks=self.ks or (),
-            compiled=self.compiled,
+        seen = classify(
+            logits, targets, padding=self.padding, unseen=self.unseen, ks=self.ks or (), compiled=self.compiled
         )
-        if self.batches:
-            self._refuse_another_kind(batch, id_columns)
-        self.batches.append(MeterBatch(batch, **id_columns))
+        self._add([MeterBatch(seen, names)])
+
+    def _add(self, batches: Sequence[MeterBatch]) -> None:
+        """Add batches of the same classes and the same kind of users as those before."""
+        if self.batches and batches:
+            one, other = self.batches[0], batches[0]
+            widths = len(one.seen.labels.classes), len(other.seen.labels.classes)
+            if widths[0] != widths[1]:
+                raise ShapeError(
+                    f"one batch has {widths[0]} classes and another {widths[1]}", hint="score one model at a time"
+                )
+            if _kind(one.users) != _kind(other.users):
+                raise InputError(
+                    f"the users of one batch are {_kind(one.users)}, of another {_kind(other.users)}",
+                    hint="give every update the same kind",
+                )
+        self.batches.extend(batches)
 
     def merge_state(self, other: PlaceMeter) -> None:
         """Add all rows of another meter."""
@@ -429,10 +433,7 @@ class PlaceMeter:
                 f"the meters count differently: {self._settings()} and {other._settings()}",
                 hint="make both with the same arguments",
             )
-        if self.batches and other.batches:
-            first = other.batches[0]
-            self._refuse_another_kind(first.seen, {"users": first.users, "unit_ids": first.unit_ids})
-        self.batches.extend(other.batches)
+        self._add(other.batches)
         self.ignored += other.ignored
 
     def sync(self, gather: Callable[[PlaceMeter], Iterable[PlaceMeter]]) -> PlaceMeter:
@@ -472,15 +473,6 @@ class PlaceMeter:
             else (),
         )
 
-    def classified(self) -> tuple[ClassificationOutput, Ids | None]:
-        """All rows in the order of their ids, and their users: what ``score_classified`` takes."""
-        if self.batches and self.batches[0].unit_ids is None:
-            raise InputError(
-                "the rows have no ids, so they cannot be paired with another system",
-                hint="give unit_ids to every update",
-            )
-        return self._whole()
-
     def _settings(self) -> dict[str, Any]:
         return {
             "ks": list(CUTOFFS if self.ks is None else self.ks),
@@ -501,16 +493,10 @@ class PlaceMeter:
                 hint="call update first",
             )
         output = ClassificationOutput.joined([batch.seen for batch in self.batches])
-        users, ids = (
-            None if not columns else np.concatenate(columns)
-            for columns in (
-                [batch.users for batch in self.batches if batch.users is not None],
-                [batch.unit_ids for batch in self.batches if batch.unit_ids is not None],
-            )
-        )
-        order = _by_content(output, users) if ids is None else _by_id(ids)
-        output = output.take(order)
-        output = output.with_ids(np.arange(len(output)) if ids is None else ids[order])
+        names = [batch.users for batch in self.batches if batch.users is not None]
+        users = np.concatenate(names) if names else None
+        order = _by_content(output, users)
+        output = output.take(order).with_ids(np.arange(len(order)))
         return output, None if users is None else users[order]
 
     def _figures(self, output: ClassificationOutput) -> dict[str, float]:
@@ -525,32 +511,6 @@ class PlaceMeter:
         columns = {name: metric.measure(ranking).per_unit for name, metric in metrics.items()}
         _, means = user_means(columns, users)
         return {name: float(column.mean()) for name, column in means.items()}
-
-    def _without_ignored(self, logits: Any, targets: Any, columns: dict[str, Any]) -> tuple[Any, Any, Any]:
-        codes = to_numpy(targets)
-        rows = np.flatnonzero(codes != self.ignore_index)
-        if len(rows) == len(codes):
-            return logits, targets, columns
-        self.ignored += len(codes) - len(rows)
-        return (
-            _take_rows(logits, rows),
-            codes[rows],
-            {name: None if c is None else c[rows] for name, c in columns.items()},
-        )
-
-    def _refuse_another_kind(self, output: ClassificationOutput, columns: dict[str, Any]) -> None:
-        first = self.batches[0]
-        widths = len(first.seen.labels.classes), len(output.labels.classes)
-        if widths[0] != widths[1]:
-            raise ShapeError(
-                f"one batch has {widths[0]} classes and another {widths[1]}", hint="score one model at a time"
-            )
-        for name, column in columns.items():
-            if _kind(getattr(first, name)) != _kind(column):
-                raise InputError(
-                    f"the {name} of one batch are {_kind(getattr(first, name))}, of another {_kind(column)}",
-                    hint="give every update the same kind",
-                )
 
 
 def _kind(ids: Ids | None) -> str:
@@ -571,16 +531,8 @@ def _take_rows(logits: Any, rows: Ints) -> Any:
     return xp.take(logits, xp.asarray(rows, device=device(logits)), axis=0)
 
 
-def _by_id(ids: Ids) -> Ints:
-    order = np.argsort(ids, kind="stable")
-    twice = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if len(twice):
-        raise DuplicateError(f"unit {ids[order][twice[0]]} occurs twice", hint="every row needs a unique id")
-    return order
-
-
 def _by_content(output: ClassificationOutput, users: Ids | None) -> Ints:
-    """An order of rows without ids, by content; equal rows may be in any order."""
+    """An order of rows by content; equal rows may be in any order."""
     ranking, labels = output.ranking, output.labels
     keys = [output.tied_top, ranking.before, ranking.tied, ranking.above, labels.predicted, labels.true]
     if users is not None:
