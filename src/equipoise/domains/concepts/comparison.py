@@ -45,7 +45,7 @@ class ScoreComparison:
     says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
     what p was corrected for. ``readings`` define ambiguous parts.
     ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the p of "no
-    better than shuffled" by figure and model, ``truth_contrasts`` every pair of models on it.
+    better than shuffled" by metric and model, ``truth_contrasts`` every pair of models on it.
     """
 
     score: str
@@ -80,11 +80,11 @@ class ScoreComparison:
         """The model with the highest score; None where no model has one."""
         return next((name for name in self.order if self.letters[name]), None)
 
-    def above_chance(self, figure: str, model: str) -> bool:
+    def above_chance(self, metric: str, model: str) -> bool:
         """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
-        estimate = self.reference_metrics[figure][model]
-        if figure in self.chance_p:
-            return self.chance_p[figure].get(model, nan) < 1 - estimate.interval.confidence_level
+        estimate = self.reference_metrics[metric][model]
+        if metric in self.chance_p:
+            return self.chance_p[metric].get(model, nan) < 1 - estimate.interval.confidence_level
         return estimate.interval.known and estimate.interval.low > estimate.chance
 
     def truth_contrast(self, a: str, b: str) -> Contrast | None:
@@ -120,9 +120,9 @@ def chance_p_values(
     """By metric and model, the p-value of the permutation test against chance, corrected over the models."""
     first = next(iter(measured.values()))
     p_values = {}
-    for figure in first.observed.chance_tests:
-        p = adjust([score.observed.chance_tests[figure].p for score in measured.values()], config.correction)
-        p_values[figure] = dict(zip(measured, map(float, p), strict=True))
+    for metric in first.observed.chance_tests:
+        p = adjust([score.observed.chance_tests[metric].p for score in measured.values()], config.correction)
+        p_values[metric] = dict(zip(measured, map(float, p), strict=True))
     return p_values
 
 
@@ -131,10 +131,10 @@ def reference_contrasts(
 ) -> tuple[Contrast, ...]:
     """Every pair of models on the reference metric, adjusted over the pairs."""
     first = next(iter(measured.values()))
-    figure = first.blend.truth
-    if len(measured) < 2 or figure not in first.observed.reference_metrics:
+    truth = first.blend.truth
+    if len(measured) < 2 or truth not in first.observed.reference_metrics:
         return ()
-    metric = first.observed.reference_metrics[figure].metric
+    metric = first.observed.reference_metrics[truth].metric
     results = [_result_with(score, metric) for score in measured.values()]
     evidence = results[0].evidence
     (parsed,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
@@ -210,20 +210,14 @@ def compare_on_composite(
     blends = [
         task_scores.blend for task_scores in next(iter(scores.values())).values() if task_scores.blend.task in shares
     ]
-    bounds = _composite_bound(blends, shares, 0), _composite_bound(blends, shares, 1)
+    low, high = (sum(shares[blend.task] * blend.bounds[end] for blend in blends) for end in (0, 1))
     estimates = {}
     for name, task_scores in scores.items():
         value = sum(share * task_scores[task].value for task, share in shares.items())
-        estimates[name] = Estimate(
-            metric=COMPOSITE,
-            value=value,
-            interval=_composite_reach(task_scores, spreads[name], value, config.confidence_level).clipped(bounds),
-            n=sum(task_scores[task].estimate.n for task in shares),
-            undefined=0,
-            chance=sum(share * task_scores[task].estimate.chance for task, share in shares.items()),
-            better=Direction.UP,
-            unit="blend",
-        )
+        chance = sum(share * task_scores[task].estimate.chance for task, share in shares.items())
+        n = sum(task_scores[task].estimate.n for task in shares)
+        interval = _composite_reach(task_scores, spreads[name], value, config.confidence_level).clipped((low, high))
+        estimates[name] = Estimate(COMPOSITE, value, interval, n, 0, chance, Direction.UP, "blend")
     return ScoreComparison(
         score=COMPOSITE,
         title="Composite",
@@ -249,16 +243,9 @@ def _ground_truth(
         scales = [weights[task] / total / (1.0 - metric.chance) for task, metric in zip(tasks, metrics, strict=True)]
         value = sum(scale * (metric.value - metric.chance) for scale, metric in zip(scales, metrics, strict=True))
         spreads[name] = combine_errors([task_scores[task].truth_spread for task in tasks], scales)
-        estimates[name] = Estimate(
-            metric=GROUND_TRUTH,
-            value=value,
-            interval=spreads[name].interval(value, config.confidence_level),
-            n=sum(metric.n for metric in metrics),
-            undefined=0,
-            chance=0.0,
-            better=Direction.UP,
-            unit="blend",
-        )
+        interval = spreads[name].interval(value, config.confidence_level)
+        n = sum(metric.n for metric in metrics)
+        estimates[name] = Estimate(GROUND_TRUTH, value, interval, n, 0, 0.0, Direction.UP, "blend")
     return {
         "truth": GROUND_TRUTH,
         "truth_contrasts": _claims(estimates, spreads, config)["contrasts"],
@@ -289,20 +276,15 @@ def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
     )
 
 
-def _composite_bound(blends: Sequence[ConceptScore], shares: Mapping[str, float], end: int) -> float:
-    """One end of what the composite can be."""
-    return sum(shares[blend.task] * blend.bounds[end] for blend in blends)
-
-
 def _formula(blends: Sequence[ConceptScore], shares: Mapping[str, float]) -> str:
     if len(set(shares.values())) == 1:
         return f"({' + '.join(blend.name for blend in blends)}) / {len(blends)}"
     return " + ".join(f"{shares[blend.task]:.3g} x {blend.name}" for blend in blends)
 
 
-def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
-    names = dict.fromkeys(name for values in figures.values() for name in values)
-    return {name: {model: values[name] for model, values in figures.items() if name in values} for name in names}
+def _by_name(by_model: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
+    names = dict.fromkeys(name for values in by_model.values() for name in values)
+    return {name: {model: values[name] for model, values in by_model.items() if name in values} for name in names}
 
 
 def _claims(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isnan
+from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from equipoise.types import Finding
 
 SMALL = 10.0
-"""Figures below this are no ranks."""
+"""Values below this are no ranks."""
 MAX_REASON_LENGTH = 24
 """The longest reason that a table shows in place of an interval; results.json has them all."""
 
 Row = tuple[str, str, ByModel]
-"""What a figure is about, its name, and what every model has."""
+"""What a metric is about, its name, and the estimate of every model."""
 
 
 def concepts_view(evaluation: ConceptEvaluation) -> View:
@@ -65,7 +65,8 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
     """Which model to use for what, and every model with its ground-truth metrics, best first."""
     comparisons = evaluation.all_score_comparisons
     with_truth = [comparison for comparison in comparisons if comparison.ground_truth]
-    order = _answer_order(with_truth, comparisons[-1])
+    # By the last ground-truth metric: the mean of all, if there is one.
+    order = _best_first(with_truth[-1].ground_truth) if with_truth else comparisons[-1].order
     columns = [ReportColumn("model", order, shortens="middle")]
     for rank, comparison in enumerate(with_truth, start=1):
         columns.append(ReportColumn(comparison.truth, _truth_cells(comparison, order), right=True, rank=rank))
@@ -84,14 +85,6 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
         findings=evaluation.findings,
         details="Details: add -v (recommendations with values, categories, scores, parts, pairs, findings with hints).",
     )
-
-
-def _answer_order(with_truth: Sequence[ScoreComparison], last: ScoreComparison) -> tuple[str, ...]:
-    """The models, best first in the last ground-truth metric: the mean of all, if there is one."""
-    if not with_truth:
-        return last.order
-    values = with_truth[-1].ground_truth
-    return tuple(sorted(last.order, key=lambda name: (isnan(values[name].value), -values[name].value)))
 
 
 def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
@@ -209,48 +202,36 @@ def score_section(evaluation: ConceptEvaluation) -> Section:
 
 def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
     """One row per score and model, Spearman first; on a narrow screen the score and the band are kept longest."""
+    groups: list[tuple[str, ByModel, Sequence[str], Mapping[str, Sequence[str]]]] = [
+        ("Spearman", by_model, _best_first(by_model), {}) for by_model in _spearman(evaluation)
+    ]
+    groups += [(each.score, each.estimates, each.order, each.letters) for each in evaluation.all_score_comparisons]
     rows = []
-    for by_model in _spearman(evaluation):
-        places = _places(list(by_model.values()))
-        for number, name in enumerate(sorted(by_model, key=lambda name: _descending(by_model[name].value))):
-            estimate = by_model[name]
+    for score, estimates, order, letters in groups:
+        places = _places(list(estimates.values()))
+        for number, name in enumerate(order):
+            estimate = estimates[name]
             rows.append(
                 (
-                    "Spearman" if number == 0 else "",
-                    "",
+                    score if number == 0 else "",
+                    (" ".join(letters[name]) or "-") if letters else "",
                     name,
                     format_value(estimate.value, places),
                     format_interval(estimate.interval, places),
                     format_value(estimate.chance, places),
-                    "ground truth",
+                    interpret_score(estimate.value, estimate.interval) if letters else "ground truth",
                 )
             )
-    for score_comparison in evaluation.all_score_comparisons:
-        estimates = [score_comparison.estimates[name] for name in score_comparison.order]
-        places = _places(estimates)
-        for number, (name, estimate) in enumerate(zip(score_comparison.order, estimates, strict=True)):
-            rows.append(
-                (
-                    score_comparison.score if number == 0 else "",
-                    " ".join(score_comparison.letters[name]) or "-",
-                    name,
-                    format_value(estimate.value, places),
-                    format_interval(estimate.interval, places),
-                    format_value(estimate.chance, places),
-                    interpret_score(estimate.value, estimate.interval),
-                )
-            )
-    score, band, model, value, reach, chance, said = zip(*rows, strict=True)
-    confidence_level = format_percent(evaluation.config.confidence_level)
+    score_cells, band, model, value, reach, chance, reading = zip(*rows, strict=True)
     several = [ReportColumn("band", band, rank=1)] if len(evaluation.models) > 1 else []
     return [
-        ReportColumn("score", score),
+        ReportColumn("score", score_cells),
         *several,
         ReportColumn("model", model, shortens="middle"),
         ReportColumn("value", value, right=True),
-        ReportColumn(f"{confidence_level} interval", reach, right=True, rank=2),
+        ReportColumn(f"{format_percent(evaluation.config.confidence_level)} interval", reach, right=True, rank=2),
         ReportColumn("chance", chance, right=True, rank=3),
-        ReportColumn("reading", said, rank=4),
+        ReportColumn("reading", reading, rank=4),
     ]
 
 
@@ -259,9 +240,9 @@ def _spearman(evaluation: ConceptEvaluation) -> list[ByModel]:
     return [item.ground_truth for item in evaluation.score_comparisons if item.truth == "Spearman"]
 
 
-def _descending(value: float) -> float:
-    """A sort key: the highest value first, undefined ones last."""
-    return inf if isnan(value) else -value
+def _best_first(by_model: ByModel) -> list[str]:
+    """The models by value, the highest first and undefined ones last."""
+    return sorted(by_model, key=lambda name: (isnan(by_model[name].value), -by_model[name].value))
 
 
 def caption(evaluation: ConceptEvaluation) -> str:
@@ -298,7 +279,7 @@ def component_section(evaluation: ConceptEvaluation) -> Section:
 
 
 def reference_metric_section(evaluation: ConceptEvaluation) -> Section:
-    """Figures that the faults of the blends do not touch."""
+    """The metrics that the faults of the scores do not affect."""
     rows = [
         (score_comparison.title if place == 0 else "", f"{name} {_arrow(by_model)}", by_model)
         for score_comparison in evaluation.score_comparisons
@@ -311,7 +292,7 @@ def reference_metric_section(evaluation: ConceptEvaluation) -> Section:
 
 
 def _estimate_columns(first: str, second: str, rows: Sequence[Row]) -> list[ReportColumn]:
-    """One row per figure and model."""
+    """One row per metric and model."""
     digits = [_places(list(by_model.values())) for _, _, by_model in rows]
     cells = [
         (
@@ -337,7 +318,7 @@ def _estimate_columns(first: str, second: str, rows: Sequence[Row]) -> list[Repo
 
 
 def _places(estimates: Sequence[Estimate]) -> int:
-    """Decimals for figures side by side; two at least where they are small: a correlation is never 1.0."""
+    """Decimals for values next to each other; two at least where they are small: a correlation is never 1.0."""
     places = shared_decimals(estimate.interval for estimate in estimates)
     return (
         max(places, 2)

@@ -372,8 +372,8 @@ def _comparison_dict(score_comparison: ScoreComparison) -> dict[str, Any]:
                 "reading": interpret_score(estimate.value, estimate.interval),
                 "parts": {part: model_scores[name].to_dict() for part, model_scores in score_comparison.parts.items()},
                 "reference_metrics": {
-                    figure: {**model_scores[name].to_dict(), **_chance_p(score_comparison, figure, name)}
-                    for figure, model_scores in score_comparison.reference_metrics.items()
+                    metric: {**model_scores[name].to_dict(), **_chance_p(score_comparison, metric, name)}
+                    for metric, model_scores in score_comparison.reference_metrics.items()
                     if name in model_scores
                 },
             }
@@ -389,9 +389,9 @@ def _comparison_dict(score_comparison: ScoreComparison) -> dict[str, Any]:
     }
 
 
-def _chance_p(score_comparison: ScoreComparison, figure: str, model: str) -> dict[str, float]:
+def _chance_p(score_comparison: ScoreComparison, metric: str, model: str) -> dict[str, float]:
     """The adjusted p-value of the permutation test against chance, if there is one."""
-    return {"chance_p": score_comparison.chance_p[figure][model]} if figure in score_comparison.chance_p else {}
+    return {"chance_p": score_comparison.chance_p[metric][model]} if metric in score_comparison.chance_p else {}
 
 
 def _contrast(contrast: Contrast) -> dict[str, Any]:

@@ -68,8 +68,13 @@ CALIBRATION = ("auto", "logits", "probabilities", "none")
 
 @dataclass(frozen=True)
 class ScoreInputs:
-    """The options about the visits."""
+    """The options about the predictions and the visits."""
 
+    logits: str | None
+    predictions: str | None
+    targets: str | None
+    n_classes: int | None
+    device: str | None
     name: str | None
     padding: tuple[int, ...]
     unseen: tuple[int, ...]
@@ -173,83 +178,54 @@ class ScoreInputs:
 @options.table_options(file=False)
 @options.output_options
 @pass_output
-def score(
-    out: Output,
-    /,
-    logits: str | None,
-    targets: str | None,
-    predictions: str | None,
-    n_classes: int | None,
-    config: StatsConfig,
-    device: str | None,
-    fail_on: str | None,
-    output: str | None,
-    **columns: Any,
-) -> int:
+def score(out: Output, /, config: StatsConfig, fail_on: str | None, output: str | None, **inputs: Any) -> int:
     """See ``HELP``."""
-    inputs = ScoreInputs(**columns)
     if output is not None:
         check_writable(output)
-    if (logits is None) == (predictions is None):
-        raise ParameterError(
-            "there is nothing to score" if logits is None else "--logits and --predictions exclude each other",
-            hint="give one of --logits logits.npy and --predictions top10.parquet",
-        )
     with out.working("ranking the places and resampling the visits"):
-        scores, files = _scores(logits, predictions, targets, n_classes, inputs, config, device)
+        scores, files = _scores(ScoreInputs(**inputs), config)
     written = [] if output is None else _write(scores, output, files, out, config)
     _show(out, scores, written)
     return exits.gate(out, scores.findings, fail_on)
 
 
-def _scores(
-    logits: str | None,
-    predictions: str | None,
-    targets: str | None,
-    n_classes: int | None,
-    inputs: ScoreInputs,
-    config: StatsConfig,
-    device: str | None,
-) -> tuple[PlaceScores, list[str]]:
+def _scores(inputs: ScoreInputs, config: StatsConfig) -> tuple[PlaceScores, list[str]]:
     """The scores of logits, LibCity predictions or top-k lists, and the files that were read."""
     from equipoise.domains.places.prediction_files import TopKPredictions, read_predictions, read_score_arrays
     from equipoise.domains.places.score import score_top_k
 
-    name, path = inputs.system(str(logits if predictions is None else predictions))
-    read = read_predictions(path) if logits is None else read_score_arrays(path)
+    words = [word for word in (inputs.logits, inputs.predictions) if word is not None]
+    if len(words) != 1:
+        raise ParameterError(
+            "--logits and --predictions exclude each other" if words else "there is nothing to score",
+            hint="give one of --logits logits.npy and --predictions top10.parquet",
+        )
+    name, path = inputs.system(words[0])
+    read = read_predictions(path) if inputs.logits is None else read_score_arrays(path)
     if not isinstance(read, TopKPredictions):
-        return _from_scores(read, targets, name, path, inputs, config, device)
-    options = inputs.columns(n_classes)
-    for column in ("padding", "coordinates"):
-        if options.get(column) is None:
-            del options[column]
-    return score_top_k(read, classes=n_classes, system=name, config=config, **options), [path]
+        return _from_scores(read, name, path, inputs, config)
+    columns = inputs.columns(inputs.n_classes)
+    return score_top_k(read, classes=inputs.n_classes, system=name, config=config, **columns), [path]
 
 
 def _from_scores(
-    read: ScoredPredictions,
-    targets: str | None,
-    name: str,
-    path: str,
-    inputs: ScoreInputs,
-    config: StatsConfig,
-    device: str | None,
+    read: ScoredPredictions, name: str, path: str, inputs: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
     from equipoise.domains.places.score import score_places
 
-    true = read.targets
-    if targets is not None:
-        true = read_class_codes(targets, "--targets")
-    elif true is None and inputs.test is not None:
-        true = inputs.test.targets
-    if true is None:
+    targets = read.targets
+    if inputs.targets is not None:
+        targets = read_class_codes(inputs.targets, "--targets")
+    elif targets is None and inputs.test is not None:
+        targets = inputs.test.targets
+    if targets is None:
         raise ParameterError(
             f"the logits in {path} need targets", hint="add --targets y.npy, or --sequences test.parquet"
         )
     with errors_name_file(path):
         scores = score_places(
-            read.scores if device is None else _on_device(read.scores, device),
-            true,
+            read.scores if inputs.device is None else _on_device(read.scores, inputs.device),
+            targets,
             unit_ids=_optional(inputs.unit_ids, "--unit-ids", read_column),
             system=name,
             calibration=inputs.calibration != "none",
@@ -260,7 +236,7 @@ def _from_scores(
             n_resamples=config.n_resamples,
             seed=config.seed,
         )
-    return scores, [path, *(file for file in (targets, inputs.sequences) if file is not None)]
+    return scores, [path, *(file for file in (inputs.targets, inputs.sequences) if file is not None)]
 
 
 def _on_device(matrix: Any, device: str) -> Any:

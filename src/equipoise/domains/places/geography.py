@@ -103,14 +103,10 @@ def read_coordinates(path: PathLike, classes: int) -> Floats:
         if not np.isnan(points[code]).all():
             raise table.error(DuplicateError, [index], f"has the place {code} a second time", hint="keep one")
         points[code] = values
-    return _named_errors(points, classes, display_path(path))
-
-
-def _named_errors(points: Floats, classes: int, name: str) -> Floats:
     try:
         return check_coordinates(points, classes)
     except InputError as error:
-        raise type(error)(f"{name}: {error.message}", hint=error.hint) from error
+        raise type(error)(f"{display_path(path)}: {error.message}", hint=error.hint) from error
 
 
 @dataclass(frozen=True)
@@ -148,11 +144,7 @@ class DistanceErrors:
 
 
 def radius_metric(radius: float) -> str:
-    """The name of the accuracy within a radius.
-
-    >>> radius_metric(5.0)
-    'within 5 km'
-    """
+    """The name of the accuracy within a radius: ``within 5 km``."""
     return f"within {radius:g} km"
 
 

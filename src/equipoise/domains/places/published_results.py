@@ -402,8 +402,8 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
     n = _total(name, cells, total)
     hits = _hits(name, cells, n)
     curve = {k: RoundingRange(times / n, times / n) for k, times in hits.items()} if n else {}
-    figures = [score for cell in cells if (score := _figure(cell, f1)) is not None]
-    decided = _decide_units(figures, n, curve)
+    written_values = [score for cell in cells if (score := _written_value(cell, f1)) is not None]
+    decided = _decide_units(written_values, n, curve)
     counted = [
         AcceptedValue(
             f"HR@{k}", times / n, f"correct@{k}", f"{times:.10g}", "count", f"{times:,.10g} of {format_count(n)} units"
@@ -413,7 +413,7 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
     ]
     accepted = {value.metric: value for value in counted}
     refused = []
-    for written, decision in zip(figures, decided, strict=True):
+    for written, decision in zip(written_values, decided, strict=True):
         if decision.unit is None:
             refused.append(RejectedValue(written.metric, written.label, written.number.text, decision.why))
         else:
@@ -422,19 +422,19 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
     return PublishedScores(name, n, tuple(accepted.values()), tuple(refused), tuple(empty))
 
 
-def _decide_units(figures: Sequence[WrittenValue], total: int | None, counted: Curve) -> list[UnitDecision]:
+def _decide_units(written_values: Sequence[WrittenValue], total: int | None, counted: Curve) -> list[UnitDecision]:
     """Every proven accuracy narrows what the others can be, so ask again until nothing changes."""
     curve = dict(counted)
     while True:
         decided = []
-        for written in figures:
+        for written in written_values:
             # An accuracy is no evidence of its own unit, unless hits were counted.
             cutoff = written.k if written.symbol == "HR" else None
             others = {k: reach for k, reach in curve.items() if k != cutoff or k in counted}
             decided.append(infer_unit(written, total, others))
         new = {
             written.k or 1: decision.reach
-            for written, decision in zip(figures, decided, strict=True)
+            for written, decision in zip(written_values, decided, strict=True)
             if written.symbol == "HR" and decision.unit is not None and (written.k or 1) not in curve
         }
         if not new:
@@ -450,7 +450,7 @@ def _accept(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
     return AcceptedValue(written.metric, middle, written.label, written.number.text, unit, decision.why)
 
 
-def _figure(cell: TableCell, f1: str) -> WrittenValue | None:
+def _written_value(cell: TableCell, f1: str) -> WrittenValue | None:
     meaning = _written_as(cell.label)
     number = parse_printed(cell.text) if meaning and cell.text.strip() else None
     if meaning is None or number is None:

@@ -453,7 +453,7 @@ def _column(values: Any, classified: ClassificationOutput, name: str) -> Ids:
 def _result(
     classified: ClassificationOutput, cutoffs: tuple[int, ...], users: Ids | None, system: str, config: StatsConfig
 ) -> Result:
-    """Figures of ranks and of first classes in one result; its evidence is the ranking."""
+    """Metrics of ranks and of first classes in one result; its evidence is the ranking."""
     config = replace(config, clusters=users)
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)

@@ -367,8 +367,8 @@ def _row(
     by_user: Mapping[str, Result],
     config: StatsConfig,
 ) -> SeedScores:
-    figures = [result.estimates[name].value for result in runs.values()]
-    summary = summarise_seeds(figures, confidence_level=config.confidence_level, bounds=parse_metrics(name)[0].bounds)
+    values = [result.estimates[name].value for result in runs.values()]
+    summary = summarise_seeds(values, confidence_level=config.confidence_level, bounds=parse_metrics(name)[0].bounds)
     parts = (comparison[model].estimates.get(name) if comparison else None for comparison in (pooled, by_user))
     return SeedScores(name, model, summary, *parts)
 
@@ -381,14 +381,14 @@ def _pairs(
     config: StatsConfig,
 ) -> list[SeedDifference]:
     """All pairs on one metric; what they are corrected for is this family."""
-    figures: dict[str, dict[Hashable, float]] = {
+    values: dict[str, dict[Hashable, float]] = {
         model: {seed: result.estimates[name].value for seed, result in runs.items()} for model, runs in lined_up.items()
     }
     couples = list(combinations(lined_up, 2))
     contrasts: list[SeedContrast] = [
         compare_seeds(
-            figures[a],
-            figures[b],
+            values[a],
+            values[b],
             confidence_level=config.confidence_level,
             n_permutations=config.n_permutations,
             bounds=parse_metrics(name)[0].bounds,

@@ -294,8 +294,8 @@ def _gains_by_rank(classes: int) -> Floats:
 
 def _unit_gains(ranking: Ranking) -> Floats:
     """What each unit adds to each of the sums."""
-    figures = [ranking_functions.hit_rate(ranking, k) for k in CUTOFFS]
-    return np.array([*figures, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
+    hits = [ranking_functions.hit_rate(ranking, k) for k in CUTOFFS]
+    return np.array([*hits, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
 
 
 # The summary at the end of an epoch: scores as fractions, and in percent.
@@ -329,7 +329,7 @@ class PlaceSummary:
         """A score as a fraction."""
         if name not in self.fractions:
             more = "; ".join((f"there are {', '.join(self)}", *self.notes))
-            raise UnknownNameError.of("figure", name, self.fractions, more=more)
+            raise UnknownNameError.of("score", name, self.fractions, more=more)
         return self.fractions[name]
 
     def __iter__(self) -> Any:
@@ -455,12 +455,12 @@ class PlaceMeter:
         """The scores of all rows so far."""
         output, users = self._whole()
         index = np.flatnonzero(output.answerable)
-        figures = self._figures(output)
+        fractions = self._fractions(output)
         return PlaceSummary(
             n=len(output),
             classes=output.classes,
-            fractions=figures,
-            answerable=None if self.unseen is None else self._figures(output.take(index)),
+            fractions=fractions,
+            answerable=None if self.unseen is None else self._fractions(output.take(index)),
             answerable_n=len(index),
             by_user=None if users is None else self._by_user(output, users),
             users=0 if users is None else len(np.unique(users)),
@@ -499,11 +499,11 @@ class PlaceMeter:
         output = output.take(order).with_ids(np.arange(len(order)))
         return output, None if users is None else users[order]
 
-    def _figures(self, output: ClassificationOutput) -> dict[str, float]:
+    def _fractions(self, output: ClassificationOutput) -> dict[str, float]:
         ranking = output.ranking.ordered(self.ties)
         metrics = ranking_metrics(self._cutoffs(output))
-        figures = {name: metric.measure(ranking).value for name, metric in metrics.items()}
-        return figures | {name: metric.measure(output.labels).value for name, metric in label_metrics().items()}
+        fractions = {name: metric.measure(ranking).value for name, metric in metrics.items()}
+        return fractions | {name: metric.measure(output.labels).value for name, metric in label_metrics().items()}
 
     def _by_user(self, output: ClassificationOutput, users: Ids) -> dict[str, float]:
         ranking = output.ranking.ordered(self.ties)
