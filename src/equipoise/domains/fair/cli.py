@@ -216,7 +216,8 @@ def compare(
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
         with out.working("reading the documents"):
-            plan = plan_comparison(read_documents(*documents), read_questions(question_set), grid)
+            questions = read_questions(question_set)
+            plan = plan_comparison(read_documents(*documents), questions, grid, Path(question_set).name)
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine

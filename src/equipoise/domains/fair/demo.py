@@ -79,6 +79,7 @@ def _plan(config: StatsConfig) -> Plan:
     from equipoise.domains.fair.config import checked_settings
     from equipoise.domains.fair.experiment import prepare_comparison
     from equipoise.domains.fair.questions import timekeeping
+    from equipoise.io.documents import TextDocument
 
     document, questions = timekeeping()
     settings = checked_settings(
@@ -90,7 +91,7 @@ def _plan(config: StatsConfig) -> Plan:
         tokenizer="words",  # so that the scores do not depend on the installed tokenizers
         stats=config,
     )
-    return prepare_comparison(document, questions, settings)
+    return prepare_comparison(TextDocument("timekeeping.md", document), questions, settings, "questions.jsonl")
 
 
 def _announce(out: Output, plan: Plan, systems: int) -> None:

@@ -431,16 +431,20 @@ def optimize_model(
     return comparison.outcomes[0].optimization
 
 
-def plan_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
+def plan_comparison(
+    doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig, question_file: str = "questions"
+) -> Plan:
     """The shared context of the models, after checking documents and questions; nothing is chunked yet."""
-    dataset = qa_dataset(doc_content, qa_pairs)
+    dataset = replace(qa_dataset(doc_content, qa_pairs), question_file=question_file)
     check_drafts(dataset.questions, allowed=settings.allow_drafts)
     return Plan(settings, dataset, matcher_of(settings.matcher))
 
 
-def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
+def prepare_comparison(
+    doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig, question_file: str = "questions"
+) -> Plan:
     """The same, with chunked documents and located answers."""
-    plan = plan_comparison(doc_content, qa_pairs, settings)
+    plan = plan_comparison(doc_content, qa_pairs, settings, question_file)
     _ = plan.prepared
     return plan
 

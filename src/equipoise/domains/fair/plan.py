@@ -114,6 +114,8 @@ class QADataset:
     questions: tuple[QuestionAnswer, ...]
     unanswerable: tuple[QuestionAnswer, ...] = ()
     n_skipped: int = 0
+    question_file: str = "questions"
+    """What a report calls the questions."""
 
     @property
     def texts(self) -> list[str]:
@@ -132,14 +134,15 @@ class QADataset:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """The SHA-256 of the documents, in order, and of the questions."""
+        """The SHA-256 of the documents, in order, and of the questions, by the names of their files."""
         documents = [part for document in self.documents for part in (document.name, document.text)]
         questions = [
             part
             for item in self.questions
             for part in (item.id, item.question, *_accepted(item), item.category, item.difficulty, *_mark(item))
         ]
-        return {"document": _digest(documents), "questions": _digest(questions)}
+        name = self.documents[0].name if len(self.documents) == 1 else f"{len(self.documents)} documents"
+        return {name: _digest(documents), self.question_file: _digest(questions)}
 
     @cached_property
     def identity(self) -> dict[str, str]:
