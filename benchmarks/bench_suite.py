@@ -17,7 +17,7 @@ from benchmarks.timing import fastest, fastest_in_turn
 from equipoise import bench
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.base_data import BenchData
-from equipoise.domains.bench.jobs import score
+from equipoise.domains.bench.experiment import score
 from equipoise.domains.bench.systems import MeasuredEncoder, OpenSystem, SystemPool, SystemSpec
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics

@@ -12,7 +12,7 @@ The names of the package embedding-eval are here too: ``FixedSizeChunker``, ``Se
 from equipoise.lazy import lazy_module
 
 PUBLIC_NAMES = {
-    "AnswerIssue": "equipoise.domains.fair.validation_result",
+    "AnswerIssue": "equipoise.domains.fair.answer_verification",
     "BinaryEvaluator": "equipoise.domains.fair.compat",
     "DraftSet": "equipoise.domains.fair.draft",
     "EvaluationScore": "equipoise.domains.fair.compat",
@@ -21,10 +21,10 @@ PUBLIC_NAMES = {
     "FixedSizeChunker": "equipoise.models.chunking",
     "InMemoryVectorStore": "equipoise.domains.fair.compat",
     "OpenAIEmbedding": "equipoise.domains.fair.compat",
-    "OptimizationResult": "equipoise.domains.fair.model_result",
+    "OptimizationResult": "equipoise.domains.fair.results",
     "QuestionAnswer": "equipoise.domains.fair.questions",
     "SentenceTransformerEmbedding": "equipoise.domains.fair.compat",
-    "ValidationResult": "equipoise.domains.fair.validation_result",
+    "ValidationResult": "equipoise.domains.fair.validation",
     "draft_questions": "equipoise.domains.fair.draft",
     "optimize_model": "equipoise.domains.fair.experiment",
     "read_questions": "equipoise.domains.fair.questions",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from equipoise.audit.assumptions import parse_context
 from equipoise.audit.audit import audit_table
+from equipoise.audit.table import parse_context
 from equipoise.io.published.tables import TableCell
 
 TRUE: dict[str, Any] = {

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from equipoise.config import StatsConfig
-from equipoise.domains.leaderboard.experiment import leaderboard
+from equipoise.domains.bench.leaderboard import leaderboard
 
 MTEB = Path(str(files("equipoise.io") / "samples" / "mteb_2022.csv"))
 

@@ -32,7 +32,7 @@ def test_a_phone_shows_every_page_without_moving_it_sideways(opened, report, kin
 @pytest.mark.parametrize("kind", ["fair", "single"])
 def test_the_leaderboard_and_the_costs_fit_a_desktop_screen(opened, report, kind: str, width: int) -> None:
     page = opened(report(kind), viewport={"width": width, "height": 900})
-    for table in page.locator("#leaderboard .wide, #costs .wide").all():
+    for table in page.locator("#leaderboard .wide, #costs .wide, #pairwise > .wide").all():
         assert table.evaluate("each => each.scrollWidth <= each.clientWidth")
 
 
@@ -41,6 +41,19 @@ def test_quality_is_drawn_against_every_cost_that_two_systems_recorded(opened, r
     names = page.locator("#costs figure").evaluate_all("all => all.map((each) => each.id)")
     assert "chart-cost-seconds" in names
     assert all(page.locator(f"#{name} svg").is_visible() for name in names)
+
+
+@pytest.mark.parametrize("width", [1440, 1920])
+def test_a_chart_is_as_wide_as_the_card_or_half_of_it(opened, report, width: int) -> None:
+    page = opened(report("fair"), viewport={"width": width, "height": 900})
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true })")
+    for charts in page.locator(".charts").all():
+        card = charts.bounding_box()["width"]
+        drawn = charts.locator(".paper svg").evaluate_all(
+            "all => all.map((each) => each.getBoundingClientRect().width)"
+        )
+        assert min(drawn) > 0.45 * card
+        assert max(drawn) <= card + 1
 
 
 def test_captions_are_read_without_moving_a_wide_table(opened, report) -> None:

@@ -17,7 +17,7 @@ from equipoise.cli.explain import find_explanations
 from equipoise.cli.main import cli
 from equipoise.domains.fair.cli import OPTION_DETAILS
 from equipoise.domains.fair.cli import fair as fair_group
-from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS
+from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from equipoise.metrics.parser import catalogue_with
 from fair_sample import document, pairs
 

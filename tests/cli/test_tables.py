@@ -63,7 +63,7 @@ def test_a_markdown_table_escapes_its_cells(eq, folder: Path) -> None:
 
 
 def test_a_csv_cell_is_no_formula(eq, folder: Path) -> None:
-    from equipoise.cli.table_formats import format_parts
+    from equipoise.report.export.tables import format_parts
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
 
     table = TerminalTable([ReportColumn("name", ["=1+1", "a,b"])])

@@ -18,10 +18,10 @@ from equipoise.io.text import TextFile, open_text, read_text
 
 TEXT_READERS = {
     "a.trec": read_run,
-    "b.trec": run_files.read_trec_run,
-    "c.trec": lambda path: run_files.read_trec_run(path, tag="t"),
+    "b.trec": lambda path: run_files.parse_trec(open_text(path), run_files.RUN),
+    "c.trec": lambda path: run_files.parse_trec(open_text(path), run_files.UNTAGGED_RUN),
     "d.qrels": read_qrels,
-    "e.qrels": run_files.read_trec_qrels,
+    "e.qrels": lambda path: run_files.parse_trec(open_text(path), run_files.QRELS),
     "f.json": read_run,
     "g.jsonl": read_run,
     "h.csv": read_qrels,
@@ -185,6 +185,5 @@ def test_trec_readers_agree_with_a_naive_one(folder, data):
     file = opened(path)
     if file is None:
         return
-    assert outcome(run_files.read_trec_run, path) == naive(file.data, {6}, 4)
-    assert outcome(lambda each: run_files.read_trec_run(each, tag="t"), path) == naive(file.data, {5, 6}, 4)
-    assert outcome(run_files.read_trec_qrels, path) == naive(file.data, {4}, 3)
+    for name, widths, value in (("b.trec", {6}, 4), ("c.trec", {5, 6}, 4), ("e.qrels", {4}, 3)):
+        assert outcome(TEXT_READERS[name], path) == naive(file.data, widths, value)

@@ -238,7 +238,7 @@ def test_a_dataset_comes_from_three_frames(frame: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_fair_comparison_takes_frames(frame: Callable[[Any], Any]) -> None:
-    from equipoise.domains.fair.dataset import qa_dataset
+    from equipoise.domains.fair.plan import qa_dataset
 
     rows = {"question": ["Who?", "When?"], "answer": ["Weber", "1871"], "category": ["exact", None]}
     data = qa_dataset(frame({"text": ["Weber built it.", "It was 1871."]}), frame(rows))

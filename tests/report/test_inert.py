@@ -18,7 +18,7 @@ from equipoise.cli.output import Output
 from equipoise.redaction import inert
 from equipoise.report.build import build_view
 from equipoise.report.export import export
-from equipoise.report.export.csv import inert_cell
+from equipoise.report.export.tables import inert_cell
 from equipoise.report.html.render import render_html
 from equipoise.report.terminal import ReportColumn, TerminalTable, render_text
 from equipoise.runs.compare import compare

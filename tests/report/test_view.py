@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.cli.table_formats import format_parts
 from equipoise.errors import FormatError
 from equipoise.report.answer import Answer
 from equipoise.report.build import build_view
 from equipoise.report.charts.bars import rank_histogram_chart
+from equipoise.report.export.tables import format_parts
 from equipoise.report.html.render import render_html
 from equipoise.report.terminal import WIDE, ReportColumn, console
 from equipoise.report.view import ReportTable, Section, View

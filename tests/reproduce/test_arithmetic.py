@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 from equipoise.metrics.parser import parse_metrics
 from equipoise.reproduce.attribution import explain_difference
-from equipoise.reproduce.conventions import Conventions
 from equipoise.reproduce.difference import rank_ranges, write_formula
 from equipoise.reproduce.emulation import RunAndQrels, score_under
+from equipoise.reproduce.presets import Conventions
 from library_figures import runs_and_qrels
 
 RUN = {"q": {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}}

@@ -19,9 +19,8 @@ from equipoise.reproduce.attribution import (
     no_effect_reason,
     shapley_values,
 )
-from equipoise.reproduce.conventions import Conventions
 from equipoise.reproduce.emulation import RunAndQrels, score_under
-from equipoise.reproduce.presets import PRESETS
+from equipoise.reproduce.presets import PRESETS, Conventions
 from equipoise.reproduce.published import ALTERNATIVES
 from library_figures import runs_and_qrels
 

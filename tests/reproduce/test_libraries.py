@@ -10,9 +10,8 @@ from hypothesis import given, settings
 
 from equipoise.config import StatsConfig
 from equipoise.metrics.parser import parse_metrics
-from equipoise.reproduce.conventions import Conventions
 from equipoise.reproduce.emulation import RunAndQrels, score_under
-from equipoise.reproduce.presets import PRESETS, TIES
+from equipoise.reproduce.presets import PRESETS, TIES, Conventions
 from library_figures import LIBRARIES, REAL, runs_and_qrels
 
 CASES = [pytest.param(name, form, marks=REAL.get(name, ())) for name in LIBRARIES for form in PRESETS[name].calls]

@@ -9,9 +9,15 @@ import pytest
 
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.reproduce.conventions import CONVENTIONS, Conventions, differences_from_default
 from equipoise.reproduce.emulation import RunAndQrels
-from equipoise.reproduce.presets import PRESETS, get_preset, metric_form
+from equipoise.reproduce.presets import (
+    CONVENTIONS,
+    PRESETS,
+    Conventions,
+    differences_from_default,
+    get_preset,
+    metric_form,
+)
 from equipoise.reproduce.score import limitation_notes
 from library_figures import LIBRARIES, REAL
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from equipoise.errors import InputError, NotFiniteError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
-from equipoise.reproduce.conventions import Conventions
 from equipoise.reproduce.emulation import RunAndQrels, average_precision_at_thresholds, score_under
+from equipoise.reproduce.presets import Conventions
 from equipoise.reproduce.tie_orders import (
     binarize_gains,
     drop_nonpositive,

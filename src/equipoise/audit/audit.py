@@ -9,8 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.audit import composite_rules
-from equipoise.audit.assumptions import Assumption, is_count_label, parse_count
 from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemNumbers
 from equipoise.audit.metric_labels import is_metric_label, parse_label, suggest_label
 from equipoise.audit.reading import (
@@ -21,14 +19,24 @@ from equipoise.audit.reading import (
     interpret_table,
     is_hit_count,
     is_total,
-    label_key,
     parse_sum_label,
 )
-from equipoise.audit.rules import MISLEADING_CODES, RULES, UNDECLARED_ASSUMPTION_CHECK, apply_rule, assumption_note
+from equipoise.audit.rules import (
+    COMPOSITE_RULES,
+    MISLEADING_CODES,
+    RULES,
+    UNDECLARED_ASSUMPTION_CHECK,
+    apply_rule,
+    assumption_note,
+)
 from equipoise.audit.table import (
+    Assumption,
     AuditedTable,
     PublishedRow,
     Violation,
+    is_count_label,
+    label_key,
+    parse_count,
     to_observation,
     undeclared_assumptions,
 )
@@ -98,7 +106,7 @@ def audit_findings(reading: TableInterpretation) -> list[Finding]:
 def composite_findings(compared: ScoredSystems) -> list[Finding]:
     """Findings about composite scores and their components, once per system and number."""
     findings: dict[tuple[str, str, str], Finding] = {}
-    for check, rule in composite_rules.COMPOSITE_RULES:
+    for check, rule in COMPOSITE_RULES:
         for violation in rule(compared):
             subject = to_observation(compared, violation)
             findings.setdefault((check.code, subject.subject, violation.message.split()[0]), _finding(check, subject))
@@ -287,12 +295,6 @@ def audit_table(
     those found. ``fractions`` and ``percent`` give the unit of all shares without a percent sign; otherwise
     the values of each column decide. What is impossible only under an undeclared assumption is a note.
     Files of a folder that cannot be read are kept in ``failures``.
-
-    >>> audit = audit_table({"HR@1": "0.3333", "P@1": "1.0000", "MRR": "0.5361"})
-    >>> [finding.code for finding in audit.impossible]
-    ['EQ401']
-    >>> audit.impossible[0].evidence[1]
-    'HR@1 0.3333 is printed, so the value is 0.33325 to 0.33335'
     """
     flags = {
         Assumption.ONE_RELEVANT: one_relevant,

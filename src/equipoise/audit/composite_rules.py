@@ -1,4 +1,4 @@
-"""Rules on identities and composite scores: equal metrics under two names, and weighted sums of components.
+"""Rules on composite scores: weighted sums of components.
 
 A composite score may contain components that do not measure what their names say: statistics of the test
 data that no model changes, a spread called consistency, or cosines that are high in a collapsed space.
@@ -13,158 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from equipoise.audit.assumptions import Assumption
-from equipoise.audit.reading import label_key
 from equipoise.audit.table import (
     SLACK,
-    PublishedMetric,
-    PublishedRow,
-    PublishedValue,
     ValueRange,
     Violation,
-    as_check,
     format_digits,
+    label_key,
 )
-from equipoise.checks.base import Check, pluralize
+from equipoise.checks.base import pluralize
 from equipoise.domains.concepts.checks import COLLAPSED_MEAN_COSINE
 from equipoise.io.published.numbers import PrintedNumber, parse_printed
-from equipoise.types import Severity
 
 if TYPE_CHECKING:
     from equipoise.io.published.tables import System
-
-
-REQUIRES_ONE_RELEVANT, REQUIRES_BINARY = (Assumption.ONE_RELEVANT,), (Assumption.BINARY,)
-
-
-def unequal_aliases(row: PublishedRow) -> Iterator[Violation]:
-    """EQ401: two values that are equal by definition, and differ."""
-    yield from _one_metric_twice(row)
-    yield from _first_rank_violations(row)
-    yield from _map_at_one(row)
-    yield from _with_one_relevant(row)
-
-
-def _one_metric_twice(row: PublishedRow) -> Iterator[Violation]:
-    first_values: dict[PublishedMetric, PublishedValue] = {}
-    for value in row.values:
-        first = first_values.setdefault(value.metric, value)
-        if first is not value:
-            yield from _differ(first, value, f"{first.label} and {value.label} both name {value.metric}")
-
-
-def _first_rank_violations(row: PublishedRow) -> Iterator[Violation]:
-    hits = [row.value_of("HR", 1), row.value_of("P", 1), row.value_of("MRR", 1), row.value_of("R", 1, capped="True")]
-    present = [hit for hit in hits if hit is not None]
-    why = "a single retrieved item is either relevant, and all of them are 1, or not, and all are 0"
-    for other in present[1:]:
-        yield from _differ(present[0], other, why)
-    if present:
-        for gain in (row.value_of("nDCG", 1), row.value_of("nDCG", 1, gain="exp")):
-            if gain is not None:
-                grades = "without grades the gain of the first item over the ideal one is 1 or 0"
-                yield from _differ(present[0], gain, grades, REQUIRES_BINARY, silent_if_undeclared=True)
-
-
-def _map_at_one(row: PublishedRow) -> Iterator[Violation]:
-    """AP@1 is P@1 over min(1, R) relevant items, or R@1 over all of them: libraries differ."""
-    hits, recall = row.value_of("HR", 1) or row.value_of("P", 1), row.value_of("R", 1)
-    average, by_all = row.value_of("MAP", 1), row.value_of("MAP", 1, norm="R")
-    if by_all and recall:
-        yield from _differ(by_all, recall, "over all R relevant items AP@1 is what R@1 is")
-    if (
-        average
-        and hits
-        and recall
-        and average.range.is_disjoint(hits.range)
-        and average.range.is_disjoint(recall.range)
-    ):
-        yield Violation(
-            (average, hits, recall),
-            f"{average} is neither {hits} nor {recall}",
-            (
-                "AP@1 is 0 unless the first item is relevant",
-                "if it is, AP@1 is 1 where the sum is divided by min(k, R), which makes it P@1 = HR@1",
-                "and 1/R where it is divided by R, which makes it R@1; no library has a third way",
-                *(value.derivation_step for value in (average, hits, recall)),
-            ),
-        )
-
-
-def _with_one_relevant(row: PublishedRow) -> Iterator[Violation]:
-    for hits in row.values_by_cutoff("HR"):
-        k = int(hits.k)
-        for recall in (row.value_of("R", k), row.value_of("R", k, capped="True")):
-            if recall:
-                yield from _differ(
-                    recall,
-                    hits,
-                    "the one relevant item is found or not",
-                    REQUIRES_ONE_RELEVANT,
-                    silent_if_undeclared=True,
-                )
-        precision = row.value_of("P", k)
-        if precision and k > 1 and (precision.range * k).is_disjoint(hits.range):
-            yield Violation(
-                (precision, hits),
-                f"{precision} is not {hits} divided by {k}",
-                (
-                    f"of the {k} items one at most is relevant, so precision is HR@{k} / {k}",
-                    precision.derivation_step,
-                    hits.derivation_step,
-                    f"HR@{k} / {k} is {hits.range * (1 / k)}",
-                ),
-                REQUIRES_ONE_RELEVANT,
-                silent_if_undeclared=True,
-            )
-    for average in row.values_by_cutoff("MAP", require_cutoff=False):
-        reciprocal = row.value_of("MRR", average.metric.k)
-        if reciprocal:
-            why = "with one relevant item average precision is one over its rank"
-            yield from _differ(average, reciprocal, why, REQUIRES_ONE_RELEVANT, silent_if_undeclared=True)
-
-
-def _differ(
-    first: PublishedValue,
-    second: PublishedValue,
-    why: str,
-    assumptions: tuple[Assumption, ...] = (),
-    *,
-    silent_if_undeclared: bool = False,
-) -> Iterator[Violation]:
-    if first.range.is_disjoint(second.range):
-        yield Violation(
-            (first, second),
-            f"{first} and {second} differ, but are equal by definition",
-            (why, first.derivation_step, second.derivation_step, _gap(first.range, second.range)),
-            assumptions,
-            silent_if_undeclared,
-        )
-
-
-def _gap(first: ValueRange, second: ValueRange) -> str:
-    high, low = (first, second) if first.low > second.high else (second, first)
-    return f"no value is in both: the one is at least {ValueRange(high.low, high.low)}, the other at most " + (
-        f"{ValueRange(low.high, low.high)}"
-    )
-
-
-ALIASES_CHECK = Check(
-    code="EQ401",
-    title="values that are equal by definition differ",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(unequal_aliases),
-    why="""\
-At the first rank precision, hit rate and reciprocal rank are the same number: the item is relevant or it is
-not. With one relevant item per unit recall is the hit rate at every cutoff, precision its k-th part, and MAP
-is MRR. Without grades nDCG@1 is also P@1. If two such values differ, at least one of them is not what
-its name says. The comparison allows for all values that round to the printed digits.""",
-    hint="compute both from the same ranks; one of them is not what its name says",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"HR@1": "0.3333", "P@1": "1.0000"}).findings""",
-)
 
 
 # Formulas of composite scores, such as ``score = a * 0.4 + min(b, 1) * 0.6``, evaluated on value ranges.
@@ -184,12 +45,7 @@ class Formula:
 
     @classmethod
     def parse(cls, line: str) -> Formula | None:
-        """The formula of a line; None if it states none.
-
-        >>> sorted(Formula.parse("score = (a × 0.4) + (1 - b) × 0.6").names)
-        ['a', 'b']
-        >>> Formula.parse("n = 12")
-        """
+        """The formula of a line; None if it states none."""
         match = _STATED.match(line[:MAX_LINE_LENGTH].translate(_SIGNS))
         if match is None:
             return None
@@ -514,76 +370,3 @@ def inconsistent_weighted_sum(compared: ScoredSystems) -> Iterator[Violation]:
 
 def _is_contradicted(stated: ValueRange, value: ValueRange) -> bool:
     return stated.is_disjoint(ValueRange(value.low - SLACK, value.high + SLACK))
-
-
-DATA_ONLY_CHECK = Check(
-    code="EQ414",
-    title="a component of a score that does not depend on the system",
-    severity=Severity.ISSUE,
-    applies_to=ScoredSystems,
-    function=as_check(data_only_components),
-    why="""\
-The density and the clustering coefficient of a graph that is made of the test data are properties of that
-data. They are the same for every model, add the same amount to every score, and hide how bad a model
-is. If they differ between models, the models were not measured on the same data.""",
-    hint="leave the component out of the score, or report it once, with the data",
-    example="""\
-from equipoise.audit.audit import audit_table
-rows = [{"model": name, "relation_coherence": 0.4, "graph_density": 0.031} for name in ("minilm", "mpnet")]
-audit_table(rows).findings""",
-)
-REVERSED_CHECK = Check(
-    code="EQ415",
-    title="a component of a score that rewards the opposite of its name",
-    severity=Severity.ISSUE,
-    applies_to=ScoredSystems,
-    function=as_check(reversed_components),
-    why="""\
-The standard deviation of norms over their mean is the coefficient of variation. It is 0 when all norms are
-equal and grows with their spread: a measure of inconsistency. Added to a score under the name of consistency,
-it takes points from models whose norms are equal, such as every model that normalises its vectors, and gives
-them to those whose norms vary most.""",
-    hint="subtract it, or use 1 minus it; better report the mean cosine and the effective rank instead",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"norm_mean": 1.0, "norm_std": 0.0, "norm_consistency": 0.0}).findings""",
-)
-WEIGHTED_SUM_CHECK = Check(
-    code="EQ416",
-    title="a score that differs from its formula",
-    severity=Severity.ISSUE,
-    applies_to=ScoredSystems,
-    function=as_check(inconsistent_weighted_sum),
-    why="""\
-A file that gives a score, its parts and its formula can be recomputed. The formula is one that the file
-states (score = 0.4 * a + 0.6 * b), or the published one of the concept scores: the knowledge graph score is
-0.4 times coherence plus 0.3 times the density, capped at 0.5, plus 0.3 times the clustering coefficient, and
-the composite is the mean of the five. If the result differs, the score was computed with other
-weights or components, and cannot be compared with a score computed as declared.""",
-    hint="recompute the score with the declared weights, or state the weights that were used",
-    example="""\
-from equipoise.audit.audit import audit_table
-parts = {"relation_coherence": 0.40, "graph_density": 0.03, "clustering_coefficient": 0.12}
-audit_table({"knowledge_graph_score": 0.55, **parts}).findings""",
-)
-COLLAPSED_CHECK = Check(
-    code="EQ418",
-    title="a system whose vectors all point in one direction",
-    severity=Severity.ISSUE,
-    applies_to=ScoredSystems,
-    function=as_check(collapsed_space),
-    why="""\
-Where the mean cosine over all pairs of vectors is near 1, the space has collapsed into a narrow cone, and
-the model hardly separates texts. Related pairs then have a high similarity, like all other pairs.
-Scores that add up similarities rank such a model first, although its retrieval is poor.""",
-    hint="compare related pairs with random ones; report correlation, effective rank or retrieval scores",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"avg_pairwise_similarity": 0.959, "embedding_variance": 0.89, "norm_mean": 286.7}).findings""",
-)
-COMPOSITE_RULES = (
-    (COLLAPSED_CHECK, collapsed_space),
-    (DATA_ONLY_CHECK, data_only_components),
-    (REVERSED_CHECK, reversed_components),
-    (WEIGHTED_SUM_CHECK, inconsistent_weighted_sum),
-)

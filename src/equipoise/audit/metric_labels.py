@@ -87,13 +87,7 @@ class ParsedLabel:
 
 @lru_cache(maxsize=4096)
 def parse_label(label: str) -> ParsedLabel | None:
-    """The meaning of a label; None if it names no metric.
-
-    >>> [parse_label(each).metric.name for each in ("acc@1", "ndcg_cut_10", "Mean Rank (MR)", "f1_weighted")]
-    ['HR@1', 'nDCG@10', 'MR', 'F1(average=weighted)']
-    >>> parse_label("NQ cosine_recall@5").group, parse_label("MAP (%)").percent, parse_label("latency ms")
-    ('NQ cosine', True, None)
-    """
+    """The meaning of a label; None if it names no metric."""
     text = strip_markup(label).strip()
     if not text or len(text) > MAX_LABEL_LENGTH or _NO_LEVEL.search(text):
         return None
@@ -207,11 +201,7 @@ MAX_NAME_WORDS = 6
 
 
 def names_difference(name: str) -> bool:
-    """Whether a row of this name contains differences or spreads.
-
-    >>> names_difference("Δ vs. BM25"), names_difference("rel. improvement"), names_difference("DeltaNet")
-    (True, True, False)
-    """
+    """Whether a row of this name contains differences or spreads."""
     bare = strip_markup(name.replace("_", " "))
     return len(bare.split()) <= MAX_NAME_WORDS and _ROW.search(bare) is not None
 

@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from math import ceil, floor, inf, isinf, log
 
-from equipoise.audit.assumptions import Assumption
 from equipoise.audit.table import (
+    REQUIRES_ONE_RELEVANT,
     SLACK,
+    Assumption,
     PublishedRow,
     PublishedValue,
     ValueRange,
     Violation,
-    as_check,
     format_digits,
     largest_gap,
 )
-from equipoise.checks.base import Check
-from equipoise.types import Severity
 
-REQUIRES_ONE_RELEVANT = (Assumption.ONE_RELEVANT,)
 Weight = Callable[[float], float]
 """The score of a unit by the rank of its best relevant item; it falls with the rank."""
 
@@ -216,36 +213,12 @@ def _reciprocal_of_mean(row: PublishedRow) -> Iterator[Violation]:
             )
 
 
-RECIPROCAL_RANK_CHECK = Check(
-    code="EQ403",
-    title="reciprocal rank and hit rates contradict each other",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(impossible_reciprocal_rank),
-    why="""\
-Hit rates say how many units have their best relevant item within a cutoff; the reciprocal rank is a mean
-over the same ranks. A unit that is a hit at 1 scores 1, one that is a hit at 5 but not at 1 scores between 1/5
-and 1/2, one that is no hit at 10 scores at most 1/11. So HR@1 <= MRR <= HR@1 + (1 - HR@1) / 2, and every
-further hit rate narrows the range. With one relevant item the same holds for MAP, and the mean rank is
-bounded by the hit rates and by one over MRR. Recall, precision and nDCG at k are no larger than HR@k, so
-MRR is at least a k-th of each. Averages over tied scores obey all this too.""",
-    hint="compute both from the same ranks and the same units",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"HR@1": 0.30, "HR@10": 0.55, "MRR": 0.52}).findings""",
-)
-
-
 MAX_SUMMED_TERMS = 10_000
 _EULER = 0.5772156649015329
 
 
 def harmonic_number(n: float) -> float:
-    """H_n, summed up to n = 10,000 and by the Euler-Maclaurin formula beyond, which is exact to 1e-17 there.
-
-    >>> harmonic_number(3), round(harmonic_number(1187) / 1187, 6)
-    (1.8333333333333333, 0.006451)
-    """
+    """H_n, summed up to n = 10,000 and by the Euler-Maclaurin formula beyond, which is exact to 1e-17 there."""
     if n <= MAX_SUMMED_TERMS:
         return sum(1.0 / rank for rank in range(1, int(n) + 1))
     return log(n) + _EULER + 1.0 / (2.0 * n) - 1.0 / (12.0 * n * n)
@@ -256,9 +229,6 @@ def max_mrr_given_median(median: float) -> float:
 
     An item that ties with all others within rank 2m - 1 has the expected rank m, and expects the mean of 1,
     1/2 ... 1/(2m - 1), which is more than 1/m; no other tie expects more.
-
-    >>> round(max_mrr_given_median(3), 4), max_mrr_given_median(1)
-    (0.7283, 1.0)
     """
     size = max(1, floor(2 * median - 1 + SLACK))
     return 0.5 + 0.5 * harmonic_number(size) / size
@@ -348,22 +318,3 @@ def _hits_against_median(hits: PublishedValue, median: PublishedValue) -> Iterat
         ),
         REQUIRES_ONE_RELEVANT,
     )
-
-
-MEDIAN_RANK_CHECK = Check(
-    code="EQ404",
-    title="a score that the median rank does not allow",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(contradicts_median_rank),
-    why="""\
-If the median rank is m, half of the units have rank m or worse, and each of these scores at most 1/m. So with
-one relevant item per unit MRR, which is then also MAP, is at most 1/2 + 1/(2m): with a median of 3 no system
-exceeds 0.667. A value that averages over tied scores may be slightly larger, and the derivation says
-how much. Likewise at least half of the units are hits within rank m, and at most half of them before it
-unless ties are averaged over. The mean rank in turn is at least (m + 1) / 2.""",
-    hint="check that MAP and the ranks are of the same run, and whether MAP counts more than one item",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"Median Rank": "3.00", "MAP (%)": "93.45"}, one_relevant=True).findings""",
-)

@@ -8,21 +8,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from equipoise.audit.assumptions import (
-    Assumption,
-    TableContext,
-    contradicted_assumptions,
-    parse_context,
-    parse_count,
-)
 from equipoise.audit.metric_labels import ColumnRole, parse_label, without_differences
 from equipoise.audit.table import (
     AVERAGES,
+    Assumption,
     AuditedTable,
     PublishedMetric,
     PublishedRow,
     PublishedValue,
+    TableContext,
     ValueRange,
+    contradicted_assumptions,
+    label_key,
+    parse_context,
+    parse_count,
 )
 from equipoise.errors import ParameterError
 from equipoise.io.published.numbers import PrintedNumber, as_exact, parse_printed, strip_markup
@@ -50,18 +49,8 @@ class SumLabel:
 
 
 @lru_cache(maxsize=4096)
-def label_key(label: str) -> str:
-    """A label in lower case with underscores for blanks and dashes."""
-    return re.sub(r"[\s-]+", "_", strip_markup(label).strip().casefold())
-
-
-@lru_cache(maxsize=4096)
 def parse_sum_label(label: str) -> SumLabel | None:
-    """The metric whose sum a label names; None if it names no sum.
-
-    >>> parse_sum_label("correct@5").metric.name, parse_sum_label("rr").metric.name, parse_sum_label("mrr")
-    ('HR@5', 'MRR', None)
-    """
+    """The metric whose sum a label names; None if it names no sum."""
     key = label_key(label)
     if match := _COUNT.fullmatch(key):
         return SumLabel(PublishedMetric("HR", int(match["k"])), match["group"] or "", match["word"] == "correct")

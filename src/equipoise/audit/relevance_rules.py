@@ -1,4 +1,4 @@
-"""Rules on relevant items: nDCG, precision, recall, hit rates and F1 must fit each other."""
+"""Rules on relevant items: identities of metrics, and nDCG, precision, recall, hit rates and F1 that must fit."""
 
 from __future__ import annotations
 
@@ -6,24 +6,135 @@ from collections.abc import Iterator
 from itertools import product
 from math import log2
 
-from equipoise.audit.assumptions import Assumption
 from equipoise.audit.rank_rules import bound_violation, harmonic_number, hit_rate_steps, hit_rates
 from equipoise.audit.table import (
+    REQUIRES_BINARY,
+    REQUIRES_ONE_RELEVANT,
     SLACK,
+    Assumption,
+    PublishedMetric,
     PublishedRow,
     PublishedValue,
     ValueRange,
     Violation,
-    as_check,
     format_digits,
     largest_gap,
 )
-from equipoise.checks.base import Check
-from equipoise.types import Severity
 
-REQUIRES_ONE_RELEVANT, REQUIRES_BINARY = (Assumption.ONE_RELEVANT,), (Assumption.BINARY,)
 MAX_AP_CUTOFF = 100
 """Up to this k, AP@k never exceeds nDCG@k without grades, by exact search over all lists; at 200 it can."""
+
+
+def unequal_aliases(row: PublishedRow) -> Iterator[Violation]:
+    """EQ401: two values that are equal by definition, and differ."""
+    yield from _one_metric_twice(row)
+    yield from _first_rank_violations(row)
+    yield from _map_at_one(row)
+    yield from _with_one_relevant(row)
+
+
+def _one_metric_twice(row: PublishedRow) -> Iterator[Violation]:
+    first_values: dict[PublishedMetric, PublishedValue] = {}
+    for value in row.values:
+        first = first_values.setdefault(value.metric, value)
+        if first is not value:
+            yield from _differ(first, value, f"{first.label} and {value.label} both name {value.metric}")
+
+
+def _first_rank_violations(row: PublishedRow) -> Iterator[Violation]:
+    hits = [row.value_of("HR", 1), row.value_of("P", 1), row.value_of("MRR", 1), row.value_of("R", 1, capped="True")]
+    present = [hit for hit in hits if hit is not None]
+    why = "a single retrieved item is either relevant, and all of them are 1, or not, and all are 0"
+    for other in present[1:]:
+        yield from _differ(present[0], other, why)
+    if present:
+        for gain in (row.value_of("nDCG", 1), row.value_of("nDCG", 1, gain="exp")):
+            if gain is not None:
+                grades = "without grades the gain of the first item over the ideal one is 1 or 0"
+                yield from _differ(present[0], gain, grades, REQUIRES_BINARY, silent_if_undeclared=True)
+
+
+def _map_at_one(row: PublishedRow) -> Iterator[Violation]:
+    """AP@1 is P@1 over min(1, R) relevant items, or R@1 over all of them: libraries differ."""
+    hits, recall = row.value_of("HR", 1) or row.value_of("P", 1), row.value_of("R", 1)
+    average, by_all = row.value_of("MAP", 1), row.value_of("MAP", 1, norm="R")
+    if by_all and recall:
+        yield from _differ(by_all, recall, "over all R relevant items AP@1 is what R@1 is")
+    if (
+        average
+        and hits
+        and recall
+        and average.range.is_disjoint(hits.range)
+        and average.range.is_disjoint(recall.range)
+    ):
+        yield Violation(
+            (average, hits, recall),
+            f"{average} is neither {hits} nor {recall}",
+            (
+                "AP@1 is 0 unless the first item is relevant",
+                "if it is, AP@1 is 1 where the sum is divided by min(k, R), which makes it P@1 = HR@1",
+                "and 1/R where it is divided by R, which makes it R@1; no library has a third way",
+                *(value.derivation_step for value in (average, hits, recall)),
+            ),
+        )
+
+
+def _with_one_relevant(row: PublishedRow) -> Iterator[Violation]:
+    for hits in row.values_by_cutoff("HR"):
+        k = int(hits.k)
+        for recall in (row.value_of("R", k), row.value_of("R", k, capped="True")):
+            if recall:
+                yield from _differ(
+                    recall,
+                    hits,
+                    "the one relevant item is found or not",
+                    REQUIRES_ONE_RELEVANT,
+                    silent_if_undeclared=True,
+                )
+        precision = row.value_of("P", k)
+        if precision and k > 1 and (precision.range * k).is_disjoint(hits.range):
+            yield Violation(
+                (precision, hits),
+                f"{precision} is not {hits} divided by {k}",
+                (
+                    f"of the {k} items one at most is relevant, so precision is HR@{k} / {k}",
+                    precision.derivation_step,
+                    hits.derivation_step,
+                    f"HR@{k} / {k} is {hits.range * (1 / k)}",
+                ),
+                REQUIRES_ONE_RELEVANT,
+                silent_if_undeclared=True,
+            )
+    for average in row.values_by_cutoff("MAP", require_cutoff=False):
+        reciprocal = row.value_of("MRR", average.metric.k)
+        if reciprocal:
+            why = "with one relevant item average precision is one over its rank"
+            yield from _differ(average, reciprocal, why, REQUIRES_ONE_RELEVANT, silent_if_undeclared=True)
+
+
+def _differ(
+    first: PublishedValue,
+    second: PublishedValue,
+    why: str,
+    assumptions: tuple[Assumption, ...] = (),
+    *,
+    silent_if_undeclared: bool = False,
+) -> Iterator[Violation]:
+    if first.range.is_disjoint(second.range):
+        yield Violation(
+            (first, second),
+            f"{first} and {second} differ, but are equal by definition",
+            (why, first.derivation_step, second.derivation_step, _gap(first.range, second.range)),
+            assumptions,
+            silent_if_undeclared,
+        )
+
+
+def _gap(first: ValueRange, second: ValueRange) -> str:
+    high, low = (first, second) if first.low > second.high else (second, first)
+    return f"no value is in both: the one is at least {ValueRange(high.low, high.low)}, the other at most " + (
+        f"{ValueRange(low.high, low.high)}"
+    )
 
 
 def log_discount(rank: float) -> float:
@@ -74,9 +185,6 @@ def max_ap_given_ndcg(k: int) -> float:
     """The largest ratio of AP@k to nDCG@k of a unit without a relevant item at rank 1.
 
     It is reached by relevant items at all ranks from 2 to k.
-
-    >>> round(max_ap_given_ndcg(2), 4), round(max_ap_given_ndcg(10), 4)
-    (0.7925, 0.9433)
     """
     ideal = sum(log_discount(rank) for rank in range(1, k))
     return (k - harmonic_number(k)) / (k - 1) * ideal / (ideal + log_discount(k) - 1.0)
@@ -114,24 +222,6 @@ def _against_average_precision(row: PublishedRow, gain: PublishedValue) -> Itera
     )
 
 
-NDCG_CHECK = Check(
-    code="EQ406",
-    title="nDCG contradicts hit rates, ranks or precision",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(impossible_ndcg),
-    why="""\
-A unit without a hit within k has no gain within k, so nDCG@k is at most HR@k, with or without grades. With
-one relevant item at rank r it is 1/log2(r + 1) and the hit rates bound it from both sides, as they bound MRR.
-Without grades average precision is below nDCG wherever the first item is irrelevant. Both can only be
-equal at a cutoff above 1 if every unit is perfect or a total miss there, which the hit rates would show.""",
-    hint="check whether one column was copied from the other, and whether only one of them uses grades",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"HR@10": 0.40, "nDCG@10": 0.52}).findings""",
-)
-
-
 def inconsistent_relevant_counts(row: PublishedRow) -> Iterator[Violation]:
     """EQ405: precision, recall and hit rates that no number of relevant items allows."""
     yield from _recall_against_precision(row)
@@ -146,9 +236,6 @@ def max_recall(precision: float, k: int, j: int) -> float:
     A unit with c relevant items among its first k has at least c in all, and at most j of them among its
     first j: its R@j is at most j/c, and never above 1. Between c = j and c = k the mean over units is
     below the straight line from 1 to j/k.
-
-    >>> round(max_recall(1.0, 10, 1), 6), max_recall(0.05, 10, 10), max_recall(0.3, 5, 5)
-    (0.1, 0.5, 1.0)
     """
     bound = k * precision
     return min(bound, 1.0) if bound <= j else 1.0 - (bound - j) / k
@@ -252,23 +339,6 @@ def _by(gap: float) -> str:
     return f"the difference is at least {ValueRange(gap, gap)}"
 
 
-RELEVANT_COUNTS_CHECK = Check(
-    code="EQ405",
-    title="precision, recall and hit rate need different numbers of relevant items",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(inconsistent_relevant_counts),
-    why="""\
-All three count relevant items among the first k: precision divides by k, recall by their number R, and a hit needs only
-one of them. So P@k <= HR@k <= k P@k, and R@k <= HR@k. A high precision needs many relevant items, and then the recall
-of a short list is small: P@10 = 1 means at least ten of them for every unit, so that R@1 is at most 0.1.""",
-    hint="check the denominator of precision: k, or the number of items that were returned",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"Precision@10": "1.0000", "Recall@1": "0.1667"}).findings""",
-)
-
-
 def harmonic_mean(first: float, second: float) -> float:
     """The harmonic mean; 0 if either is 0.
 
@@ -332,21 +402,3 @@ def _impossible(
                 f"that is at least {format_digits(least)}",
             ),
         )
-
-
-F1_CHECK = Check(
-    code="EQ408",
-    title="F1 does not follow from precision and recall",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(inconsistent_f1),
-    why="""\
-Where counts are pooled (micro), F1 is the harmonic mean of precision and recall exactly. Where classes or
-documents are averaged (macro, weighted), it is the mean of their harmonic means. That is at most the harmonic
-mean of the averages, and at least their sum less 1. So an F1 above the harmonic mean of the precision and the
-recall of the same row is impossible for any kind of average, as long as it is the same for all three.""",
-    hint="average precision, recall and F1 in the same way, over the same classes or documents",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"precision": 0.50, "recall": 0.60, "f1": 0.62}).findings""",
-)

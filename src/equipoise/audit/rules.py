@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
 from itertools import combinations
 from math import inf, isinf
+from tomllib import loads
+from typing import Any
 
-from equipoise.audit import average_rules, composite_rules, rank_rules, relevance_rules, sampling_rules
-from equipoise.audit.assumptions import OPTION_OF_ASSUMPTION, Assumption
+from equipoise.audit import composite_rules, rank_rules, relevance_rules, sampling_rules
+from equipoise.audit.composite_rules import ScoredSystems
 from equipoise.audit.table import (
+    OPTION_OF_ASSUMPTION,
     SLACK,
+    Assumption,
     AuditedTable,
     AuditRule,
     PublishedRow,
@@ -67,24 +72,6 @@ def _may_be_a_miss_rate(row: PublishedRow, value: PublishedValue) -> bool:
     bare = value.metric.symbol == "MR" and strip_markup(value.label).strip().casefold() == "mr"
     ranked = any(value.metric.symbol in ("MRR", "HR", "MedianRank", "nDCG") for value in row.values)
     return bare and not ranked and value.range.high >= 0
-
-
-BOUNDS_CHECK = Check(
-    code="EQ411",
-    title="a value out of bounds",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(out_of_bounds),
-    why="""\
-Shares are between 0 and 1, or 0 and 100 %, correlations between -1 and 1, and ranks start at 1. A mean rank
-below 1 was counted from 0, which also changes every reciprocal rank. A share above 100 % is a
-sum that was divided by too little: precision by the number of relevant items, or a mean over fewer units
-than were summed.""",
-    hint="check the denominator of the mean; count ranks from 1",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"mean_rank": 0.83, "MRR": 0.91}).findings""",
-)
 
 
 _WHY = {
@@ -157,24 +144,6 @@ def _rank(k: float) -> str:
     return "the whole list" if isinf(k) else str(int(k))
 
 
-DECREASING_CHECK = Check(
-    code="EQ402",
-    title="a value falls as the cutoff grows",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(decreasing_with_cutoff),
-    why="""\
-The first 5 results are part of the first 10. So hit rate, recall, MRR@k and MaxOntSim never fall as the
-cutoff grows. Precision may, since it is divided by k, but k times P@k counts the relevant items found: it
-never falls, and a further rank adds at most one. nDCG and MAP with the denominator min(k, R) may move either
-way and are not checked.""",
-    hint="check whether the columns were swapped, or come from different runs or units",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"HR@1": 0.62, "HR@5": 0.58}).findings""",
-)
-
-
 def mixed_units(table: AuditedTable) -> Iterator[Violation]:
     """EQ412: columns with values above 1 and columns below 1, without a percent sign on either."""
     if table.ambiguous_columns and table.percents:
@@ -189,23 +158,6 @@ def mixed_units(table: AuditedTable) -> Iterator[Violation]:
                 "each row was read in every mixture of both; only what all of them forbid is called impossible",
             ),
         )
-
-
-MIXED_UNITS_CHECK = Check(
-    code="EQ412",
-    title="percent and fractions in one table",
-    severity=Severity.TIP,
-    applies_to=AuditedTable,
-    function=as_check(mixed_units),
-    why="""\
-A table with one share of 71.4 and another of 0.82 is ambiguous: the second one is 0.82 or
-0.82 %. A program that averages or compares such columns gets a wrong number. A value above 1 proves
-percent for its column; a value below 1 proves nothing.""",
-    hint="add a percent sign to the values or (%) to the column header, or use fractions throughout",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"HR@1": 71.4, "HR@10": 98.6, "MRR": 0.82}).findings""",
-)
 
 
 def interval_of_selected_best(row: PublishedRow) -> Iterator[Violation]:
@@ -246,65 +198,49 @@ def _as_wilson(row: PublishedRow, value: PublishedValue) -> tuple[str, ...]:
     return (f"it is Wilson's interval of one share of {n} units",) if near else ()
 
 
-SELECTED_BEST_CHECK = Check(
-    code="EQ413",
-    title="an interval around the best of several configurations",
-    severity=Severity.ISSUE,
-    applies_to=PublishedRow,
-    function=as_check(interval_of_selected_best),
-    why="""\
-A confidence interval assumes a configuration that was fixed before the units were seen. The
-best of 27 on the same questions was selected partly by chance, and a 95 % interval around it covers the
-true accuracy in about 75 % of cases. The value itself is optimistic by several points.
-Nested tuning is unbiased: the configuration scored on a question was selected without it.""",
-    hint="report a held-out score (eq fair compare), or select on some units and report on others",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table([{"model": "bge-base", "best_accuracy": 94.4, "ci_lower": 88.3, "ci_upper": 97.4,
-              "configurations_tested": 27}]).findings""".replace("\n              ", " "),
-)
-
-
-RULES: tuple[tuple[Check, AuditRule], ...] = (
-    (composite_rules.ALIASES_CHECK, composite_rules.unequal_aliases),
-    (DECREASING_CHECK, decreasing_with_cutoff),
-    (rank_rules.RECIPROCAL_RANK_CHECK, rank_rules.impossible_reciprocal_rank),
-    (rank_rules.MEDIAN_RANK_CHECK, rank_rules.contradicts_median_rank),
-    (relevance_rules.RELEVANT_COUNTS_CHECK, relevance_rules.inconsistent_relevant_counts),
-    (relevance_rules.NDCG_CHECK, relevance_rules.impossible_ndcg),
-    (sampling_rules.GRANULARITY_CHECK, sampling_rules.impossible_mean_of_n),
-    (relevance_rules.F1_CHECK, relevance_rules.inconsistent_f1),
-    (sampling_rules.INTERVAL_CHECK, sampling_rules.impossible_interval),
-    (sampling_rules.CHANCE_LEVEL_CHECK, sampling_rules.wrong_chance_level),
-    (BOUNDS_CHECK, out_of_bounds),
-    (MIXED_UNITS_CHECK, mixed_units),
-    (SELECTED_BEST_CHECK, interval_of_selected_best),
-    (average_rules.AVERAGE_CHECK, average_rules.wrong_averages),
-)
-MISLEADING_CODES = frozenset(
-    check.code
-    for check in (
-        SELECTED_BEST_CHECK,
-        composite_rules.DATA_ONLY_CHECK,
-        composite_rules.REVERSED_CHECK,
-        composite_rules.COLLAPSED_CHECK,
-    )
-)
+_FUNCTIONS: dict[str, tuple[type, AuditRule]] = {
+    "EQ401": (PublishedRow, relevance_rules.unequal_aliases),
+    "EQ402": (PublishedRow, decreasing_with_cutoff),
+    "EQ403": (PublishedRow, rank_rules.impossible_reciprocal_rank),
+    "EQ404": (PublishedRow, rank_rules.contradicts_median_rank),
+    "EQ405": (PublishedRow, relevance_rules.inconsistent_relevant_counts),
+    "EQ406": (PublishedRow, relevance_rules.impossible_ndcg),
+    "EQ407": (PublishedRow, sampling_rules.impossible_mean_of_n),
+    "EQ408": (PublishedRow, relevance_rules.inconsistent_f1),
+    "EQ409": (PublishedRow, sampling_rules.impossible_interval),
+    "EQ410": (PublishedRow, sampling_rules.wrong_chance_level),
+    "EQ411": (PublishedRow, out_of_bounds),
+    "EQ412": (AuditedTable, mixed_units),
+    "EQ413": (PublishedRow, interval_of_selected_best),
+    "EQ417": (AuditedTable, sampling_rules.wrong_averages),
+    "EQ418": (ScoredSystems, composite_rules.collapsed_space),
+    "EQ414": (ScoredSystems, composite_rules.data_only_components),
+    "EQ415": (ScoredSystems, composite_rules.reversed_components),
+    "EQ416": (ScoredSystems, composite_rules.inconsistent_weighted_sum),
+}
+"""The subject and the function of every rule, in the order in which they are applied."""
+_TEXTS: dict[str, dict[str, Any]] = loads((files("equipoise.audit") / "checks.toml").read_text(encoding="utf-8"))
+MISLEADING_CODES = frozenset(code for code, texts in _TEXTS.items() if texts.pop("misleading", False))
 """Codes of findings about values that are possible but misleading."""
-RULES_FOR_CHANCE_ROWS = (
-    composite_rules.ALIASES_CHECK,
-    DECREASING_CHECK,
-    sampling_rules.CHANCE_LEVEL_CHECK,
-    BOUNDS_CHECK,
-)
-"""The rules for a row of chance levels, which are expectations and may each have their own shuffles."""
+_OF_CHANCE = frozenset(code for code, texts in _TEXTS.items() if texts.pop("of_chance", False))
+"""Codes of the rules for a row of chance levels, which are expectations and may each have their own shuffles."""
+
+
+def _check(code: str, applies_to: type, function: Callable[[Any], Iterator[Observation]]) -> Check:
+    texts = _TEXTS[code]
+    return Check(code, applies_to=applies_to, function=function, **texts | {"severity": Severity(texts["severity"])})
+
+
+_RULES = [(_check(code, subject, as_check(rule)), rule) for code, (subject, rule) in _FUNCTIONS.items()]
+RULES = [(check, rule) for check, rule in _RULES if check.applies_to is not ScoredSystems]
+COMPOSITE_RULES = [(check, rule) for check, rule in _RULES if check.applies_to is ScoredSystems]
 
 
 def apply_rule(check: Check, rule: AuditRule, subject: PublishedRow | AuditedTable) -> Iterator[Violation]:
     """The violations of a rule, if it applies to the subject."""
     if not isinstance(subject, check.applies_to):
         return
-    if isinstance(subject, PublishedRow) and subject.chance and check not in RULES_FOR_CHANCE_ROWS:
+    if isinstance(subject, PublishedRow) and subject.chance and check.code not in _OF_CHANCE:
         return
     for violation in rule(subject):
         if not is_ruled_out(subject, violation):
@@ -334,24 +270,5 @@ def assumption_note(subject: PublishedRow | AuditedTable, check: Check, violatio
     )
 
 
-UNDECLARED_ASSUMPTION_CHECK = Check(
-    code="EQ450",
-    title="values that contradict each other under an assumption",
-    severity=Severity.NOTE,
-    applies_to=PublishedRow,
-    function=undeclared_assumption_findings,
-    why="""\
-Some rules hold only if every unit has one relevant item, if items are relevant without grades, if
-no value was averaged over tied scores, or if average precision was divided by the relevant items and not
-by those found. A table seldom says so. Without the assumption the values may be correct, and
-nothing is called impossible; with it they are. The message names the assumption and the rule; an
-option or a column of the table declares the assumption.""",
-    hint="check whether the assumption holds, and declare it",
-    example="""\
-from equipoise.audit.audit import audit_table
-audit_table({"Median Rank": "3.00", "MAP (%)": "93.45"}).findings""",
-)
-CHECKS: tuple[Check, ...] = (
-    *(check for check, _ in (*RULES, *composite_rules.COMPOSITE_RULES)),
-    UNDECLARED_ASSUMPTION_CHECK,
-)
+UNDECLARED_ASSUMPTION_CHECK = _check("EQ450", PublishedRow, undeclared_assumption_findings)
+CHECKS = (*(check for check, _ in _RULES), UNDECLARED_ASSUMPTION_CHECK)

@@ -154,7 +154,7 @@ CHECK_MODULES = (
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
-    "equipoise.domains.leaderboard.data",
+    "equipoise.domains.bench.score_table",
     "equipoise.domains.concepts.checks",
     "equipoise.domains.fair.checks",
     "equipoise.domains.phenotypes.checks",

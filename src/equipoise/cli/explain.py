@@ -80,11 +80,7 @@ _COMMAND = re.compile(r"\\(?:[A-Za-z]+|[^A-Za-z])")
 
 
 def plain_formula(formula: str) -> str:
-    r"""The formula in plain text; one that is plain already stays as it is.
-
-    >>> plain_formula(r"\sqrt{\frac{1}{n} \sum_i (p_i - e_i)^2}")
-    'sqrt((1 / n) sum_i (p_i - e_i)^2)'
-    """
+    """The formula in plain text; one that is plain already stays as it is."""
     if "\\" not in formula:
         return formula
     text = _ACCENTED.sub(r"\1(\2)", formula)

@@ -68,6 +68,7 @@ scores, and too few queries for any p value to be significant.
 @options.metric_option
 @options.stats_options(omit=("test",))
 @options.log_option
+@options.table_options()
 @options.output_options
 @pass_output
 def gate(
@@ -119,6 +120,13 @@ def _show(out: Output, result: GateResult) -> None:
     if out.json:
         out.data(result.to_dict())
         return
-    for verdict in result.verdicts:
-        if not (out.quiet and verdict.passed):
-            out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.message}")
+    verdicts = [verdict for verdict in result.verdicts if not (out.quiet and verdict.passed)]
+    if out.to:
+        from equipoise.report.terminal import ReportColumn, TerminalTable
+
+        results = ["pass" if verdict.passed else "fail" for verdict in verdicts]
+        checks = [verdict.message for verdict in verdicts]
+        out.show(TerminalTable([ReportColumn("result", results), ReportColumn("check", checks)]))
+        return
+    for verdict in verdicts:
+        out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.message}")

@@ -96,9 +96,7 @@ COMMANDS = {
     "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems with paired significance tests."),
     "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
     "bench": CommandEntry("equipoise.domains.bench.cli:bench", "Benchmark embedding models on your own data."),
-    "leaderboard": CommandEntry(
-        "equipoise.domains.leaderboard.cli:leaderboard", "Show the uncertainty of published ranks."
-    ),
+    "leaderboard": CommandEntry("equipoise.domains.bench.cli:leaderboard", "Show the uncertainty of published ranks."),
     "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on your own document."),
     "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models and their baselines."),
     "accounts": CommandEntry(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from itertools import pairwise
 from math import isfinite
 from pathlib import PurePath
@@ -95,7 +96,7 @@ class Output:
     def show(self, *parts: Part) -> None:
         """Write a readable report: tables and paragraphs, as wide as the terminal, or in the format of ``--to``."""
         if self.to:
-            from equipoise.cli.table_formats import format_parts
+            from equipoise.report.export.tables import format_parts
 
             self.write(format_parts(parts, self.to))
         elif parts:
@@ -277,97 +278,44 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
 
 
-OPTION_POINTERS: dict[str, tuple[str, ...]] = {
-    "--document": ("--doc", "--data"),
-    "--documents": ("--doc", "--data"),
-    "--docs": ("--doc", "--data"),
-    "--corpus": ("--doc", "--data"),
-    "--data": ("--doc",),
-    "--dataset": ("--data", "--doc"),
-    "--input": ("--data", "--doc"),
-    "--questions": ("--qa",),
-    "--fixture": ("--qa",),
-    "--model": ("--models",),
-    "--models": ("--model",),
-    "--model-name": ("--models", "--model"),
-    "--embedder": ("--models", "--model"),
-    "--out": ("--output",),
-    "--output-dir": ("--output",),
-    "--output-file": ("--output",),
-    "--outdir": ("--output",),
-    "--format": ("--to",),
-    "--metrics": ("--metric",),
-    "--measure": ("--metric",),
-    "--main-metric": ("--primary",),
-    "--gpu": ("--device",),
-    "--cuda": ("--device",),
-    "--k": ("--top-k",),
-    "--ks": ("--top-k",),
-    "--top_k": ("--top-k",),
-    "--depth": ("--top-k",),
-    "--num-results": ("--top-k",),
-    "--limit": ("--top-k",),
-    "--random-seed": ("--seed",),
-    "--random-state": ("--seed",),
-    "--seeds": ("--n-seeds", "--seed"),
-    "--executor": ("--engine",),
-    "--backend": ("--engine",),
-    "--ray": ("--engine",),
-    "--jobs": ("--threads",),
-    "--n-jobs": ("--threads",),
-    "--workers": ("--processes", "--threads"),
-    "--level": ("--confidence-level",),
-    "--alpha": ("--confidence-level",),
-    "--confidence": ("--confidence-level",),
-    "--ci": ("--confidence-level",),
-    "--resamples": ("--n-resamples",),
-    "--bootstrap": ("--n-resamples",),
-    "--permutations": ("--n-permutations",),
-    "--adjust": ("--correction",),
-    "--min": ("--require",),
-    "--threshold": ("--require", "--chunk-threshold"),
-    "--baseline": ("--no-worse-than",),
-    "--absent": ("--unanswerable",),
-    "--budget": ("--token-budget", "--n-trials"),
-    "--folds": ("--n-folds",),
-    "--repeats": ("--n-repeats",),
-    "--classes": ("--n-classes",),
-    "--previous": ("--previous-places",),
-    "--scale": ("--similarity-scale",),
-    "--similarity": ("--similarity-measure",),
-    "--information": ("--information-content",),
-    "--parity": ("--as-published",),
-    "--tuned": ("--tuned-parameters",),
-    "--diagnose": ("--n-diagnosed-labels",),
-    "--skip-unknown": ("--skip-unknown-ids",),
-    "--rate": ("--learning-rate",),
-    "--rates": ("--learning-rates",),
-    "--lr": ("--learning-rate", "--learning-rates"),
-    "--negatives": ("--negative-sampling",),
-    "--train-on": ("--train-relation",),
-    "--burn-in": ("--burn-in-epochs",),
-    "--closed": ("--closure",),
-    "--rooted": ("--add-root",),
-    "--widths": ("--code-widths",),
-}
-"""Names that users try, and the options that do it. The first that the command has is suggested."""
-
 INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data", "--input", "--file", "--results")
 """Options that users try for inputs, which are arguments of most commands."""
 
 
+@cache
+def option_pointers() -> dict[str, list[str]]:
+    """Options that users try, and the options that do it. The first that the command has is suggested."""
+    from importlib.resources import files
+    from tomllib import loads
+
+    return loads((files("equipoise.cli") / "option_pointers.toml").read_text(encoding="utf-8"))
+
+
 def suggest_option(name: str, context: click.Context) -> str:
     """The option or argument that is meant, or the option with the nearest name without its leading dashes."""
+    if isinstance(context.command, click.Group):
+        return _suggest_command(name, context.command, context)
     parameters = context.command.params
     known = {name.lstrip("-"): name for parameter in parameters for name in parameter.opts if name[0] == "-"}
-    for pointer in OPTION_POINTERS.get(name, ()):
+    for pointer in option_pointers().get(name, ()):
         if pointer in known.values():
             return f"write {pointer}"
+        if not pointer.startswith("-"):
+            return pointer
     arguments = [parameter.human_readable_name for parameter in parameters if isinstance(parameter, click.Argument)]
     if name in INPUT_OPTIONS and arguments:
         return f"write it without an option: {context.command_path} {' '.join(arguments)}"
     near = get_close_matches(name.lstrip("-"), known, n=1)
     return f"did you mean {known[near[0]]}?" if near else ""
+
+
+def _suggest_command(name: str, group: click.Group, context: click.Context) -> str:
+    """The first command of the group that has the option."""
+    for word in group.list_commands(context) if context.parent is not None else ():
+        command = group.get_command(context, word)
+        if command is not None and any(name in parameter.opts for parameter in command.params):
+            return f"write {context.command_path} {word} {name}"
+    return ""
 
 
 def _unexpected(error: BaseException, out: Output) -> int:

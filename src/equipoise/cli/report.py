@@ -64,7 +64,7 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
-    from equipoise.domains.bench.charts import stored_suite
+    from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.page import has_views
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
     from equipoise.report.view import View
@@ -101,7 +101,7 @@ def report(
 
 def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *, plain: bool) -> int:
     """Write the page of a benchmark with several data sets, and a report per data set."""
-    from equipoise.domains.bench.charts import write_suite_page
+    from equipoise.domains.bench.report import write_suite_page
 
     with out.progress(0) as step:
         headline = write_suite_page(folder, output, config, charts=not plain, progress=step)

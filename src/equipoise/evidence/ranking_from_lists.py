@@ -352,7 +352,7 @@ def _as_mappings(qrels: Any, run: Any, columns: Mapping[str, str] | None) -> tup
     """Judgements and run, with frames and objects of other libraries as dicts; other values unchanged."""
     if all(isinstance(given, _DICT_OR_PATH) and not hasattr(given, "column_names") for given in (qrels, run)):
         return qrels, run
-    from equipoise.io.run_objects import judgements_and_run
+    from equipoise.io.retrieval_tables import judgements_and_run
 
     judgements, scores = judgements_and_run(qrels, run, columns)
     if judgements is None and scores is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -11,42 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import FormatError, InputError, UnknownNameError
-from equipoise.io.tables import FORMATS, read_table, table_format
+from equipoise.io.tables import FORMATS, column_names, find_column, read_table, table_format
 from equipoise.io.text import COMPRESSED_SUFFIXES, without_compression
 from equipoise.types import require_extra
-
-ALIASES: dict[str, tuple[str, ...]] = {
-    "id": ("_id", "id", "doc_id", "docid", "docno", "document_id", "corpus_id", "passage_id", "query_id", "qid", "uid"),
-    "title": ("title", "headline", "subject"),
-    "text": (
-        "text", "document", "passage", "body", "content", "contents", "sentence", "utterance", "abstract", "query",
-        "question", "message", "sentences",
-    ),
-    "query": ("query", "question", "anchor", "queries", "search", "search_query"),
-    "positive": (
-        "positive", "positives", "pos", "answer", "answers", "relevant", "positive_passages", "document", "passage",
-        "context",
-    ),
-    "negative": ("negative", "negatives", "neg", "hard_negatives", "negative_passages", "hard_negative"),
-    "text_a": (
-        "text_a", "text1", "text_1", "sentence1", "sentence_1", "sentence_a", "sent1", "question1", "question_1",
-        "premise", "source", "src", "left", "a",
-    ),
-    "text_b": (
-        "text_b", "text2", "text_2", "sentence2", "sentence_2", "sentence_b", "sent2", "question2", "question_2",
-        "hypothesis", "target", "tgt", "right", "b",
-    ),
-    "score": ("score", "similarity", "similarity_score", "rating", "relatedness", "relatedness_score", "gold_score"),
-    "rank": ("rank", "position"),
-    "label": ("label", "labels", "category", "class", "intent", "topic", "cluster", "is_duplicate", "duplicate"),
-    "query_id": ("query_id", "query-id", "qid", "query", "topic", "topic_id"),
-    "doc_id": (
-        "corpus_id", "corpus-id", "doc_id", "docid", "docno", "document_id", "pid", "passage_id", "doc", "document",
-    ),
-    "gain": ("score", "relevance", "rel", "label", "gain", "grade", "judgement", "judgment"),
-    "split": ("split", "fold", "subset"),
-}  # fmt: skip
-"""The usual column names of each role, most usual first. Case, hyphens and spaces do not matter."""
 
 TRAIN, TEST = ("train", "training"), ("test", "testing", "eval", "validation", "valid", "dev")
 
@@ -71,8 +37,7 @@ class ColumnTable:
 
     def find(self, role: str) -> str | None:
         """The column of a role by its usual names; None if there is none."""
-        known = {_normalized(name): name for name in self.columns}
-        return next((known[_normalized(alias)] for alias in ALIASES[role] if _normalized(alias) in known), None)
+        return find_column(self.columns, role)
 
     def column(self, role: str, chosen: str | None = None) -> str:
         """The column that was chosen, or the one of the role; an error lists the columns there are."""
@@ -86,7 +51,7 @@ class ColumnTable:
         if found is None:
             raise FormatError(
                 f"{self.name} has no {role} column; it has {', '.join(self.columns) or 'no columns'}",
-                hint=f"name one of them, or rename it to {ALIASES[role][0]}",
+                hint=f"name one of them, or rename it to {column_names()[role][0]}",
             )
         return found
 
@@ -112,11 +77,7 @@ class ColumnTable:
         return ColumnTable(self.name, kept)
 
     def records(self, **roles: str) -> list[dict[str, Any]]:
-        """One dict per row without missing values; ``roles`` names keys after the column of a role.
-
-        >>> table_of([{"query": "why?", "note": None}]).records(question="query")
-        [{'question': 'why?'}]
-        """
+        """One dict per row without missing values; ``roles`` names keys after the column of a role."""
         found = {self.find(role): key for key, role in roles.items() if key not in self.columns}
         columns = {found.get(name, name): values for name, values in self.columns.items()}
         rows = ({name: values[row] for name, values in columns.items()} for row in range(len(self)))
@@ -153,15 +114,7 @@ def as_number(value: Any) -> float | None:
 
 
 def table_of(source: Any, *, name: str = "") -> ColumnTable:
-    """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python.
-
-    >>> from typing import NamedTuple
-    >>> class Judgement(NamedTuple):
-    ...     query_id: str
-    ...     relevance: int
-    >>> table_of(iter([Judgement("q1", 1)])).columns
-    {'query_id': ['q1'], 'relevance': [1]}
-    """
+    """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python."""
     if isinstance(source, ColumnTable):
         return source
     if isinstance(source, str | PathLike):
@@ -346,10 +299,6 @@ def _checked(table: ColumnTable) -> ColumnTable:
     if not len(table):
         raise FormatError(f"{table.name} has no rows", hint="add a row for every unit")
     return table
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[\s\-]+", "_", name.strip().casefold())
 
 
 def _as_list(value: Any) -> list[str]:

@@ -150,11 +150,7 @@ def integer(value: Any, *, below: int | None = None) -> int:
 
 
 def real(value: Any) -> float:
-    """A number; JSON has no NaN and no infinity, so that null and words are.
-
-    >>> real(1), real(None)
-    (1, nan)
-    """
+    """A number; JSON has no NaN and no infinity, so that null and words are."""
     if value is None:
         return nan
     if value in ("Infinity", "-Infinity"):

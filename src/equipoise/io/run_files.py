@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -23,7 +23,16 @@ from equipoise.errors import (
 )
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
-from equipoise.io.tables import DELIMITERS, Table, parse_table, read_parquet, table_format, table_of_json
+from equipoise.io.tables import (
+    DELIMITERS,
+    Table,
+    column_names,
+    find_column,
+    parse_table,
+    read_parquet,
+    table_format,
+    table_of_json,
+)
 from equipoise.io.text import (
     NotStreamableError,
     NumberRangeError,
@@ -39,55 +48,36 @@ from equipoise.io.text import (
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int | float]]
 
-CHUNK_BYTES = 8192
-"""Read so much at a time: few enough lists live at once that the garbage collector never starts."""
-
 
 @dataclass(frozen=True, slots=True)
 class TrecLayout:
-    """What the columns of a TREC file are; ``value`` is the column of the score or relevance."""
+    """What the columns of a TREC file are; ``value`` is the column of the score or relevance.
+
+    ``role`` is the role of that column in a table with a header.
+    """
 
     kind: str
     fields: tuple[str, ...]
     value: int
     widths: frozenset[int]
     convert: Callable[[bytes], float]
+    role: str
 
     @property
     def value_name(self) -> str:
         """What the number is called."""
         return self.fields[self.value]
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """The roles of the columns of a table, by what messages call them."""
+        return {"query": "query_id", "doc": "doc_id", self.value_name: self.role}
+
 
 _RUN_FIELDS = ("query", "Q0", "doc", "rank", "score", "tag")
-RUN = TrecLayout("run", _RUN_FIELDS, 4, frozenset({6}), float)
-UNTAGGED_RUN = TrecLayout("run", _RUN_FIELDS, 4, frozenset({5, 6}), float)
-QRELS = TrecLayout("qrels", ("query", "iteration", "doc", "relevance"), 3, frozenset({4}), int)
-
-
-def read_trec_run(path: PathLike, *, tag: str | None = None) -> Run:
-    """The scores of a TREC run, by query and document.
-
-    Fields are separated by spaces or tabs, blank lines are skipped, and the rank column is ignored:
-    scores decide. With a ``tag``, lines that lack the last field are accepted.
-    """
-    return parse_run(open_text(path), tag=tag)
-
-
-def read_trec_qrels(path: PathLike) -> Qrels:
-    """The relevance judgements of a TREC qrels file, by query and document."""
-    return parse_qrels(open_text(path))
-
-
-def parse_run(file: TextFile, *, tag: str | None = None) -> Run:
-    """``read_trec_run`` on a file that is already open."""
-    layout = RUN if tag is None else UNTAGGED_RUN
-    return _parse_columns(file, layout) or _parse_line_by_line(file, layout)
-
-
-def parse_qrels(file: TextFile) -> Qrels:
-    """``read_trec_qrels`` on a file that is already open."""
-    return _parse_columns(file, QRELS) or _parse_line_by_line(file, QRELS)
+RUN = TrecLayout("run", _RUN_FIELDS, 4, frozenset({6}), float, "run_score")
+UNTAGGED_RUN = replace(RUN, widths=frozenset({5, 6}))
+QRELS = TrecLayout("qrels", ("query", "iteration", "doc", "relevance"), 3, frozenset({4}), int, "gain")
 
 
 def write_run(path: PathLike, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
@@ -101,106 +91,45 @@ def write_run(path: PathLike, run: Mapping[str, Mapping[str, float]], tag: str) 
         for rank, (doc, score) in enumerate(ordered, start=1):
             value = _writable_number(float(score), query, doc)
             lines.append(f"{_token(query)} Q0 {_token(doc)} {rank} {value} {_token(tag)}\n")
-    _write(path, lines)
-
-
-def write_qrels(path: PathLike, qrels: Mapping[str, Mapping[str, int | float]]) -> None:
-    """Write TREC qrels in the order given; a query without judgements leaves no line."""
-    lines = [
-        f"{_token(query)} 0 {_token(doc)} {_writable_number(gain, query, doc)}\n"
-        for query, gains in qrels.items()
-        for doc, gain in gains.items()
-    ]
-    _write(path, lines)
-
-
-def _write(path: PathLike, lines: list[str]) -> None:
     if not lines:
         raise ParameterError(f"there is nothing to write to {display_path(path)}: no query has a document")
     write_text(path, "".join(lines))
 
 
-class _Names(dict[bytes, str]):
-    """One string object per id, however often it occurs in the file."""
-
-    def __missing__(self, key: bytes) -> str:
-        name = self[key] = key.decode("utf-8")
-        return name
-
-
-def _parse_columns(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]] | None:
-    """The table by columns, or None as soon as anything is unusual: then ``_parse_line_by_line`` decides."""
+def parse_trec(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
+    """The values by query and document; the first wrong line is an error."""
     table: dict[str, dict[str, Any]] = {}
-    names = _Names()
-    current, values_of, count = None, {}, 0
-    try:
-        for queries, docs, values in _columns(file.data, layout):
-            count += len(values)
-            for query, doc, value in zip(queries, map(names.__getitem__, docs), values, strict=True):
-                if query != current:
-                    current = query
-                    values_of = table.setdefault(query.decode("utf-8"), {})
-                values_of[doc] = value
-    except NotStreamableError:
-        return None
-    return table if sum(map(len, table.values())) == count else None
-
-
-def _columns(data: bytes, layout: TrecLayout) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...], list[float]]]:
-    """Queries, documents and values of a few lines at a time, as long as nothing is unusual."""
-    for part in _pieces(data):
-        rows = list(filter(None, map(bytes.split, part.splitlines())))
-        if not rows:
-            continue
-        if not layout.widths.issuperset(map(len, rows)):
-            raise NotStreamableError("a line has another number of fields")
-        columns = list(zip(*rows, strict=False))
-        values = _values(columns[layout.value], layout)
-        if values is None:
-            raise NotStreamableError("a value is not a number")
-        yield columns[0], columns[2], values
-
-
-def _pieces(data: bytes) -> Iterator[bytes]:
-    """Split the data at line ends into blocks of about ``CHUNK_BYTES``."""
-    start = 0
-    while start < len(data):
-        stop = data.find(b"\n", start + CHUNK_BYTES) + 1 or len(data)
-        yield data[start:stop]
-        start = stop
-
-
-def _values(column: tuple[bytes, ...], layout: TrecLayout) -> list[float] | None:
-    try:
-        values = list(map(layout.convert, column))
-        clean = all(map(isfinite, values))
-    except (ValueError, OverflowError):
-        return None
-    # Python reads 1_000 as a number; a file that says so is more likely to be damaged.
-    return values if clean and b"_" not in b"".join(column) else None
-
-
-def _parse_line_by_line(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
-    """The table line by line, stopping at the first line that is wrong, with all that is known of it."""
-    table: dict[str, dict[str, Any]] = {}
-    line_of: dict[tuple[str, str], int] = {}
-    for line, content in enumerate(file.lines, start=1):
-        fields = [field.decode("utf-8") for field in content.split()]
+    names: dict[bytes, str] = {}  # one string per id, however often it occurs
+    for number, line in enumerate(file.lines, start=1):
+        fields = line.split()
         if not fields:
             continue
         if len(fields) not in layout.widths:
-            raise _wrong_width(file, line, len(fields), layout)
-        query, doc = fields[0], fields[2]
-        value = _checked_value(file, line, fields[layout.value], layout)
-        first = line_of.setdefault((query, doc), line)
-        if first != line:
+            raise _wrong_width(file, number, len(fields), layout)
+        query, doc = (names.get(field) or names.setdefault(field, field.decode("utf-8")) for field in fields[0:3:2])
+        value = _parse_value(file, number, fields[layout.value], layout)
+        values = table.setdefault(query, {})
+        if doc in values:
+            pairs = (other.split()[0:3:2] for other in file.lines)
+            first = next(at for at, pair in enumerate(pairs, start=1) if pair == fields[0:3:2])
             raise DuplicateError(
-                f"{file.name} lines {first} and {line} both give document {doc} for query {query}",
-                excerpt=file.excerpt(first, line),
+                f"{file.name} lines {first} and {number} both give document {doc} for query {query}",
+                excerpt=file.excerpt(first, number),
                 hint="keep one of them; were two files joined?",
             )
-        table.setdefault(query, {})[doc] = value
+        values[doc] = value
     return table
+
+
+def _parse_value(file: TextFile, line: int, field: bytes, layout: TrecLayout) -> int | float:
+    try:
+        value = layout.convert(field)
+        # Python reads 1_000 as a number; a file that says so is more likely to be damaged.
+        if isfinite(value) and b"_" not in field:
+            return value
+    except (ValueError, OverflowError):
+        pass
+    return _checked_value(file, line, field.decode("utf-8"), layout)
 
 
 def _checked_value(file: TextFile, line: int, field: str, layout: TrecLayout) -> int | float:
@@ -264,26 +193,11 @@ def _writable_number(value: float, query: str, doc: str) -> str:
 
 # Runs and qrels in any supported format.
 
-# Id columns first: in a table with "query_id" and "query", the column "query" is the text of the query.
 QUERY_COLUMNS = ("query_id", "qid", "query", "topic", "unit")
-DOC_COLUMNS = ("doc_id", "document_id", "corpus_id", "item_id", "docno", "pid", "doc", "document", "item")
-SCORE_COLUMNS = ("score", "similarity", "sim", "relevance", "rel", "label")
-GAIN_COLUMNS = ("relevance", "rel", "label", "gain", "grade", "score")
 TREC_SUFFIXES = frozenset({".trec", ".run", ".qrels"})
 
 _ID_RULE = "ids are strings or integers, and not empty"
 _Complaint = Callable[[type[InputError], str, str], InputError]
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What differs between a run and qrels."""
-
-    noun: str
-    value: str
-    columns: dict[str, tuple[str, ...]]
-    parse_trec: Callable[[TextFile], dict[str, dict[str, Any]]]
-    convert: Callable[[int | float], int | float]
 
 
 def read_run(path: PathLike, *, tag: str | None = None) -> Run:
@@ -293,7 +207,7 @@ def read_run(path: PathLike, *, tag: str | None = None) -> Run:
     TSV and parquet with columns for query, doc and score (``query_id``, ``corpus-id`` and other usual
     names are understood). With a ``tag``, TREC lines may lack theirs.
     """
-    return _read(path, _run_kind(tag))
+    return _read(path, RUN if tag is None else UNTAGGED_RUN)
 
 
 def trec_blocks(path: PathLike, *, qrels: bool = False) -> Iterator[bytes]:
@@ -304,20 +218,12 @@ def trec_blocks(path: PathLike, *, qrels: bool = False) -> Iterator[bytes]:
     """
     blocks = line_blocks(path)
     start = next(blocks, b"")
-    kind = _QRELS_KIND if qrels else _run_kind(None)
-    if table_format(path) not in (None, "tsv") or _guess_format(TextFile("", start), kind)[0] != "trec":
+    if (
+        table_format(path) not in (None, "tsv")
+        or _guess_format(TextFile("", start), QRELS if qrels else RUN)[0] != "trec"
+    ):
         raise NotStreamableError(f"{path} is not a TREC file")
     return chain([start], blocks)
-
-
-def _run_kind(tag: str | None) -> _Kind:
-    return _Kind(
-        "run",
-        "score",
-        {"query": QUERY_COLUMNS, "doc": DOC_COLUMNS, "score": SCORE_COLUMNS},
-        lambda file: parse_run(file, tag=tag),
-        float,
-    )
 
 
 def read_qrels(path: PathLike) -> Qrels:
@@ -325,36 +231,27 @@ def read_qrels(path: PathLike) -> Qrels:
 
     Judgements written as integers remain ints.
     """
-    return _read(path, _QRELS_KIND)
+    return _read(path, QRELS)
 
 
-_QRELS_KIND = _Kind(
-    "qrels",
-    "relevance",
-    {"query": QUERY_COLUMNS, "doc": DOC_COLUMNS, "relevance": GAIN_COLUMNS},
-    parse_qrels,
-    lambda value: value,
-)
-
-
-def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:
+def _read(path: PathLike, layout: TrecLayout) -> dict[str, dict[str, Any]]:
     form = table_format(path)
     if form == "parquet":
-        return _from_rows(read_parquet(path), kind)
+        return _from_rows(read_parquet(path), layout)
     file = open_text(path)
     why = "by its file extension"
     if form is None or form == "tsv":
-        form, why = _guess_format(file, kind)
+        form, why = _guess_format(file, layout)
     expected = form == "trec" and Path(path).suffix.casefold() in TREC_SUFFIXES
     with _naming_format("" if expected else f"read as {'TREC' if form == 'trec' else form.upper()} {why}"):
         if form == "trec":
-            return kind.parse_trec(file)
+            return parse_trec(file, layout)
         if form == "json":
-            return _from_json(file, kind)
-        return _from_rows(parse_table(file, form), kind)
+            return _from_json(file, layout)
+        return _from_rows(parse_table(file, form), layout)
 
 
-def _guess_format(file: TextFile, kind: _Kind) -> tuple[str, str]:
+def _guess_format(file: TextFile, layout: TrecLayout) -> tuple[str, str]:
     """The format guessed from the first line, and the reason."""
     first = file.first_line
     if first.startswith("{") and first.endswith("}") and len(file.data.strip()) > len(first.encode("utf-8")):
@@ -363,7 +260,7 @@ def _guess_format(file: TextFile, kind: _Kind) -> tuple[str, str]:
         return "json", f"because it opens with {first[0]}"
     for form, delimiter in DELIMITERS.items():
         header = [name.strip().strip('"') for name in first.split(delimiter)]
-        if all(_column(header, names) is not None for names in kind.columns.values()):
+        if all(find_column(header, role) is not None for role in layout.roles.values()):
             return form, "because line 1 is a header"
     return "trec", "because line 1 is neither a header nor JSON"
 
@@ -378,11 +275,11 @@ def _naming_format(assumed: str) -> Iterator[None]:
         raise
 
 
-def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
+def _from_json(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
     value = parse_json(file)
     if isinstance(value, list):
-        return _from_rows(table_of_json(file, value), kind)
-    shape = f'a JSON {kind.noun} is {{"q1": {{"d1": 1}}}}, or a list of rows'
+        return _from_rows(table_of_json(file, value), layout)
+    shape = f'a JSON {layout.kind} is {{"q1": {{"d1": 1}}}}, or a list of rows'
     if not isinstance(value, dict) or not value:
         raise FormatError(f"{file.name} holds no queries", hint=shape)
     if "task_name" in value and "scores" in value:
@@ -399,7 +296,7 @@ def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
         for name in (query, *values):
             if not _is_id(name):
                 raise FormatError(f"{file.name} has the id {name!r} in query {query!r}", hint=_ID_RULE)
-        table[query] = {doc: _value(value, kind, _at(file, query, doc)) for doc, value in values.items()}
+        table[query] = {doc: _value(value, layout, _at(file, query, doc)) for doc, value in values.items()}
     return table
 
 
@@ -440,8 +337,8 @@ def _at(file: TextFile, query: str, doc: str) -> _Complaint:
     return complaint
 
 
-def _from_rows(rows: Table, kind: _Kind) -> dict[str, dict[str, Any]]:
-    query_at, doc_at, value_at = (_find_column(rows, role, names, kind) for role, names in kind.columns.items())
+def _from_rows(rows: Table, layout: TrecLayout) -> dict[str, dict[str, Any]]:
+    query_at, doc_at, value_at = (_require_column(rows, name, layout) for name in layout.roles)
     table: dict[str, dict[str, Any]] = {}
     index_of: dict[tuple[str, str], int] = {}
     shared: dict[str, str] = {}
@@ -459,7 +356,7 @@ def _from_rows(rows: Table, kind: _Kind) -> dict[str, dict[str, Any]]:
                 f"both give document {doc} for query {query}",
                 hint="keep one of them; were two files joined?",
             )
-        table.setdefault(query, {})[doc] = _value(row[value_at], kind, _row_complaint(rows, index))
+        table.setdefault(query, {})[doc] = _value(row[value_at], layout, _row_complaint(rows, index))
     return table
 
 
@@ -467,26 +364,16 @@ def _row_complaint(rows: Table, index: int) -> _Complaint:
     return lambda error, fact, hint: rows.error(error, [index], fact, hint=hint)
 
 
-def _find_column(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> str:
-    header = [str(name) for name in rows.rows[0]]
-    column = _column(header, names)
+def _require_column(rows: Table, name: str, layout: TrecLayout) -> str:
+    header, role = [str(column) for column in rows.rows[0]], layout.roles[name]
+    column = find_column(header, role)
     if column is None:
-        near = did_you_mean(role, header) or f"there are: {', '.join(header)}"
+        near = did_you_mean(name, header) or f"there are: {', '.join(header)}"
         raise FormatError(
-            f"{rows.name} has no column for the {role}; {kind.noun} rows need {', '.join(kind.columns)}",
-            hint=f"{near} (understood: {', '.join(names)})",
+            f"{rows.name} has no column for the {name}; {layout.kind} rows need {', '.join(layout.roles)}",
+            hint=f"{near} (understood: {', '.join(column_names()[role])})",
         )
     return column
-
-
-def _column(header: list[str], names: tuple[str, ...]) -> str | None:
-    """The column that bears one of these names, in the order of the names; ``Query-ID`` is ``query_id``."""
-    folded = {_fold_name(name): name for name in reversed(header)}
-    return next((folded[_fold_name(name)] for name in names if _fold_name(name) in folded), None)
-
-
-def _fold_name(name: str) -> str:
-    return "".join(character for character in name.casefold() if character not in "-_ ")
 
 
 def _id(value: Any, rows: Table, index: int, column: str) -> str:
@@ -502,12 +389,13 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
 
-def _value(value: Any, kind: _Kind, complaint: _Complaint) -> int | float:
+def _value(value: Any, layout: TrecLayout, complaint: _Complaint) -> int | float:
     try:
-        return kind.convert(parse_number(value))
+        number = parse_number(value)
+        return number if layout is QRELS else float(number)
     except NumberSyntaxError as error:
-        fact = f"has the {kind.value} {value!r}, which is not a number"
+        fact = f"has the {layout.value_name} {value!r}, which is not a number"
         raise complaint(FormatError, fact, "") from error
     except NumberRangeError as error:
-        fact = f"has the {kind.value} {value!r}; it must be finite"
+        fact = f"has the {layout.value_name} {value!r}; it must be finite"
         raise complaint(NotFiniteError, fact, "leave out what could not be scored") from error

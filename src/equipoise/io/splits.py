@@ -26,9 +26,6 @@ def kfold_splits(
     ``stratify`` and ``groups`` give one value a unit. Without groups, the folds differ by at most one
     unit, and by at most one within each stratum. Units of one group are never parted; sizes and strata
     are then evened out as far as a greedy placing of the largest groups first allows.
-
-    >>> [test.tolist() for _, test in kfold_splits("abcd", 2, groups="xxyy", rng=np.random.default_rng(0))]
-    [[0, 1], [2, 3]]
     """
     n = len(unit_ids)
     _check(unit_ids, k, stratify=stratify, groups=groups)

@@ -6,7 +6,10 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from tomllib import loads
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
@@ -73,6 +76,26 @@ class Table:
         columns = [str(column) for column in self.rows[index]]
         hint = did_you_mean(column, columns) or f"there are: {', '.join(columns)}"
         return self.error(FormatError, [index], f"has no column {column}", hint=hint)
+
+
+@cache
+def column_names() -> dict[str, list[str]]:
+    """The usual column names of each role, most usual first."""
+    return loads((files("equipoise.io") / "column_names.toml").read_text(encoding="utf-8"))
+
+
+def find_column(header: Iterable[str], role: str) -> str | None:
+    """The column of a role by its usual names; None if there is none. ``Query-ID`` is ``query_id``.
+
+    >>> find_column(["Query-ID", "text"], "query_id")
+    'Query-ID'
+    """
+    folded = {_folded(name): name for name in reversed(list(header))}
+    return next((folded[_folded(name)] for name in column_names()[role] if _folded(name) in folded), None)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name.casefold())
 
 
 def read_rows(path: PathLike, *, columns: Iterable[str] = ()) -> list[TableRow]:

@@ -33,11 +33,7 @@ _BLOCK = 1 << 20
 
 
 def expansion_limit(compressed: int, floor: int = FLOOR) -> int:
-    """How many bytes a file of ``compressed`` bytes may expand to.
-
-    >>> expansion_limit(1_000), expansion_limit(10_000_000)
-    (100000000, 500000000)
-    """
+    """How many bytes a file of ``compressed`` bytes may expand to."""
     setting = os.environ.get(VARIABLE, "")
     if setting:
         return _parse_limit(setting)
@@ -331,9 +327,6 @@ def parse_number(value: object) -> int | float:
     """A finite number from a field of a file: an int where it is written as one, else a float.
 
     Underscores, digits of other scripts and truth values are not numbers.
-
-    >>> parse_number("3"), parse_number("0.5"), parse_number(2.0)
-    (3, 0.5, 2.0)
     """
     if isinstance(value, str):
         return _from_text(value.strip(" \t"))

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 from equipoise.io.dataset import title_and_text
 from equipoise.io.json import parse_json
-from equipoise.io.tables import parse_table, read_table, table_format, table_of_json
+from equipoise.io.tables import find_column, parse_table, read_table, table_format, table_of_json
 from equipoise.io.text import BOM, PREFIX_BYTES, STDIN, display_path, open_compressed, open_text, read_error
-
-TEXT_COLUMNS = ("text", "content", "contents", "passage", "sentence", "body", "query")
-ID_COLUMNS = ("id", "_id", "doc_id", "docid", "key")
 
 
 class TextItem(NamedTuple):
@@ -203,15 +200,11 @@ def _reader(path: str, row: dict[str, Any], column: str | None, id_column: str |
         if requested is not None and requested not in row:
             hint = did_you_mean(requested, columns) or f"there are: {', '.join(columns)}"
             raise FormatError(f"{display_path(path)} has no column {requested}", hint=hint)
-    text = column or _usual(row, TEXT_COLUMNS)
+    text = column or find_column(columns, "text")
     if text is None:
         raise FormatError(
             f"{display_path(path)} has no column of texts under a usual name; it has {', '.join(columns)}",
             hint="say which it is: --column NAME",
         )
     of_beir = column is None and "_id" in row and text == "text"
-    return _RowReader(path, text, id_column or _usual(row, ID_COLUMNS), of_beir)
-
-
-def _usual(row: dict[str, Any], names: Sequence[str]) -> str | None:
-    return next((name for name in names if name in row), None)
+    return _RowReader(path, text, id_column or find_column(columns, "id"), of_beir)

@@ -9,13 +9,7 @@ from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError
 from equipoise.io.columns import ColumnTable, as_number, as_text, table_of
-from equipoise.io.run_files import DOC_COLUMNS
 
-UNIT_COLUMNS = (
-    *("unit", "unit_id", "example_id", "reference_example_id", "test_case_id", "question_id", "query_id", "qid", "id"),
-    *("user_input", "question", "query", "input", "inputs", "inputs.question", "inputs.query", "inputs.input"),
-)
-"""Columns that name the unit of a row, most specific first."""
 FEEDBACK = re.compile(r"^feedback[.: ]+(?P<name>.+)$", re.IGNORECASE)
 """A score column of LangSmith."""
 _NOT_A_SCORE = re.compile(
@@ -46,8 +40,9 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
     Parameters
     ----------
     source
-        A CSV, TSV, JSON, JSONL or parquet file, a data frame, or rows. The unit is the first column of
-        ``UNIT_COLUMNS``; columns ``feedback.NAME`` (LangSmith) are the metrics, otherwise all numeric columns.
+        A CSV, TSV, JSON, JSONL or parquet file, a data frame, or rows. The unit is the first column with a
+        usual name, such as ``unit`` or ``question``; columns ``feedback.NAME`` (LangSmith) are the metrics, otherwise
+        all numeric columns.
     name
         The name of the table in messages.
 
@@ -63,13 +58,13 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
     (['why?'], {'faithfulness': [0.5]})
     """
     table = table_of(source, name=name)
-    unit = _find(table, UNIT_COLUMNS)
+    unit = table.find("unit")
     metrics = _metric_columns(table, unit)
     if unit is None or not metrics:
         missing = "column that names the units" if unit is None else "column of scores"
         raise FormatError(
             f"{table.name} has no {missing}; its columns are {_first_names(table)}",
-            hint=f"name the units in a column {UNIT_COLUMNS[0]}, and write one column of numbers per metric",
+            hint="name the units in a column unit, and write one column of numbers per metric",
         )
     unit_ids = table.texts(unit)
     first_row: dict[str, int] = {}
@@ -89,17 +84,8 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
 def is_unit_table(source: Any) -> bool:
     """Whether a table has one row per unit with scores: it names no documents."""
     table = table_of(source)
-    unit = _find(table, UNIT_COLUMNS)
-    return _find(table, DOC_COLUMNS) is None and unit is not None and bool(_metric_columns(table, unit))
-
-
-def _find(table: ColumnTable, names: tuple[str, ...]) -> str | None:
-    folded = {_folded(column): column for column in table.columns}
-    return next((folded[_folded(name)] for name in names if _folded(name) in folded), None)
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[\s_-]+", "_", name.strip().casefold())
+    unit = table.find("unit")
+    return table.find("doc_id") is None and unit is not None and bool(_metric_columns(table, unit))
 
 
 def _metric_columns(table: ColumnTable, unit: str | None) -> dict[str, str]:

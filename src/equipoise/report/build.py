@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -295,13 +295,21 @@ def title(subject: RunSet) -> str:
 
 def subtitle(subject: RunSet) -> str:
     """The data and the dates, if the manifests have them."""
-    data = dict.fromkeys(name for run in subject.runs for name in run.manifest.datasets)
+    names = data_names(name for run in subject.runs for name in run.manifest.datasets)
     days = sorted({run.manifest.finished[:10] for run in subject.runs if run.manifest.finished})
-    names = ", ".join(list(data)[:MAX_DATASETS]) + (
-        f" and {len(data) - MAX_DATASETS} more" if len(data) > MAX_DATASETS else ""
-    )
     when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
     return ". ".join(part for part in (names and f"Data: {names}", when and f"Measured {when}") if part)
+
+
+def data_names(datasets: Iterable[str]) -> str:
+    """The names of the first few data sets or files, without their folders.
+
+    >>> data_names(["cranfield/truth.qrels", "b"])
+    'truth.qrels, b'
+    """
+    names = list(dict.fromkeys(PurePath(name).name for name in datasets))
+    more = f" and {len(names) - MAX_DATASETS} more" if len(names) > MAX_DATASETS else ""
+    return ", ".join(names[:MAX_DATASETS]) + more
 
 
 def verdict(subject: RunSet) -> str:

@@ -1,4 +1,4 @@
-"""Results and comparisons in a notebook: a table with a caption, and the findings below."""
+"""Results and comparisons in a notebook: the tables of the terminal as HTML, and the findings below."""
 
 from __future__ import annotations
 
@@ -6,25 +6,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from equipoise.stats.formatting import (
-    format_count,
-    format_difference,
-    format_interval,
-    format_p,
-    format_percent,
-    format_ranks,
-    format_value,
-    n_decimals,
-    shared_decimals,
-)
+from equipoise.report.terminal import sort_by_severity
+from equipoise.stats.formatting import format_count, format_percent
 from equipoise.stats.verdict import Vocabulary, unit_noun
-from equipoise.types import Direction, Finding, Severity
 
 if TYPE_CHECKING:
+    from equipoise.report.terminal import ReportColumn
     from equipoise.stats.comparison import Comparison
-    from equipoise.stats.result import Estimate, Result
-
-# Tables as HTML for notebooks, with every text escaped.
+    from equipoise.stats.result import Result
+    from equipoise.types import Finding
 
 FINDING_HEADS = ("severity", "code", "subject", "finding", "hint", "evidence")
 
@@ -40,114 +30,44 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: 
 
 
 def findings_html(findings: Iterable[Finding]) -> str:
-    """One row per finding."""
+    """One row per finding, most severe first; nothing if there is none."""
     rows = [
         (finding.severity, finding.code, finding.subject, finding.message, finding.hint, "; ".join(finding.evidence))
-        for finding in findings
+        for finding in sort_by_severity(findings)
     ]
-    return html_table(FINDING_HEADS, rows)
+    return html_table(FINDING_HEADS, rows) if rows else ""
 
 
 def _row(tag: str, cells: Iterable[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
-ARROWS = {Direction.UP: "↑", Direction.DOWN: "↓"}
+def _columns_html(columns: Sequence[ReportColumn], caption: str) -> str:
+    rows = zip(*(column.cells for column in columns), strict=True)
+    return html_table([column.head for column in columns], rows, caption=caption)
 
 
 def result_html(result: Result) -> str:
     """One row per metric; the caption has the system, the number of units and whether the run is complete."""
-    heads = ("metric", "value", "interval", "n", "undefined", "chance", "unit")
+    from equipoise.report.tables import caption, score_columns
+
     clusters = "" if result.clusters is None else f" in {format_count(len(set(result.clusters.tolist())))} clusters"
     status = f" ({result.settings['status']} run)" if "status" in result.settings else ""
-    levels = dict.fromkeys(format_percent(estimate.interval.confidence_level) for estimate in result.estimates.values())
-    caption = f"{result.system}{status}: {Vocabulary(unit_noun([result])).units(len(result.unit_ids))}{clusters}"
-    caption += f"; {' and '.join(levels)} intervals" if levels else ""
-    rows = [_estimate_cells(estimate) for estimate in result.estimates.values()]
-    return html_table(heads, rows, caption=caption) + _findings(result.findings)
+    title = f"{result.system}{status}: {Vocabulary(unit_noun([result])).units(len(result.unit_ids))}{clusters}."
+    columns = score_columns([result]) if result.estimates else []
+    return _columns_html(columns, f"{title} {caption([result])}") + findings_html(result.findings)
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """One row per system, best first: the primary metric in full, then the others with their tie groups."""
-    others = [name for name in comparison.metrics if name != comparison.primary]
-    level = format_percent(comparison.config.confidence_level)
-    heads = (
-        "band",
-        "system",
-        _head(comparison, comparison.primary),
-        f"{level} interval",
-        "to best",
-        "diff. interval",
-        "p" if comparison.correction == "none" else "adjusted p",
-        "win/tie/loss",
-        "rank",
-        *(_head(comparison, name) for name in others),
-    )
-    rows = [
-        (*_system_cells(comparison, name), *(_other_cell(comparison, name, metric) for metric in others))
-        for name in comparison.order
-    ]
-    caption = (
+    """One row per system, best first, and a table of the other metrics."""
+    from equipoise.report.pairwise import metric_table, other_metrics_caption, primary_columns
+
+    title = (
         f"{comparison.verdict()} Systems that share a letter do not differ significantly at the "
-        f"{format_percent(comparison.alpha)} level: "
-        f"{comparison.test}, two-sided; {comparison.family}."
+        f"{format_percent(comparison.alpha)} level: {comparison.test}, two-sided; {comparison.family}."
     )
-    return html_table(heads, rows, caption=caption) + _findings(comparison.findings)
-
-
-def _findings(findings: Iterable[Finding]) -> str:
-    """Every finding once, most severe first; nothing if there is none."""
-    ordered = sorted(dict.fromkeys(findings), key=lambda finding: list(Severity).index(finding.severity))
-    return findings_html(ordered) if ordered else ""
-
-
-def _estimate_cells(estimate: Estimate) -> tuple[str, ...]:
-    places = n_decimals(estimate.interval)
-    return (
-        f"{estimate.metric} {ARROWS[estimate.better]}",
-        format_value(estimate.value, places),
-        format_interval(estimate.interval, places),
-        format_count(estimate.n),
-        format_count(estimate.undefined),
-        format_value(estimate.chance, places),
-        estimate.unit,
-    )
-
-
-def _head(comparison: Comparison, metric: str) -> str:
-    better = comparison.estimates[comparison.systems[0]][metric].better
-    return f"{metric} {ARROWS[better]}"
-
-
-def _places(comparison: Comparison, metric: str) -> int:
-    return shared_decimals(comparison.estimates[name][metric].interval for name in comparison.systems)
-
-
-def _system_cells(comparison: Comparison, name: str) -> tuple[str, ...]:
-    """Everything about one system on the primary metric."""
-    places = _places(comparison, comparison.primary)
-    estimate = comparison.estimates[name][comparison.primary]
-    band = " ".join(comparison.bands[name]) or "-"
-    cells = (band, name, format_value(estimate.value, places), format_interval(estimate.interval, places))
-    rank = format_ranks(*comparison.ranks[name])
-    if comparison.leader is None or name == comparison.leader:
-        return (*cells, "", "", "", "", rank)
-    seen = comparison.contrast(name, comparison.leader)
-    finer = max(places, n_decimals(seen.interval))
-    counts = "n/a" if seen.wins is None else f"{seen.wins}/{seen.ties}/{seen.losses}"
-    return (
-        *cells,
-        format_difference(seen.difference, finer),
-        format_interval(seen.interval, finer),
-        format_p(seen.adjusted),
-        counts,
-        rank,
-    )
-
-
-def _other_cell(comparison: Comparison, name: str, metric: str) -> str:
-    places = _places(comparison, metric)
-    estimate = comparison.estimates[name][metric]
-    letters = " ".join(comparison.bands_on(metric)[name])
-    band = f" ({letters})" if letters else ""
-    return f"{format_value(estimate.value, places)}{band} {format_interval(estimate.interval, places)}"
+    tables = [_columns_html(primary_columns(comparison), title)]
+    others = [name for name in comparison.metrics if name != comparison.primary]
+    if others:
+        tables.append(_columns_html(metric_table(comparison, others), other_metrics_caption(comparison, others)))
+    return "".join(tables) + findings_html(comparison.findings)

@@ -12,7 +12,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.report.charts.chart import slug
-from equipoise.report.export import export
+from equipoise.report.export import FORMATS
 from equipoise.report.view_model import Download
 from equipoise.runs.manifest import read_manifest
 from equipoise.stats.formatting import format_count
@@ -133,27 +133,20 @@ def charts_html(title: str, text: str, charts: Sequence[Chart]) -> str:
 MAX_DOWNLOAD_BYTES = 150_000
 """Longer texts are left out of the page; ``eq export`` writes them."""
 
-DOWNLOAD_FORMATS = (
-    ("latex", "LaTeX table", "table.tex", "application/x-tex"),
-    ("md", "Markdown table", "table.md", "text/markdown"),
-    ("csv", "CSV", "figures.csv", "text/csv"),
-    ("json", "JSON", "report.json", "application/json"),
-    ("card", "Model card", "card.yaml", "application/yaml"),
-    ("bibtex", "BibTeX of metrics and data", "references.bib", "application/x-bibtex"),
-)
-
 
 def export_downloads(subject: RunSet) -> tuple[tuple[Download, ...], tuple[str, ...]]:
     """Every export of these runs, and a note for every export that is not possible."""
     downloads, notes = [], []
-    for name, title, filename, media in DOWNLOAD_FORMATS:
+    for name, form in FORMATS.items():
+        if form.is_single:
+            continue
         try:
-            text = export(subject.runs, subject.comparison, name)
+            text = form.function(subject.runs, subject.comparison)
         except EquipoiseError as error:
-            notes.append(f"{title}: {error.message}.")
+            notes.append(f"{form.title}: {error.message}.")
             continue
         if len(text) > MAX_DOWNLOAD_BYTES:
-            notes.append(f"{title}: {format_count(len(text))} characters; eq export --to {name} writes it.")
+            notes.append(f"{form.title}: {format_count(len(text))} characters; eq export --to {name} writes it.")
         elif text:
-            downloads.append(Download(name, title, filename, media, text))
+            downloads.append(Download(name, form.title, form.filename, form.media, text))
     return tuple(downloads), tuple(notes)

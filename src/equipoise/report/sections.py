@@ -365,11 +365,7 @@ def to_value(value: float, interval: Interval, decimals: int, *, difference: boo
 
 
 def axis_scale(values: Iterable[Value], extra: Iterable[Number] = ()) -> AxisScale:
-    """An axis from a round number below all values to a round number above them.
-
-    >>> axis_scale([], [0.13, 0.48]).ticks
-    ((0.1, '0.1'), (0.2, '0.2'), (0.3, '0.3'), (0.4, '0.4'), (0.5, '0.5'))
-    """
+    """An axis from a round number below all values to a round number above them."""
     numbers = [end for value in values for end in (value.number, value.low, value.high)] + list(extra)
     defined = [number for number in numbers if number is not None]
     if not defined:

@@ -42,9 +42,6 @@ def select_units(values: Floats, room: int, better: Direction, *, seed: int = SE
     """At most ``room`` units: where the systems differ most, or where a single one does worst.
 
     Equals are drawn at random, by the seed.
-
-    >>> select_units(np.array([[1.0, 1.0], [1.0, 0.0], [0.5, 0.2]]), 2, Direction.UP).kept
-    array([1, 2])
     """
     ranked = np.lexsort((np.random.default_rng(seed).permutation(len(values)), -_interest(values, better)))
     chosen = ranked[:room].astype(np.int64)
@@ -78,12 +75,7 @@ LENGTHS = (4000, 2000, 1000, 600, 400, 300, 200, 160)
 
 
 class TextPool:
-    """Every text once, cut after ``length`` characters; the first is empty.
-
-    >>> table = TextPool(5)
-    >>> table.place("rye and wheat"), table.place(""), table.place("rye and wheat"), table.texts
-    (1, 0, 1, ['', 'rye a…'])
-    """
+    """Every text once, cut after ``length`` characters; the first is empty."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -105,11 +97,7 @@ def truncate_text(text: str, length: int) -> str:
 
 
 def max_text_length(texts: Iterable[str], room: int) -> int | None:
-    """After how many characters texts must be cut to take at most ``room`` bytes; None if no cut helps.
-
-    >>> max_text_length(["a" * 5000, "b" * 100], 2500), max_text_length(["a" * 500] * 9, 1000)
-    (2000, None)
-    """
+    """After how many characters texts must be cut to take at most ``room`` bytes; None if no cut helps."""
     sizes = [(len(text), len(text.encode("utf-8", "replace"))) for text in texts]
     for length in LENGTHS:
         taken = sum(size if long <= length else size * length // long for long, size in sizes)

@@ -13,7 +13,6 @@ import numpy as np
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
-from equipoise.reproduce.conventions import CONVENTIONS, Conventions, Value, affects
 from equipoise.reproduce.difference import (
     ConventionEffect,
     ConventionPair,
@@ -25,7 +24,7 @@ from equipoise.reproduce.difference import (
     worked_example,
 )
 from equipoise.reproduce.emulation import EmulatedScore, RunAndQrels, score_under
-from equipoise.reproduce.presets import EQUIPOISE, Preset, get_preset
+from equipoise.reproduce.presets import CONVENTIONS, EQUIPOISE, Conventions, Preset, Value, affects, get_preset
 from equipoise.reproduce.score import limitation_notes
 from equipoise.reproduce.tie_orders import is_tied, to_float32
 
@@ -101,9 +100,6 @@ def shapley_values(names: Sequence[str], worth: Worth, *, seed: int = 0) -> dict
 
     The shares sum to ``worth`` of all names minus ``worth`` of none, and a name that never changes anything
     has 0. Up to ``MAX_EXACT_PLAYERS`` names the average is over all orders, beyond that over sampled orders.
-
-    >>> shapley_values(["a", "b"], lambda chosen: float(len(chosen) == 2))
-    {'a': 0.5, 'b': 0.5}
     """
     if is_exact(names):
         return {name: _exact(name, names, worth) for name in names}
@@ -141,13 +137,7 @@ def _subsets(names: Sequence[str]) -> Iterator[frozenset[str]]:
 
 
 def no_effect_reason(name: str, values: tuple[Value, Value], inputs: RunAndQrels, metric: Metric[Any]) -> str:
-    """Why a change of a convention has no effect here; empty if it may have one.
-
-    >>> from equipoise.metrics.parser import parse_metrics
-    >>> inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.2}}, {"q": {"a": 1}})
-    >>> no_effect_reason("ties", ("expected", "id_up"), inputs, parse_metrics("MRR")[0])
-    'no two scores of a query are equal'
-    """
+    """Why a change of a convention has no effect here; empty if it may have one."""
     return _REASONS[name](inputs, metric, values) if name in _REASONS else ""
 
 
@@ -284,10 +274,6 @@ def explain_difference(
     ``one`` and ``other`` are presets; ``run`` and ``qrels`` are dicts of dicts or paths. With up to eight
     conventions that could matter, the share of each is its average effect over all orders in which they can
     be changed (Shapley); the shares add up to the difference.
-
-    >>> run = {"q": {"a": 0.5, "b": 0.5}}
-    >>> explain_difference(run, {"q": {"a": 1}}, "MRR", one="trec_eval", other="equipoise")
-    <Difference MRR: trec_eval 0.5, equipoise 0.75; ties +0.25>
     """
     inputs = RunAndQrels.of(run, qrels)
     return attribute_difference(inputs, parse_single_metric(metric), get_preset(one), get_preset(other), seed=seed)

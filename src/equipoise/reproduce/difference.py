@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import inf, isnan, log2
 from typing import TYPE_CHECKING, Any
 
-from equipoise.reproduce.conventions import CONVENTIONS, Conventions, Value
+from equipoise.reproduce.presets import CONVENTIONS, Conventions, Value
 from equipoise.stats.formatting import format_count, format_ranks, format_value
 
 if TYPE_CHECKING:
@@ -32,13 +32,6 @@ def write_formula(
     """The formula of a unit's value under the conventions, in one line.
 
     ``rank_ranges`` are the ranks that its items can have.
-
-    >>> from equipoise.reproduce.emulation import RunAndQrels
-    >>> from equipoise.metrics.parser import parse_metrics
-    >>> inputs = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1, "c": 1}})
-    >>> where = {"a": (1, 1), "b": (2, 2)}
-    >>> write_formula(inputs, "q", parse_metrics("MAP@5")[0], Conventions(norm="hits"), where, 1.0)
-    '1/1 over 1 found -> 1.0000'
     """
     if isnan(value):
         return f"left out: {_why_left_out(inputs, unit, rules)}"
@@ -207,13 +200,7 @@ def worked_example(
 def rank_ranges(
     inputs: RunAndQrels, unit: str, conventions: Conventions, k: int | None = None
 ) -> dict[str, tuple[int, int]]:
-    """The ranks that each item of a list can have; equals share a range where nothing puts them in order.
-
-    >>> from equipoise.reproduce.emulation import RunAndQrels
-    >>> inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5, "c": 0.1}}, {"q": {"a": 1}})
-    >>> rank_ranges(inputs, "q", Conventions())
-    {'a': (1, 2), 'b': (1, 2), 'c': (3, 3)}
-    """
+    """The ranks that each item of a list can have; equals share a range where nothing puts them in order."""
     scores: Scores = inputs.ranked(conventions, k).get(unit, {})
     ranges = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
     if conventions.ties == "threshold":
@@ -263,11 +250,7 @@ class ConventionPair:
 
     @classmethod
     def of(cls, name: str, one: Conventions, other: Conventions) -> ConventionPair:
-        """The convention of that name on either side.
-
-        >>> ConventionPair.of("norm", Conventions(), Conventions(norm="R")).other_says
-        'average precision is over R'
-        """
+        """The convention of that name on either side."""
         convention = CONVENTIONS[name]
         descriptions = convention.describe(one[name]), convention.describe(other[name])
         return cls(name, convention.title, one[name], other[name], *descriptions)

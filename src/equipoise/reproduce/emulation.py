@@ -21,7 +21,7 @@ from equipoise.reproduce.tie_orders import ORDERS, PICK, SORT, Run, Truth
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
-    from equipoise.reproduce.conventions import Conventions
+    from equipoise.reproduce.presets import Conventions
     from equipoise.types import Bools, Floats
 
 T = TypeVar("T")
@@ -222,12 +222,7 @@ def _over_hits(ranking: Ranking, unit: int, k: int) -> float:
 
 
 def average_precision_at_thresholds(ranking: Ranking, *, over_hits: bool) -> Floats:
-    """Precision at the end of each relevant item's group of equals, averaged over R or over those retrieved.
-
-    >>> ranking = Ranking.from_runs({"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}})
-    >>> average_precision_at_thresholds(ranking, over_hits=True)
-    array([0.5])
-    """
+    """Precision at the end of each relevant item's group of equals, averaged over R or over those retrieved."""
     before, relevant = relevant_tie_groups(ranking)
     retrieved = ranking.retrieved
     ends = np.where(retrieved, ranking.above, 0) + ranking.tied + 1.0
@@ -250,15 +245,7 @@ class EmulatedScore:
 
 
 def score_under(inputs: RunAndQrels, metric: Metric[Any], conventions: Conventions) -> EmulatedScore:
-    """The score that a program with these conventions prints.
-
-    >>> from equipoise.reproduce.conventions import Conventions
-    >>> inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
-    >>> from equipoise.metrics.parser import parse_metrics
-    >>> mrr = parse_metrics("MRR")[0]
-    >>> [score_under(inputs, mrr, Conventions(ties=ties)).value for ties in ("expected", "id_down")]
-    [0.75, 0.5]
-    """
+    """The score that a program with these conventions prints."""
     ranking = inputs.ranking(conventions, getattr(metric, "k", None))
     values = per_query_under(ranking, metric, conventions)
     values[excluded_queries(inputs, conventions)] = np.nan

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError, ParameterError, UndefinedError
 from equipoise.reproduce.attribution import attribute_difference, no_effect_reason, parse_single_metric
-from equipoise.reproduce.conventions import CONVENTIONS, Value, affects
 from equipoise.reproduce.emulation import RunAndQrels, score_under
-from equipoise.reproduce.presets import EQUIPOISE, PRESETS, Preset, get_preset
+from equipoise.reproduce.presets import CONVENTIONS, EQUIPOISE, PRESETS, Preset, Value, affects, get_preset
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -57,12 +56,7 @@ class ReportedScore:
 
     @classmethod
     def of(cls, text: str) -> ReportedScore:
-        """Read ``0.4123``, or ``41.23`` in percent.
-
-        >>> printed = ReportedScore.of("41.2")
-        >>> printed.percent, round(printed.low, 4), round(printed.high, 4)
-        (True, 0.4115, 0.4125)
-        """
+        """Read ``0.4123``, or ``41.23`` in percent."""
         try:
             number = Decimal(text.strip().rstrip("%").strip())
         except InvalidOperation as error:
@@ -144,10 +138,6 @@ def explain_published(
 
     Tried are all presets, then every single and every double change of a convention of ``like``. Pairs of
     which one is enough, and changes that do nothing, are not listed.
-
-    >>> found = explain_published({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}}, "0.75", "MRR", like="ranx")
-    >>> [match.preset for match in found.matches if not match.changes]
-    ['equipoise']
     """
     return search_conventions(
         RunAndQrels.of(run, qrels),

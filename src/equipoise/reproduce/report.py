@@ -10,7 +10,7 @@ from equipoise.checks.base import pluralize
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
-from equipoise.reproduce.conventions import Conventions, differences_from_default
+from equipoise.reproduce.presets import Conventions, differences_from_default
 from equipoise.stats.formatting import (
     MOST_DECIMALS,
     format_count,

@@ -30,7 +30,7 @@ from equipoise.stats.formatting import format_value
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.metrics.parser import MetricCatalogue
-    from equipoise.reproduce.conventions import Conventions
+    from equipoise.reproduce.presets import Conventions
     from equipoise.stats.result import Result
     from equipoise.types import Finding, Floats
 
@@ -43,15 +43,7 @@ Gains = tuple[float, ...]
 
 
 def chance_level_under(inputs: RunAndQrels, metric: Metric[Any], conventions: Conventions, *, seed: int = 0) -> float:
-    """The mean score of random rankings over the queries that count.
-
-    >>> from equipoise.reproduce.conventions import Conventions
-    >>> from equipoise.metrics.parser import parse_metrics
-    >>> inputs = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1}}, corpus_size=8)
-    >>> [chance_level_under(inputs, parse_metrics("HR@2")[0], Conventions(unretrieved=each, empty="zero"))
-    ...  for each in ("counted", "unseen")]
-    [0.25, 0.25]
-    """
+    """The mean score of random rankings over the queries that count."""
     if conventions.unretrieved == "unseen":
         values = _random_list_scores(inputs, metric, conventions, np.random.default_rng([seed, 0]))
     else:
@@ -199,10 +191,6 @@ def score_like(
     library leaves out count as undefined. ``clusters`` has one id per unit, in their order or by id. The settings
     name the preset, its conventions and the limits of the library; results under
     different presets are not compared with each other.
-
-    >>> result = score_like({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}}, "MRR", like="trec_eval")
-    >>> result["MRR"].value, result.settings["like"]
-    (0.5, 'trec_eval')
     """
     preset = get_preset(like)
     inputs = RunAndQrels.of(run, qrels, corpus_size=corpus_size)

@@ -20,22 +20,14 @@ FEW = 64
 
 
 def std_sort_order(keys: Sequence[float]) -> list[int]:
-    """The positions of the keys, smallest key first, equals as ``std::sort`` leaves them.
-
-    >>> std_sort_order([2.0, 1.0, 1.0])
-    [1, 2, 0]
-    """
+    """The positions of the keys, smallest key first, equals as ``std::sort`` leaves them."""
     span = _Span(keys)
     span.sort(0, len(keys))
     return span.order
 
 
 def torch_topk_order(keys: Sequence[float], k: int) -> list[int]:
-    """The positions of the ``k`` smallest keys in order, equals as ``torch.topk`` picks them on a processor.
-
-    >>> torch_topk_order([2.0, 1.0, 1.0], 1)
-    [1]
-    """
+    """The positions of the ``k`` smallest keys in order, equals as ``torch.topk`` picks them on a processor."""
     span, size = _Span(keys), len(keys)
     if k * FEW <= size:
         span.heap_sort(0, k, size)
@@ -153,11 +145,7 @@ QUICKSORT_SHORT = 15
 
 
 def quicksort_order(keys: Sequence[float]) -> list[int]:
-    """The positions of the keys, smallest key first, equals as the algorithm leaves them.
-
-    >>> quicksort_order([2.0, 1.0, 1.0])
-    [1, 2, 0]
-    """
+    """The positions of the keys, smallest key first, equals as the algorithm leaves them."""
     order = list(range(len(keys)))
     open_spans = [(0, len(keys) - 1)]
     while open_spans:
@@ -246,11 +234,7 @@ Run = Mapping[str, Scores]
 
 
 def drop_self_matches(run: Run) -> Run:
-    """Every list without the document that is named like its query.
-
-    >>> drop_self_matches({"q1": {"q1": 0.9, "d": 0.5}})
-    {'q1': {'d': 0.5}}
-    """
+    """Every list without the document that is named like its query."""
     return {
         query: {item: score for item, score in scores.items() if item != query} if query in scores else scores
         for query, scores in run.items()
@@ -258,11 +242,7 @@ def drop_self_matches(run: Run) -> Run:
 
 
 def to_float32(run: Run) -> Run:
-    """The scores as 32 bits hold them.
-
-    >>> to_float32({"q": {"a": 0.1, "b": 0.1 + 1e-12}})["q"]["b"] == to_float32({"q": {"a": 0.1}})["q"]["a"]
-    True
-    """
+    """The scores as 32 bits hold them."""
     return {query: dict(zip(scores, _round_to_float32(scores), strict=True)) for query, scores in run.items()}
 
 
@@ -273,11 +253,7 @@ def _round_to_float32(scores: Scores) -> list[float]:
 
 
 def drop_nonpositive(run: Run) -> Run:
-    """Every list without the items whose score is 0 or below.
-
-    >>> drop_nonpositive({"q": {"a": 0.2, "b": -0.1}})
-    {'q': {'a': 0.2}}
-    """
+    """Every list without the items whose score is 0 or below."""
     return {query: {item: score for item, score in scores.items() if score > 0} for query, scores in run.items()}
 
 
@@ -333,11 +309,7 @@ def ordered_lists(run: Run, ties: str, k: int | None = None) -> Mapping[str, lis
 
 
 def without_ties(run: Run, ties: str, k: int | None = None) -> Run:
-    """The run without ties: scores of lists with ties are replaced by negative positions.
-
-    >>> without_ties({"q": {"a": 0.5, "b": 0.5}}, "id_down")
-    {'q': {'b': -0.0, 'a': -1.0}}
-    """
+    """The run without ties: scores of lists with ties are replaced by negative positions."""
     tied = {query: scores for query, scores in run.items() if is_tied(scores)}
     # The order of torch depends on all lists, and that of the others on each list alone.
     lists = ordered_lists(run if tied and ties in (SORT, PICK) else tied, ties, k)
@@ -354,20 +326,12 @@ Truth = Mapping[str, Gains]
 
 
 def truncate_gains(truth: Truth) -> Truth:
-    """The gains truncated to integers, so that 0.5 becomes 0.
-
-    >>> truncate_gains({"q": {"a": 0.5, "b": 2}})
-    {'q': {'a': 0, 'b': 2}}
-    """
+    """The gains truncated to integers, so that 0.5 becomes 0."""
     return {query: {item: trunc(gain) for item, gain in gains.items()} for query, gains in truth.items()}
 
 
 def binarize_gains(truth: Truth) -> Truth:
-    """Every gain above 0 as 1.
-
-    >>> binarize_gains({"q": {"a": 3, "b": 0}})
-    {'q': {'a': 1, 'b': 0}}
-    """
+    """Every gain above 0 as 1."""
     return {query: {item: int(gain > 0) for item, gain in gains.items()} for query, gains in truth.items()}
 
 
@@ -384,11 +348,7 @@ def drop_lower_grades(truth: Truth, min_grade: int) -> Truth:
 
 
 def retrieved_only(truth: Truth, run: Run) -> Truth:
-    """The gains of retrieved items only.
-
-    >>> retrieved_only({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.5}})
-    {'q': {'a': 1}}
-    """
+    """The gains of retrieved items only."""
     nothing: Mapping[str, Any] = {}
     return {
         query: {item: gain for item, gain in gains.items() if item in run.get(query, nothing)}

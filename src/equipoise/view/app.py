@@ -1,47 +1,44 @@
-"""The web application of the viewer: its URLs and request handlers."""
+"""The web application of the viewer: its URLs, request handlers and responses."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from html import unescape
+from importlib.resources import files
 from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from equipoise import __version__
-from equipoise.errors import EquipoiseError, UnknownNameError
+from equipoise.errors import EquipoiseError, PairingError, RunNotFoundError, UnknownNameError
 from equipoise.report.build import build_view, compare_runs, read_runs
-from equipoise.report.export import export
-from equipoise.report.html.render import PageLinks, render_html
-from equipoise.report.publish import DOWNLOAD_FORMATS
-from equipoise.view import responses
-from equipoise.view.responses import App, asset, render, style, with_security_headers
+from equipoise.report.export import FORMATS, UNIT_CSV, ExportFormat
+from equipoise.report.html import charts
+from equipoise.report.html.render import PageLinks, render_html, shown_value
 from equipoise.view.results import ResultsFolder, RunList, RunSelection
 
 if TYPE_CHECKING:
     from equipoise.runs.store import StoredRun
     from equipoise.stats.comparison import Comparison
 
-# Things that take long to make: made once, in the background, and kept while they are asked for.
+# Long computations: each is done once, in the background, and cached.
 
 Made = TypeVar("Made")
 
 
 class BackgroundCache(Generic[Made]):
-    """A cache of the last results by key; a failure is cached like any other result.
-
-    >>> kept = BackgroundCache[int](size=2)
-    >>> kept.ask("six", lambda: 6).result(), kept.ask("six", lambda: 7).result()
-    (6, 6)
-    """
+    """A cache of the last results by key; a failure is cached like any other result."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -78,44 +75,15 @@ def in_background(make: Callable[[], Made]) -> Future[Made]:
     return future
 
 
-# The export formats, with the names of their files.
+FILES = {**FORMATS, "units": UNIT_CSV}
+"""The files that can be downloaded, by their names in URLs."""
 
-
-@dataclass(frozen=True, slots=True)
-class ExportFormat:
-    """A format of ``report.export`` as a file; ``units``: one row per unit; ``alone``: one system only."""
-
-    to: str
-    title: str
-    filename: str
-    media: str
-    units: bool = False
-    alone: bool = False
-
-
-FILES = {
-    **{to: ExportFormat(to, title, filename, media) for to, title, filename, media in DOWNLOAD_FORMATS},
-    "units": ExportFormat("csv", "CSV of every unit", "units.csv", "text/csv", units=True),
-    "trec": ExportFormat("trec", "TREC run", "run.trec", "text/plain", alone=True),
-}
-"""The forms by what an address calls them."""
-
-
-def export_formats(systems: int) -> dict[str, ExportFormat]:
-    """The formats that are available for this number of systems.
-
-    >>> "trec" in export_formats(1), "trec" in export_formats(2)
-    (True, False)
-    """
-    return {name: form for name, form in FILES.items() if systems == 1 or not form.alone}
-
-
-# What the viewer adds to a report page: the way back, other metrics to order by, and files to take away.
+# Links that the viewer adds to a report page: the list of runs, other systems and metrics, and downloads.
 
 
 def page_links(choice: RunSelection, metrics: Sequence[str]) -> PageLinks:
     """The links of the page of these runs; the first metric is the one that orders the systems."""
-    forms = export_formats(len(choice.rows))
+    forms = {name: form for name, form in FILES.items() if len(choice.rows) == 1 or not form.is_single}
     hidden = [(f"Hide {row.label}", choice.hiding(row)) for row in choice.rows if len(choice.rows) > 1]
     shown = [(f"Show {row.label}", choice.showing(row)) for row in choice.others]
     return PageLinks(
@@ -126,7 +94,7 @@ def page_links(choice: RunSelection, metrics: Sequence[str]) -> PageLinks:
     )
 
 
-# Report pages and files of chosen runs, each made once for as long as the runs stay as they are.
+# Report pages and files of selected runs, cached until a run changes.
 
 PAGES = 16
 GATHERED = 1
@@ -152,7 +120,7 @@ class PageCache:
     """The pages and files that are finished or in progress."""
 
     def __init__(self) -> None:
-        self._load_runsed: BackgroundCache[LoadedRuns] = BackgroundCache(GATHERED)
+        self._loaded: BackgroundCache[LoadedRuns] = BackgroundCache(GATHERED)
         self._made: BackgroundCache[bytes] = BackgroundCache(PAGES)
 
     def report(self, choice: RunSelection) -> Future[bytes]:
@@ -170,7 +138,7 @@ class PageCache:
 
         def make() -> bytes:
             loaded = self._load_runs(choice)
-            return _to_utf8(export(loaded.runs, loaded.comparison, form.to, units=form.units))
+            return _to_utf8(form.function(loaded.runs, loaded.comparison))
 
         return self._made.ask(f"{form.filename} {choice.version}", make)
 
@@ -180,7 +148,7 @@ class PageCache:
             runs = read_runs(choice.named, primary)
             return LoadedRuns(runs, compare_runs(runs, primary=primary))
 
-        return self._load_runsed.ask(choice.version, make).result()
+        return self._loaded.ask(choice.version, make).result()
 
 
 def _to_utf8(text: str) -> bytes:
@@ -228,7 +196,7 @@ class Viewer:
         """The list of all runs."""
         run_list = await self._run_list()
         version = f"{run_list.version}-{__version__}"
-        return responses.not_modified(request, version) or responses.viewer_page(
+        return not_modified(request, version) or viewer_page(
             render("runs.html", run_list=run_list, root=str(self.root), program=f"equipoise {__version__}"),
             version,
         )
@@ -236,18 +204,18 @@ class Viewer:
     async def state(self, request: Request) -> Response:
         """The list as JSON; its version tells the script whether to update the page."""
         run_list = await self._run_list()
-        return responses.not_modified(request, run_list.version) or responses.data(state_of(run_list), run_list.version)
+        return not_modified(request, run_list.version) or data(state_of(run_list), run_list.version)
 
     async def report(self, request: Request) -> Response:
         """The report of one run, or of several and their comparison."""
         choice = await self._choice(request)
-        known = responses.not_modified(request, choice.version)
+        known = not_modified(request, choice.version)
         if known is not None:
             return known
         content = await _wait_briefly(self.pages.report(choice), choice)
         if content is None:
-            return responses.pending_page(choice.units, len(choice.rows))
-        return responses.report_page(content, choice.version)
+            return pending_page(choice.units, len(choice.rows))
+        return report_page(content, choice.version)
 
     async def export(self, request: Request) -> Response:
         """The chosen runs as a file."""
@@ -257,7 +225,7 @@ class Viewer:
             raise UnknownNameError.of("form", name, FILES, more=f"there are {', '.join(FILES)}")
         form = FILES[name]
         content = await asyncio.wrap_future(self.pages.file(choice, form))
-        return responses.file(content, form.filename, form.media, choice.version)
+        return file(content, form.filename, form.media, choice.version)
 
     async def style(self, request: Request) -> Response:
         """The style sheet of the list."""
@@ -298,12 +266,221 @@ async def _wait_briefly(made: Future[bytes], choice: RunSelection) -> bytes | No
 async def _handle_our_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, EquipoiseError):
         raise error
-    return responses.error_response(error)
+    return error_response(error)
 
 
 async def _handle_not_found(request: Request, error: Exception) -> Response:
-    return responses.not_found()
+    return not_found()
 
 
 async def _handle_unexpected(request: Request, error: Exception) -> Response:
-    return responses.server_error()
+    return server_error()
+
+
+# Responses: pages, data, files and errors.
+
+# The viewer's own pages, from templates that escape whatever they are given.
+
+PACKAGE = "equipoise.view"
+
+
+def render(template: str, **values: Any) -> str:
+    """A template filled in."""
+    text: str = _environment().get_template(template).render(**values)
+    return text
+
+
+@lru_cache(maxsize=1)
+def style() -> str:
+    """The style sheets of the report and of the list of runs."""
+    report = (files("equipoise.report.html") / "style.css").read_text(encoding="utf-8")
+    return charts.chart_style() + report + asset("view.css")
+
+
+@lru_cache(maxsize=2)
+def asset(name: str) -> str:
+    """A file that comes with the viewer."""
+    return (files(PACKAGE) / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(PACKAGE, "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=shown_value,
+    )
+
+
+# What every request must be and every answer must say, before and after all pages.
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+LOCAL = ("127.0.0.1", "localhost")
+METHODS = ("GET", "HEAD")
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    b"content-security-policy": CONTENT_SECURITY_POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cache-control": b"no-cache",
+}
+"""On every answer, unless it brings its own."""
+
+
+def with_security_headers(app: App, port: int) -> App:
+    """The application behind the checks: only this host, only reading, and safe headers on everything."""
+    hosts = {f"{name}:{port}".encode() for name in LOCAL}
+    if port == 80:
+        hosts |= {name.encode() for name in LOCAL}
+
+    async def guard(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return None
+        given = [value.lower() for name, value in scope["headers"] if name == b"host"]
+        if len(given) != 1 or given[0] not in hosts:
+            return await _refuse(send, 421, "This server answers only to 127.0.0.1 and localhost.\n")
+        if scope["method"] not in METHODS:
+            allowed = (b"allow", ", ".join(METHODS).encode())
+            return await _refuse(send, 405, "Results are only read here, never changed.\n", allowed)
+        return await app(scope, receive, _with_headers(send))
+
+    return guard
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            there = {name.lower() for name, _ in headers}
+            message["headers"] = headers + [header for header in HEADERS.items() if header[0] not in there]
+        await send(message)
+
+    return sending
+
+
+async def _refuse(send: Send, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:
+    text = sentence.encode()
+    about = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
+    sending = _with_headers(send)
+    await sending({"type": "http.response.start", "status": status, "headers": [*about, *headers]})
+    await sending({"type": "http.response.body", "body": text})
+
+
+_META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+_HEAD = 4000
+"""The policy of a page is within its first characters."""
+AGAIN = "2"
+"""Seconds after which a browser asks again for what is being made."""
+
+
+def not_modified(request: Request, version: str) -> Response | None:
+    """A 304 response if the browser has this version; otherwise None."""
+    asked = request.headers.get("if-none-match", "")
+    if tag(version) in (entity_tag.strip().removeprefix("W/") for entity_tag in asked.split(",")):
+        return Response(status_code=304, headers={"etag": tag(version)})
+    return None
+
+
+def tag(version: str) -> str:
+    """A version as an ETag header value."""
+    return f'"{version}"'
+
+
+def viewer_page(text: str, version: str = "") -> Response:
+    """A page of the viewer itself."""
+    return Response(text, media_type="text/html", headers={"etag": tag(version)} if version else None)
+
+
+def report_page(content: bytes, version: str) -> Response:
+    """A report with its own content security policy, which allows its styles and scripts by hash."""
+    headers = {"etag": tag(version), "content-security-policy": policy_of(content)}
+    return Response(content, media_type="text/html", headers=headers)
+
+
+def policy_of(page: bytes) -> str:
+    """The content security policy of a page, with the directives that only a header can have.
+
+    >>> policy_of(b'<meta http-equiv="Content-Security-Policy" content="img-src data:">')
+    "img-src data:; frame-ancestors 'none'"
+    """
+    match = _META.search(page[:_HEAD].decode("utf-8", "replace"))
+    return CONTENT_SECURITY_POLICY if match is None else f"{unescape(match[1])}; frame-ancestors 'none'"
+
+
+def data(content: dict[str, Any], version: str) -> Response:
+    """Data for the script of the list, and for other programs."""
+    return JSONResponse(content, headers={"etag": tag(version)})
+
+
+def file(content: bytes, filename: str, media: str, version: str) -> Response:
+    """A file to save."""
+    disposition = f'attachment; filename="{filename}"'
+    return Response(content, media_type=media, headers={"etag": tag(version), "content-disposition": disposition})
+
+
+def pending_page(units: int, systems: int) -> Response:
+    """A page that reloads itself until the report is finished."""
+    text = render("making.html", units=units, systems=systems)
+    return Response(text, status_code=202, media_type="text/html", headers={"refresh": AGAIN})
+
+
+def error_response(error: EquipoiseError) -> Response:
+    """The message and the hint of an error, as in the terminal."""
+    text = render(
+        "message.html",
+        title=TITLES.get(status_of(error), "This cannot be shown"),
+        message=error.message,
+        excerpt=error.excerpt,
+        hint=error.hint,
+        code=error.code,
+    )
+    return Response(text, status_code=status_of(error), media_type="text/html")
+
+
+def status_of(error: EquipoiseError) -> int:
+    """404 for unknown names, 409 for runs that cannot be compared, 422 for other errors.
+
+    >>> status_of(PairingError("other units"))
+    409
+    """
+    if isinstance(error, RunNotFoundError):
+        return 404
+    return 409 if isinstance(error, PairingError) else 422
+
+
+TITLES = {404: "There is no such run", 409: "These runs cannot be compared"}
+
+
+def not_found() -> Response:
+    """The response to unknown addresses."""
+    sentence = "there is no page at this address"
+    text = render("message.html", title="Nothing here", message=sentence, excerpt="", hint="", code="")
+    return Response(text, status_code=404, media_type="text/html")
+
+
+def server_error() -> Response:
+    """The response to unexpected errors; the terminal shows the traceback."""
+    text = render(
+        "message.html",
+        title="Something went wrong",
+        message="this is a fault of equipoise",
+        excerpt="",
+        hint="the terminal that runs eq view says more; please report it",
+        code="",
+    )
+    return Response(text, status_code=500, media_type="text/html")

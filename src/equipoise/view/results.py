@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, ParameterError, RunNotFoundError, StoreError
+from equipoise.report.build import data_names
 from equipoise.report.sections import to_value
 from equipoise.runs.manifest import FILES, MANIFEST, RESULT, open_run
 from equipoise.runs.progress import ActiveRun, find_active_runs
@@ -24,13 +25,11 @@ from equipoise.stats.formatting import format_count, format_percent, n_decimals
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Value
-    from equipoise.runs.manifest import Manifest
 
 # A run directory as one row of the list: its headline, and nothing that takes long to read.
 
 UNREADABLE = "unreadable"
 MARKS = {"complete": "✓", "partial": "◐", "failed": "✗", UNREADABLE: "?"}
-NAMED = 3
 MAX_OTHERS = 20
 """Runs on the same data that a report offers to add."""
 
@@ -120,24 +119,12 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
         system=manifest.system,
         status=str(manifest.status),
         units=manifest.units,
-        data=data_of(manifest),
+        data=data_names(manifest.datasets),
         started=manifest.started,
         finished=manifest.finished,
         note=manifest.reason if not manifest.complete else "",
         **headline,
     )
-
-
-def data_of(manifest: Manifest) -> str:
-    """The names of the first few data files.
-
-    >>> from equipoise.runs.manifest import Manifest
-    >>> data_of(Manifest("bm25", datasets={"cranfield/truth.qrels": "ab", "b": "c"}))
-    'truth.qrels, b'
-    """
-    names = [Path(name).name for name in manifest.datasets]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 RESCAN_SECONDS = 0.5

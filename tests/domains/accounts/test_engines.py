@@ -120,5 +120,5 @@ def test_a_device_stays_with_its_machine(chart: Tree) -> None:
 
 
 def test_what_only_the_processor_knows_is_refused(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="burn_in_epochs"):
-        evaluate_tree(chart, [], [2], device="cpu", training={"burn_in_epochs": 2})
+    with pytest.raises(ParameterError, match="n_negatives"):
+        evaluate_tree(chart, [], [2], device="cpu", training={"n_negatives": 2})

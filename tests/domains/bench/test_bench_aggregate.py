@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.aggregate import mean_scores
+from equipoise.domains.bench.results import mean_scores
 from equipoise.types import Floats
 
 CONFIG = StatsConfig(n_resamples=400)

@@ -387,7 +387,7 @@ def test_a_page_names_every_system_and_escapes_names(tmp_path: Path) -> None:
 
 
 def test_resampled_scores_have_the_standard_error_of_the_mean() -> None:
-    from equipoise.domains.bench.aggregate import resampled_scores
+    from equipoise.domains.bench.results import resampled_scores
 
     found = run(["hash", "tfidf:"], bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
     config = StatsConfig(n_resamples=2_000)
@@ -398,7 +398,7 @@ def test_resampled_scores_have_the_standard_error_of_the_mean() -> None:
 
 
 def test_the_two_directions_of_a_sentence_pair_are_resampled_together() -> None:
-    from equipoise.domains.bench.aggregate import resampled_scores
+    from equipoise.domains.bench.results import resampled_scores
 
     rows = [{"en": row["query"], "de": row["positive"]} for row in retrieval_rows()]
     found = run(["hash", "tfidf:"], bench.Bitext(rows, name="b"), baselines=False)

@@ -13,7 +13,7 @@ import pytest
 from equipoise import bench, evaluate
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.base_data import BenchData
-from equipoise.domains.bench.jobs import score
+from equipoise.domains.bench.experiment import score
 from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec
 from equipoise.io.tables import read_rows
 from equipoise.stats.result import Result

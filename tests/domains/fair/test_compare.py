@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from equipoise import optimize_model, retriever, run_fair_comparison
-from equipoise.domains.fair.model_result import METRIC
+from equipoise.domains.fair.config import METRIC
 from equipoise.domains.fair.questions import timekeeping
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError

@@ -177,3 +177,14 @@ def test_the_command_writes_a_fixture(tmp_path: Path) -> None:
     assert [question.draft for question in read_questions(fixture)] == [True] * 4
     printed = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document), "-n", "4"], prog_name="eq")
     assert printed.stdout == fixture.read_text(encoding="utf-8")
+
+
+def test_drafts_of_a_pdf_with_hyphenated_lines_are_found_in_it() -> None:
+    text = (
+        "There were a lot of differ-\nences between the styles of Oren Patash-\nnik and his teacher in 1988.\n"
+        "The well-\nknown manual of the program was written by Leslie Lamport two years before."
+    )
+    drafts = draft_questions(text, 4)
+    assert not any("- " in question.passages[0] for question in drafts.questions)
+    assert validate_fixture(drafts.questions, text, tokenizer="words").answers_missing == 0
+    assert len(run_fair_comparison(["bm25:"], text, drafts.questions, allow_drafts=True, **GRID)) == 1

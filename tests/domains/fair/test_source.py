@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from equipoise import optimize_model, run_fair_comparison
-from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS
+from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from fair_sample import Counting, document, pairs
 
 pytestmark = pytest.mark.engines("embedding_eval")

@@ -14,8 +14,9 @@ import pytest
 
 from equipoise import load_run, run_fair_comparison
 from equipoise.config import StatsConfig
-from equipoise.domains.fair import config, experiment, model_outcome, plan
-from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS, METRIC
+from equipoise.domains.fair import config, experiment, plan, results
+from equipoise.domains.fair.config import METRIC
+from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
 from equipoise.io.documents import TextDocument
 from equipoise.models.cache import VectorCache
@@ -148,7 +149,7 @@ def test_a_model_that_is_added_is_the_only_one_computed(tmp_path: Path, first: A
 def test_a_run_of_another_version_is_computed_again(
     tmp_path: Path, first: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_outcome, "VERSION", "another version")
+    monkeypatch.setattr(results, "VERSION", "another version")
     assert ran(tmp_path).resumed == ()
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.domains.fair.config import checked_settings
-from equipoise.domains.fair.dataset import answer_groups, qa_dataset
 from equipoise.domains.fair.grid_search import answer_splits
+from equipoise.domains.fair.plan import answer_groups, qa_dataset
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import FormatError, InputError
-from equipoise.io.documents import read_document
-from equipoise.io.documents.formats import text_of_html
+from equipoise.io.documents import read_document, text_of_html
 from equipoise.models.chunking import SectionChunker
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from equipoise.metrics.parser import builtin
 from equipoise.report.export import export
-from equipoise.report.export.bibtex import CORRECTIONS, INTERVALS, TIE_GROUP_CITATION, bibtex_entry
+from equipoise.report.export.metadata import CORRECTIONS, INTERVALS, TIE_GROUP_CITATION, bibtex_entry
 from equipoise.stats.paired_tests import TESTS
 
 pybtex = pytest.importorskip("pybtex.database")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.report.export import export
-from equipoise.report.export.card import yaml_lines
+from equipoise.report.export.metadata import yaml_lines
 
 hub = pytest.importorskip("huggingface_hub")
 

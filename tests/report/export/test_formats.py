@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
-from equipoise.io.run_files import read_trec_run
+from equipoise.io.run_files import read_run
 from equipoise.report.export import FORMATS, export
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 
@@ -22,7 +22,7 @@ def trec(made, tmp_path: Path) -> dict[str, dict[str, float]]:
     """The run as the reader of TREC files reads it back."""
     file = tmp_path / "export.trec"
     file.write_text(export(made.runs, None, "trec"))
-    return read_trec_run(file)
+    return read_run(file)
 
 
 def test_a_trec_run_has_the_scores_of_the_system(stored, tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.fair.answer_matching import AnswerParts
+from equipoise.domains.fair.answer_matching import AnswerParts, answer_matcher
 from equipoise.domains.fair.chunk_index import MAX_SAMPLES, chance_levels, locate_answers, rank_answers
 from equipoise.domains.fair.compat import BinaryEvaluator
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
 from equipoise.domains.fair.questions import check_questions
 from equipoise.metrics.ranking_functions import hit_rate
 from equipoise.models.chunking import Chunk

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
+from equipoise.domains.fair.answer_matching import answer_matcher
 from equipoise.domains.fair.chunk_index import locate_answers, rank_answers
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
 from equipoise.domains.fair.questions import check_questions
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.metrics.ranking import HitRate, ReciprocalRank

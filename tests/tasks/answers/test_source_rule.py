@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.fair.embedding_eval_matcher import (
+from equipoise.domains.fair.answer_matching import (
     PASS_SCORE,
     EmbeddingEvalMatcher,
     WordFormIndex,

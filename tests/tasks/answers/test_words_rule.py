@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.fair.answer_matching import WholeWordMatcher, normalize_answer
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+from equipoise.domains.fair.answer_matching import WholeWordMatcher, answer_matcher, normalize_answer
 from equipoise.errors import ParameterError, UnknownNameError
 
 

@@ -9,9 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.domains.bench.base_data import BenchData
-from equipoise.domains.bench.label_data import Classification, Clustering
-from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
 from equipoise.domains.bench.retrieval_data import Reranking, Retrieval
+from equipoise.domains.bench.text_data import (
+    BINARY,
+    Bitext,
+    Classification,
+    Clustering,
+    PairClassification,
+    Similarity,
+    language_columns,
+)
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 from equipoise.io.columns import (
     ColumnTable,

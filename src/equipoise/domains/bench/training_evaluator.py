@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.bench.jobs import score
+from equipoise.domains.bench.experiment import score
 from equipoise.domains.bench.read_data import read_suite
 from equipoise.domains.bench.systems import OpenSystem, SystemSpec
 from equipoise.models.dense import DenseRetriever

@@ -18,15 +18,42 @@ import numpy as np
 from equipoise.domains.fair.answer_matching import AnswerMatcher, join_hyphenated, normalize_answer
 from equipoise.domains.fair.checks import AnswerOccurrences
 from equipoise.domains.fair.questions import PassageFinder, answered_within, holders_within
-from equipoise.domains.fair.validation_result import AnswerIssue, AnswerVerification
 from equipoise.models.analyzer import fold_case
 from equipoise.models.tokenizers import WordTokenizer
 from equipoise.stats.formatting import format_value
 from equipoise.types import Floats, Ints, Severity
 
 if TYPE_CHECKING:
+    from equipoise.domains.fair.checks import AnswerOccurrences
     from equipoise.domains.fair.questions import QuestionAnswer
     from equipoise.models.chunking import Chunker
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerIssue:
+    """An issue of an answer. A missing answer has the severity issue, everything else is a tip."""
+
+    question: str
+    answer: str
+    issue_type: str
+    suggestion: str | None = None
+    severity: Severity = Severity.ISSUE
+    question_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerVerification:
+    """The matcher, the chunks and the occurrences of each answer."""
+
+    matcher: str
+    chunking: str
+    chunks: int
+    answers: tuple[AnswerOccurrences, ...]
+
+    @property
+    def missing(self) -> tuple[AnswerOccurrences, ...]:
+        """The answers that are not in the document."""
+        return tuple(answer for answer in self.answers if not answer.places)
 
 
 def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
@@ -34,7 +61,7 @@ def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
 
     Both must be normalised. Overlapping occurrences count once.
 
-    >>> from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+    >>> from equipoise.domains.fair.answer_matching import answer_matcher
     >>> count_occurrences("65%", "65% of 165%, then 65%.", answer_matcher("words"))
     2
     """

@@ -22,7 +22,7 @@ from equipoise.models.tokenizers import Cl100kTokenizer, Tokenizer, check_text, 
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.config import FairConfig
-    from equipoise.domains.fair.dataset import QADataset
+    from equipoise.domains.fair.plan import QADataset
     from equipoise.domains.fair.questions import QuestionAnswer
     from equipoise.io.documents import TextDocument
     from equipoise.types import Floats, Ints

@@ -16,12 +16,11 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
+from equipoise.domains.fair.answer_matching import MATCHERS
 from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings
-from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
 from equipoise.domains.fair.questions import read_questions
-from equipoise.domains.fair.report import validation_view
 from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_result import validation_parts
+from equipoise.domains.fair.validation_report import validation_parts
 from equipoise.errors import ParameterError
 from equipoise.io.documents import read_documents
 from equipoise.report.terminal import Paragraph
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.fair.draft import DraftSet
     from equipoise.domains.fair.results import FairComparison
-    from equipoise.domains.fair.validation_result import ValidationResult
+    from equipoise.domains.fair.validation import ValidationResult
     from equipoise.runs.executors import Executor
 
 COMMANDS = {
@@ -78,7 +77,7 @@ RESUME_NOTE = "run the same command again to compute only what is missing"
 
 
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
-matchers = options.names_in("equipoise.domains.fair.embedding_eval_matcher", "MATCHERS")
+matchers = options.names_in("equipoise.domains.fair.answer_matching", "MATCHERS")
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
 
 
@@ -217,7 +216,8 @@ def compare(
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
         with out.working("reading the documents"):
-            plan = plan_comparison(read_documents(*documents), read_questions(question_set), grid)
+            questions = read_questions(question_set)
+            plan = plan_comparison(read_documents(*documents), questions, grid, Path(question_set).name)
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -233,7 +233,7 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
 
     for name in comparison.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
-    out.results(comparison.to_dict, lambda: fair_view(comparison.report_data, _details(comparison, output)))
+    out.results(comparison.to_dict, lambda: fair_view(comparison, _details(comparison, output)))
     if output is not None:
         out.note(f"wrote {output}")
         if charts:
@@ -359,7 +359,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
     if out.json:
         out.data(result.to_dict())
     else:
-        out.show(*validation_parts(validation_view(result, strict=strict), quiet=out.quiet, verbose=out.verbose))
+        out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
 
 OPTION_DETAILS = {

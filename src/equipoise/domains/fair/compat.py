@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.domains.fair.embedding_eval_matcher import (
+from equipoise.domains.fair.answer_matching import (
     MATCHERS,
     PASS_SCORE,
     EmbeddingEvalMatcher,

@@ -7,17 +7,31 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.config import StatsConfig
+from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.chunk_index import ChunkingParams
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_of
-from equipoise.domains.fair.model_result import METRIC, OPTIMISTIC
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
 from equipoise.models.chunking import CHUNKERS
 from equipoise.models.tokenizers import tokenizer_for
-from equipoise.tuning.grid import Params, overlap_fits, parameter_grid
+from equipoise.tuning.grid import NESTED, Params, overlap_fits, parameter_grid
 
+if TYPE_CHECKING:
+    pass
+
+
+# The tuning result of one model.
+
+ACCURACY = "accuracy"
+
+
+METRIC = f"{NESTED}{ACCURACY}"
+"""The share of held-out questions answered (nested cross-validation)."""
+
+
+OPTIMISTIC = f"optimistic {ACCURACY}"
+"""The same with the best parameters on the questions that selected them, without cross-validation."""
 CHUNK_SIZES = (256, 384, 512)
 OVERLAPS = (25, 50, 100)
 TOP_KS = (5, 10, 15)

@@ -79,6 +79,7 @@ def _plan(config: StatsConfig) -> Plan:
     from equipoise.domains.fair.config import checked_settings
     from equipoise.domains.fair.experiment import prepare_comparison
     from equipoise.domains.fair.questions import timekeeping
+    from equipoise.io.documents import TextDocument
 
     document, questions = timekeeping()
     settings = checked_settings(
@@ -90,7 +91,7 @@ def _plan(config: StatsConfig) -> Plan:
         tokenizer="words",  # so that the scores do not depend on the installed tokenizers
         stats=config,
     )
-    return prepare_comparison(document, questions, settings)
+    return prepare_comparison(TextDocument("timekeeping.md", document), questions, settings, "questions.jsonl")
 
 
 def _announce(out: Output, plan: Plan, systems: int) -> None:
@@ -113,7 +114,7 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
         f"Details: {folder / PAGE}, the same command with -v, or eq view {shlex.quote(str(folder))}.\n"
         "Next: eq fair compare for your own document, eq bench run for your own data sets."
     )
-    out.view(fair_view(comparison.report_data, details))
+    out.view(fair_view(comparison, details))
 
 
 def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None:
@@ -124,6 +125,6 @@ def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None
 
     names = folder_names(comparison.keys)
     runs = [(spec, folder / RUNS / names[spec]) for spec in comparison.tunings]
-    write_report(runs, folder / PAGE, ReportOptions(view=fair_view(comparison.report_data)))
+    write_report(runs, folder / PAGE, ReportOptions(view=fair_view(comparison)))
     if chart_note():
         out.note(f"wrote {folder / PAGE}{chart_note()}")

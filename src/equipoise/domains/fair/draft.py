@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from equipoise.domains.fair.answer_matching import normalize_answer
+from equipoise.domains.fair.answer_matching import answer_matcher, normalize_answer
 from equipoise.domains.fair.answer_verification import count_answers, one_line
-from equipoise.domains.fair.dataset import documents_from
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+from equipoise.domains.fair.plan import documents_from
 from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
 from equipoise.errors import InputError, ParameterError, did_you_mean
@@ -45,6 +44,8 @@ PASSAGE_WORDS = 250
 QUESTIONS_PER_PASSAGE = 3
 
 _MATCHER = answer_matcher("words")
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\s*\n\s*(?=[^\W\d_])")
+"""The hyphen of a word that continues on the next line, as in the text of a PDF."""
 T = TypeVar("T")
 
 
@@ -122,7 +123,9 @@ def draft_questions(
     if language is not None and language not in LANGUAGES:
         hint = did_you_mean(language, LANGUAGES) or f"known: {', '.join(LANGUAGES)}"
         raise ParameterError(f"there are no heading questions in the language {language!r}", hint=hint)
-    documents = documents_from(doc_content)
+    documents = [
+        replace(document, text=_LINE_END_HYPHEN.sub("", document.text)) for document in documents_from(doc_content)
+    ]
     sentences = list(_sentences(documents))
     if not sentences:
         raise InputError(

@@ -5,64 +5,207 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings
-from equipoise.domains.fair.dataset import qa_dataset
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_of
-from equipoise.domains.fair.grid_search import Progress
-from equipoise.domains.fair.model_outcome import (
+from equipoise.checks.base import ScoredResult, TruncationStats, run_checks
+from equipoise.checks.protocol import TunedSystem
+from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
+from equipoise.domains.fair.chunk_index import chunk_locations
+from equipoise.domains.fair.config import ACCURACY, METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
+from equipoise.domains.fair.costs import measure_costs
+from equipoise.domains.fair.grid_search import (
+    GridEvidence,
+    GridSearchResult,
+    Progress,
+    Search,
+    embed_all,
+    run_grid,
+    select_configuration,
+)
+from equipoise.domains.fair.plan import Plan, qa_dataset, setup_findings
+from equipoise.domains.fair.questions import check_drafts
+from equipoise.domains.fair.results import (
     RERANKED,
+    FairComparison,
     FairModelResult,
     FairRunStore,
-    evaluate_model,
+    ModelProfile,
     fair_key,
-    question_slices,
 )
-from equipoise.domains.fair.plan import Plan
-from equipoise.domains.fair.questions import check_drafts
-from equipoise.domains.fair.results import FairComparison
+from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
 from equipoise.models.embedder import open_cache
-from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, parse_reranker, reranker
+from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, reranker
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
+from equipoise.runs.manifest import Manifest
 from equipoise.runs.progress import report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, executor_map, run_jobs
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
+from equipoise.stats.alignment import NOTES, SPEC, WINDOW
 from equipoise.stats.slices import slice_estimates
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tuning.nested_cv import majority_hits
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.model_result import OptimizationResult
+    from equipoise.domains.fair.plan import QADataset
+    from equipoise.domains.fair.results import OptimizationResult
+    from equipoise.models.retriever import Retriever
+    from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison
+    from equipoise.types import Finding
+
+
+def evaluate_model(
+    name: str, system: Retriever, plan: Plan, step: Progress, map_function: ExecutorMap | None = None
+) -> FairModelResult:
+    """Tune one model and score it on held-out questions; ``map_function`` embeds its texts on an executor."""
+    start, begun = perf_counter(), Manifest.start(name)
+    settings = plan.settings
+    base, reranker = (system.base, system.reranker) if isinstance(system, RerankedRetriever) else (system, None)
+    base = memoise_retriever(base)
+    rerank_depths = settings.rerank_depths if reranker is not None else ()
+    reports = embed_all(base, plan.indexed_chunks, plan.dataset, map_function)
+    observed = run_grid(
+        base,
+        plan.indexed_chunks,
+        plan.dataset,
+        settings.depth,
+        plan.matcher,
+        step,
+        reranker=reranker,
+        rerank_depths=rerank_depths,
+    )
+    tuned = select_configuration(name, observed, plan.dataset, settings, plan.splits, rerank_depths or (None,))
+    best = observed[tuned.best]
+    seconds = perf_counter() - start
+    chunks = best.chunked.chunks
+    # The search with the largest depth runs the reranker; the others reuse its scores.
+    slowest = 0.0 if reranker is None else observed[Search(tuned.best.chunking, max(rerank_depths))].seconds
+    costs = measure_costs(
+        base, best.chunked.texts, sum(chunk.tokens for chunk in chunks), reports, slowest / len(plan.dataset.ids)
+    )
+    profile = replace(_measured_profile(name, base, tuned, best, seconds), name=system.card.name, costs=costs)
+    findings = setup_findings(tuned.tuning, plan) + _findings(profile, tuned, best)
+    result = replace(
+        tuned.result, findings=findings, settings={**tuned.result.settings, **_comparability_settings(profile, plan)}
+    )
+    details = _details(tuned, observed, plan.dataset)
+    return FairModelResult(profile, tuned.tuning, result, details, begun=begun.finish())
+
+
+def _measured_profile(
+    name: str, system: Retriever, tuned: GridSearchResult, best: GridEvidence, seconds: float
+) -> ModelProfile:
+    models = dense_models(system)
+    dimensions = [model.dims for model in models]
+    windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
+    return ModelProfile(
+        spec=name,
+        name=name,
+        dimensions=sum(dimensions) if dimensions else None,
+        bytes_per_vector=system.card.bytes_per_vector,
+        window=min(windows, default=None),
+        chunks=len(best.chunked.chunks),
+        truncated_chunks=0 if best.truncation is None else best.truncation.truncated,
+        tied_questions=tuned.tied_questions,
+        retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
+        seconds=seconds,
+        cached_texts=n_cached_texts(system),
+        configurations=tuned.configurations,
+    )
+
+
+def _comparability_settings(profile: ModelProfile, plan: Plan) -> dict[str, Any]:
+    """The properties of the model and the setup that every comparison needs."""
+    return {
+        SPEC: profile.spec,
+        UNIT_NOUN: "question",
+        DISPLAY: {"system": "model", "percent": {METRIC: ACCURACY, OPTIMISTIC: OPTIMISTIC}},
+        WINDOW: {
+            "tokens": profile.window,
+            "texts": profile.chunks,
+            "truncated": profile.truncated_chunks,
+        },
+        **({NOTES: list(plan.notes)} if plan.notes else {}),
+    }
+
+
+def _findings(profile: ModelProfile, tuned: GridSearchResult, best: GridEvidence) -> tuple[Finding, ...]:
+    """Findings about the tuning of this model and about truncated chunks of its best configuration."""
+    findings = run_checks(TunedSystem.of(profile.spec, tuned.tuning)) + run_checks(ScoredResult(tuned.result, {}))
+    truncation = best.truncation
+    if truncation is not None:
+        findings += run_checks(
+            TruncationStats(
+                profile.spec, profile.window, truncation.texts, truncation.truncated, truncation.lost_tokens
+            )
+        )
+    return findings
+
+
+def _details(
+    tuned: GridSearchResult, observed: Mapping[Search, GridEvidence], dataset: QADataset
+) -> dict[str | int, UnitContent]:
+    """Every question with the chunks that its held-out configuration retrieved."""
+    locations = {
+        search.chunking: chunk_locations(observed[search].chunked, dataset.documents)
+        for search in {configuration.search for configuration in tuned.held_out_configurations}
+    }
+    details: dict[str | int, UnitContent] = {}
+    for row, (question, (search, k)) in enumerate(zip(dataset.questions, tuned.held_out_configurations, strict=True)):
+        evidence, chunking = observed[search], search.chunking
+        holders = set(evidence.search.holders[row].tolist())
+        retrieved = (
+            RetrievedItem(
+                f"{chunking.chunker}-{chunking.chunk_size}-{chunking.overlap}-{at + 1}",
+                evidence.chunked.chunks[at].text,
+                score,
+                at in holders,
+                locations[chunking][at],
+            )
+            for at, score in zip(
+                evidence.search.order[row, :k].tolist(), evidence.search.scores[row, :k].tolist(), strict=True
+            )
+        )
+        details[question.id] = UnitContent(question.question, question.answers, question.kinds, tuple(retrieved))
+    return details
+
+
+def question_slices(dataset: QADataset) -> Mapping[str, Mapping[str, str]]:
+    """The category and the difficulty of every question that has them."""
+    return {question.id: question.kinds for question in dataset.questions if question.kinds}
 
 
 @dataclass(frozen=True)
 class RerankedModel:
-    """A model whose first chunks are reordered by a reranker."""
+    """A model whose first chunks are reordered by a reranker; another process opens the reranker again."""
 
     model: Any
-    reranker: str | Reranker
+    spec: str | Reranker
+    opened: Reranker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reranked_model, (self.model, self.spec)
+
+
+def _reranked_model(model: Any, spec: str | Reranker) -> RerankedModel:
+    return RerankedModel(model, spec, reranker(spec))
 
 
 def with_rerankers(models: Mapping[str, Any], rerankers: Iterable[str | Reranker]) -> dict[str, Any]:
-    """The models, then each of them with each reranker, by name.
+    """The models, then each of them with each reranker, by name. A reranker that cannot be opened is an error now.
 
     >>> list(with_rerankers({"minilm": "minilm"}, ["fusion:bm25:+tfidf:"]))
     ['minilm', 'minilm > fusion:bm25:+tfidf:']
     """
-    named = {
-        text if isinstance(text, str) else text.card.spec: text
-        for text in ([rerankers] if isinstance(rerankers, str) else rerankers)
-    }
-    for name, model in named.items():
-        if isinstance(model, str):
-            parse_reranker(name)
+    opened = [(spec, reranker(spec)) for spec in ([rerankers] if isinstance(rerankers, str) else rerankers)]
     reranked = {
-        f"{model_name}{RERANKED}{name}": RerankedModel(model, reranker)
-        for model_name, model in models.items()
-        for name, reranker in named.items()
+        f"{name}{RERANKED}{spec if isinstance(spec, str) else spec.card.spec}": RerankedModel(model, spec, reranking)
+        for name, model in models.items()
+        for spec, reranking in opened
     }
     return {**models, **reranked}
 
@@ -88,7 +231,7 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
         job.inputs.model if is_reranked else job.inputs, cache=context.shared.cache, threads=threads
     ) as system:
         if is_reranked:
-            memoised = memoise_reranker(reranker(job.inputs.reranker), open_cache(context.shared.cache))
+            memoised = memoise_reranker(job.inputs.opened, open_cache(context.shared.cache))
             system = RerankedRetriever(system, memoised, depth=max(plan.requested.rerank_depths))
         key = fair_key(plan, job.name, system.fingerprint)
         if key == context.stored_key:
@@ -288,16 +431,20 @@ def optimize_model(
     return comparison.outcomes[0].optimization
 
 
-def plan_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
+def plan_comparison(
+    doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig, question_file: str = "questions"
+) -> Plan:
     """The shared context of the models, after checking documents and questions; nothing is chunked yet."""
-    dataset = qa_dataset(doc_content, qa_pairs)
+    dataset = replace(qa_dataset(doc_content, qa_pairs), question_file=question_file)
     check_drafts(dataset.questions, allowed=settings.allow_drafts)
     return Plan(settings, dataset, matcher_of(settings.matcher))
 
 
-def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
+def prepare_comparison(
+    doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig, question_file: str = "questions"
+) -> Plan:
     """The same, with chunked documents and located answers."""
-    plan = plan_comparison(doc_content, qa_pairs, settings)
+    plan = plan_comparison(doc_content, qa_pairs, settings, question_file)
     _ = plan.prepared
     return plan
 

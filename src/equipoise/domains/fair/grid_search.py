@@ -18,7 +18,7 @@ from equipoise.domains.fair.chunk_index import (
     IndexedChunks,
     rank_answers,
 )
-from equipoise.domains.fair.model_result import ACCURACY, METRIC
+from equipoise.domains.fair.config import ACCURACY, METRIC
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking_functions import hit_rate
@@ -42,7 +42,7 @@ from equipoise.types import Bools, Floats, Ints, Role
 if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerMatcher
     from equipoise.domains.fair.config import FairConfig
-    from equipoise.domains.fair.dataset import QADataset
+    from equipoise.domains.fair.plan import QADataset
     from equipoise.models.embedder import EmbedStats
     from equipoise.models.retriever import FittedRetriever, Retriever
     from equipoise.models.worker_pool import ExecutorMap

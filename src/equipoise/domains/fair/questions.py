@@ -267,9 +267,9 @@ def timekeeping() -> tuple[str, tuple[QuestionAnswer, ...]]:
 
 # Relevant passages of questions: where they are in the documents, and which chunks contain an answer inside one.
 
-# A word with its hyphens, also one that is hyphenated at a line end.
+# A word with its hyphens, also one that is hyphenated at a line end, and the same with the line break as a space.
 _HYPHEN = "[-\u00ad\u2010\u2011]"
-_WORD = re.compile(rf"\w+(?:{_HYPHEN}(?:[^\S\n]*\n\s*)?\w+)*")
+_WORD = re.compile(rf"\w+(?:{_HYPHEN}\s*\w+)*")
 _INSIDE_WORD = re.compile(rf"{_HYPHEN}\s*")
 _EXCERPT = 60
 

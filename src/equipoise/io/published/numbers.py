@@ -43,11 +43,7 @@ _ARROWS = re.compile("[↑↓⬆⬇▲▼]\ufe0f?")
 
 
 def strip_markup(text: str) -> str:
-    r"""The words and numbers of a cell, without what only sets them off.
-
-    >>> strip_markup(r"\textbf{93.45}$^{*}$ {\scriptsize $\pm$ 0.2}"), strip_markup("**95.7%**<sup>a</sup>")
-    ('93.45 ± 0.2', '95.7%')
-    """
+    """The words and numbers of a cell, without what only sets them off."""
     if not _DRESSED.search(text):
         return " ".join(text.split())
     text = _COLOUR.sub("", _RAISED.sub("", text))
@@ -114,12 +110,6 @@ def parse_printed(text: str) -> PrintedNumber | None:
     """The number in a cell, with its spread and its interval; None where the cell is something else.
 
     A bound such as ``<0.01`` is not a number, and neither is a range.
-
-    >>> number = parse_printed("**71.4%** [59.9%, 80.7%]")
-    >>> number.value, round(number.half, 4), number.percent, number.ends[0].value
-    (71.4, 0.05, True, 59.9)
-    >>> parse_printed("about 14 %").half, parse_printed("<0.01"), parse_printed("bge-base")
-    (1.0, None, None)
     """
     bare = strip_markup(text)
     match = _VALUE.match(bare)

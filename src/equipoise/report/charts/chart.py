@@ -56,11 +56,7 @@ def chart(
 
 
 def slug(text: str) -> str:
-    """A name that is safe in a file name and in a URL.
-
-    >>> slug("nDCG@10"), slug("../../etc"), slug("<>")
-    ('ndcg-10', 'etc', 'x')
-    """
+    """A name that is safe in a file name and in a URL."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_SLUG].strip("-") or "x"
 
 
@@ -84,13 +80,7 @@ def shorten_label(name: str, max_length: int = MAX_LABEL) -> str:
 
 
 def shorten_labels(names: Sequence[str], max_length: int = MAX_LABEL) -> list[str]:
-    """Shortened names that differ: a common prefix is left out first, then numbers are added.
-
-    >>> shorten_labels(["team/model-small-en-v1", "team/model-large-en-v1"], 12)
-    ['…small-en-v1', '…large-en-v1']
-    >>> shorten_labels(["same", "same"])
-    ['same', 'same (2)']
-    """
+    """Shortened names that differ: a common prefix is left out first, then numbers are added."""
     full = [" ".join(name.split()) for name in names]
     labels = [shorten(name, max_length) for name in full]
     if len(set(labels)) < len(set(full)):

@@ -269,13 +269,14 @@ def _describe_dimensions(metric: str, curves: Mapping[str, Sequence[CurvePoint]]
 
 COST_WIDTH, COST_HEIGHT = 400, 280
 MIN_SYSTEMS = 2
-"""With fewer systems that recorded a cost, there is nothing to compare."""
+"""With fewer different costs there is nothing to compare."""
 
 
 def cost_charts(report: RunsView) -> Iterator[Chart]:
-    """One chart per cost that at least two systems recorded with a score."""
+    """One chart per cost that differs between at least two systems with a score."""
     for cost in report.costs:
-        if STANDARD_COSTS[cost.name].charted and len(_rows(report.leaderboard, cost)) >= MIN_SYSTEMS:
+        values = {row["cost"] for row in _rows(report.leaderboard, cost)}
+        if STANDARD_COSTS[cost.name].charted and len(values) >= MIN_SYSTEMS:
             yield cost_chart(report.leaderboard, cost)
 
 

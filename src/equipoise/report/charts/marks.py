@@ -164,11 +164,7 @@ def series_labels(
 
 
 def spread_labels(positions: Sequence[float], min_gap: float = LINE_HEIGHT) -> list[float]:
-    """Ascending positions moved apart to at least ``min_gap``; a moved group keeps its mean position.
-
-    >>> spread_labels([10.0, 12.0, 50.0], 10.0)
-    [6.0, 16.0, 50.0]
-    """
+    """Ascending positions moved apart to at least ``min_gap``; a moved group keeps its mean position."""
     groups: list[list[float]] = []
     for position in positions:
         groups.append([position])

@@ -8,6 +8,8 @@ repeat it.
 
 from __future__ import annotations
 
+from importlib.resources import files
+from tomllib import loads
 from typing import Any, Final
 
 Spec = dict[str, Any]
@@ -20,63 +22,9 @@ TEXT_SIZE: Final = 13
 SMALL_SIZE: Final = 12
 TITLE_SIZE: Final = 15
 
-# The colours of systems are those of Okabe and Ito, darkened to a contrast of 4.5 with white.
-LIGHT: Final[dict[str, str]] = {
-    "paper": "#ffffff",
-    "ink": "#1c2530",
-    "soft": "#56616e",
-    "line": "#a9b4c0",
-    "grid": "#e4e9ef",
-    "lead": "#0069a8",
-    "behind": "#5b6774",
-    "chance": "#a03a0c",
-    "few": "#eef0f2",
-    "system0": "#0072b2",
-    "system1": "#bd4f00",
-    "system2": "#007a5a",
-    "system3": "#8e4585",
-    "system4": "#806500",
-    "system5": "#4d5967",
-    "system6": "#a3244a",
-    "system7": "#2f4aa8",
-    "heat0": "#f3f7fb",
-    "heat1": "#dce8f4",
-    "heat2": "#bfd6ec",
-    "heat3": "#9cc1e3",
-    "heat4": "#72a7d5",
-    "heat5": "#2e74ae",
-    "heat6": "#0b4c85",
-    "on_low": "#17212c",
-    "on_high": "#fdfeff",
-}
-DARK: Final[dict[str, str]] = {
-    "paper": "#14181d",
-    "ink": "#e8ecf0",
-    "soft": "#a7b1bd",
-    "line": "#5a6673",
-    "grid": "#2b333c",
-    "lead": "#5db7f0",
-    "behind": "#a2adb9",
-    "chance": "#ff9b73",
-    "few": "#1e242b",
-    "system0": "#56b4e9",
-    "system1": "#ff9e4a",
-    "system2": "#3fd1a4",
-    "system3": "#e29bd0",
-    "system4": "#e6c229",
-    "system5": "#b9c3ce",
-    "system6": "#ff7d97",
-    "system7": "#9db1ff",
-    "heat0": "#1a232c",
-    "heat1": "#1c3143",
-    "heat2": "#1e415c",
-    "heat3": "#225274",
-    "heat4": "#2a6690",
-    "heat5": "#6fabd9",
-    "heat6": "#b9daf3",
-    "on_low": "#eff4f9",
-    "on_high": "#0d1319",
-}
+_PALETTES = loads((files("equipoise.report.charts") / "palettes.toml").read_text(encoding="utf-8"))
+LIGHT: Final[dict[str, str]] = _PALETTES["light"]
+DARK: Final[dict[str, str]] = _PALETTES["dark"]
 SHAPES: Final = (
     "circle",
     "square",
@@ -94,11 +42,7 @@ FIRST_DARK_STEP: Final = 5
 
 
 def series_style(index: int) -> tuple[str, str]:
-    """The colour and the shape of the series with this index; there are 64 distinct pairs.
-
-    >>> series_style(0), series_style(8)
-    (('#0072b2', 'circle'), ('#0072b2', 'square'))
-    """
+    """The colour and the shape of the series with this index; there are 64 distinct pairs."""
     color = LIGHT[f"system{index % SYSTEM_COLOURS}"]
     return color, SHAPES[(index + index // SYSTEM_COLOURS) % len(SHAPES)]
 
@@ -107,9 +51,6 @@ def heat_color(shade: float) -> tuple[str, str]:
     """The colours of a cell with this shade (0 to 1) and of its text.
 
     There are steps instead of a gradient because each colour needs a dark counterpart.
-
-    >>> heat_color(0.0), heat_color(1.0)
-    (('#f3f7fb', '#17212c'), ('#0b4c85', '#fdfeff'))
     """
     step = min(max(int(shade * HEAT_STEPS), 0), HEAT_STEPS - 1)
     return LIGHT[f"heat{step}"], LIGHT["on_high" if step >= FIRST_DARK_STEP else "on_low"]

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.io.run_files import write_run
-from equipoise.report.export.bibtex import as_bibtex
-from equipoise.report.export.card import as_card
-from equipoise.report.export.csv import as_csv, as_unit_csv
 from equipoise.report.export.latex import as_latex
+from equipoise.report.export.metadata import as_bibtex, as_card
 from equipoise.report.export.paper_table import as_markdown, emulated_library, single_run
+from equipoise.report.export.tables import as_csv, as_unit_csv
 from equipoise.runs.store import StoredRun
 from equipoise.stats.comparison import Comparison
 
@@ -117,17 +116,26 @@ def _text(table: dict[str, dict[str, float]], tag: str) -> str:
         return file.read_text(encoding="utf-8")
 
 
-Exporter = Callable[[Sequence[StoredRun], Comparison | None], str]
+class ExportFormat(NamedTuple):
+    """A format as a file. ``is_single`` means that it holds one system only."""
 
-FORMATS: dict[str, Exporter] = {
-    "latex": as_latex,
-    "md": as_markdown,
-    "csv": as_csv,
-    "json": as_json,
-    "trec": as_trec,
-    "card": as_card,
-    "bibtex": as_bibtex,
+    function: Callable[[Sequence[StoredRun], Comparison | None], str]
+    title: str
+    filename: str
+    media: str
+    is_single: bool = False
+
+
+FORMATS = {
+    "latex": ExportFormat(as_latex, "LaTeX table", "table.tex", "application/x-tex"),
+    "md": ExportFormat(as_markdown, "Markdown table", "table.md", "text/markdown"),
+    "csv": ExportFormat(as_csv, "CSV", "figures.csv", "text/csv"),
+    "json": ExportFormat(as_json, "JSON", "report.json", "application/json"),
+    "card": ExportFormat(as_card, "Model card", "card.yaml", "application/yaml"),
+    "bibtex": ExportFormat(as_bibtex, "BibTeX of metrics and data", "references.bib", "application/x-bibtex"),
+    "trec": ExportFormat(as_trec, "TREC run", "run.trec", "text/plain", is_single=True),
 }
+UNIT_CSV = ExportFormat(as_unit_csv, "CSV of every unit", "units.csv", "text/csv")
 
 
 def export(
@@ -149,7 +157,7 @@ def export(
         raise ParameterError(f"{to} has no form with one row a unit", hint="csv has: --to csv --units")
     if to == "csv":
         return (as_unit_csv if units else as_csv)(runs, comparison, formulas=formulas)
-    return FORMATS[to](runs, comparison)
+    return FORMATS[to].function(runs, comparison)
 
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["FORMATS", "UNIT_CSV", "ExportFormat", "export"]

@@ -67,11 +67,7 @@ def latex_table(sheet: PaperTable) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""Text that LaTeX sets as it is, on one line.
-
-    >>> print(escape_latex("R&D_50%"), escape_latex("a--b"), escape_latex("日"))
-    R\&D\_50\% a-{}-b \eqglyph{日}{U+65E5}
-    """
+    """Text that LaTeX sets as it is, on one line."""
     return _PLAIN_MINUS.sub("-", "".join(map(_character, inert(" ".join(text.split())))))
 
 

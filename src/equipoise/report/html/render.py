@@ -169,12 +169,7 @@ class PixelScale:
     height: int = HEIGHT
 
     def x(self, value: Number) -> str:
-        """The position of a number, to a tenth of a pixel; numbers outside the axis are clipped.
-
-        >>> from equipoise.report.view_model import AxisScale
-        >>> PixelScale(AxisScale(0.0, 1.0, ())).x(0.5)
-        '100'
-        """
+        """The position of a number, to a tenth of a pixel; numbers outside the axis are clipped."""
         low, high = self.scale.low, self.scale.high
         fraction = 0.0 if value is None or high <= low else (value - low) / (high - low)
         return f"{MARGIN + min(max(fraction, 0.0), 1.0) * (self.width - 2 * MARGIN):.1f}".removesuffix(".0")
@@ -245,7 +240,7 @@ MAX_OPEN_FINDINGS = 2
 """With more kinds of findings than this, tips and notes are folded; issues are always open."""
 MAX_OPEN_PAIRS = 6
 """With more pairs than this, only those with the best system are shown unfolded."""
-SCRIPTS = ("page.js", "tables.js", "downloads.js", "units.js")
+SCRIPTS = ("page.js", "tables.js", "shown.js", "downloads.js", "units.js")
 VIEW_SCRIPTS = SCRIPTS[:2]
 
 
@@ -271,6 +266,7 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
             findings=grouped_findings(report.answer.findings),
             check_titles={check.code: check.title for check in all_checks()},
             sections=_sections(report),
+            short_headings=_SHORT_HEADINGS,
             policy=content_security_policy(style, script),
             style=style,
             script=script,
@@ -301,6 +297,7 @@ def render_views(
             views=shown,
             links=links or {},
             charts=embed_charts(placed) if charts else PageCharts({}),
+            short_headings={},
             sections=[(f"view-{number}", _view_heading(view, views)) for number, view in enumerate(views)],
             policy=content_security_policy(style, script),
             style=style,
@@ -318,6 +315,10 @@ def _view_heading(view: View, views: Sequence[View]) -> str:
 def _shown_findings(view: View) -> tuple[Finding, ...]:
     """The findings without the one that the notes of the answer state."""
     return tuple(sort_by_severity(finding for finding in view.answer.findings if finding.code != SAMPLE_SIZE))
+
+
+_SHORT_HEADINGS = {"pairwise": "Pairs", "costs": "Cost", "details": "Details", "protocol": "Protocol"}
+"""What the list of sections calls a section with a long heading."""
 
 
 def _sections(report: RunsView) -> list[tuple[str, str]]:

@@ -5,35 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.reconstruction import reconstruct
-from equipoise.domains.accounts.training.layouts import cone_initialization
-from equipoise.domains.accounts.training.manifolds import (
-    EuclideanManifold,
-    Hyperboloid,
-    Manifold,
+from domains.accounts.training.reference_manifold import (
+    SPACES,
+    distance_and_gradient,
+    exp_map,
     on_hyperboloid,
+    some_points,
 )
-from equipoise.domains.accounts.training.sampling import PositivePairs
+from equipoise.domains.accounts.evaluation import reconstruct
+from equipoise.domains.accounts.training.layouts import cone_initialization
+from equipoise.domains.accounts.training.objective import Manifold, PositivePairs, chunk_rows, hyperboloid
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.metrics.parser import parse_metrics
 
 refinement_module = pytest.importorskip("equipoise.domains.accounts.training.numba_refinement")
 kernels = refinement_module
-SPACES = [EuclideanManifold(), Hyperboloid()]
 
 
 def a_tree(count: int = 40) -> Tree:
     return Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, count)])
 
 
-def points_of(space: Manifold, count: int, dims: int = 3, scale: float = 1.0) -> np.ndarray:
-    rows = scale * np.random.default_rng(3).normal(size=(count, dims))
-    return on_hyperboloid(rows, space.max_norm) if space.is_hyperbolic else rows
-
-
 def squares(space: Manifold, points: np.ndarray, node: int) -> np.ndarray:
     """Squared distances of a node from all others."""
-    distance, _ = space.distance_and_gradient(np.broadcast_to(points[node], points.shape), points)
+    distance, _ = distance_and_gradient(space, np.broadcast_to(points[node], points.shape), points)
     return np.asarray(distance) ** 2
 
 
@@ -50,7 +45,7 @@ def plain_loss(space: Manifold, points: np.ndarray, positives: PositivePairs, no
 
 def all_negatives(positives: PositivePairs) -> refinement_module.ViolatingNegatives:
     """All negatives of every node."""
-    count = len(positives)
+    count = len(positives.lists)
     far = [np.setdiff1d(np.arange(count), [*positives.lists[node], node]) for node in range(count)]
     starts = np.concatenate([[0], np.cumsum([len(each) for each in far])])
     ids = np.concatenate(far).astype(np.int32)
@@ -61,13 +56,13 @@ def all_negatives(positives: PositivePairs) -> refinement_module.ViolatingNegati
 @pytest.mark.parametrize("space", SPACES)
 def test_the_gradient_is_that_of_the_loss(space: Manifold, relation: str) -> None:
     tree = a_tree()
-    positives, points = PositivePairs.of(tree, relation), points_of(space, len(tree))
+    positives, points = PositivePairs.of(tree, relation), some_points(space, len(tree))
     nodes = [0, 2, 7, 30]
-    chunks = positives.chunked(4)
+    chunks = chunk_rows(positives.lists, 4)
     chunks = chunks[np.isin(chunks[:, 0], nodes)]
     state, far = kernels.new_adam_state(points), all_negatives(positives)
     touched, loss = kernels.hinge_gradient(
-        points, space.is_hyperbolic, chunks, positives.lists.targets, far.starts, far.ids, far.multiplicity,
+        points, space.is_hyperbolic, chunks, positives.lists.values, far.starts, far.ids, far.multiplicity,
         refinement_module.MARGIN, 0.0, state,
     )  # fmt: skip
     assert loss == pytest.approx(plain_loss(space, points, positives, nodes))
@@ -77,12 +72,12 @@ def test_the_gradient_is_that_of_the_loss(space: Manifold, relation: str) -> Non
         for towards in (5, 20):
             if node == towards:
                 continue
-            _, tangent = space.distance_and_gradient(points[node : node + 1], points[towards : towards + 1])
+            _, tangent = distance_and_gradient(space, points[node : node + 1], points[towards : towards + 1])
             ends = []
             for sign in (1.0, -1.0):
-                exp_map = points.copy()
-                exp_map[node] = space.exp_map(points[node : node + 1], sign * step * tangent)[0]
-                ends.append(plain_loss(space, exp_map, positives, nodes))
+                moved = points.copy()
+                moved[node] = exp_map(space, points[node : node + 1], sign * step * tangent)[0]
+                ends.append(plain_loss(space, moved, positives, nodes))
             signs = np.where((np.arange(points.shape[1]) == 0) & space.is_hyperbolic, -1.0, 1.0)
             slope = float((signs * state.gradient[node] * tangent[0]).sum())
             assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-4)
@@ -92,10 +87,10 @@ def test_the_gradient_is_that_of_the_loss(space: Manifold, relation: str) -> Non
 @pytest.mark.parametrize("space", SPACES)
 def test_violating_negatives_equal_a_brute_force_search(space: Manifold, relation: str) -> None:
     tree = a_tree(200)
-    positives, points = PositivePairs.of(tree, relation), points_of(space, len(tree), scale=2.0)
+    positives, points = PositivePairs.of(tree, relation), some_points(space, len(tree), scale=2.0)
     lists = positives.lists
     found = refinement_module.find_violating_negatives(
-        space, points, lists.starts, lists.targets, np.random.default_rng(0)
+        space, points, lists.starts, lists.values, np.random.default_rng(0)
     )
     assert (found.multiplicity == 1.0).all()
     for node in range(len(tree)):
@@ -114,19 +109,17 @@ def test_violating_negatives_equal_a_brute_force_search(space: Manifold, relatio
 
 
 def test_points_far_from_the_origin_are_searched_in_float64() -> None:
-    points = on_hyperboloid(1e7 * np.eye(4, 3), Hyperboloid().max_norm)
+    points = on_hyperboloid(1e7 * np.eye(4, 3))
     left, right = refinement_module._factors(points, is_hyperbolic=True)
     assert left.dtype == right.dtype == np.float64
-    assert refinement_module._factors(points_of(Hyperboloid(), 5), is_hyperbolic=True)[0].dtype == np.float32
+    assert refinement_module._factors(some_points(hyperboloid(), 5), is_hyperbolic=True)[0].dtype == np.float32
 
 
 def test_too_many_negatives_are_subsampled_with_multiplicities() -> None:
-    distance_and_gradient = np.random.default_rng(0).random(1000)
+    proxies = np.random.default_rng(0).random(1000)
     ids, multiplicity = np.empty(100, np.int32), np.empty(100)
-    kernels.subsample(
-        np.full(1, 5, np.uint64), np.arange(1000, dtype=np.int32), distance_and_gradient, ids, multiplicity
-    )
-    assert set(ids[:50]) == set(np.argsort(distance_and_gradient)[:50])
+    kernels.subsample(np.full(1, 5, np.uint64), np.arange(1000, dtype=np.int32), proxies, ids, multiplicity)
+    assert set(ids[:50]) == set(np.argsort(proxies)[:50])
     assert len(set(ids)) == 100
     assert (multiplicity[:50] == 1.0).all()
     assert multiplicity.sum() == pytest.approx(1000)
@@ -134,14 +127,14 @@ def test_too_many_negatives_are_subsampled_with_multiplicities() -> None:
 
 def test_a_pair_with_many_violations_is_damped() -> None:
     tree = a_tree()
-    positives, points = PositivePairs.of(tree, "closure"), points_of(Hyperboloid(), len(tree))
+    positives, points = PositivePairs.of(tree, "closure"), some_points(hyperboloid(), len(tree))
     far = all_negatives(positives)
     lengths = []
     for damping in (0.0, 10.0):
         state = kernels.new_adam_state(points)
         kernels.hinge_gradient(
-            points, True, positives.chunked(64), positives.lists.targets, far.starts, far.ids, far.multiplicity,
-            refinement_module.MARGIN, damping, state,
+            points, True, chunk_rows(positives.lists, 64), positives.lists.values, far.starts, far.ids,
+            far.multiplicity, refinement_module.MARGIN, damping, state,
         )  # fmt: skip
         lengths.append(np.abs(state.gradient).sum())
     assert lengths[1] < 0.5 * lengths[0]
@@ -173,7 +166,7 @@ def test_refinement_lowers_ranks_and_is_deterministic(space: Manifold) -> None:
 def test_nodes_without_positives_are_ignored() -> None:
     alone = [f"alone{node}" for node in range(500)]
     tree = Tree.of(["root", "a", "b", *alone], [("a", "root"), ("b", "root")])
-    space = Hyperboloid()
+    space = hyperboloid()
     points = cone_initialization(tree, 3, np.random.default_rng(0), min_radius=2.0, max_radius=6.0)
     refinement = refinement_module.HardNegativeRefinement(
         space, points, PositivePairs.of(tree, "closure"), np.random.default_rng(0)

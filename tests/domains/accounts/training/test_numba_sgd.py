@@ -5,118 +5,148 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.training.manifolds import Hyperboloid, on_hyperboloid
-from equipoise.domains.accounts.training.sampling import PositivePairs, empty_hard_negatives
+from domains.accounts.training import reference_manifold
+from domains.accounts.training.reference_manifold import SPACES, distance_and_gradient, exp_map
+from equipoise.domains.accounts.training.layouts import cone_initialization
+from equipoise.domains.accounts.training.objective import Manifold, PositivePairs, hyperboloid, softmax_loss
 from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.geometry import distances as functions
 
 numba_sgd = pytest.importorskip("equipoise.domains.accounts.training.numba_sgd")
-SPACE = Hyperboloid()
+SPACE = hyperboloid()
 TREE = Tree.from_edges([("a", "root"), ("b", "root"), ("c", "a"), ("d", "b"), ("e", "b")])
 LEARNING_RATE, INVERSE_TEMPERATURE = 0.2, 0.7
 
 
-def some_points(count: int = len(TREE)) -> np.ndarray:
-    return on_hyperboloid(np.random.default_rng(2).normal(size=(count, 3)), SPACE.max_norm)
+def some_points(space: Manifold = SPACE, count: int = len(TREE)) -> np.ndarray:
+    return reference_manifold.some_points(space, count)
 
 
-def one_epoch(points: np.ndarray, node: int, negatives: list[int], hard_negatives: np.ndarray, **changed) -> None:
-    """The chunks of one node, with these negatives."""
+def no_hard_negatives(size: int) -> np.ndarray:
+    return np.full((len(TREE), size), numba_sgd.NO_NODE)
+
+
+def one_epoch(points: np.ndarray, node: int, hard_negatives: np.ndarray, space: Manifold = SPACE, **changed) -> float:
+    """The chunks of one node, with all nodes as negatives."""
     positives = PositivePairs.of(TREE, "closure")
     chunks = positives.chunks[positives.chunks[:, 0] == node]
-    members = np.array(negatives)
-    count = len(points)
-    pool = (members, np.zeros(count, np.int64), np.full(count, len(members)))
-    numba_sgd.shared_negatives_epoch(
-        points, SPACE.max_norm, chunks, np.arange(len(chunks)), changed.get("counts", (len(members), 0, 0)),
-        changed.get("use_hard_negatives", False), hard_negatives, pool,
-        (positives.lists.starts, positives.lists.targets),
-        positives.related_lists, np.ones(count), INVERSE_TEMPERATURE, LEARNING_RATE, 1e6, 1,
+    up, related = positives.ancestors, positives.related
+    return numba_sgd.sgd_epoch(
+        points, space.is_hyperbolic, space.max_norm, chunks, np.arange(len(chunks)), (60, 0, 0),
+        changed.get("use_hard_negatives", False), hard_negatives, (positives.lists.starts, positives.lists.values),
+        (up.starts, up.values, related.starts, related.values), np.ones(len(points)), INVERSE_TEMPERATURE,
+        changed.get("learning_rate", LEARNING_RATE), 1e6, 1,
     )  # fmt: skip
 
 
-def test_a_chunk_moves_along_the_gradient() -> None:
-    node, negative = TREE.position("a"), TREE.position("d")
+@pytest.mark.parametrize("space", SPACES)
+def test_a_chunk_moves_along_the_gradient_of_the_reference_loss(space: Manifold) -> None:
+    node, rate = TREE.position("a"), 1e-3
     near = PositivePairs.of(TREE, "closure").lists[node]
-    before = some_points()
+    far = np.setdiff1d(np.arange(len(TREE)), [*near, node])
+    before = some_points(space)
     after = before.copy()
-    one_epoch(after, node, [negative], empty_hard_negatives(len(TREE), 1))
-
-    def distance_and_gradient(other: int) -> tuple[float, np.ndarray, np.ndarray]:
-        distance, at_node = SPACE.distance_and_gradient(before[[node]], before[[other]])
-        _, at_other = SPACE.distance_and_gradient(before[[other]], before[[node]])
-        return float(distance[0]), at_node[0], at_other[0]
-
-    far, from_far, away = distance_and_gradient(negative)
-    closeness = np.exp(-INVERSE_TEMPERATURE * far**2)
-    wanted, gradient, pushed = before.copy(), np.zeros(before.shape[1]), 0.0
-    for other in near:
-        distance, at_node, at_other = distance_and_gradient(other)
-        total = np.exp(-INVERSE_TEMPERATURE * distance**2) + closeness
-        pull = closeness / total * distance / numba_sgd.REFERENCE_DISTANCE
-        wanted[other] = SPACE.exp_map(before[[other]], -LEARNING_RATE * pull * at_other[None])[0]
-        gradient += pull * at_node
-        pushed += closeness / total * far / numba_sgd.REFERENCE_DISTANCE
-    wanted[negative] = SPACE.exp_map(before[[negative]], LEARNING_RATE * pushed * away[None])[0]
-    gradient -= pushed * from_far
-    wanted[node] = SPACE.exp_map(before[[node]], -LEARNING_RATE * gradient[None])[0]
-    np.testing.assert_allclose(after, wanted, rtol=1e-6, atol=1e-6)
-    assert not np.allclose(after, before)
+    loss = one_epoch(after, node, no_hard_negatives(1), space, learning_rate=rate)
+    others = np.concatenate([near, far])
+    distance, at_node = distance_and_gradient(
+        space, np.broadcast_to(before[node], before[others].shape), before[others]
+    )
+    _, at_other = distance_and_gradient(space, before[others], np.broadcast_to(before[node], before[others].shape))
+    power = 2.0 if space.is_hyperbolic else 1.0
+    options = {"temperature": 1.0 / INVERSE_TEMPERATURE, "power": power}
+    expected, *slopes = softmax_loss(distance[: len(near)], distance[len(near) :], **options)
+    scale = 1.0 / INVERSE_TEMPERATURE / (2.0 * numba_sgd.REFERENCE_DISTANCE if space.is_hyperbolic else 1.0)
+    steps = -rate * scale * np.concatenate(slopes)[:, None]
+    wanted = before.copy()
+    wanted[others] = exp_map(space, before[others], steps * at_other)
+    wanted[node] = exp_map(space, before[[node]], (steps * at_node).sum(axis=0, keepdims=True))[0]
+    assert loss == pytest.approx(expected)
+    np.testing.assert_allclose(after - before, wanted - before, rtol=1e-4, atol=1e-9)
+    assert not np.allclose(after, before, atol=1e-9)
 
 
 def test_hard_negatives_are_the_nearest_sampled_ones() -> None:
     node = TREE.position("a")
     negatives = [TREE.position(name) for name in ("b", "d", "e")]
     points = some_points()
-    hard_negatives = empty_hard_negatives(len(TREE), 2)
-    distance, _ = SPACE.distance_and_gradient(np.broadcast_to(points[node], (3, 4)), points[negatives])
-    # A large sample, so that it contains each of the three.
-    one_epoch(points, node, negatives, hard_negatives, use_hard_negatives=True, counts=(60, 0, 0))
+    hard_negatives = no_hard_negatives(2)
+    distance, _ = distance_and_gradient(SPACE, np.broadcast_to(points[node], (3, 4)), points[negatives])
+    one_epoch(points, node, hard_negatives, use_hard_negatives=True)
     nearest = {negatives[place] for place in np.argsort(distance)[:2]}
     assert set(hard_negatives[node].tolist()) == nearest
 
 
 def test_positives_are_never_negatives() -> None:
-    node = TREE.position("a")
     points = some_points()
     before = points.copy()
-    one_epoch(
-        points,
-        node,
-        [node, *PositivePairs.of(TREE, "closure").lists[node]],
-        empty_hard_negatives(len(TREE), 2),
-        counts=(40, 0, 0),
-    )
+    # All other nodes are positives of the root.
+    one_epoch(points, TREE.position("root"), no_hard_negatives(2))
     np.testing.assert_array_equal(points, before)
 
 
-def test_distance_proxies_are_those_of_pairs() -> None:
-    points = some_points(30)
+@pytest.mark.parametrize("space", SPACES)
+def test_distance_proxies_are_those_of_pairs(space: Manifold) -> None:
+    points = some_points(space, 30)
     found = np.empty(30)
-    numba_sgd.distance_proxies(points[4], np.ascontiguousarray(points.T), found)
-    wanted, _ = SPACE.distance_and_gradient(np.broadcast_to(points[4], points.shape), points)
-    np.testing.assert_allclose(np.arccosh(np.maximum(found, 1.0)), wanted, atol=2e-6)
+    numba_sgd.distance_proxies(points[4], np.ascontiguousarray(points.T), space.is_hyperbolic, found)
+    wanted = [numba_sgd.distance_proxy(points[4], points, other, space.is_hyperbolic) for other in range(30)]
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
 
 
 def test_shared_negatives_are_sampled_without_replacement() -> None:
-    points, ids, copies = some_points(), np.empty(40, np.int64), np.empty((4, 40))
-    many = numba_sgd.sample_shared_negatives(
-        np.full(1, 3, np.uint64), points, np.repeat(np.arange(6), 5), 5, 30, ids, copies
-    )
-    assert sorted(ids[:many]) == [1, 2, 3, 4, 5], "the whole population, once each"
+    points, ids, copies = some_points(), np.empty(60, np.int64), np.empty((4, 60))
+    many = numba_sgd.sample_shared_negatives(np.full(1, 3, np.uint64), points, ids, copies)
+    assert sorted(ids[:many]) == list(range(len(TREE))), "the whole population, once each"
     np.testing.assert_array_equal(copies[:, :many], points[ids[:many]].T)
 
 
-def test_chunks_that_share_negatives_by_depth_have_that_depth() -> None:
-    from equipoise.domains.accounts.training.sampling import NegativePool
-    from equipoise.domains.accounts.training.trainer import TrainingConfig, TrainingProblem, shuffled_chunks
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("step", [0.3, -0.3, 1e9])
+def test_steps_follow_geodesics(space: Manifold, step: float) -> None:
+    points = some_points(space, 20)
+    u, wanted, moved = points[0].copy(), points.copy(), points.copy()
+    distance, away = distance_and_gradient(space, points[1:], u)
+    distance_of = functions.lorentz if space.is_hyperbolic else functions.euclidean
+    np.testing.assert_allclose(distance, distance_of(points[1:], u), rtol=1e-6)
+    wanted[1:] = exp_map(space, points[1:], step * away)
+    for y in range(1, len(points)):
+        proxy = numba_sgd.distance_proxy(u, moved, y, space.is_hyperbolic)
+        found, inverse = numba_sgd.distance_from_proxy(proxy, space.is_hyperbolic)
+        assert found == pytest.approx(distance[y - 1])
+        assert numba_sgd.proxy_of_distance(found, space.is_hyperbolic) == pytest.approx(proxy)
+        numba_sgd.move_along_geodesic(moved, y, u, step, proxy, inverse, space.is_hyperbolic, space.max_norm)
+    np.testing.assert_allclose(moved, wanted, rtol=1e-4, atol=1e-4)
+    walked = points.copy()
+    numba_sgd.riemannian_step(walked, 3, points[3].copy(), -away[2], abs(step), space.is_hyperbolic, space.max_norm)
+    np.testing.assert_allclose(walked[3], exp_map(space, points[3:4], abs(step) * away[2:3])[0], rtol=1e-9)
 
-    tree = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, 400)])
-    positives, config = PositivePairs.of(tree, "closure"), TrainingConfig(negative_sampling="depth")
-    pool = NegativePool.of(tree, positives, "depth")
-    problem = TrainingProblem(SPACE, np.empty(0), positives, pool, config, np.random.default_rng(0))
-    order = shuffled_chunks(problem, 8)
-    assert sorted(order) == list(range(len(positives.chunks)))
-    depth = tree.depth[positives.chunks[order, 0]]
-    mixed = sum(len(set(depth[begin : begin + 8])) > 1 for begin in range(0, len(order), 8))
-    assert mixed <= tree.depth.max(), "at most one run with two depths"
-    assert (np.diff(depth) < 0).any(), "runs are in random order"
+
+def test_random_int_is_uniform_and_within_bounds() -> None:
+    state = np.full(1, 7, dtype=np.uint64)
+    counts = np.bincount([numba_sgd.random_int(state, 3, 8) for _ in range(5000)], minlength=9)
+    assert counts[:3].sum() == counts[8] == 0
+    assert np.abs(counts[3:8] - 1000).max() < 150
+
+
+def test_branch_negatives_are_related_to_an_ancestor() -> None:
+    positives = PositivePairs.of(TREE, "parent")
+    up, related = positives.ancestors, positives.related
+    lists = (up.starts, up.values, related.starts, related.values)
+    state, hard_negatives = np.full(1, 7, dtype=np.uint64), no_hard_negatives(2)
+    of_branch = {numba_sgd.sample_candidate(state, True, TREE.position("c"), hard_negatives, lists) for _ in range(99)}
+    assert of_branch == {TREE.position(name) for name in ("root", "a", "b", "c", "d", "e")}
+    assert numba_sgd.sample_candidate(state, True, TREE.position("root"), hard_negatives, lists) == numba_sgd.NO_NODE
+    assert numba_sgd.sample_candidate(state, False, 0, hard_negatives, lists) == numba_sgd.NO_NODE
+    hard_negatives[0], hard_negatives[4] = 4, 5
+    assert numba_sgd.sample_candidate(state, False, 0, hard_negatives, lists) == 5
+
+
+def test_cones_put_most_ancestors_first_before_any_training() -> None:
+    tree = Tree.from_edges([(f"{node}", f"{node // 3}") for node in range(3, 120)])
+    points = cone_initialization(tree, 10, np.random.default_rng(0), min_radius=2.0, max_radius=8.0)
+    below, above = tree.closure().T
+    gaps = functions.pairwise(functions.lorentz, points, points)
+    related = np.eye(len(tree), dtype=bool)
+    related[below, above] = related[above, below] = True
+    nearer = [np.sum((gaps[b] < gaps[b, a]) & ~related[b]) for b, a in zip(below, above, strict=True)]
+    assert np.mean(nearer) < 1.0

@@ -7,11 +7,16 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.training import objective
-from equipoise.domains.accounts.training.manifolds import EuclideanManifold, Hyperboloid, Manifold, on_hyperboloid
-from equipoise.domains.accounts.training.objective import hinge_loss, softmax_loss
-from equipoise.domains.accounts.training.sampling import POSITIVES_PER_CHUNK, PositivePairs
-from equipoise.domains.accounts.trees.tree import Tree
+from domains.accounts.training.reference_manifold import SPACES, distance_and_gradient, some_points
+from equipoise.domains.accounts.training.objective import (
+    POSITIVES_PER_CHUNK,
+    Manifold,
+    PositivePairs,
+    chunk_rows,
+    hinge_loss,
+    softmax_loss,
+)
+from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
 
 RNG = np.random.default_rng(4)
 NEAR, FAR = RNG.uniform(0.3, 3.0, POSITIVES_PER_CHUNK), RNG.uniform(0.3, 3.0, 9)
@@ -33,14 +38,6 @@ def test_softmax_derivatives_equal_central_differences(power: float, weight: flo
     np.testing.assert_allclose(by_negative, numerical(lambda d: softmax_loss(NEAR, d, **options)[0], FAR), atol=1e-7)
 
 
-def test_numpy_equals_the_softmax_reference() -> None:
-    loss, by_positive, by_negative = softmax_loss(NEAR, FAR, temperature=0.125)
-    distance = np.concatenate([NEAR, FAR])[None]
-    gradient, found = objective._batch_softmax_gradient(distance, np.ones(distance.shape, dtype=bool), 8.0)
-    assert found == pytest.approx(loss, abs=1e-10)
-    np.testing.assert_allclose(8.0 * gradient[0], np.concatenate([by_positive, by_negative]), atol=1e-10)
-
-
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_numba_equals_the_softmax_reference(power: float) -> None:
     numba_sgd = pytest.importorskip("equipoise.domains.accounts.training.numba_sgd")
@@ -51,28 +48,27 @@ def test_numba_equals_the_softmax_reference(power: float) -> None:
     np.testing.assert_allclose(-2.0 * power * FAR ** (power - 1) * negative, by_negative, atol=1e-10)
 
 
-@pytest.mark.parametrize("manifold", [EuclideanManifold(), Hyperboloid()])
+@pytest.mark.parametrize("manifold", SPACES)
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 def test_refinement_equals_the_hinge_reference(manifold: Manifold, damping: float) -> None:
     refinement = pytest.importorskip("equipoise.domains.accounts.training.numba_refinement")
     positives = PositivePairs.of(TREE, "closure")
-    points = np.random.default_rng(0).normal(size=(len(TREE), 3))
-    points = on_hyperboloid(points, manifold.max_norm) if manifold.is_hyperbolic else points
+    points = some_points(manifold, len(TREE))
     node, near = 1, positives.lists[1]
     far = np.setdiff1d(np.arange(len(TREE)), [*near, node])
     starts = np.concatenate([[0, 0], np.full(len(TREE) - 1, len(far))])
     multiplicity = np.linspace(1.0, 3.0, len(far))
-    chunks = positives.chunked(64)
+    chunks = chunk_rows(positives.lists, 64)
     state = refinement.new_adam_state(points)
     _, found = refinement.hinge_gradient(
-        points, manifold.is_hyperbolic, chunks[chunks[:, 0] == node], positives.lists.targets, starts,
+        points, manifold.is_hyperbolic, chunks[chunks[:, 0] == node], positives.lists.values, starts,
         far.astype(np.int32), multiplicity, refinement.MARGIN, damping, state,
     )  # fmt: skip
     others = np.concatenate([near, far])
-    distance, _ = manifold.distance_and_gradient(np.broadcast_to(points[node], points[others].shape), points[others])
+    distance, _ = distance_and_gradient(manifold, np.broadcast_to(points[node], points[others].shape), points[others])
     loss, *by_distance = hinge_loss(distance[: len(near)], distance[len(near) :], multiplicity, damping=damping)
     assert found == pytest.approx(loss)
-    _, tangents = manifold.distance_and_gradient(points[others], np.broadcast_to(points[node], points[others].shape))
+    _, tangents = distance_and_gradient(manifold, points[others], np.broadcast_to(points[node], points[others].shape))
     signs = np.where((np.arange(points.shape[1]) == 0) & manifold.is_hyperbolic, -1.0, 1.0)
     slopes = (signs * state.gradient[others] * tangents).sum(axis=1)
     np.testing.assert_allclose(slopes, np.concatenate(by_distance), rtol=1e-5, atol=1e-5)
@@ -85,14 +81,30 @@ def test_torch_equals_the_softmax_reference() -> None:
     from equipoise.domains.accounts.training.torch_backend import _FullSoftmax
 
     positives = PositivePairs.of(TREE, "closure").lists
-    points = on_hyperboloid(np.random.default_rng(0).normal(size=(len(TREE), 3)), 1e6)
+    points = some_points(SPACES[1], len(TREE))
     full_softmax = _FullSoftmax.of(positives, len(TREE), torch.device("cpu"))
     _, found = full_softmax.gradient(torch.tensor(points), torch.arange(len(TREE)), 2.0, 0.3)
     expected = 0.0
     for node in range(len(TREE)):
-        distance, _ = Hyperboloid().distance_and_gradient(np.broadcast_to(points[node], points.shape), points)
+        distance, _ = distance_and_gradient(SPACES[1], np.broadcast_to(points[node], points.shape), points)
         far = np.setdiff1d(np.arange(len(TREE)), [*positives[node], node])
         expected += softmax_loss(
             distance[positives[node]], distance[far], temperature=0.5, power=2.0, negative_weight=0.3
         )[0]
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_positives_follow_the_relation_and_related_is_symmetric(relation: str) -> None:
+    positives = PositivePairs.of(TREE, relation)
+    up = {(int(a), int(b)) for a, b in (TREE.edges if relation == "parent" else TREE.closure())}
+    wanted = up | {(b, a) for a, b in up} if relation == "closure" else up
+    all_ways = {(int(a), int(b)) for pair in TREE.closure() for a, b in (pair, pair[::-1])}
+    assert {(node, int(other)) for node in range(len(TREE)) for other in positives.related[node]} == all_ways
+    seen = [
+        (int(node), int(other))
+        for node, start, stop in positives.chunks
+        for other in positives.lists.values[start:stop]
+    ]
+    assert seen == sorted(wanted)
+    assert (positives.chunks[:, 2] - positives.chunks[:, 1]).max() <= POSITIVES_PER_CHUNK

@@ -7,9 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.fair.answer_matching import normalize_answer
+from equipoise.domains.fair.answer_matching import answer_matcher, normalize_answer
 from equipoise.domains.fair.answer_verification import count_occurrences, occurrences
-from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
 
 RULE = answer_matcher("words")
 TEXTS = st.text(alphabet="ab1 .,%-", max_size=40)

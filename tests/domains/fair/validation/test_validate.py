@@ -9,8 +9,7 @@ import pytest
 
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES
 from equipoise.domains.fair.questions import QuestionAnswer
-from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_result import ValidationResult
+from equipoise.domains.fair.validation import ValidationResult, validate_fixture
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
 from equipoise.io.documents import TextDocument
 from equipoise.types import Severity

@@ -21,11 +21,11 @@ from equipoise.domains.accounts.training.numba_sgd import (
     project_to_ball,
     random_int,
 )
+from equipoise.domains.accounts.training.objective import chunk_rows
 from equipoise.domains.accounts.training.trainer import geometric_decay
 
 if TYPE_CHECKING:
-    from equipoise.domains.accounts.training.manifolds import Manifold
-    from equipoise.domains.accounts.training.sampling import PositivePairs
+    from equipoise.domains.accounts.training.objective import Manifold, PositivePairs
     from equipoise.types import Bools, Floats, Ints
 
 Int32s = NDArray[np.int32]
@@ -401,7 +401,7 @@ class HardNegativeRefinement:
     ) -> None:
         self.manifold, self.points, self.rng, self.learning_rates = manifold, points, rng, learning_rates
         self.lists = positives.lists
-        self.chunks = positives.chunked(POSITIVES_PER_CHUNK)
+        self.chunks = chunk_rows(positives.lists, POSITIVES_PER_CHUNK)
         self.batches = int(np.clip(len(self.chunks) // _MIN_CHUNKS_PER_BATCH, 1, _MAX_BATCHES))
         self.state = new_adam_state(points)
         self.steps = 0
@@ -411,7 +411,7 @@ class HardNegativeRefinement:
         """One epoch over all chunks at the learning rate of epoch ``done`` of ``epochs``; returns the loss."""
         if done % REFRESH_EVERY == 0:
             self.negatives = find_violating_negatives(
-                self.manifold, self.points, self.lists.starts, self.lists.targets, self.rng
+                self.manifold, self.points, self.lists.starts, self.lists.values, self.rng
             )
         learning_rate = geometric_decay(*self.learning_rates, done / max(1, epochs - 1))
         order = self.rng.permutation(len(self.chunks))
@@ -420,7 +420,7 @@ class HardNegativeRefinement:
             self.steps += 1
             negatives = self.negatives
             touched, batch_loss = hinge_gradient(
-                self.points, self.manifold.is_hyperbolic, self.chunks[batch], self.lists.targets,
+                self.points, self.manifold.is_hyperbolic, self.chunks[batch], self.lists.values,
                 negatives.starts, negatives.ids, negatives.multiplicity, MARGIN, DAMPING / len(self.points), self.state,
             )  # fmt: skip
             adam_step(

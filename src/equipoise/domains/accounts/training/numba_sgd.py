@@ -1,8 +1,9 @@
-"""Stochastic gradient descent compiled by numba: the kernels of one step, and two epochs built from them.
+"""Stochastic gradient descent compiled by numba: the kernels of one step, and an epoch built from them.
 
-``sgd_epoch`` runs in Euclidean space with its own negatives per chunk of positives, ``shared_negatives_epoch`` on
-the hyperboloid with negatives that 64 chunks share. Both minimise ``objective.softmax_loss``, the
-first with distances, the second with squared distances. The flag ``is_hyperbolic`` selects the manifold.
+``sgd_epoch`` minimises ``objective.softmax_loss``: with distances in Euclidean space, and with squared distances on the
+hyperboloid, where those alone scored lower (see ``embedders``). Negatives are a sample that 64 chunks of positives
+share, and for each node its hard negatives (the nearest so far), hard negatives of those, and nodes related to a random
+ancestor (branch negatives): a uniform sample rarely contains the few nodes that rank too high.
 
 A distance proxy is the cosh of the distance on the hyperboloid and the squared distance in Euclidean space. Both
 increase with the distance and need no logarithm. Gradients are multiplied by the temperature, so that the learning
@@ -20,13 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from equipoise.domains.accounts.training.sampling import RelatedLists
     from equipoise.types import Floats, Ints
+
+    RelatedLists = tuple[Ints, Ints, Ints, Ints]
+    """``starts`` and ``targets`` of the ancestors of each node, then of its ancestors and descendants."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Without fastmath: with it, code just compiled and code from the cache differ in the last digit.
 compiled: Callable[[F], F] = cast(Any, numba.njit(cache=True))
 
+NO_NODE = -1
 MAX_STEP = 0.5
 MIN_GRADIENT_WEIGHT = 1e-7
 """Pairs with a smaller gradient weight are skipped."""
@@ -60,6 +64,12 @@ def distance_from_proxy(proxy: float, is_hyperbolic: bool) -> tuple[float, float
         return math.log(proxy + sinh), 1.0 / sinh
     distance = math.sqrt(proxy)
     return distance, 1.0 / distance
+
+
+@compiled
+def proxy_of_distance(distance: float, is_hyperbolic: bool) -> float:
+    """The inverse of ``distance_from_proxy``, bounded so that it is finite."""
+    return math.cosh(min(distance, 350.0)) if is_hyperbolic else min(distance, 1e150) ** 2
 
 
 @compiled
@@ -166,27 +176,18 @@ def in_row(values: Ints, node: int, other: int) -> bool:
 
 @compiled
 def sample_candidate(
-    rng_state: NDArray[np.uint64],
-    nth: int,
-    node: int,
-    counts: tuple[int, int, int],
-    hard_negatives: Ints,
-    pool: tuple[Ints, Ints, Ints],
-    related_lists: RelatedLists,
+    rng_state: NDArray[np.uint64], of_branch: bool, node: int, hard_negatives: Ints, related_lists: RelatedLists
 ) -> int:
-    """The nth candidate of a node: from the pool, of its branch, or a hard negative of a hard negative; or -1."""
-    members, low, high = pool
-    if nth < counts[0]:
-        return int(members[random_int(rng_state, low[node], high[node])])
-    if nth < counts[0] + counts[1]:
+    """A node related to a random ancestor, or a hard negative of a hard negative; -1 if there is none."""
+    if of_branch:
         up, ancestors, starts, related = related_lists
         begin, end = up[node], up[node + 1]
         if begin == end:
-            return -1
+            return NO_NODE
         above = ancestors[random_int(rng_state, begin, end)]
         return int(related[random_int(rng_state, starts[above], starts[above + 1])])
     via = hard_negatives[node, random_int(rng_state, 0, hard_negatives.shape[1])]
-    return -1 if via < 0 else int(hard_negatives[via, random_int(rng_state, 0, hard_negatives.shape[1])])
+    return NO_NODE if via < 0 else int(hard_negatives[via, random_int(rng_state, 0, hard_negatives.shape[1])])
 
 
 @compiled
@@ -199,7 +200,6 @@ def collect_hard_negatives(
     max_proxy: float,
     counts: tuple[int, int, int],
     hard_negatives: Ints,
-    pool: tuple[Ints, Ints, Ints],
     positive_lists: tuple[Ints, Ints],
     related_lists: RelatedLists,
     shared_ids: Ints,
@@ -211,11 +211,10 @@ def collect_hard_negatives(
 ) -> int:
     """Append negatives with a proxy of at most ``max_proxy``, and update the hard negatives of the node.
 
-    ``negative_ids`` and ``negative_proxies`` have ``n_found`` entries on entry. The shared negatives are among them
-    and replace samples from the pool; without shared negatives all candidates are sampled here. Returns the new
+    ``negative_ids`` and ``negative_proxies`` have ``n_found`` entries on entry, the shared negatives. Returns the new
     number of entries.
     """
-    size, farthest_slot = hard_negatives.shape[1], 0
+    size, farthest_slot, n_shared = hard_negatives.shape[1], 0, len(shared_ids)
     for slot in range(size):
         other = hard_negatives[node, slot]
         queue_proxies[slot] = 1e300 if other < 0 else distance_proxy(node_point, points, other, is_hyperbolic)
@@ -224,12 +223,12 @@ def collect_hard_negatives(
         if other >= 0 and queue_proxies[slot] <= max_proxy:
             negative_ids[n_found], negative_proxies[n_found] = other, queue_proxies[slot]
             n_found += 1
-    for nth in range(counts[0] + counts[1] + counts[2]):
-        is_shared = nth < len(shared_ids)
+    for nth in range(n_shared + counts[1] + counts[2]):
+        is_shared = nth < n_shared
         other = (
             shared_ids[nth]
             if is_shared
-            else sample_candidate(rng_state, nth, node, counts, hard_negatives, pool, related_lists)
+            else sample_candidate(rng_state, nth < n_shared + counts[1], node, hard_negatives, related_lists)
         )
         if other < 0 or other == node:
             continue
@@ -308,68 +307,6 @@ def apply_pair_gradients(
         move_along_geodesic(points, other, node_point, step, proxies[j], inverse_lengths[j], is_hyperbolic, max_norm)
 
 
-@compiled
-def sgd_epoch(
-    points: Floats,
-    max_norm: float,
-    chunks: Ints,
-    order: Ints,
-    counts: tuple[int, int, int],
-    hard_negatives: Ints,
-    pool: tuple[Ints, Ints, Ints],
-    positive_lists: tuple[Ints, Ints],
-    related_lists: RelatedLists,
-    learning_rate_scale: Floats,
-    inverse_temperature: float,
-    learning_rate: float,
-    margin: float,
-    seed: int,
-) -> float:
-    """One epoch in Euclidean space, over the chunks in this order; moves the points and returns the summed loss.
-
-    Distances enter the softmax with power 1. Negatives farther away than the farthest positive by more than the
-    margin are skipped.
-    """
-    rng_state = np.full(1, seed, dtype=np.uint64)
-    width, max_positives = points.shape[1], int((chunks[:, 2] - chunks[:, 1]).max())
-    max_negatives = hard_negatives.shape[1] + counts[0] + counts[1] + counts[2]
-    node_point, tangent = np.empty(width), np.empty(width)
-    pos_proxies, pos_distances = np.empty(max_positives), np.empty(max_positives)
-    pos_inverse, pos_weights = np.empty(max_positives), np.empty(max_positives)
-    neg_proxies, neg_distances = np.empty(max_negatives), np.empty(max_negatives)
-    neg_inverse, neg_weights = np.empty(max_negatives), np.empty(max_negatives)
-    negative_ids, queue_proxies = np.empty(max_negatives, np.int64), np.empty(hard_negatives.shape[1])
-    no_shared_ids, loss = np.empty(0, np.int64), 0.0
-    for chunk in order:
-        node, begin, end = chunks[chunk]
-        m = end - begin
-        for c in range(width):
-            node_point[c], tangent[c] = points[node, c], 0.0
-        for j in range(m):
-            pos_proxies[j] = distance_proxy(node_point, points, positive_lists[1][begin + j], False)
-            pos_distances[j], pos_inverse[j] = distance_from_proxy(pos_proxies[j], False)
-        max_proxy = min(pos_distances[:m].max() + margin, 1e150) ** 2
-        k = collect_hard_negatives(
-            rng_state, node, node_point, points, False, max_proxy, counts, hard_negatives, pool, positive_lists,
-            related_lists, no_shared_ids, neg_proxies, negative_ids, neg_proxies, queue_proxies, 0,
-        )  # fmt: skip
-        if k == 0:
-            continue
-        for j in range(k):
-            neg_distances[j], neg_inverse[j] = distance_from_proxy(neg_proxies[j], False)
-        loss += softmax_gradient(pos_distances[:m], neg_distances[:k], inverse_temperature, pos_weights, neg_weights)
-        apply_pair_gradients(
-            points, positive_lists[1][begin:end], node_point, -1.0, pos_weights, pos_proxies, pos_inverse, tangent,
-            learning_rate, learning_rate_scale, False, max_norm,
-        )  # fmt: skip
-        apply_pair_gradients(
-            points, negative_ids[:k], node_point, 1.0, neg_weights, neg_proxies, neg_inverse, tangent,
-            learning_rate, learning_rate_scale, False, max_norm,
-        )  # fmt: skip
-        riemannian_step(points, node, node_point, tangent, learning_rate * learning_rate_scale[node], False, max_norm)
-    return loss
-
-
 CHUNKS_PER_SHARED_SAMPLE = 64
 """Consecutive chunks that share one sample of negatives."""
 REFERENCE_DISTANCE = 5.0
@@ -378,15 +315,15 @@ _MIN_COSH = 1.0 + 1e-12
 
 
 @compiled
-def shared_negatives_epoch(
+def sgd_epoch(
     points: Floats,
+    is_hyperbolic: bool,
     max_norm: float,
     chunks: Ints,
     order: Ints,
     counts: tuple[int, int, int],
     use_hard_negatives: bool,
     hard_negatives: Ints,
-    pool: tuple[Ints, Ints, Ints],
     positive_lists: tuple[Ints, Ints],
     related_lists: RelatedLists,
     learning_rate_scale: Floats,
@@ -395,11 +332,12 @@ def shared_negatives_epoch(
     max_log_weight_ratio: float,
     seed: int,
 ) -> float:
-    """One epoch on the hyperboloid, over the chunks in this order; moves the points and returns the summed loss.
+    """One epoch over the chunks in this order; moves the points and returns the summed loss.
 
-    Distances enter the softmax with power 2; gradients are multiplied by ``temperature / (2 * REFERENCE_DISTANCE)``.
-    Negatives with a weight below ``exp(-max_log_weight_ratio)`` of the farthest positive are skipped. With
-    ``use_hard_negatives`` the hard negatives of each node are used and updated too.
+    ``counts`` are the numbers of shared, branch and neighbour negatives. On the hyperboloid distances enter the softmax
+    squared, and gradients are multiplied by ``temperature / (2 * REFERENCE_DISTANCE)``. Negatives with a weight below
+    ``exp(-max_log_weight_ratio)`` of the farthest positive are skipped. With ``use_hard_negatives`` the hard negatives
+    of each node are used and updated too.
     """
     rng_state = np.full(1, seed, dtype=np.uint64)
     width, max_positives = points.shape[1], int((chunks[:, 2] - chunks[:, 1]).max())
@@ -416,49 +354,47 @@ def shared_negatives_epoch(
     for nth in range(len(order)):
         node, begin, end = chunks[order[nth]]
         if nth % CHUNKS_PER_SHARED_SAMPLE == 0:
-            n_shared = sample_shared_negatives(
-                rng_state, points, pool[0], pool[1][node], pool[2][node], shared_ids, copies
-            )
+            n_shared = sample_shared_negatives(rng_state, points, shared_ids, copies)
         m = end - begin
         node_point[:], tangent[:] = points[node], 0.0
         for j in range(m):
-            pos_proxies[j] = distance_proxy(node_point, points, positive_lists[1][begin + j], True)
-            pos_distances[j], pos_inverse[j] = distance_from_proxy(pos_proxies[j], True)
-        farthest = pos_distances[:m].max()
-        max_proxy = math.cosh(min(math.sqrt(farthest * farthest + max_log_weight_ratio / inverse_temperature), 350.0))
-        distance_proxies(node_point, copies, shared_proxies[:n_shared])
+            pos_proxies[j] = distance_proxy(node_point, points, positive_lists[1][begin + j], is_hyperbolic)
+            pos_distances[j], pos_inverse[j] = distance_from_proxy(pos_proxies[j], is_hyperbolic)
+        farthest, reach = pos_distances[:m].max(), max_log_weight_ratio / inverse_temperature
+        limit = math.sqrt(farthest * farthest + reach) if is_hyperbolic else farthest + reach
+        max_proxy = proxy_of_distance(limit, is_hyperbolic)
+        distance_proxies(node_point, copies, is_hyperbolic, shared_proxies[:n_shared])
         k = n_used = filter_shared_negatives(
             node, shared_ids[:n_shared], shared_proxies, max_proxy, positive_lists, hard_negatives, use_hard_negatives,
-            negative_ids, neg_proxies, shared_index,
+            negative_ids, neg_proxies, shared_index, is_hyperbolic,
         )  # fmt: skip
         if use_hard_negatives:
             k = collect_hard_negatives(
-                rng_state, node, node_point, points, True, max_proxy, (n_shared, counts[1], counts[2]), hard_negatives,
-                pool, positive_lists, related_lists, shared_ids[:n_shared], shared_proxies, negative_ids, neg_proxies,
-                queue_proxies, k,
+                rng_state, node, node_point, points, is_hyperbolic, max_proxy, counts, hard_negatives, positive_lists,
+                related_lists, shared_ids[:n_shared], shared_proxies, negative_ids, neg_proxies, queue_proxies, k,
             )  # fmt: skip
         if k == 0:
             continue
         for j in range(k):
-            neg_distances[j], neg_inverse[j] = distance_from_proxy(neg_proxies[j], True)
+            neg_distances[j], neg_inverse[j] = distance_from_proxy(neg_proxies[j], is_hyperbolic)
+        power = 2.0 if is_hyperbolic else 1.0
         loss += softmax_gradient(
-            pos_distances[:m] * pos_distances[:m],
-            neg_distances[:k] * neg_distances[:k],
-            inverse_temperature,
-            pos_weights,
-            neg_weights,
+            pos_distances[:m] ** power, neg_distances[:k] ** power, inverse_temperature, pos_weights, neg_weights
         )
-        pos_weights[:m] *= pos_distances[:m] / REFERENCE_DISTANCE
-        neg_weights[:k] *= neg_distances[:k] / REFERENCE_DISTANCE
+        if is_hyperbolic:
+            pos_weights[:m] *= pos_distances[:m] / REFERENCE_DISTANCE
+            neg_weights[:k] *= neg_distances[:k] / REFERENCE_DISTANCE
         apply_pair_gradients(
             points, positive_lists[1][begin:end], node_point, -1.0, pos_weights, pos_proxies, pos_inverse, tangent,
-            learning_rate, learning_rate_scale, True, max_norm,
+            learning_rate, learning_rate_scale, is_hyperbolic, max_norm,
         )  # fmt: skip
         apply_pair_gradients(
             points, negative_ids[:k], node_point, 1.0, neg_weights, neg_proxies, neg_inverse, tangent,
-            learning_rate, learning_rate_scale, True, max_norm,
+            learning_rate, learning_rate_scale, is_hyperbolic, max_norm,
         )  # fmt: skip
-        riemannian_step(points, node, node_point, tangent, learning_rate * learning_rate_scale[node], True, max_norm)
+        riemannian_step(
+            points, node, node_point, tangent, learning_rate * learning_rate_scale[node], is_hyperbolic, max_norm
+        )
         for j in range(n_used):
             if neg_weights[j] >= MIN_GRADIENT_WEIGHT:
                 copies[:, shared_index[j]] = points[negative_ids[j]]
@@ -466,23 +402,15 @@ def shared_negatives_epoch(
 
 
 @compiled
-def sample_shared_negatives(
-    rng_state: NDArray[np.uint64],
-    points: Floats,
-    members: Ints,
-    low: int,
-    high: int,
-    shared_ids: Ints,
-    copies: Floats,
-) -> int:
+def sample_shared_negatives(rng_state: NDArray[np.uint64], points: Floats, shared_ids: Ints, copies: Floats) -> int:
     """Sample negatives for the next chunks without replacement; copy their points: (n_coordinates, n_shared).
 
-    Returns their number. A repeated negative would be moved twice from the same position,
-    which diverges in small trees.
+    Returns their number. A repeated negative would be moved twice from the same position, which diverges in small
+    trees.
     """
     n_shared = 0
     for _ in range(len(shared_ids)):
-        other = members[random_int(rng_state, low, high)]
+        other = random_int(rng_state, 0, len(points))
         if (shared_ids[:n_shared] == other).any():
             continue
         shared_ids[n_shared] = other
@@ -503,6 +431,7 @@ def filter_shared_negatives(
     negative_ids: Ints,
     negative_proxies: Floats,
     shared_index: Ints,
+    is_hyperbolic: bool,
 ) -> int:
     """Select the shared negatives of a node within ``max_proxy`` that are neither positives nor hard negatives.
 
@@ -519,14 +448,20 @@ def filter_shared_negatives(
             continue
         if not is_positive(positive_lists[1], positive_lists[0][node], positive_lists[0][node + 1], other):
             negative_ids[n_found], shared_index[n_found] = other, i
-            negative_proxies[n_found] = max(shared_proxies[i], _MIN_COSH)
+            negative_proxies[n_found] = max(shared_proxies[i], _MIN_COSH if is_hyperbolic else 1e-24)
             n_found += 1
     return n_found
 
 
 @compiled
-def distance_proxies(node_point: Floats, copies: Floats, proxies: Floats) -> None:
-    """cosh of the distances from the node to each of the copied points."""
+def distance_proxies(node_point: Floats, copies: Floats, is_hyperbolic: bool, proxies: Floats) -> None:
+    """The distance proxies from the node to each of the copied points."""
+    if not is_hyperbolic:
+        proxies[:] = 0.0
+        for i in range(len(node_point)):
+            for k in range(len(proxies)):
+                proxies[k] += (node_point[i] - copies[i, k]) ** 2
+        return
     for k in range(len(proxies)):
         proxies[k] = node_point[0] * copies[0, k]
     for i in range(1, len(node_point)):

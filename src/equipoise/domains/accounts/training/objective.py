@@ -1,4 +1,4 @@
-"""The objective of tree training: reference losses, and the numpy back end that uses them.
+"""The objective of tree training: the reference losses, the positive pairs, and the loss by which runs are compared.
 
 For a node u, a positive v and negatives w, with the distance d of the manifold, the softmax loss is
 
@@ -8,37 +8,96 @@ with the temperature T, the power p (1 or 2) and the weight c of the negatives: 
 2018) with a temperature. Refinement replaces it by a hinge on squared distances. ``softmax_loss`` and ``hinge_loss``
 state both with their derivatives; tests compare every back end with them. Which back end uses which terms:
 
-    numpy                         both manifolds  p = 1, c = 1         sampled, branch and hard negatives
-    numba, sgd_epoch              Euclidean       p = 1, c = 1         sampled, branch and hard negatives
-    numba, shared_negatives_epoch hyperboloid     p = 2, c = 1, 8 T    shared, then also branch and hard negatives
-    numba, refinement             both manifolds  hinge                all that violate the margin
-    torch                         hyperboloid     p = 2, c rises to 1  all nodes
+    numba_sgd         Euclidean    p = 1, c = 1         shared, branch and hard negatives
+    numba_sgd         hyperboloid  p = 2, c = 1, 8 T    shared, then also branch and hard negatives
+    numba_refinement  both         hinge                all that violate the margin
+    torch_backend     hyperboloid  p = 2, c rises to 1  all nodes
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.domains.accounts.training.sampling import (
-    NO_NODE,
-    POSITIVES_PER_CHUNK,
-    NegativePool,
-    PositivePairs,
-    sample_negatives,
-    update_hard_negatives,
-)
+from equipoise.domains.accounts.trees.tree import CLOSURE, Tree
+from equipoise.io.dag import Rows
+from equipoise.types import Floats, Ints
 
-if TYPE_CHECKING:
-    from equipoise.domains.accounts.training.manifolds import Manifold
-    from equipoise.domains.accounts.training.trainer import TrainingConfig
-    from equipoise.types import Bools, Floats, Ints
+POSITIVES_PER_CHUNK = 16
+"""Positives of one node that share one set of negatives."""
 
-BATCH_SIZE = 64
-"""Chunks of positives per step of the numpy back end."""
+
+@dataclass(frozen=True)
+class Manifold:
+    """The space of the points: Euclidean, or the hyperboloid of curvature -1 with the time coordinate first.
+
+    Lorentz and Poincare embeddings are both trained on the hyperboloid: the models are isometric, and the exponential
+    map is exact and cheap there (Nickel and Kiela 2018). ``max_norm`` bounds the norm of the space coordinates.
+    """
+
+    is_hyperbolic: bool
+    max_norm: float
+
+
+EUCLIDEAN = Manifold(False, 1e6)
+
+
+def hyperboloid(radius: float = 17.0) -> Manifold:
+    """Points within this distance of the origin.
+
+    At radius 17 the time coordinate is 1e7, and the inner product of two points still has seven digits.
+    """
+    return Manifold(True, math.sinh(radius))
+
+
+@dataclass(frozen=True, eq=False)
+class PositivePairs:
+    """The positives of each node under a relation of ``Tree.pairs``, in ascending order.
+
+    ``lists`` holds the positives; ``ancestors`` and ``related`` (ancestors and descendants) do not depend on the
+    relation. ``chunks`` has (node, start, stop) rows, each with at most ``POSITIVES_PER_CHUNK`` positives of the node.
+    """
+
+    lists: Rows
+    ancestors: Rows
+    related: Rows
+    chunks: Ints
+
+    @classmethod
+    def of(cls, tree: Tree, relation: str) -> PositivePairs:
+        """The positives of every node of a tree."""
+        lists = _sorted_links(tree, relation)
+        related = lists if relation == CLOSURE else _sorted_links(tree, CLOSURE)
+        return cls(lists, Rows.of_pairs(len(tree), tree.closure()), related, chunk_rows(lists, POSITIVES_PER_CHUNK))
+
+    def __len__(self) -> int:
+        return len(self.lists.values)
+
+    @property
+    def learning_rate_scale(self) -> Floats:
+        """Factor of the learning rate of each node, (n_nodes,): ``min(1, 2 median(k) / k) ** 0.25``.
+
+        ``k`` is the number of positives plus 1. A node with many positives is moved by all of them.
+        """
+        sizes = self.lists.counts + 1.0
+        return np.asarray(np.minimum(1.0, 2.0 * np.median(sizes) / sizes) ** 0.25)
+
+
+def _sorted_links(tree: Tree, relation: str) -> Rows:
+    pairs = tree.pairs(relation)
+    return Rows.grouped(pairs[:, 0], pairs[:, 1], len(tree))
+
+
+def chunk_rows(lists: Rows, size: int) -> Ints:
+    """(node, start, stop) of the positives of each node, split at multiples of the chunk size."""
+    counts = -(-lists.counts // size)
+    nodes = np.repeat(np.arange(len(lists)), counts)
+    nth = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = lists.starts[nodes] + nth * size
+    return np.column_stack([nodes, starts, np.minimum(starts + size, lists.starts[nodes + 1])])
 
 
 def softmax_loss(
@@ -131,9 +190,9 @@ def rank_loss(manifold: Manifold, points: Floats, positives: PositivePairs, hist
     does not, and it is 0 if every positive is nearer than all negatives. For a large tree it is the loss of the last
     epoch.
     """
-    if len(points) > MAX_RANKED_NODES or not len(positives.keys) or not np.isfinite(points).all():
+    if len(points) > MAX_RANKED_NODES or not len(positives) or not np.isfinite(points).all():
         return history[-1] if history else math.inf
-    starts, targets = positives.lists.starts, positives.lists.targets
+    starts, targets = positives.lists.starts, positives.lists.values
     columns = points.T.copy()
     if manifold.is_hyperbolic:
         columns[1:] *= -1.0
@@ -151,7 +210,7 @@ def rank_loss(manifold: Manifold, points: Floats, positives: PositivePairs, hist
             if len(near):
                 # Positives among the nearer nodes are not negatives.
                 total += np.log1p(_n_nearer(proxies[row], near) - np.arange(len(near))).sum()
-    return float(total / len(positives.keys))
+    return float(total / len(positives))
 
 
 def _n_nearer(proxies: Floats, targets: Floats) -> Floats:
@@ -160,95 +219,3 @@ def _n_nearer(proxies: Floats, targets: Floats) -> Floats:
         return np.array([np.count_nonzero(proxies < targets[0])], dtype=np.float64)
     candidates = np.sort(proxies[proxies < targets[-1]])
     return np.maximum(np.searchsorted(candidates, targets), np.arange(len(targets))).astype(np.float64)
-
-
-def numpy_epoch(
-    manifold: Manifold,
-    points: Floats,
-    hard_negatives: Ints,
-    positives: PositivePairs,
-    pool: NegativePool,
-    config: TrainingConfig,
-    learning_rates: Floats,
-    rng: np.random.Generator,
-) -> float:
-    """One epoch over all chunks in random order; moves the points in place and returns the summed loss.
-
-    ``learning_rates`` has one value per node. The loss is ``softmax_loss`` with power 1.
-    """
-    order = rng.permutation(len(positives.chunks))
-    counts = (config.n_negatives, config.n_branch_negatives, config.n_neighbor_negatives)
-    loss = 0.0
-    for begin in range(0, len(order), BATCH_SIZE):
-        chunks = positives.chunks[order[begin : begin + BATCH_SIZE]]
-        sampled = sample_negatives(chunks[:, 0], hard_negatives, pool, positives, counts, rng)
-        loss += _gradient_step(
-            manifold, points, hard_negatives, positives, chunks, sampled, learning_rates, config.inverse_temperature
-        )
-    return loss
-
-
-def _gradient_step(
-    manifold: Manifold,
-    points: Floats,
-    hard_negatives: Ints,
-    positives: PositivePairs,
-    chunks: Ints,
-    sampled: Ints,
-    learning_rates: Floats,
-    inverse_temperature: float,
-) -> float:
-    nodes = chunks[:, 0]
-    index = chunks[:, 1, None] + np.arange(POSITIVES_PER_CHUNK)
-    is_positive_slot = index < chunks[:, 2, None]
-    positive_ids = positives.lists.targets[np.where(is_positive_slot, index, chunks[:, 1, None])]
-    hard_ids = hard_negatives[nodes]
-    negative_ids = np.concatenate([hard_ids, sampled], axis=1)
-    is_negative_slot = (negative_ids != NO_NODE) & ~positives.contains(nodes[:, None], negative_ids)
-    is_negative_slot[:, hard_ids.shape[1] :] &= ~(sampled[:, :, None] == hard_ids[:, None, :]).any(axis=2)
-    other_ids = np.concatenate([positive_ids, negative_ids], axis=1)
-    valid = np.concatenate([is_positive_slot, is_negative_slot], axis=1)
-    node_points, other_points = points[nodes][:, None, :], points[other_ids]
-    distance, gradient_at_node = manifold.distance_and_gradient(node_points, other_points)
-    update_hard_negatives(
-        hard_negatives, nodes, negative_ids, np.where(is_negative_slot, distance[:, POSITIVES_PER_CHUNK:], np.inf)
-    )
-    weights, loss = _batch_softmax_gradient(distance, valid, inverse_temperature)
-    _, gradient_at_other = manifold.distance_and_gradient(other_points, node_points)
-    gradient = [np.einsum("bk,bkd->bd", weights, gradient_at_node), (weights[..., None] * gradient_at_other)[valid]]
-    _apply_gradient(
-        manifold, points, np.concatenate([nodes, other_ids[valid]]), np.concatenate(gradient), learning_rates
-    )
-    return loss
-
-
-def _batch_softmax_gradient(distance: Floats, valid: Bools, inverse_temperature: float) -> tuple[Floats, float]:
-    """``softmax_loss`` with power 1 for a batch: derivatives by the distances times the temperature, and the loss.
-
-    ``distance`` is (n_chunks, POSITIVES_PER_CHUNK + n_negatives); ``valid`` marks the entries in use.
-    """
-    logits = np.where(valid, -inverse_temperature * distance, -np.inf)
-    used = valid[:, :POSITIVES_PER_CHUNK] & valid[:, POSITIVES_PER_CHUNK:].any(axis=1, keepdims=True)
-    # Relative to the nearest negative, so that the sum of weights is neither 0 nor infinite.
-    nearest = np.max(logits[:, POSITIVES_PER_CHUNK:], axis=1, keepdims=True, initial=-1e300)
-    negative_weights = np.exp(logits[:, POSITIVES_PER_CHUNK:] - nearest)
-    log_ratio = np.minimum(np.where(used, logits[:, :POSITIVES_PER_CHUNK] - nearest, 0.0), 500.0)
-    positive_weights = np.exp(log_ratio)
-    negative_sum = negative_weights.sum(axis=1, keepdims=True)
-    total = positive_weights + negative_sum
-    loss = float(np.sum(np.where(used, np.log(total) - log_ratio, 0.0)))
-    gradient = np.empty_like(distance)
-    gradient[:, :POSITIVES_PER_CHUNK] = np.where(used, negative_sum / total, 0.0)
-    gradient[:, POSITIVES_PER_CHUNK:] = -negative_weights * np.where(used, 1.0 / total, 0.0).sum(axis=1, keepdims=True)
-    return gradient, loss
-
-
-def _apply_gradient(
-    manifold: Manifold, points: Floats, node_ids: Ints, tangents: Floats, learning_rates: Floats
-) -> None:
-    """Move each point against the sum of its gradients, at its learning rate."""
-    unique_ids, at = np.unique(node_ids, return_inverse=True)
-    summed = np.empty((len(unique_ids), points.shape[1]))
-    for axis in range(points.shape[1]):
-        summed[:, axis] = np.bincount(at, weights=tangents[:, axis], minlength=len(unique_ids))
-    points[unique_ids] = manifold.exp_map(points[unique_ids], -learning_rates[unique_ids, None] * summed)

@@ -11,15 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.domains.accounts.embedders import MAX_START_RADIUS, MIN_START_RADIUS, check_fit_arguments
 from equipoise.domains.accounts.training.layouts import cone_initialization
-from equipoise.domains.accounts.training.manifolds import Hyperboloid
-from equipoise.domains.accounts.training.sampling import PositivePairs
+from equipoise.domains.accounts.training.objective import PositivePairs, hyperboloid
 from equipoise.domains.accounts.training.trainer import geometric_decay
 from equipoise.domains.accounts.trees.tree import PARENT, Tree
 from equipoise.domains.accounts.vectors import NodeVectors
@@ -29,7 +27,7 @@ from equipoise.geometry.gpu_search import free_bytes, torch_device
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.training.trainer import Progress
-    from equipoise.io.dag import Links
+    from equipoise.io.dag import Rows
     from equipoise.types import Floats
 
 MEMORY_SHARE = 0.05
@@ -74,7 +72,7 @@ class FullSoftmaxConfig:
 
 def train_full_softmax(
     start: Floats,
-    positives: Links,
+    positives: Rows,
     config: FullSoftmaxConfig,
     *,
     device: Any = "cuda",
@@ -137,11 +135,11 @@ class _FullSoftmax:
     rows: int
 
     @classmethod
-    def of(cls, positives: Links, nodes: int, device: Any) -> _FullSoftmax:
+    def of(cls, positives: Rows, nodes: int, device: Any) -> _FullSoftmax:
         import torch
 
         counts = torch.as_tensor(np.asarray(positives.counts), device=device)
-        targets = torch.as_tensor(np.asarray(positives.targets), device=device)
+        targets = torch.as_tensor(np.asarray(positives.values), device=device)
         rows = max(1, int(MEMORY_SHARE * free_bytes(device)) // (8 * nodes))
         return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows)
 
@@ -219,12 +217,8 @@ def _exp_map(points: Any, tangent: Any, max_radius: float) -> Any:
 DEVICE_EMBEDDERS = ("poincare", "lorentz")
 """Embedders that are trained on a device; all others are trained on the processor."""
 REFINEMENT_SHARE = 5
-"""One epoch in 5 is spent on refinement, if numba is installed."""
+"""One epoch in 5 is spent on refinement."""
 DEVICE_OPTIONS = ("epochs", "learning_rate", "train_relation")
-_OPTION_LABELS = {
-    "negative_sampling": "negative_sampling (--negatives)",
-    "burn_in_epochs": "burn_in_epochs (--burn-in)",
-}
 
 
 def fit_on_device(
@@ -247,7 +241,7 @@ def fit_on_device(
     rng = np.random.default_rng(seed)
     start = cone_initialization(tree, dim, rng, min_radius=MIN_START_RADIUS, max_radius=MAX_START_RADIUS)
     epochs = config.epochs
-    refinement_epochs = epochs // REFINEMENT_SHARE if find_spec("numba") and len(positives.chunks) else 0
+    refinement_epochs = epochs // REFINEMENT_SHARE if len(positives) else 0
     config = replace(config, epochs=epochs - refinement_epochs)
 
     def report(done: int, _: int) -> None:
@@ -282,10 +276,10 @@ def _refine(
     """Refine the points in place on the processor: few violating negatives are left at this stage."""
     from equipoise.domains.accounts.training.numba_refinement import HardNegativeRefinement
 
-    refinement = HardNegativeRefinement(Hyperboloid(), points, positives, rng)
+    refinement = HardNegativeRefinement(hyperboloid(), points, positives, rng)
     history = []
     for done in range(epochs):
-        history.append(refinement.epoch(done, epochs) / len(positives.keys))
+        history.append(refinement.epoch(done, epochs) / len(positives))
         report(done + 1)
     return history
 
@@ -298,9 +292,8 @@ def device_config(options: Mapping[str, Any]) -> FullSoftmaxConfig:
     """
     for option in options:
         if option not in DEVICE_OPTIONS:
-            label = _OPTION_LABELS.get(option, option)
             raise ParameterError(
-                f"training on a device has no option {label}: every step uses all negatives",
+                f"training on a device has no option {option}: every step uses all negatives",
                 hint="leave out this option, or --device",
             )
     return FullSoftmaxConfig(**{name: value for name, value in options.items() if name != "train_relation"})

@@ -1,56 +1,46 @@
-"""Training of tree embeddings: the configuration, the stages of each back end, and the loop over epochs.
+"""Training of tree embeddings: the configuration, the stages, and the loop over epochs.
 
-numpy, and numba in Euclidean space, run one stage of stochastic gradient descent. On the hyperboloid numba runs three
-stages: a coarse stage with long steps and few negatives that many nodes share; a stage that adds the hard negatives
-of each node; and refinement against exactly the negatives that rank too high. The first stage alone leaves positives
-at ranks slightly above 1, the second alone keeps whole branches near their initial positions, and refinement needs
-both. The losses are stated in ``objective``.
+In Euclidean space one stage of stochastic gradient descent runs. On the hyperboloid there are three: a coarse stage
+with long steps and few negatives that many nodes share; a stage that adds the hard negatives of each node; and
+refinement against exactly the negatives that rank too high. The first stage alone leaves positives at ranks slightly
+above 1, the second alone keeps whole branches near their initial positions, and refinement needs both. The losses are
+stated in ``objective``; the kernels are compiled by numba.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from equipoise.domains.accounts.training import objective
-from equipoise.domains.accounts.training.sampling import NegativePool, PositivePairs, empty_hard_negatives
+from equipoise.domains.accounts.training.objective import Manifold, PositivePairs
 from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS
 from equipoise.errors import ParameterError, did_you_mean
-from equipoise.types import Floats, Ints, require_extra
+from equipoise.types import Floats, require_extra
 
-if TYPE_CHECKING:
-    from equipoise.domains.accounts.training.manifolds import Manifold
-
-NegativeSampling = Literal["uniform", "degree", "depth"]
-BackendName = Literal["auto", "numba", "numpy"]
 _MIN_COUNTS = {
     "epochs": 1,
     "n_negatives": 1,
     "n_hard_negatives": 1,
     "n_branch_negatives": 0,
     "n_neighbor_negatives": 0,
-    "burn_in_epochs": 0,
     "patience": 0,
+    "refinement_epochs": 0,
+    "restarts": 1,
 }
+_OPTIONAL = ("refinement_epochs", "restarts")
 _POSITIVE = ("learning_rate", "final_learning_rate", "temperature")
-_ALIAS_HINTS = dict.fromkeys(
-    ("negatives", "negative", "num_negatives"),
-    "n_negatives=16 is the number of negatives, negative_sampling='degree' how they are sampled",
-)
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
     """The configuration of one training run.
 
-    On the hyperboloid numba trains in stages that share the epochs. There the sample is three times as large and shared
-    by many nodes, distances are squared at eight times the temperature, learning rates are multiples of those given,
-    and patience counts within a stage.
+    On the hyperboloid the stages share the epochs. There distances are squared at eight times the temperature, learning
+    rates are multiples of those given, and patience counts within a stage.
 
     Parameters
     ----------
@@ -60,30 +50,24 @@ class TrainingConfig:
         Longest step that one pair can cause at the start; it decays geometrically.
     final_learning_rate
         The learning rate at the end.
-    burn_in_epochs
-        Number of first epochs that run at a tenth of the learning rate.
     temperature
         Temperature of the softmax.
     n_negatives
-        Negatives sampled from the pool per chunk of positives.
+        A third of the negatives that 64 chunks of positives share.
     n_branch_negatives
         Negatives from the ancestors and descendants of a random ancestor.
     n_neighbor_negatives
         Negatives from the hard negatives of hard negatives.
     n_hard_negatives
         Nearest negatives kept per node.
-    negative_sampling
-        How the pool is sampled: ``uniform``, ``degree`` (degree^0.75) or ``depth`` (nodes of equal depth).
     patience
         Training stops before ``epochs`` if the mean loss of the last ``patience`` epochs is not lower, by the fraction
         ``tol``, than that of as many epochs before; 0 disables early stopping.
     tol
         See ``patience``.
-    backend
-        ``auto`` is numba if it is installed, else numpy.
     refinement_epochs
         Number of last epochs that are spent on refinement; None is a tenth of all epochs on the hyperboloid and 0 in
-        Euclidean space. numpy has no refinement.
+        Euclidean space.
     train_relation
         The positives of a node: ``parent``, ``ancestors``, or ``closure`` (ancestors and descendants).
     restarts
@@ -91,19 +75,16 @@ class TrainingConfig:
         of the number of pairs.
     """
 
-    epochs: int = 300
+    epochs: int = 1000
     learning_rate: float = 1.0
     final_learning_rate: float = 0.01
-    burn_in_epochs: int = 0
     temperature: float = 1.0 / 8.0
     n_negatives: int = 16
     n_branch_negatives: int = 8
     n_neighbor_negatives: int = 8
     n_hard_negatives: int = 16
-    negative_sampling: NegativeSampling = "uniform"
     patience: int = 60
     tol: float = 1e-3
-    backend: BackendName = "auto"
     refinement_epochs: int | None = None
     train_relation: str = PARENT
     restarts: int | None = None
@@ -112,32 +93,16 @@ class TrainingConfig:
         for name, least in _MIN_COUNTS.items():
             value = getattr(self, name)
             is_valid = isinstance(value, int) and not isinstance(value, bool) and value >= least
-            _require(is_valid, name, value, f"an integer of {least} or more")
+            _require(is_valid or (value is None and name in _OPTIONAL), name, value, f"an integer of {least} or more")
         for name in _POSITIVE:
             value = getattr(self, name)
             _require(value > 0.0 and math.isfinite(value), name, value, "a finite number above 0")
         _require(self.temperature >= 1e-9, "temperature", self.temperature, "at least 1e-9")
         _require(self.tol >= 0.0, "tol", self.tol, "a number of 0 or more")
-        refinement = self.refinement_epochs
-        is_valid = refinement is None or (
-            isinstance(refinement, int) and not isinstance(refinement, bool) and 0 <= refinement < self.epochs
-        )
-        _require(is_valid, "refinement_epochs", refinement, f"an integer of 0 or more, below the {self.epochs} epochs")
-        restarts = self.restarts
-        is_valid = restarts is None or (isinstance(restarts, int) and not isinstance(restarts, bool) and restarts >= 1)
-        _require(is_valid, "restarts", restarts, "an integer of 1 or more")
-        if self.burn_in_epochs and self.burn_in_epochs >= self.epochs:
-            raise ParameterError(
-                f"burn_in_epochs is {self.burn_in_epochs}, and there are only {self.epochs} epochs",
-                hint="use more epochs, or fewer burn-in epochs",
-            )
-        for name, choices in (
-            ("negative_sampling", get_args(NegativeSampling)),
-            ("backend", get_args(BackendName)),
-            ("train_relation", RELATIONS),
-        ):
-            value = getattr(self, name)
-            _require(value in choices, name, repr(value), f"one of {', '.join(choices)}")
+        refinement = self.refinement_epochs or 0
+        _require(refinement < self.epochs, "refinement_epochs", refinement, f"below the {self.epochs} epochs")
+        is_known = self.train_relation in RELATIONS
+        _require(is_known, "train_relation", repr(self.train_relation), f"one of {', '.join(RELATIONS)}")
 
     @classmethod
     def of(cls, kind: str, defaults: dict[str, Any], options: dict[str, Any]) -> TrainingConfig:
@@ -145,27 +110,15 @@ class TrainingConfig:
         names = [field.name for field in fields(cls)]
         for option in options:
             if option not in names:
-                hint = _ALIAS_HINTS.get(option) or did_you_mean(option, names)
                 raise ParameterError(
                     f"the {kind} embedder has no option {option!r}",
-                    hint=hint or f"the options are {', '.join(names)}",
+                    hint=did_you_mean(option, names) or f"the options are {', '.join(names)}",
                 )
         return cls(**{**defaults, **options})
 
-    @property
-    def inverse_temperature(self) -> float:
-        """The factor of the distances in the softmax."""
-        return 1.0 / self.temperature
-
-    def learning_rate_at(self, epoch: int) -> float:
-        """The learning rate of an epoch, counted from 0."""
-        learning_rate = geometric_decay(self.learning_rate, self.final_learning_rate, epoch / max(1, self.epochs - 1))
-        # Steps are limited far below this; the squares of longer ones would overflow.
-        return min(learning_rate / 10.0 if epoch < self.burn_in_epochs else learning_rate, 1e6)
-
     def should_stop(self, history: list[float]) -> bool:
         """Whether the loss no longer decreases (early stopping)."""
-        if not self.patience or len(history) < self.burn_in_epochs + 2 * self.patience:
+        if not self.patience or len(history) < 2 * self.patience:
             return False
         recent, before = history[-self.patience :], history[-2 * self.patience : -self.patience]
         return sum(recent) >= sum(before) * (1.0 - self.tol)
@@ -221,7 +174,6 @@ class TrainingProblem:
     manifold: Manifold
     points: Floats
     positives: PositivePairs
-    pool: NegativePool
     config: TrainingConfig
     rng: np.random.Generator
 
@@ -234,190 +186,87 @@ class TrainingStage:
     epoch: Callable[[int], float]
 
 
-def training_stages(problem: TrainingProblem, backend: str, refine_only: bool = False) -> list[TrainingStage]:
-    """The stages of a problem with a back end; ``refine_only`` keeps close to the initial points."""
-    if backend == "numpy":
-        config = problem.config
-        if refine_only:
-            config = replace(config, epochs=_refine_only_epochs(config), learning_rate=config.final_learning_rate)
-        return [_numpy_stage(replace(problem, config=config))]
-    require_extra("numba", extra="fast")
+def training_stages(problem: TrainingProblem, refine_only: bool = False) -> list[TrainingStage]:
+    """The stages of a problem; ``refine_only`` keeps close to the initial points."""
+    config, is_hyperbolic = problem.config, problem.manifold.is_hyperbolic
+    # Clipped, so that their multiples are finite and above 0.
+    rate, final = (min(max(rate, _MIN_RATE), _MAX_RATE) for rate in (config.learning_rate, config.final_learning_rate))
+    refinement_rates = (REFINEMENT_RATES[0] * rate, REFINEMENT_RATES[1] * final)
     if refine_only:
-        return _refinement_stages(problem, _refine_only_epochs(problem.config))
-    return _hyperbolic_stages(problem) if problem.manifold.is_hyperbolic else _euclidean_stages(problem)
+        return [_refinement_stage(problem, max(1, config.epochs // REFINE_ONLY_SHARE), refinement_rates)]
+    refinement_epochs = config.refinement_epochs
+    if refinement_epochs is None:
+        refinement_epochs = config.epochs // REFINEMENT_SHARE if is_hyperbolic else 0
+    run_epoch = _sgd_epoch(problem)
 
-
-def _refine_only_epochs(config: TrainingConfig) -> int:
-    return max(1, config.epochs // REFINE_ONLY_SHARE)
-
-
-def _numpy_stage(problem: TrainingProblem) -> TrainingStage:
-    hard_negatives = empty_hard_negatives(len(problem.positives), problem.config.n_hard_negatives)
-    learning_rate_scale = problem.positives.learning_rate_scale
-
-    def epoch(done: int) -> float:
-        rates = problem.config.learning_rate_at(done) * learning_rate_scale
-        return objective.numpy_epoch(
-            problem.manifold,
-            problem.points,
-            hard_negatives,
-            problem.positives,
-            problem.pool,
-            problem.config,
-            rates,
-            problem.rng,
+    def sgd_stage(epochs: int, first: float, last: float, use_hard_negatives: bool) -> TrainingStage:
+        return TrainingStage(
+            epochs,
+            lambda done: run_epoch(geometric_decay(first, last, done / max(1, epochs - 1)), use_hard_negatives),
         )
 
-    return TrainingStage(problem.config.epochs, epoch)
+    if is_hyperbolic:
+        hard_epochs = min(config.epochs // HARD_NEGATIVE_SHARE, config.epochs - refinement_epochs - 1)
+        coarse_epochs = config.epochs - hard_epochs - refinement_epochs
+        stages = [
+            sgd_stage(coarse_epochs, COARSE_RATES[0] * rate, COARSE_RATES[1] * rate, False),
+            sgd_stage(hard_epochs, HARD_NEGATIVE_RATES[0] * rate, HARD_NEGATIVE_RATES[1] * final, True),
+        ]
+    else:
+        stages = [sgd_stage(config.epochs - refinement_epochs, rate, final, True)]
+    if refinement_epochs:
+        stages.append(_refinement_stage(problem, refinement_epochs, refinement_rates))
+    return stages
 
 
-def _euclidean_stages(problem: TrainingProblem) -> list[TrainingStage]:
+def _refinement_stage(problem: TrainingProblem, epochs: int, rates: tuple[float, float]) -> TrainingStage:
+    from equipoise.domains.accounts.training.numba_refinement import HardNegativeRefinement
+
+    refinement = HardNegativeRefinement(problem.manifold, problem.points, problem.positives, problem.rng, rates)
+    return TrainingStage(epochs, lambda done: refinement.epoch(done, epochs))
+
+
+def _sgd_epoch(problem: TrainingProblem) -> Callable[[float, bool], float]:
+    """A function that runs one epoch at a learning rate, with or without hard negatives."""
     from equipoise.domains.accounts.training import numba_sgd
 
     config, positives, manifold = problem.config, problem.positives, problem.manifold
-    hard_negatives = empty_hard_negatives(len(positives), config.n_hard_negatives)
-    counts = (config.n_negatives, config.n_branch_negatives, config.n_neighbor_negatives)
-    pool, positive_lists = _kernel_arrays(problem)
-    learning_rate_scale, margin = positives.learning_rate_scale, MAX_LOG_WEIGHT_RATIO / config.inverse_temperature
-
-    def epoch(done: int) -> float:
-        order = problem.rng.permutation(len(positives.chunks))
-        return numba_sgd.sgd_epoch(
-            problem.points, manifold.max_norm, positives.chunks, order, counts, hard_negatives, pool, positive_lists,
-            positives.related_lists, learning_rate_scale, config.inverse_temperature, config.learning_rate_at(done),
-            margin, _kernel_seed(problem),
-        )  # fmt: skip
-
-    refinement_epochs = config.refinement_epochs or 0
-    return [TrainingStage(config.epochs - refinement_epochs, epoch), *_refinement_stages(problem, refinement_epochs)]
-
-
-def _hyperbolic_stages(problem: TrainingProblem) -> list[TrainingStage]:
-    config = problem.config
-    refinement_epochs = (
-        config.epochs // REFINEMENT_SHARE if config.refinement_epochs is None else config.refinement_epochs
-    )
-    hard_epochs = min(config.epochs // HARD_NEGATIVE_SHARE, config.epochs - refinement_epochs - 1)
-    coarse_epochs = config.epochs - hard_epochs - refinement_epochs
-    learning_rate, final_learning_rate = _clipped_learning_rates(config)
-    run_epoch = _shared_negatives_epoch(problem)
-
-    def coarse_epoch(done: int) -> float:
-        current_rate = geometric_decay(
-            COARSE_RATES[0] * learning_rate, COARSE_RATES[1] * learning_rate, done / max(1, coarse_epochs - 1)
-        )
-        return run_epoch(current_rate / 10.0 if done < config.burn_in_epochs else current_rate, False)
-
-    def hard_epoch(done: int) -> float:
-        current_rate = geometric_decay(
-            HARD_NEGATIVE_RATES[0] * learning_rate,
-            HARD_NEGATIVE_RATES[1] * final_learning_rate,
-            done / max(1, hard_epochs - 1),
-        )
-        return run_epoch(current_rate / 10.0 if coarse_epochs + done < config.burn_in_epochs else current_rate, True)
-
-    return [
-        TrainingStage(coarse_epochs, coarse_epoch),
-        TrainingStage(hard_epochs, hard_epoch),
-        *_refinement_stages(problem, refinement_epochs),
-    ]
-
-
-def _refinement_stages(problem: TrainingProblem, epochs: int) -> list[TrainingStage]:
-    """The refinement stage, if it has any epochs."""
-    from equipoise.domains.accounts.training.numba_refinement import HardNegativeRefinement
-
-    if not epochs:
-        return []
-    learning_rate, final_learning_rate = _clipped_learning_rates(problem.config)
-    rates = (REFINEMENT_RATES[0] * learning_rate, REFINEMENT_RATES[1] * final_learning_rate)
-    refinement = HardNegativeRefinement(problem.manifold, problem.points, problem.positives, problem.rng, rates)
-    return [TrainingStage(epochs, lambda done: refinement.epoch(done, epochs))]
-
-
-def _clipped_learning_rates(config: TrainingConfig) -> tuple[float, float]:
-    """First and final learning rate, clipped so that their multiples are finite and above 0."""
-    first, last = (min(max(rate, _MIN_RATE), _MAX_RATE) for rate in (config.learning_rate, config.final_learning_rate))
-    return first, last
-
-
-def _shared_negatives_epoch(problem: TrainingProblem) -> Callable[[float, bool], float]:
-    """A function that runs an epoch with shared negatives at a learning rate, with or without hard negatives."""
-    from equipoise.domains.accounts.training import numba_sgd
-
-    config, positives = problem.config, problem.positives
-    hard_negatives = empty_hard_negatives(len(positives), config.n_hard_negatives)
+    hard_negatives = np.full((len(positives.lists), config.n_hard_negatives), numba_sgd.NO_NODE, dtype=np.int64)
     counts = (SHARED_NEGATIVES_FACTOR * config.n_negatives, config.n_branch_negatives, config.n_neighbor_negatives)
-    pool, positive_lists = _kernel_arrays(problem)
+    positive_lists = positives.lists.starts, positives.lists.values
+    up, related = positives.ancestors, positives.related
+    related_lists = up.starts, up.values, related.starts, related.values
     learning_rate_scale = positives.learning_rate_scale
-    inverse_temperature = max(config.inverse_temperature / _SQUARED, _MIN_RATE)
+    temperature = config.temperature * (_SQUARED if manifold.is_hyperbolic else 1.0)
 
     def epoch(learning_rate: float, use_hard_negatives: bool) -> float:
-        order = shuffled_chunks(problem, numba_sgd.CHUNKS_PER_SHARED_SAMPLE)
-        return numba_sgd.shared_negatives_epoch(
-            problem.points, problem.manifold.max_norm, positives.chunks, order, counts, use_hard_negatives,
-            hard_negatives, pool, positive_lists, positives.related_lists, learning_rate_scale, inverse_temperature,
-            learning_rate, MAX_LOG_WEIGHT_RATIO, _kernel_seed(problem),
+        order = problem.rng.permutation(len(positives.chunks))
+        return numba_sgd.sgd_epoch(
+            problem.points, manifold.is_hyperbolic, manifold.max_norm, positives.chunks, order, counts,
+            use_hard_negatives, hard_negatives, positive_lists, related_lists, learning_rate_scale,
+            max(1.0 / temperature, _MIN_RATE), learning_rate, MAX_LOG_WEIGHT_RATIO,
+            int(problem.rng.integers(1 << 32)),
         )  # fmt: skip
 
     return epoch
-
-
-def shuffled_chunks(problem: TrainingProblem, run_length: int) -> Ints:
-    """The chunks in random order; with sampling by depth, chunks of equal depth in each run."""
-    chunks = problem.positives.chunks
-    order = problem.rng.permutation(len(chunks))
-    if problem.config.negative_sampling != "depth":
-        return order
-    order = order[np.argsort(problem.pool.low[chunks[order, 0]], kind="stable")]
-    n_in_runs = len(order) // run_length * run_length
-    runs = order[:n_in_runs].reshape(-1, run_length)
-    return np.concatenate([problem.rng.permutation(runs).ravel(), order[n_in_runs:]])
-
-
-def _kernel_arrays(problem: TrainingProblem) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints]]:
-    """Pool and positives as the compiled functions take them."""
-    pool, positives = problem.pool, problem.positives
-    return (pool.members, pool.low, pool.high), (positives.lists.starts, positives.lists.targets)
-
-
-def _kernel_seed(problem: TrainingProblem) -> int:
-    return int(problem.rng.integers(1 << 32))
 
 
 Progress = Callable[[int, int], None]
 """Takes the number of finished epochs and the maximum number of epochs."""
 
 
-def train(
-    manifold: Manifold,
-    points: Floats,
-    positives: PositivePairs,
-    pool: NegativePool,
-    config: TrainingConfig,
-    rng: np.random.Generator,
-    progress: Progress | None = None,
-    *,
-    refine_only: bool = False,
-) -> list[float]:
+def train(problem: TrainingProblem, progress: Progress | None = None, *, refine_only: bool = False) -> list[float]:
     """Move the points in place; returns the mean loss per pair of each epoch, over all stages."""
     history: list[float] = []
-    if not len(positives.chunks):
+    if not len(problem.positives):
         return history
-    problem = TrainingProblem(manifold, points, positives, pool, config, rng)
-    for stage in training_stages(problem, select_backend(config), refine_only):
+    require_extra("numba", extra="accounts")
+    for stage in training_stages(problem, refine_only):
         stage_start = len(history)
         for done in range(stage.epochs):
-            history.append(stage.epoch(done) / len(positives.keys))
+            history.append(stage.epoch(done) / len(problem.positives))
             if progress is not None:
-                progress(len(history), config.epochs)
-            if config.should_stop(history[stage_start:]):
+                progress(len(history), problem.config.epochs)
+            if problem.config.should_stop(history[stage_start:]):
                 break
     return history
-
-
-def select_backend(config: TrainingConfig) -> str:
-    """The back end of a configuration on this machine."""
-    if config.backend == "auto":
-        return "numba" if find_spec("numba") else "numpy"
-    return config.backend

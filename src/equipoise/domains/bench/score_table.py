@@ -360,7 +360,7 @@ CHECKS = (
         "Means over different data sets are not comparable: a model without a score on a difficult data set has a "
         "higher mean. An imputed score is not a measurement, so nothing is imputed.",
         "--missing datasets keeps the data sets that all models share, --missing models the complete models",
-        "from equipoise.domains.leaderboard.readers import read_scores\n"
+        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0, 'y': 60.5}, 'b': {'x': 70.2}}))",
     ),
@@ -373,7 +373,7 @@ CHECKS = (
         "In a mean of percentages and fractions, the data sets with percentages decide. In a mean of accuracies and "
         "error rates, good and bad scores cancel.",
         "rank by --aggregate borda, or convert the columns; --lower names columns where lower is better",
-        "from equipoise.domains.leaderboard.readers import read_scores\n"
+        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0, 'y': 0.6}, 'b': {'x': 70.2, 'y': 0.5}}))",
     ),
@@ -386,7 +386,7 @@ CHECKS = (
         "One cell on another scale moves its model down in the order: 0.70 instead of 70 lowers a mean over ten data "
         "sets by seven points.",
         "correct the cell if it is a fraction",
-        "from equipoise.domains.leaderboard.readers import read_scores\n"
+        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0}, 'b': {'x': 0.702}, 'c': {'x': 69.5}}))",
     ),
@@ -399,7 +399,7 @@ CHECKS = (
         "Error rates, losses and perplexities are better when they are lower. Taken as scores, they put the worst "
         "model first.",
         "declare such columns with --lower, or mark them with ↓ in the header",
-        "from equipoise.domains.leaderboard.readers import read_scores\n"
+        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'WER': 7.1}, 'b': {'WER': 8.2}}))",
     ),
@@ -412,7 +412,7 @@ CHECKS = (
         "Whether an order of models holds on other data sets can be tested only with enough of them. With five, even "
         "a model that is better on all of them is not significantly better.",
         "add data sets; with per-unit scores, --resample units tests the difference on these data sets",
-        "from equipoise.domains.leaderboard.readers import read_scores\n"
+        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0, 'y': 60.5}, 'b': {'x': 70.2, 'y': 61.0}}))",
     ),
@@ -425,7 +425,7 @@ CHECKS = (
         "A cell that is not a number counts as missing, and a file that cannot be read is left out. Both may remove a "
         "data set or a model from the comparison.",
         "write a number, or leave the cell empty",
-        "from equipoise.domains.leaderboard.readers import read_scores\n"
+        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0}, 'b': {'x': 'OOM'}, 'c': {'x': 70.2}}))",
     ),
@@ -438,7 +438,7 @@ CHECKS = (
         "An accuracy on n units is a multiple of 1/n, rounded as printed. If none fits, the number of units "
         "or the score is wrong, or the score is not an accuracy.",
         "check the number of units, or whether the score is an accuracy",
-        "from equipoise.domains.leaderboard.readers import read_scores\n"
+        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.base import run_checks\n"
         "rows = [{'model': 'a', 'dataset': 'accuracy', 'score': 66.67, 'n': 10},\n"
         "        {'model': 'b', 'dataset': 'accuracy', 'score': 50.00, 'n': 10}]\n"

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from equipoise.checks.base import run_checks
-from equipoise.domains.leaderboard.data import ScoreTable, possible_denominators
-from equipoise.domains.leaderboard.readers import read_scores
+from equipoise.domains.bench.leaderboard_readers import read_scores
+from equipoise.domains.bench.score_table import ScoreTable, possible_denominators
 from equipoise.errors import (
     DuplicateError,
     EquipoiseError,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.domains.leaderboard.experiment import LeaderboardAnalysis, leaderboard
+from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, leaderboard
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
 from html_tree import tree
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize, run_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.leaderboard.readers import Source, read_scores
+from equipoise.domains.bench.leaderboard_readers import Source, read_scores
 from equipoise.errors import InputError, ParameterError, did_you_mean
 from equipoise.stats.aggregate_ranks import (
     AGGREGATES,
@@ -41,7 +41,7 @@ from equipoise.types import Finding, require_extra
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from equipoise.domains.leaderboard.data import MissingPolicy, ScoreTable
+    from equipoise.domains.bench.score_table import MissingPolicy, ScoreTable
     from equipoise.io.text import PathLike
     from equipoise.types import Floats
 
@@ -240,13 +240,13 @@ class LeaderboardAnalysis:
 
     def export(self, form: str) -> str:
         """The leaderboard as ``md``, ``latex``, ``csv`` or ``json``."""
-        from equipoise.domains.leaderboard.report import export_leaderboard
+        from equipoise.domains.bench.leaderboard_report import export_leaderboard
 
         return export_leaderboard(self, form)
 
     def report(self, path: PathLike) -> None:
         """Write a self-contained HTML page with the tables and the chart of rank intervals."""
-        from equipoise.domains.leaderboard.report import leaderboard_view, rank_chart
+        from equipoise.domains.bench.leaderboard_report import leaderboard_view, rank_chart
         from equipoise.io.atomic import write_text
         from equipoise.report.html.render import render_views
         from equipoise.report.view import Section
@@ -265,7 +265,7 @@ class LeaderboardAnalysis:
         return results, page
 
     def __str__(self) -> str:
-        from equipoise.domains.leaderboard.report import SHOWN_MODELS, leaderboard_view
+        from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
         from equipoise.report.terminal import render_text
 
         return render_text(*leaderboard_view(self, n_shown=SHOWN_MODELS).parts())
@@ -387,7 +387,7 @@ def _default_resample(units: Sequence[Floats] | None, aggregate: str) -> Resampl
 
 def _findings(source: ScoreTable, complete: ScoreTable) -> tuple[Finding, ...]:
     """The findings about the table as read, and about the complete part of it."""
-    from equipoise.domains.leaderboard.data import FEW_DATASETS_CODE
+    from equipoise.domains.bench.score_table import FEW_DATASETS_CODE
 
     # The number of data sets that are used decides what can be separated.
     found = [finding for finding in run_checks(source) if finding.code != FEW_DATASETS_CODE]

@@ -27,9 +27,9 @@ from equipoise.report.charts.marks import (
     text_column,
 )
 from equipoise.report.charts.theme import LIGHT
-from equipoise.report.export.csv import inert_cell
 from equipoise.report.export.latex import escape_latex
 from equipoise.report.export.paper_table import escape_markdown
+from equipoise.report.export.tables import inert_cell
 from equipoise.report.sections import axis_scale
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
@@ -49,7 +49,7 @@ from equipoise.stats.formatting import (
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
-    from equipoise.domains.leaderboard.experiment import LeaderboardAnalysis, LeaderboardEntry
+    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, LeaderboardEntry
     from equipoise.stats.aggregate_ranks import OrderChange
 
 SHOWN_MODELS = 10

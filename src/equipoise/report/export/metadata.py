@@ -1,25 +1,34 @@
-"""Metadata of a Hugging Face model card: a model index in YAML for the front matter of a README.
+"""Metadata of results: a model card of Hugging Face in YAML, and references in BibTeX.
 
-The index has no field for an interval, so interval, n, undefined count and chance are the arguments of each
-metric, and a comment says how they were made.
+The model index of a card has no field for an interval, so interval, n, undefined count and chance are the arguments
+of each metric. Metrics and tests name their sources in short, "Voorhees 1999"; the entries are in ``references.bib``,
+whose keys are the first author and the year.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
 from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
+from equipoise.errors import EquipoiseError
+from equipoise.metrics.parser import parse_metrics
 from equipoise.redaction import inert
+from equipoise.report.export.latex import escape_latex
 from equipoise.report.export.paper_table import PaperTable, table_notes
+from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
     from equipoise.runs.store import StoredRun
     from equipoise.stats.comparison import Comparison
-    from equipoise.stats.result import Estimate
+    from equipoise.stats.result import Estimate, Result
 
 TASKS = {
     "ranking": ("information-retrieval", "Information retrieval"),
@@ -47,14 +56,7 @@ def as_card(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
 
 
 def yaml_lines(value: Any, indent: str = "") -> list[str]:
-    """A mapping, or a list of mappings, in block style; strings as JSON has them, which YAML reads too.
-
-    >>> print("\\n".join(yaml_lines({"metrics": [{"value": 1e-7, "name": "x: y"}], "revision": None})))
-    metrics:
-    - value: 1.0e-07
-      name: "x: y"
-    revision: null
-    """
+    """A mapping, or a list of mappings, in block style; strings as JSON has them, which YAML reads too."""
     lines = []
     if isinstance(value, Mapping):
         for key, item in value.items():
@@ -131,3 +133,74 @@ def _slug(name: str) -> str:
     'map_norm_r_at_10'
     """
     return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_") or "unnamed"
+
+
+# References for the metrics, the intervals and the test, as BibTeX.
+
+TIE_GROUP_CITATION = "Piepho 2004"
+CORRECTIONS = {"holm": "Holm 1979", "bh": "Benjamini and Hochberg 1995"}
+INTERVALS = {
+    "wilson": "Wilson 1927",
+    "wilson-effective": "Wilson 1927",
+    "wilson-bootstrap-errors": "Wilson 1927",
+    "bca": "Efron 1987",
+}
+BIBLIOGRAPHY = "references.bib"
+
+
+def as_bibtex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+    """Every source once, in the order of the metrics, the intervals and the test."""
+    return "\n".join(dict.fromkeys(map(bibtex_entry, _sources(runs, comparison))))
+
+
+def bibtex_entry(source: str) -> str:
+    """The entry of a source that is named in short; one that is not listed is quoted unchanged."""
+    plain = normalize("NFKD", source).encode("ascii", "ignore").decode().casefold()
+    words = re.findall(r"[a-z]+|\d+", plain)
+    known = {*words, *("".join(pair) for pair in pairwise(words))}  # van Rijsbergen is one name
+    for key, text in _references().items():
+        author, year = key[:-4], key[-4:]
+        if author in known and year in known:
+            return text
+    # An unmatched brace would end the entry, even behind a backslash.
+    title = escape_latex(source.replace("{", "(").replace("}", ")"))
+    return f"@misc{{{'-'.join(words) or 'unnamed'},\n  title = {{{title}}}\n}}\n"
+
+
+@cache
+def _references() -> dict[str, str]:
+    """The entries in full, by key."""
+    text = (files("equipoise.report.export") / BIBLIOGRAPHY).read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=@)", text)
+    return {re.split(r"[{,]", entry)[1]: f"{entry.strip()}\n" for entry in entries}
+
+
+def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterator[str]:
+    for run in runs:
+        names = run.result.names if comparison is None else comparison.metrics
+        for cite in _cites(run.result, names):
+            yield from _parts(cite)
+    for run in runs:
+        for estimate in run.result.estimates.values():
+            if estimate.interval.known and estimate.interval.method in INTERVALS:
+                yield INTERVALS[estimate.interval.method]
+    if comparison is not None:
+        yield from _parts(get_test(comparison.config.test).cite)
+        tests = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
+        if tests > 1 and comparison.correction in CORRECTIONS:
+            yield CORRECTIONS[comparison.correction]
+        yield TIE_GROUP_CITATION
+
+
+def _cites(result: Result, names: Sequence[str]) -> Iterator[str]:
+    """The sources of the metrics that the program knows; others have none that it could name."""
+    kind = None if result.evidence is None else type(result.evidence)
+    for name in names:
+        try:
+            yield from (metric.cite for metric in parse_metrics(name, evidence=kind))
+        except EquipoiseError:
+            continue
+
+
+def _parts(cite: str) -> list[str]:
+    return [part.strip() for part in cite.split(";") if part.strip()]

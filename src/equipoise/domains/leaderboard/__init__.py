@@ -1,1 +1,0 @@
-"""``eq leaderboard``: the uncertainty of ranks in published tables."""
