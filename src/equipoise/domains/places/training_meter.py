@@ -256,31 +256,31 @@ def _sums_on_gpu(logits: Any, true_y: Any) -> tuple[Floats, Ints, Ints] | None:
         return None
     import torch
 
-    from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel, torch_counts
+    from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel, triton_sums
 
     targets = torch.as_tensor(true_y, device=logits.device)
     is_index = targets.dtype in (torch.int64, torch.int32, torch.int16, torch.uint8)
     if not supports_fused_kernel(logits) or not is_index or targets.shape != logits.shape[:1] or not len(targets):
         return None
-    columns = targets.long().clamp(0, logits.shape[1] - 1)
-    counts, largest = torch_counts(logits, columns)
-    above, n_equal = counts[0].long(), counts[1].long()
-    table = _cumulative_gains_on_gpu(logits.shape[1], logits.device)
-    gains = ((table[:, above + n_equal] - table[:, above]) / n_equal).sum(1)
-    n_invalid = (targets != columns).sum() + largest.isnan().sum()
-    *sums, n_invalid = torch.cat([gains, n_invalid.double()[None]]).tolist()
-    if n_invalid:
+    results = triton_sums(logits, targets, _cumulative_gains_on_gpu(logits.shape[1], logits.device))
+    if results is None:
         return None
-    true, predicted = torch.stack([columns, counts[2].long()]).cpu().numpy()
-    return np.array([*sums, float(len(true))]), true, predicted
+    sums, true, predicted = results
+    sums = sums[: len(SUM_NAMES)]
+    sums[-1] = len(true)
+    return sums, true, predicted
 
 
 @lru_cache(maxsize=4)
 def _cumulative_gains_on_gpu(classes: int, device: Any) -> Any:
-    """The sum of the gains of the first r ranks, (n_sums, classes + 1): a tied target gets their mean gain."""
+    """The sums of the gains of the first r ranks: (classes + 1, ``N_SUMS``), with columns of zeros."""
     import torch
 
-    cumulative = np.cumsum(np.pad(_gains_by_rank(classes), ((0, 0), (1, 0))), axis=1)
+    from equipoise.evidence.kernels.rank_counts_gpu import N_SUMS
+
+    gains = _gains_by_rank(classes).T
+    cumulative = np.zeros((classes + 1, N_SUMS))
+    np.cumsum(gains, axis=0, out=cumulative[1:, : gains.shape[1]])
     return torch.as_tensor(cumulative, device=device)
 
 
