@@ -11,12 +11,12 @@ from equipoise.config import StatsConfig
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.pairing import compare_results
-from equipoise.stats.verdict import Vocabulary, why_uninformative
+from equipoise.stats.verdict import why_uninformative
 from equipoise.types import Finding, Severity
 
 
 def reason_of(comparison: Comparison) -> str:
-    return why_uninformative(comparison, Vocabulary(comparison.unit_noun))
+    return why_uninformative(comparison, comparison.words)
 
 
 def compared(shares: list[float], chance: float, *, units: int = 60) -> Comparison:

@@ -115,8 +115,8 @@ class Comparison:
         The options of the statistics.
     findings
         Results of the checks.
-    unit_noun
-        What a unit is called, such as ``query``.
+    words
+        What units and clusters are called, such as ``query`` and ``user``.
     """
 
     systems: tuple[str, ...]
@@ -132,7 +132,7 @@ class Comparison:
     families: Mapping[str, str]
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
-    unit_noun: str = "unit"
+    words: Vocabulary = field(default=Vocabulary(), repr=False)
 
     @property
     def alpha(self) -> float:
@@ -264,7 +264,7 @@ class Comparison:
         significantly different. Unequal tuning comes last. ``noun`` is what a unit is called; ``words`` has all
         names and the unit of the scores.
         """
-        return verdict_text(self, words or Vocabulary(noun or self.unit_noun))
+        return verdict_text(self, words or (Vocabulary(noun) if noun else self.words))
 
     @property
     def any_significant(self) -> bool:

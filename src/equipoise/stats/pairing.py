@@ -20,7 +20,7 @@ from equipoise.stats.power import with_power
 from equipoise.stats.resampling import UNBOUNDED, ResamplingUnits, mean_intervals
 from equipoise.stats.result import DATA, MATCHER
 from equipoise.stats.tie_groups import rank_intervals, rank_intervals_from_resamples
-from equipoise.stats.verdict import unit_noun
+from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction, Floats, Ids, Ints
 
 if TYPE_CHECKING:
@@ -401,7 +401,7 @@ def compare_results(
         ranks={name: (int(low), int(high)) for name, (low, high) in zip(pairing.systems, ranks, strict=True)},
         families={name: _family(name, adjusted[name], config.correction, results) for name in names},
         config=config,
-        unit_noun=unit_noun(results),
+        words=Vocabulary.nouns(results),
     )
 
 
