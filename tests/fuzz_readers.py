@@ -31,8 +31,7 @@ from equipoise.audit.audit import audit_table
 from equipoise.config import StatsConfig
 from equipoise.domains.accounts.results import last_run_systems, read_stored_tree
 from equipoise.domains.accounts.trees.files import read_codes, read_edges
-from equipoise.domains.accounts.trees.formats import read_gnucash, read_obo_tree
-from equipoise.domains.accounts.trees.read import read_tree
+from equipoise.domains.accounts.trees.read import read_gnucash, read_obo_tree, read_tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.domains.bench.read_data import read_data
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
@@ -40,7 +39,7 @@ from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.phenotypes.cases import read_cases
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.domains.places.prediction_files import read_topk_predictions
 from equipoise.domains.places.published_results import read_published_results
 from equipoise.errors import EquipoiseError

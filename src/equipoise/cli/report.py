@@ -16,7 +16,7 @@ from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import catalogue_with
 from equipoise.runs.compare import compare
-from equipoise.runs.evaluate import with_metrics
+from equipoise.runs.evaluate import at_confidence_level, with_metrics
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.store import StoredRun, find_runs, load_run
 
@@ -65,7 +65,7 @@ def report(
         check_writable(charts)
     check_writable(output, example="report.html")
     from equipoise.domains.bench.report import stored_suite
-    from equipoise.domains.places.page import has_views
+    from equipoise.domains.places.run_folders import has_views
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
     from equipoise.report.view import View
 
@@ -115,7 +115,7 @@ def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *,
 
 def _report_places(out: Output, runs: list[tuple[str, Path]], output: str, chosen: ReportOptions) -> int:
     """Write the page of scored next-place systems, and the full reports next to it."""
-    from equipoise.domains.places.page import write_places_page
+    from equipoise.domains.places.run_folders import write_places_page
     from equipoise.report.publish import chart_note
 
     with out.progress(0) as step:
@@ -195,7 +195,8 @@ class ExportedRuns:
         """The run with the requested metrics, by default all of its metrics."""
         run = load_run(path)
         requested = [*(self.metrics or run.result.names), *([self.primary] if self.primary else [])]
-        return replace(run, result=with_metrics(run.result, requested, catalogue=self.catalogue))
+        result = with_metrics(run.result, requested, catalogue=self.catalogue)
+        return replace(run, result=at_confidence_level(result, self.config, catalogue=self.catalogue))
 
     def compare(self, runs: Sequence[StoredRun]) -> Comparison | None:
         """The comparison of the runs; None for a single one."""

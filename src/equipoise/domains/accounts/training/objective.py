@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.domains.accounts.trees.tree import CLOSURE, Tree
-from equipoise.io.dag import Links
+from equipoise.io.dag import Rows
 from equipoise.types import Floats, Ints
 
 POSITIVES_PER_CHUNK = 16
@@ -61,9 +61,9 @@ class PositivePairs:
     relation. ``chunks`` has (node, start, stop) rows, each with at most ``POSITIVES_PER_CHUNK`` positives of the node.
     """
 
-    lists: Links
-    ancestors: Links
-    related: Links
+    lists: Rows
+    ancestors: Rows
+    related: Rows
     chunks: Ints
 
     @classmethod
@@ -71,10 +71,10 @@ class PositivePairs:
         """The positives of every node of a tree."""
         lists = _sorted_links(tree, relation)
         related = lists if relation == CLOSURE else _sorted_links(tree, CLOSURE)
-        return cls(lists, Links.of(len(tree), tree.closure()), related, chunk_rows(lists, POSITIVES_PER_CHUNK))
+        return cls(lists, Rows.of_pairs(len(tree), tree.closure()), related, chunk_rows(lists, POSITIVES_PER_CHUNK))
 
     def __len__(self) -> int:
-        return len(self.lists.targets)
+        return len(self.lists.values)
 
     @property
     def learning_rate_scale(self) -> Floats:
@@ -86,12 +86,12 @@ class PositivePairs:
         return np.asarray(np.minimum(1.0, 2.0 * np.median(sizes) / sizes) ** 0.25)
 
 
-def _sorted_links(tree: Tree, relation: str) -> Links:
+def _sorted_links(tree: Tree, relation: str) -> Rows:
     pairs = tree.pairs(relation)
-    return Links.of(len(tree), pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))])
+    return Rows.grouped(pairs[:, 0], pairs[:, 1], len(tree))
 
 
-def chunk_rows(lists: Links, size: int) -> Ints:
+def chunk_rows(lists: Rows, size: int) -> Ints:
     """(node, start, stop) of the positives of each node, split at multiples of the chunk size."""
     counts = -(-lists.counts // size)
     nodes = np.repeat(np.arange(len(lists)), counts)
@@ -110,18 +110,8 @@ def softmax_loss(
 ) -> tuple[float, Floats, Floats]:
     """Softmax loss of one node, and its derivatives by the distances.
 
-    Parameters
-    ----------
-    positive_distances : (n_positives,) distances d(u, v)
-    negative_distances : (n_negatives,) distances d(u, w)
-    temperature : T in the formula of the module
-    power : p in the formula
-    negative_weight : c in the formula
-
-    Returns
-    -------
-    The loss summed over the positives, its derivatives by d(u, v), (n_positives,), and by d(u, w), (n_negatives,).
-    Without negatives all of them are 0.
+    ``positive_distances`` are d(u, v), (n_positives,), ``negative_distances`` d(u, w), (n_negatives,). Returns the loss
+    summed over the positives, its derivatives by d(u, v) and by d(u, w). Without negatives all of them are 0.
 
     >>> loss, positive_gradient, negative_gradient = softmax_loss(np.ones(1), np.ones(3), temperature=0.5)
     >>> round(loss, 4), positive_gradient.tolist(), negative_gradient.tolist()
@@ -155,16 +145,8 @@ def hinge_loss(
     negatives that rank before v. The derivatives are those of ``(margin / damping) * log(1 + damping * H / margin)``,
     which limits the weight of pairs with many such negatives; damping 0 is H itself.
 
-    Parameters
-    ----------
-    positive_distances : (n_positives,) distances d(u, v)
-    negative_distances : (n_negatives,) distances d(u, w)
-    multiplicity : (n_negatives,) number of negatives that each one represents
-    margin, damping : as in the formulas
-
-    Returns
-    -------
-    The sum of H over the positives, the derivatives by d(u, v), (n_positives,), and by d(u, w), (n_negatives,).
+    ``multiplicity`` is the number of negatives that each one represents. Returns the sum of H over the positives, and
+    the derivatives by d(u, v) and by d(u, w).
 
     >>> loss, positive_gradient, negative_gradient = hinge_loss(np.array([1.0]), np.array([1.0, 3.0]), np.ones(2))
     >>> loss, positive_gradient.tolist(), negative_gradient.tolist()
@@ -192,7 +174,7 @@ def rank_loss(manifold: Manifold, points: Floats, positives: PositivePairs, hist
     """
     if len(points) > MAX_RANKED_NODES or not len(positives) or not np.isfinite(points).all():
         return history[-1] if history else math.inf
-    starts, targets = positives.lists.starts, positives.lists.targets
+    starts, targets = positives.lists.starts, positives.lists.values
     columns = points.T.copy()
     if manifold.is_hyperbolic:
         columns[1:] *= -1.0
