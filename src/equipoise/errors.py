@@ -232,3 +232,12 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
         folded.setdefault(candidate.casefold(), candidate)
     near = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(folded[match] for match in near)}?" if near else ""
+
+
+def check_options(subject: str, options: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise ``ParameterError`` for the first option that ``subject`` does not have, with a suggestion."""
+    known = list(allowed)
+    for option in options:
+        if option not in known:
+            hint = did_you_mean(option, known) or (f"the options are {', '.join(known)}" if known else "it has none")
+            raise ParameterError(f"{subject} has no option {option!r}", hint=hint)

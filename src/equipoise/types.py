@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,3 +188,16 @@ def _requirement(extra: str, origin: dict[str, Any]) -> str:
         revision = origin["vcs_info"]
         return shlex.quote(f"equipoise[{extra}] @ {revision['vcs']}+{origin['url']}@{revision['commit_id']}")
     return shlex.quote(f"equipoise[{extra}]")
+
+
+class Closable:
+    """Something with ``close()``, which a ``with`` block calls at its end."""
+
+    def close(self) -> None:
+        """Release memory, files, processes and connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -23,8 +23,7 @@ from functools import cache
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,7 @@ from equipoise.errors import EquipoiseError, NotFiniteError, ParameterError, Sha
 from equipoise.io.atomic import write_text
 from equipoise.models import cache_storage
 from equipoise.models.cache_storage import CacheSize, Keys, cache_keys
+from equipoise.types import Closable
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
@@ -129,7 +129,7 @@ class CacheProblem(NamedTuple):
     hint: str
 
 
-class VectorCache:
+class VectorCache(Closable):
     """A store of vectors by content; opened at its first use.
 
     ``path`` is the file, by default in the cache folder. When the file grows past ``max_bytes``, the
@@ -257,14 +257,6 @@ class VectorCache:
     def __del__(self) -> None:
         with suppress(AttributeError):  # an object whose __init__ failed
             self.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _lookup(self, db: sqlite3.Connection, keys: Keys, dims: int | None) -> CacheHits:
         cached = cache_storage.read_rows(db, keys, dims)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
+from equipoise.errors import ParameterError, UnknownNameError, check_options
 from equipoise.models.tokenizers import Tokenizer, check_text, tokenizer_for
 
 if TYPE_CHECKING:
@@ -410,11 +410,7 @@ def chunker(name: str, **options: object) -> Chunker:
     """
     if name not in CHUNKERS:
         raise UnknownNameError.of("chunker", name, CHUNKERS, more=f"known: {', '.join(CHUNKERS)}")
-    parameters = inspect.signature(CHUNKERS[name]).parameters
-    for option in options:
-        if option not in parameters:
-            hint = did_you_mean(option, parameters) or f"it takes {', '.join(parameters)}"
-            raise ParameterError(f"the {name} chunker has no option {option!r}", hint=hint)
+    check_options(f"the {name} chunker", options, inspect.signature(CHUNKERS[name]).parameters)
     return CHUNKERS[name](**options)  # type: ignore[arg-type]
 
 

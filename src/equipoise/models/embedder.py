@@ -11,8 +11,7 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import ParameterError, ShapeError
 from equipoise.io.atomic import write_text
@@ -29,7 +28,7 @@ from equipoise.models.encoder import (
 )
 from equipoise.models.registry import BY_HUB_NAME, HubModel, ModelSpec, load_encoder, parse_spec
 from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
-from equipoise.types import Role
+from equipoise.types import Closable, Role
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
@@ -64,7 +63,7 @@ class EmbedResult:
     report: EmbedStats
 
 
-class Embedder:
+class Embedder(Closable):
     """One model with its prompts and the postprocessing of its vectors.
 
     ``fingerprint`` covers everything that determines the vectors; ``card`` describes the model. Use
@@ -189,14 +188,6 @@ class Embedder:
     def close(self) -> None:
         """Release memory, processes and connections."""
         self.encoder.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Embedder({str(_plain(self.spec))!r}, dims={self._raw_dims and self.dims})"

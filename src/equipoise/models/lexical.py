@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models.analyzer import Analyzer, TermVocabulary, check_nonempty_texts, fold_case
 from equipoise.models.encoder import ModelCard
-from equipoise.models.registry import ModelSpec, check_options, number_option
+from equipoise.models.registry import ModelSpec, check_nameless, number_option
 from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ class BM25Retriever(Retriever):
     @classmethod
     def from_spec(cls, spec: ModelSpec) -> BM25Retriever:
         """From ``bm25:,k1=1.2,method=atire,language=german`` and the like."""
-        check_options(spec, BM25_OPTIONS)
+        check_nameless(spec, BM25_OPTIONS)
         options = spec.options
         return cls(
             k1=number_option(spec, "k1", cls.k1),
@@ -441,7 +441,7 @@ class TfidfRetriever(Retriever):
     @classmethod
     def from_spec(cls, spec: ModelSpec) -> TfidfRetriever:
         """From ``tfidf:,ngrams=2-4`` or ``tfidf:,analyzer=word,language=german`` and the like."""
-        check_options(spec, TFIDF_OPTIONS)
+        check_nameless(spec, TFIDF_OPTIONS)
         options = spec.options
         return cls(
             analyzer=options.get("analyzer", cls.analyzer).casefold(),

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.errors import InputError, ParameterError, UnknownNameError, did_you_mean
+from equipoise.errors import InputError, ParameterError, UnknownNameError, check_options
 from equipoise.redaction import note_options
 
 if TYPE_CHECKING:
@@ -328,17 +328,14 @@ def _plain(value: object) -> str:
 # Options of a spec as numbers and choices.
 
 
-def check_options(spec: ModelSpec, allowed: Sequence[str]) -> None:
-    """Raise an error for an unknown option or name, which would otherwise have no effect."""
+def check_nameless(spec: ModelSpec, allowed: Sequence[str]) -> None:
+    """Raise an error for a name or an unknown option, which would otherwise have no effect."""
     if spec.name:
         raise ParameterError(
             f"{spec.kind}: has no models, and {spec.name!r} follows it",
             hint=f"write options after a comma: {spec.kind}:,{allowed[0]}=...",
         )
-    for option in spec.options:
-        if option not in allowed:
-            hint = did_you_mean(option, allowed) or f"the options are {', '.join(allowed)}"
-            raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)
+    check_options(f"{spec.kind}:", spec.options, allowed)
 
 
 def number_option(spec: ModelSpec, option: str, default: float) -> float:
@@ -379,14 +376,7 @@ def load_encoder(spec: ModelSpec) -> Encoder:
     module = import_module(f"equipoise.models.backends.{kind.module}")
     module_options = getattr(module, "OPTIONS", None)
     if module_options is not None:
-        _check_encoder_options(spec, (*SHARED_OPTIONS, *module_options))
+        check_options(f"{spec.kind}:", spec.options, (*SHARED_OPTIONS, *module_options))
         spec.check_values()
     encoder: Encoder = module.load(spec)
     return encoder
-
-
-def _check_encoder_options(spec: ModelSpec, allowed: tuple[str, ...]) -> None:
-    for option in spec.options:
-        if option not in allowed:
-            hint = did_you_mean(option, allowed) or f"the options are {', '.join(sorted(allowed))}"
-            raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)

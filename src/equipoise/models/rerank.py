@@ -15,7 +15,7 @@ from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.encoder import ModelCard
 from equipoise.models.fusion import RRF_K, reciprocal_ranks, split_parts
-from equipoise.models.registry import ModelSpec, check_options, number_option, parse_spec
+from equipoise.models.registry import ModelSpec, check_nameless, number_option, parse_spec
 from equipoise.models.retriever import (
     Blocks,
     FittedRetriever,
@@ -319,7 +319,7 @@ class FusionReranker(Reranker):
     @classmethod
     def from_spec(cls, spec: ModelSpec) -> FusionReranker:
         """From ``fusion:maxsim:+bm25:``: each part is a reranker, or any retriever."""
-        check_options(ModelSpec(spec.kind, "", spec.options), ("k",))
+        check_nameless(ModelSpec(spec.kind, "", spec.options), ("k",))
         return cls([_part(part) for part in split_parts(spec.name)], k=number_option(spec, "k", RRF_K))
 
     def with_parts(self, change: Callable[[Reranker], Reranker]) -> FusionReranker:

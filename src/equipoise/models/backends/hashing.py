@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.models.analyzer import tokenize_words
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
-from equipoise.models.registry import SHARED_OPTIONS, ModelSpec, check_options
+from equipoise.models.registry import SHARED_OPTIONS, ModelSpec, check_nameless
 
 if TYPE_CHECKING:
     from equipoise.types import Role
@@ -62,7 +62,7 @@ class HashEncoder(LocalEncoder):
 
 def load(spec: ModelSpec) -> Encoder:
     """From ``hash:`` or ``hash:,dims=1024``."""
-    check_options(spec, (*OPTIONS, *SHARED_OPTIONS))
+    check_nameless(spec, (*OPTIONS, *SHARED_OPTIONS))
     return HashEncoder(spec.count("dims") or DIMS, str(spec))
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from equipoise.errors import InputError, MissingExtraError, ParameterError, did_you_mean
+from equipoise.errors import InputError, MissingExtraError, ParameterError, check_options
 from equipoise.models.backends.model_files import ModelFolder, find_packaged_model
 from equipoise.models.backends.python_object import object_name
 from equipoise.models.backends.sentence_transformers import (
@@ -48,12 +48,7 @@ class CrossEncoderReranker(Reranker):
     @classmethod
     def from_spec(cls, spec: ModelSpec) -> CrossEncoderReranker:
         """From ``cross-encoder:NAME`` on the hub or ``cross-encoder:FOLDER``."""
-        for option in spec.options:
-            if option not in CROSS_ENCODER_OPTIONS:
-                hint = (
-                    did_you_mean(option, CROSS_ENCODER_OPTIONS) or f"the options are {', '.join(CROSS_ENCODER_OPTIONS)}"
-                )
-                raise ParameterError(f"cross-encoder: has no option {option!r}", hint=hint)
+        check_options("cross-encoder:", spec.options, CROSS_ENCODER_OPTIONS)
         spec.check_values()
         if not spec.name:
             raise ParameterError("cross-encoder: names no model", hint="write cross-encoder:NAME or a folder")
@@ -300,10 +295,7 @@ class TorchTokenEncoder:
 
 def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
     """The packaged MiniLM where no other is named, a folder, or a model of the hub."""
-    for option in spec.options:
-        if option not in TOKEN_ENCODER_OPTIONS:
-            hint = did_you_mean(option, TOKEN_ENCODER_OPTIONS) or f"the options are {', '.join(TOKEN_ENCODER_OPTIONS)}"
-            raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)
+    check_options(f"{spec.kind}:", spec.options, TOKEN_ENCODER_OPTIONS)
     spec.check_values()
     minilm = BY_ALIAS["minilm"]
     if spec.name in ("", minilm.alias, minilm.hub):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
+from equipoise.errors import ParameterError, UnknownNameError, check_options
 from equipoise.models.stores.base import DEFAULT_COLLECTION, Hits, VectorStore, check_collection
 from equipoise.models.stores.recall import IndexRecall, index_recall
 
@@ -85,12 +85,7 @@ def _check_options(kind: str, opens: Callable[..., VectorStore], options: dict[s
         for name, parameter in inspect.signature(opens).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
-    for option in options:
-        if option not in accepted:
-            hint = did_you_mean(option, accepted) or (
-                f"it takes {', '.join(accepted)}" if accepted else "it takes none"
-            )
-            raise ParameterError(f"the {kind} store has no option {option!r}", hint=hint)
+    check_options(f"the {kind} store", options, accepted)
     for option, value in options.items():
         if isinstance(value, int) and not isinstance(value, bool) and value < 1:
             raise ParameterError(f"{option} is {value}; it must be 1 or more")

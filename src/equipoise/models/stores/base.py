@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +31,7 @@ from equipoise.errors import (
 from equipoise.geometry.base import as_vectors
 from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.models.tokenizers import check_text
-from equipoise.types import Floats, Ids, Ints
+from equipoise.types import Closable, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
@@ -127,7 +126,7 @@ class Hits:
         return [(name, score) for name, score in row if name is not None]
 
 
-class VectorStore(ABC):
+class VectorStore(Closable, ABC):
     """One collection of vectors with ids and, where given, texts."""
 
     kind: ClassVar[str]
@@ -215,14 +214,6 @@ class VectorStore(ABC):
         if not self._closed and hasattr(self._client, "close"):
             self._client.close()
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def named(self) -> str:
