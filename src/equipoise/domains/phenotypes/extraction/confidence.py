@@ -30,22 +30,6 @@ class LogisticModel:
         return chance
 
 
-def fit_logistic(features: Floats, labels: Bools, *, ridge: float = 1.0, n_iterations: int = 50) -> LogisticModel:
-    """Fit a logistic regression by Newton's method; ``ridge`` penalises all weights but the intercept."""
-    design = np.column_stack([np.ones(len(features)), features])
-    penalty = np.diag([1e-9, *([ridge] * features.shape[1])])
-    weights = np.zeros(design.shape[1])
-    for _ in range(n_iterations):
-        chance = 1.0 / (1.0 + np.exp(-design @ weights))
-        gradient = design.T @ (labels - chance) - penalty @ weights
-        hessian = (design * (chance * (1.0 - chance))[:, None]).T @ design + penalty
-        step = np.linalg.solve(hessian, gradient)
-        weights += step
-        if np.abs(step).max() < 1e-10:
-            break
-    return LogisticModel(tuple(weights.tolist()))
-
-
 def mention_features(mentions: Sequence[Mention]) -> Floats:
     """By class, coordinated, one word, more than two words, synonym, abbreviation, ambiguous."""
     rows = [
