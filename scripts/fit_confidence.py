@@ -4,7 +4,7 @@
 
 CORPUS is a folder of annotated documents, as eq phenotypes extraction run reads it. CASES are German names with their
 term ids; they become notes of three names between sentences that name no finding. The weights are printed as they
-are in extraction/confidence.py.
+are in extraction/extractor.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.domains.phenotypes.extraction import confidence, extractor
+from equipoise.domains.phenotypes.extraction import extractor
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,
     AnnotatedDocument,
@@ -48,7 +48,7 @@ FILLERS = (
 N_FOLDS = 10
 
 
-def fit_logistic(features: Any, labels: Any, *, ridge: float = 1.0, n_iterations: int = 50) -> confidence.LogisticModel:
+def fit_logistic(features: Any, labels: Any, *, ridge: float = 1.0, n_iterations: int = 50) -> extractor.LogisticModel:
     """Fit a logistic regression by Newton's method; ``ridge`` penalises all weights but the intercept."""
     design = np.column_stack([np.ones(len(features)), features])
     penalty = np.diag([1e-9, *([ridge] * features.shape[1])])
@@ -61,7 +61,7 @@ def fit_logistic(features: Any, labels: Any, *, ridge: float = 1.0, n_iterations
         weights += step
         if np.abs(step).max() < 1e-10:
             break
-    return confidence.LogisticModel(tuple(weights.tolist()))
+    return extractor.LogisticModel(tuple(weights.tolist()))
 
 
 def german_notes(paths: list[str]) -> Iterator[AnnotatedDocument]:
@@ -96,7 +96,7 @@ def main(arguments: list[str]) -> None:
                 for document in documents
             ]
             for index, found in enumerate(mentions):
-                features = confidence.mention_features(found)
+                features = extractor.mention_features(found)
                 for mention, row in zip(found, features, strict=True):
                     rows["mention"].append((row, mention.terms[0] in gold[index], number + index))
             rows["span"] += [
