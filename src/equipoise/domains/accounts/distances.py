@@ -23,8 +23,8 @@ from equipoise.errors import FormatError, InputError, ShapeError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import read_array
 from equipoise.io.text import PathLike, display_path, open_text
-from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
+from equipoise.stats.result import DATA
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
