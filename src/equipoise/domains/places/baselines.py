@@ -346,7 +346,8 @@ class SharedOrder:
         self.name_ranks[np.argsort(np.arange(n_classes).astype(str), kind="stable")] = np.arange(n_classes)
         zeros = np.zeros_like(places)
         self.common = RowOrder(zeros, self.level[places], self.name_ranks[places], n_classes, n_classes)
-        self.common_first = _first_places(zeros, places, [self.level[places]], places[:1], np.zeros(1, dtype=bool))
+        # The first place of each row; the last entry is for row -1.
+        self.firsts = _first_places(zeros, places, [self.level[places]], places[:1], np.zeros(1, dtype=bool))
         if tally is not None:
             rows = np.repeat(np.arange(len(tally.keys)), np.diff(tally.starts))
             rows, counted = rows[predictable[tally.places]], tally.places[predictable[tally.places]]
@@ -356,8 +357,9 @@ class SharedOrder:
             self.in_row = RowOrder(rows, np.searchsorted(self.row_keys, keys), names, len(self.row_keys) + 1, n_classes)
             self.by_visits = RowOrder(rows, self.level[counted], names, n_classes, n_classes)
             self.sizes = np.bincount(rows, minlength=len(tally.keys) + 1)  # the last one is for row -1
-            fallback = [np.repeat(column, len(tally.keys) + 1) for column in self.common_first]
-            self.row_first = _first_places(rows, counted, [keys], *fallback)
+            first, is_tied = self.firsts
+            n_rows = len(tally.keys) + 1
+            self.firsts = _first_places(rows, counted, [keys], np.repeat(first, n_rows), np.repeat(is_tied, n_rows))
 
     def keys(self, rows: Ints, places: Ints) -> Ints:
         """A sort key for each place within its row."""
@@ -369,15 +371,15 @@ class SharedOrder:
         """The rank counts of each place among all predictable ones, and the first place of each row."""
         names = self.name_ranks[places]
         above, equal, later = self.common.counts(np.zeros_like(places), self.level[places], names)
+        first, is_tied = self.firsts
         if self.tally is None:
-            firsts = (np.repeat(column, len(places)) for column in self.common_first)
-            return BaselineRanks(above, equal - 1, later, *firsts)
+            return BaselineRanks(above, equal - 1, later, first[rows], is_tied[rows])
         inside = self.in_row.counts(rows, np.searchsorted(self.row_keys, self.keys(rows, places)), names)
         removed = self.by_visits.counts(rows, self.level[places], names)
         outside = self.sizes[rows] + above - removed[0], equal - removed[1], later - removed[2]
         is_inside = self.tally.seen(rows, places) > 0
         above, equal, later = (np.where(is_inside, one, other) for one, other in zip(inside, outside, strict=True))
-        return BaselineRanks(above, equal - 1, later, *(column[rows] for column in self.row_first))
+        return BaselineRanks(above, equal - 1, later, first[rows], is_tied[rows])
 
 
 def rank_targets(
