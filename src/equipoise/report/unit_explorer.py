@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from equipoise.report.build import RunSet
     from equipoise.runs.store import StoredRun
 
-# Which units a page keeps when it cannot keep all: those that tell systems apart.
+# Selection of units if a page cannot hold all: those on which the systems differ most.
 
 SEED = 0
 
 
 @dataclass(frozen=True)
 class UnitSelection:
-    """Places of the units that are kept, in their own order; ``ranked`` has the most telling first."""
+    """Indices of the selected units in their order; ``ranked`` has the largest differences first."""
 
     kept: Ints
     ranked: Ints
@@ -39,24 +39,21 @@ class UnitSelection:
 
 
 def select_units(values: Floats, room: int, better: Direction, *, seed: int = SEED) -> UnitSelection:
-    """At most ``room`` units: where the systems differ most, or where a single one does worst.
-
-    Equals are drawn at random, by the seed.
-    """
+    """At most ``room`` units: where the systems differ most, or where a single one is worst. Ties are random."""
     ranked = np.lexsort((np.random.default_rng(seed).permutation(len(values)), -_interest(values, better)))
     chosen = ranked[:room].astype(np.int64)
     note = ""
     if len(values) > room:
-        why = "the systems differ most" if values.shape[1] > 1 else "the system does worst"
+        why = "the systems differ most" if values.shape[1] > 1 else "the system is worst"
         note = (
-            f"{format_count(room)} of {format_count(len(values))} are kept here: those on which {why}; ties are broken "
+            f"{format_count(room)} of {format_count(len(values))} are shown: those on which {why}; ties are broken "
             f"at random (seed {seed}). The tables and charts above use all of them."
         )
     return UnitSelection(np.sort(chosen), chosen, note)
 
 
 def _interest(values: Floats, better: Direction) -> Floats:
-    """How much a unit tells; one that is undefined for every system tells nothing."""
+    """The difference between the systems on each unit; lowest for a unit that is undefined for all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a row without any value
         if values.shape[1] == 1:
@@ -67,15 +64,15 @@ def _interest(values: Floats, better: Direction) -> Floats:
     return np.asarray(order_keys, dtype=np.float64)
 
 
-# Texts that each stand once, as long as there is room for them.
+# Texts, each stored once and truncated to fit.
 
 ELLIPSIS = "…"
 LENGTHS = (4000, 2000, 1000, 600, 400, 300, 200, 160)
-"""Where texts may be cut, longest first."""
+"""Lengths to which texts may be truncated, longest first."""
 
 
 class TextPool:
-    """Every text once, cut after ``length`` characters; the first is empty."""
+    """Every text once, truncated to ``length`` characters; the first is empty."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -92,12 +89,12 @@ class TextPool:
 
 
 def truncate_text(text: str, length: int) -> str:
-    """The beginning of a text, and a sign that it goes on."""
+    """The text, truncated with an ellipsis if it is longer."""
     return text if len(text) <= length else text[:length].rstrip() + ELLIPSIS
 
 
 def max_text_length(texts: Iterable[str], room: int) -> int | None:
-    """After how many characters texts must be cut to take at most ``room`` bytes; None if no cut helps."""
+    """The length to which texts must be truncated to take at most ``room`` bytes; None if no length is short enough."""
     sizes = [(len(text), len(text.encode("utf-8", "replace"))) for text in texts]
     for length in LENGTHS:
         taken = sum(size if long <= length else size * length // long for long, size in sizes)
@@ -106,7 +103,7 @@ def max_text_length(texts: Iterable[str], room: int) -> int | None:
     return None
 
 
-# The details of some units of a run, without reading those of all where a run has very many.
+# The details of selected units; large runs are read line by line.
 
 MANY = 20_000
 """A run with more units than this is read line by line."""
@@ -119,7 +116,7 @@ Slices = Mapping[str | int, Mapping[str, Value]]
 
 
 def read_unit_details(run: StoredRun, units: Collection[str | int]) -> dict[str | int, UnitContent]:
-    """What people see of these units; units of which nothing is kept are left out."""
+    """The stored details of these units; units without details are left out."""
     if run.manifest.units <= MANY:
         return {unit: run.details[unit] for unit in units if unit in run.details}
     file = run.path / DETAILS
@@ -131,7 +128,7 @@ def read_unit_details(run: StoredRun, units: Collection[str | int]) -> dict[str 
 
 
 def read_unit_slices(runs: Sequence[StoredRun]) -> Slices:
-    """The slices of every unit, from the first run that knows any: they belong to the units."""
+    """The slices of every unit, from the first run that has any."""
     for run in runs:
         if run.manifest.units <= MANY:
             slices: Slices = {unit: detail.slices for unit, detail in run.details.items() if detail.slices}
@@ -144,7 +141,7 @@ def read_unit_slices(runs: Sequence[StoredRun]) -> Slices:
 
 
 def _heads(file: Path) -> Iterator[dict[str, Any]]:
-    """What every line says before it lists what was retrieved."""
+    """The beginning of every line, up to the retrieved items."""
     for number, line in _lines(file):
         head, body, _ = line.partition(_BODY)
         yield _parsed(head + b"}" if body else line, file, number)
@@ -172,7 +169,7 @@ def _parsed(line: bytes, file: Path, number: int) -> Any:
 
 def _changed(file: Path, number: int) -> StoreError:
     return StoreError(
-        f"{file} line {number} is no detail of a unit",
+        f"{file} line {number} is not the detail of a unit",
         hint="the file was changed after it was written: run the command again",
     )
 
@@ -185,11 +182,11 @@ TEXT_BYTES = 900_000
 """All texts together, each counted once."""
 
 Found = tuple[UnitContent | None, ...]
-"""What is known of one unit, a detail a system."""
+"""The details of one unit, one per system."""
 
 
 def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
-    """The units that are kept; None where no metric has a value for each unit."""
+    """The selected units; None if no metric has a value per unit."""
     tables = {name: table for name in subject.metrics if (table := subject.per_unit(name)) is not None}
     if not tables or not subject.units:
         return None
@@ -218,7 +215,7 @@ def _column(name: str, better: Direction, values: Floats) -> UnitColumn:
 
 
 def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:
-    """What the runs keep of these units, the most telling unit first."""
+    """The stored details of these units, the largest differences first."""
     by_run = [read_unit_details(run, ranked) for run in subject.runs]
     details_by_unit = {unit: tuple(details.get(unit) for details in by_run) for unit in ranked}
     return {unit: details for unit, details in details_by_unit.items() if any(details)}
@@ -233,7 +230,7 @@ class _Table:
     places: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def hits(self, detail: UnitContent | None) -> tuple[Hit, ...]:
-        """What one system retrieved, by place."""
+        """What one system retrieved, as indices of items."""
         if detail is None:
             return ()
         hits = []
@@ -250,7 +247,7 @@ class _Table:
 def _fitted(
     unit_ids: Sequence[str | int], known: Mapping[str | int, Found]
 ) -> tuple[tuple[UnitDetail | None, ...], _Table]:
-    """As many details as there is room for: what was retrieved first gives way, then the ends of texts."""
+    """As many details as fit: retrieved items are left out first, then texts are truncated."""
     listed = _first_with_hits(known)
     length = max_text_length(_texts(known, listed), TEXT_BYTES)
     while length is None and listed:
@@ -261,7 +258,7 @@ def _fitted(
 
 
 def _first_with_hits(known: Mapping[str | int, Found]) -> dict[str | int, Found]:
-    """The most telling units, up to as many retrieved items as a page can hold."""
+    """The first units, up to as many retrieved items as a page can hold."""
     listed: dict[str | int, Found] = {}
     hits = 0
     for unit, details in known.items():
@@ -279,7 +276,7 @@ def _texts(known: Mapping[str | int, Found], listed: Mapping[str | int, Found]) 
 
 
 def _shown(details: Found) -> UnitContent:
-    """The unit as the first system that keeps it has it: its text and its answers are the same for all."""
+    """The details from the first system that has them: text and answers are the same for all."""
     return next(detail for detail in details if detail is not None)
 
 
@@ -311,15 +308,15 @@ def _note(
     details: Sequence[UnitDetail | None],
     length: int,
 ) -> str:
-    """Everything that was left out, in sentences."""
+    """Notes on everything that was left out."""
     sentences = [chosen.note] if chosen.note else []
     retrieving = sum(any(detail and detail.retrieved for detail in details) for details in known.values())
     listed = sum(detail is not None and any(detail.retrieved) for detail in details)
     if listed < retrieving:
         sentences.append(
-            f"What was retrieved is shown for {format_count(listed)} of them, where the systems differ most."
+            f"Retrieved items are shown for {format_count(listed)} of them, where the systems differ most."
         )
     everything = (text for details in known.values() for text in _texts({"": details}, {"": details}))
     if any(len(text) > length for text in everything):
-        sentences.append(f"Texts are cut after {format_count(length)} characters.")
+        sentences.append(f"Texts are truncated to {format_count(length)} characters.")
     return " ".join(sentences)

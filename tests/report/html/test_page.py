@@ -353,7 +353,7 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
     report = build_view(runs, compare_runs(runs))
     assert report.explorer is not None
     assert len(report.explorer.units) == 1000
-    assert "Texts are cut after" in report.explorer.note
+    assert "Texts are truncated to" in report.explorer.note
     assert len(render_html(report).encode()) < 2_000_000
 
 

@@ -112,7 +112,7 @@ def test_a_page_that_cannot_keep_all_units_says_which_it_keeps(tmp_path: Path, m
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 100)})
     shown = explorer_of(page_of(runs))
     assert (len(shown.units), shown.total) == (20, 100)
-    assert shown.note.startswith("20 of 100 are kept here: those on which the systems differ most")
+    assert shown.note.startswith("20 of 100 are shown: those on which the systems differ most")
     assert "(seed 0)" in shown.note
 
 
@@ -127,7 +127,7 @@ def test_what_was_retrieved_gives_way_before_the_units_do(tmp_path: Path, monkey
     listed = [detail for detail in shown.details if detail is not None and detail.retrieved]
     assert len(shown.units) == 50
     assert len(listed) == 10
-    assert "What was retrieved is shown for 10 of them" in shown.note
+    assert "Retrieved items are shown for 10 of them" in shown.note
 
 
 def test_long_texts_are_cut_and_the_page_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_long_texts_are_cut_and_the_page_says_where(tmp_path: Path, monkeypatch:
     }
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 20)}, details=details)
     shown = explorer_of(page_of(runs))
-    assert "Texts are cut after 600 characters." in shown.note
+    assert "Texts are truncated to 600 characters." in shown.note
     assert max(map(len, shown.texts)) == 600 + len(ELLIPSIS)
     assert sum(len(text.encode()) for text in shown.texts) < 31_000
 
