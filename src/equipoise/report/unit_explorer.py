@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,7 @@ import numpy as np
 
 from equipoise.errors import StoreError
 from equipoise.io.dataset import Value
-from equipoise.report.tables import finite_or_none
-from equipoise.report.view_model import Hit, ItemText, UnitColumn, UnitDetail, UnitExplorer, UnitSlice
+from equipoise.report.view_model import Number, UnitExplorer
 from equipoise.runs.manifest import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
 from equipoise.stats.formatting import format_count
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Selection of units if a page cannot hold all: those on which the systems differ most.
 
 SEED = 0
+_DECIMALS = 4
 
 
 @dataclass(frozen=True)
@@ -199,19 +200,28 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
     known = _details(subject, [ids[place] for place in chosen.ranked])
     details, shown = _fitted(unit_ids, known)
     return UnitExplorer(
-        units=tuple(str(unit) for unit in unit_ids),
-        columns=tuple(_column(name, better[name], values[chosen.kept].T) for name, values in tables.items()),
+        units=[str(unit) for unit in unit_ids],
+        columns=[_column(name, better[name], values[chosen.kept].T) for name, values in tables.items()],
         slices=_unit_slices(unit_ids, slices),
         details=details,
-        items=tuple(shown.items),
-        texts=tuple(shown.texts.texts),
+        items=shown.items,
+        texts=shown.texts.texts,
         total=len(ids),
         note=_note(chosen, known, details, shown.texts.length),
     )
 
 
-def _column(name: str, better: Direction, values: Floats) -> UnitColumn:
-    return UnitColumn(name, str(better), tuple(tuple(map(finite_or_none, row)) for row in values.tolist()))
+def _column(name: str, better: Direction, values: Floats) -> dict[str, Any]:
+    rows = [[_rounded(value) for value in row] for row in values.tolist()]
+    return {"metric": name, "better": str(better), "values": rows}
+
+
+def _rounded(value: float) -> Number:
+    """The value with at most four decimals, an integer without a point; None if it is not finite."""
+    if not isfinite(value):
+        return None
+    short = round(value, _DECIMALS)
+    return int(short) if short == int(short) else short
 
 
 def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:
@@ -226,27 +236,24 @@ class _Table:
     """Items and texts, each once."""
 
     texts: TextPool
-    items: list[ItemText] = field(default_factory=list)
+    items: list[tuple[str, int, int]] = field(default_factory=list)
     places: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
-    def hits(self, detail: UnitContent | None) -> tuple[Hit, ...]:
-        """What one system retrieved, as indices of items."""
-        if detail is None:
-            return ()
-        hits = []
-        for hit in detail.retrieved:
+    def hits(self, detail: UnitContent | None) -> list[list[Any]]:
+        """What one system retrieved: indices of items, their scores, and the ranks (from 0) of the relevant ones."""
+        retrieved = () if detail is None else detail.retrieved
+        items = []
+        for hit in retrieved:
             key = (hit.id, hit.text, hit.where)
             if key not in self.places:
                 self.places[key] = len(self.items)
-                self.items.append(ItemText(hit.id, self.texts.place(hit.text), self.texts.place(hit.where)))
-            score = None if hit.score is None else finite_or_none(hit.score)
-            hits.append(Hit(self.places[key], score, hit.relevant))
-        return tuple(hits)
+                self.items.append((hit.id, self.texts.place(hit.text), self.texts.place(hit.where)))
+            items.append(self.places[key])
+        scores = [None if hit.score is None else _rounded(hit.score) for hit in retrieved]
+        return [items, scores, [rank for rank, hit in enumerate(retrieved) if hit.relevant]]
 
 
-def _fitted(
-    unit_ids: Sequence[str | int], known: Mapping[str | int, Found]
-) -> tuple[tuple[UnitDetail | None, ...], _Table]:
+def _fitted(unit_ids: Sequence[str | int], known: Mapping[str | int, Found]) -> tuple[list[list[Any] | None], _Table]:
     """As many details as fit: retrieved items are left out first, then texts are truncated."""
     listed = _first_with_hits(known)
     length = max_text_length(_texts(known, listed), TEXT_BYTES)
@@ -254,7 +261,7 @@ def _fitted(
         listed = dict(list(listed.items())[: len(listed) // 2])
         length = max_text_length(_texts(known, listed), TEXT_BYTES)
     table = _Table(TextPool(length or LENGTHS[-1]))
-    return tuple(_detail(known.get(unit), table, with_hits=unit in listed) for unit in unit_ids), table
+    return [_detail(known.get(unit), table, with_hits=unit in listed) for unit in unit_ids], table
 
 
 def _first_with_hits(known: Mapping[str | int, Found]) -> dict[str | int, Found]:
@@ -280,38 +287,35 @@ def _shown(details: Found) -> UnitContent:
     return next(detail for detail in details if detail is not None)
 
 
-def _detail(details: Found | None, table: _Table, *, with_hits: bool) -> UnitDetail | None:
+def _detail(details: Found | None, table: _Table, *, with_hits: bool) -> list[Any] | None:
     if details is None:
         return None
     shown = _shown(details)
-    return UnitDetail(
-        text=table.texts.place(shown.text),
-        expected=tuple(table.texts.place(answer) for answer in shown.expected),
-        retrieved=tuple(table.hits(detail) for detail in details) if with_hits else (),
-    )
+    text, expected = table.texts.place(shown.text), [table.texts.place(answer) for answer in shown.expected]
+    return [text, expected, [table.hits(detail) for detail in details] if with_hits else []]
 
 
-def _unit_slices(unit_ids: Sequence[str | int], slices: Slices) -> tuple[UnitSlice, ...]:
+def _unit_slices(unit_ids: Sequence[str | int], slices: Slices) -> list[dict[str, Any]]:
     names = dict.fromkeys(name for unit in unit_ids for name in slices.get(unit, ()))
-    return tuple(_unit_slice(name, [slices.get(unit, {}).get(name) for unit in unit_ids]) for name in names)
+    return [_unit_slice(name, [slices.get(unit, {}).get(name) for unit in unit_ids]) for name in names]
 
 
-def _unit_slice(name: str, values: Sequence[Value | None]) -> UnitSlice:
+def _unit_slice(name: str, values: Sequence[Value | None]) -> dict[str, Any]:
     texts = [None if value is None else str(value) for value in values]
     places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
-    return UnitSlice(name, tuple(places), tuple(-1 if text is None else places[text] for text in texts))
+    return {"name": name, "values": list(places), "of": [-1 if text is None else places[text] for text in texts]}
 
 
 def _note(
     chosen: UnitSelection,
     known: Mapping[str | int, Found],
-    details: Sequence[UnitDetail | None],
+    details: Sequence[list[Any] | None],
     length: int,
 ) -> str:
     """Notes on everything that was left out."""
     sentences = [chosen.note] if chosen.note else []
     retrieving = sum(any(detail and detail.retrieved for detail in details) for details in known.values())
-    listed = sum(detail is not None and any(detail.retrieved) for detail in details)
+    listed = sum(detail is not None and any(items for items, *_ in detail[2]) for detail in details)
     if listed < retrieving:
         sentences.append(
             f"Retrieved items are shown for {format_count(listed)} of them, where the systems differ most."
