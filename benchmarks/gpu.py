@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.places import gpu_rows
 from benchmarks.timing import seconds_on_gpu
@@ -30,7 +31,8 @@ from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder, embedder
 
 SIDE = 8192
-CORPUS, QUERIES, DIMS, K = 1_000_000, 10_000, 384, 100
+CORPUS, QUERIES, DIMS, K, LARGE_K = 1_000_000, 10_000, 384, 100, 1000
+GEOMETRIES = ("dot", "cosine", "euclidean", "poincare", "lorentz")
 EPOCHS = 5
 WORD_ENDS = ("n", "r", "st", "ter", "ning", "ration", "ed")
 TEXTS = (
@@ -68,12 +70,11 @@ def main() -> None:
     _table(
         ["task", "seconds", "of the matrix rate", "of the copy bandwidth"],
         [
-            *(_screened_search(geometry, rates["bf16"], copied) for geometry in ("dot", "cosine", "euclidean")),
-            _screened_search("dot", rates["bf16"], copied, k=1000),
+            *(line for geometry in GEOMETRIES for line in _screened_search(geometry, rates["bf16"], copied)),
             *(_search(name, rates[name], copied) for name in rates),
         ],
     )
-    print(f"## Logits\n\n{OF_A_COPY}\n")
+    print(f"## Logits\n\n{OF_A_COPY}\n", flush=True)
     _table(["task", "seconds", "note"], [[row.task, f"{row.ours:.3g}", row.note] for row in gpu_rows()])
     for path in sys.argv[1:]:
         if Path(path).is_dir():
@@ -86,7 +87,7 @@ def main() -> None:
 
 def _table(head: list[str], lines: list[list[str]]) -> None:
     for line in (head, ["---"] * len(head), *lines):
-        print("| " + " | ".join(line) + " |")
+        print("| " + " | ".join(line) + " |", flush=True)
     print()
 
 
@@ -110,23 +111,33 @@ def _copy_rate() -> float:
     return 2 * source.nbytes / seconds_on_gpu(lambda: target.copy_(source))
 
 
-def _screened_search(geometry: str, rate: float, copied: float, k: int = K) -> list[str]:
+def _screened_search(geometry: str, rate: float, copied: float) -> list[list[str]]:
     """The exact search that screens in float16, of queries against a corpus that lies on the device."""
-    rng = np.random.default_rng(0)
-    corpus = rng.standard_normal((CORPUS, DIMS), dtype=np.float32)
-    queries = rng.standard_normal((QUERIES, DIMS), dtype=np.float32)
+    corpus, queries = (_points(geometry, count, seed) for seed, count in enumerate((CORPUS, QUERIES)))
     search, left = GpuSearch.of(queries, corpus, geometry, "cuda", "full")
     screened = ScreenedCorpus.of(search.corpus, left)
-    *_, left_to_do = screened.nearest(left, k)
-    seconds = seconds_on_gpu(lambda: screened.nearest(left, k), times=5)
+    kind = str(search.corpus.dtype).removeprefix("torch.")
     work, moved = 2 * CORPUS * QUERIES * DIMS, 4.0 * CORPUS * QUERIES / GROUP
-    note = f", {len(left_to_do):,} queries left to the full product" if len(left_to_do) else ""
-    return [
-        f"top {k} of {QUERIES / 1000:g}k x {CORPUS / 1e6:g}M x {DIMS}, {geometry}, float32 by a float16 screen{note}",
-        f"{seconds:.3g}",
-        f"{work / seconds / rate:.0%} of bf16",
-        f"{moved / seconds / copied:.0%} for writing the bounds once",
-    ]
+    lines = []
+    for k in (K, LARGE_K):
+        *_, left_to_do = screened.nearest(left, k)
+        seconds = seconds_on_gpu(partial(screened.nearest, left, k), times=5)
+        note = f", {len(left_to_do):,} queries left to the full product" if len(left_to_do) else ""
+        task = f"top {k} of {QUERIES / 1000:g}k x {CORPUS / 1e6:g}M x {DIMS}, {geometry}, {kind} by a float16 screen"
+        rates = [f"{work / seconds / rate:.0%} of bf16", f"{moved / seconds / copied:.0%} for writing the bounds once"]
+        lines.append([f"{task}{note}", f"{seconds:.3g}", *rates])
+    return lines
+
+
+def _points(geometry: str, count: int, seed: int) -> NDArray[np.float32]:
+    """Points of the geometry with normally distributed coordinates."""
+    points = np.random.default_rng(seed).standard_normal((count, DIMS), dtype=np.float32)
+    if geometry == "poincare":
+        points /= 1.0 + np.linalg.norm(points, axis=1, keepdims=True)
+    if geometry == "lorentz":
+        points *= DIMS**-0.5
+        points[:, 0] = np.sqrt(1.0 + np.square(points[:, 1:]).sum(axis=1))
+    return points
 
 
 def _search(precision: str, rate: float, copied: float) -> list[str]:

@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.row import Row
 from benchmarks.timing import extra_megabytes, fastest, number_printed_by
 from equipoise.domains.accounts.embedders import tree_embedder
-from equipoise.domains.accounts.reconstruction import Reconstruction, reconstruct
-from equipoise.domains.accounts.trees.formats import read_wordnet
+from equipoise.domains.accounts.evaluation import Reconstruction, reconstruct
+from equipoise.domains.accounts.trees.read import read_wordnet
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.evidence.kernels.point_counts import TILE

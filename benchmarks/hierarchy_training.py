@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.row import Row
 from equipoise.domains.accounts.embedders import tree_embedder
-from equipoise.domains.accounts.reconstruction import reconstruct
-from equipoise.domains.accounts.trees.formats import FOLDER, read_wordnet
+from equipoise.domains.accounts.evaluation import reconstruct
+from equipoise.domains.accounts.trees.read import FOLDER, read_wordnet
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.metrics.parser import parse_metrics
 from equipoise.types import Floats

@@ -93,6 +93,21 @@ def peak_kilobytes() -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
+def seconds_by_events(work: Callable[[], object], times: int = 20) -> float:
+    """The least seconds on the device between the first and the last of what a call queues."""
+    import torch
+
+    seconds = []
+    for _ in range(times):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        work()
+        end.record()
+        torch.cuda.synchronize()
+        seconds.append(1e-3 * start.elapsed_time(end))
+    return min(seconds)
+
+
 def seconds_on_gpu(work: Callable[[], object], times: int = 20) -> float:
     """The least wall seconds of several calls, each waited for."""
     import torch

@@ -14,7 +14,7 @@ import csv
 import sys
 from pathlib import Path
 
-from equipoise.domains.accounts.trees.formats import read_wordnet
+from equipoise.domains.accounts.trees.read import read_wordnet
 from equipoise.errors import EquipoiseError
 
 

@@ -31,8 +31,7 @@ from equipoise.audit.audit import audit_table
 from equipoise.config import StatsConfig
 from equipoise.domains.accounts.results import last_run_systems, read_stored_tree
 from equipoise.domains.accounts.trees.files import read_codes, read_edges
-from equipoise.domains.accounts.trees.formats import read_gnucash, read_obo_tree
-from equipoise.domains.accounts.trees.read import read_tree
+from equipoise.domains.accounts.trees.read import read_gnucash, read_obo_tree, read_tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.domains.bench.read_data import read_data
 from equipoise.domains.concepts.concept_set_reader import read_concept_set

@@ -8,7 +8,7 @@ from equipoise.domains.accounts.experiment import evaluate_tree as evaluate_tree
 from equipoise.domains.accounts.placement import AccountPlacer as AccountPlacer
 from equipoise.domains.accounts.placement import evaluate_placement as evaluate_placement
 from equipoise.domains.accounts.placement import misfiled_accounts as misfiled_accounts
-from equipoise.domains.accounts.reconstruction import nearest_nodes as nearest_nodes
+from equipoise.domains.accounts.placement import nearest_nodes as nearest_nodes
 from equipoise.domains.accounts.results import AccountsEvaluation as AccountsEvaluation
 from equipoise.domains.accounts.tester import AccountEmbedderTester as AccountEmbedderTester
 from equipoise.domains.accounts.training.trainer import TrainingConfig as TrainingConfig
@@ -17,11 +17,11 @@ from equipoise.domains.accounts.trees.files import read_codes as read_codes
 from equipoise.domains.accounts.trees.files import read_edges as read_edges
 from equipoise.domains.accounts.trees.files import read_json as read_json
 from equipoise.domains.accounts.trees.files import read_table as read_table
-from equipoise.domains.accounts.trees.formats import from_networkx as from_networkx
-from equipoise.domains.accounts.trees.formats import read_gnucash as read_gnucash
-from equipoise.domains.accounts.trees.formats import read_obo_tree as read_obo_tree
-from equipoise.domains.accounts.trees.formats import read_wordnet as read_wordnet
+from equipoise.domains.accounts.trees.read import from_networkx as from_networkx
+from equipoise.domains.accounts.trees.read import read_gnucash as read_gnucash
+from equipoise.domains.accounts.trees.read import read_obo_tree as read_obo_tree
 from equipoise.domains.accounts.trees.read import read_tree as read_tree
+from equipoise.domains.accounts.trees.read import read_wordnet as read_wordnet
 from equipoise.domains.accounts.trees.sql import TableColumns as TableColumns
 from equipoise.domains.accounts.trees.sql import read_sql as read_sql
 from equipoise.domains.accounts.trees.tree import Tree as Tree

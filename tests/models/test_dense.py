@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.geometry.spaces import geometry
+from equipoise.io.dataset import Dataset
+from equipoise.models import dense
 from equipoise.models.embedder import embedder
 from equipoise.models.lexical import BM25Retriever
 from equipoise.models.retriever import retriever
+from equipoise.tasks.retrieval import retrieve
 
 DOCUMENTS = ["a red fox", "the blue whale sea", "red sea and fox", "a grey stone", "fox fox fox"]
 QUERIES = ["red fox", "blue sea", "stone"]
@@ -85,3 +92,65 @@ def test_wrong_input_is_refused():
         fitted.search([], 1)
     with pytest.raises(InputError):
         retriever("hash:").fit([])
+
+
+TOPICS = ("fox", "whale", "stone", "rye", "train", "sea")
+MANY = [f"{TOPICS[number % 6]} number {number} of {TOPICS[number % 5]}" for number in range(60)]
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "SHARDED_TEXTS", 20)
+    monkeypatch.setattr(dense, "SHARD_TEXTS", 16)
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_a_corpus_in_shards_has_the_same_scores_hits_and_ranks(tmp_path: Path) -> None:
+    data = Dataset(
+        "d", dict(zip(map(str, range(60)), MANY, strict=True)), {"q": "fox 12", "r": "sea"}, {"q": {"12": 1}}
+    )
+    in_shards = retriever("hash:,dims=32", cache=False)
+    fitted = in_shards.fit(MANY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "SHARDED_TEXTS", 1000)
+        in_memory = in_shards.fit(MANY)
+        retrieved_from_memory: dict[str, Any] = {}
+        ranks = retrieve(in_shards, data, top=3, retrieved=retrieved_from_memory).ranks
+    assert isinstance(fitted, dense.FittedShards)
+    assert len(fitted.shards.parts) == 4
+    one, other = (np.concatenate([b.copy() for _, b in each.score_blocks(QUERIES)]) for each in (fitted, in_memory))
+    np.testing.assert_allclose(one, other, atol=1e-6)
+    assert np.array_equal(fitted.search(QUERIES, 5).indices, in_memory.search(QUERIES, 5).indices)
+    retrieved: dict[str, Any] = {}
+    assert np.array_equal(retrieve(in_shards, data, top=3, retrieved=retrieved).ranks, ranks)
+    assert {unit: [item for item, _ in hits] for unit, hits in retrieved.items()} == {
+        unit: [item for item, _ in hits] for unit, hits in retrieved_from_memory.items()
+    }
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_a_killed_embedding_resumes_at_the_shard(tmp_path: Path) -> None:
+    def dies_after_two(work: Any, parts: Any) -> Iterator[tuple[int, Any]]:
+        for index, part in enumerate(parts):
+            if index == 2:
+                raise KeyboardInterrupt
+            yield index, work(part)
+
+    sizes = []
+
+    def counting(work: Any, parts: Any) -> Iterator[tuple[int, Any]]:
+        for index, part in enumerate(parts):
+            sizes.append(len(part))
+            yield index, work(part)
+
+    system = retriever("hash:,dims=32")
+    assert isinstance(system, dense.DenseRetriever)
+    system.shard_folder, system.map_function = tmp_path, dies_after_two
+    with pytest.raises(KeyboardInterrupt):
+        system.fit(MANY)
+    system.map_function = counting
+    again = system.fit(MANY)
+    assert sizes == [16, 12]
+    assert np.array_equal(
+        again.search(QUERIES, 5).indices, retriever("hash:,dims=32").fit(MANY).search(QUERIES, 5).indices
+    )

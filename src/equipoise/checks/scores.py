@@ -294,7 +294,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     more = f" ({pluralize(len(undecided) - 1, 'more pair')} not separated)" if len(undecided) > 1 else ""
     yield Observation(
         f"{first.a}, {first.b}",
-        f"on {comparison.primary}, about {about(first.needed.value)} {plural(comparison.unit_noun)} would be needed to "
+        f"on {comparison.primary}, about {about(first.needed.value)} {comparison.words.plural} would be needed to "
         f"separate {first.a} and {first.b} with {format_percent(POWER)} power ({comparison.adjustment}); "
         f"there are {first.n:,}{more}",
         tuple(map(_evidence, undecided)),
@@ -381,7 +381,7 @@ def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
         n_differing = (first.wins or 0) + (first.losses or 0)
         yield Observation(
             f"{first.a}, {first.b}",
-            f"on {comparison.primary} they differ on only {n_differing} of {first.n:,} {plural(comparison.unit_noun)}; "
+            f"on {comparison.primary} they differ on only {n_differing} of {first.n:,} {comparison.words.plural}; "
             f"the {format_percent(first.interval.confidence_level)} interval of the difference, "
             f"{format_interval(first.interval)}, may be too narrow{more}",
             tuple(

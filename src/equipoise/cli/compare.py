@@ -16,7 +16,7 @@ from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
 from equipoise.report.answer import AnswerOptions, all_metrics_answer, cost_report_columns
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import DISPLAY
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -148,8 +148,12 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
 
         out.file(export(runs, comparison, out.to))
         return
+    if len(runs) == len(comparison.systems) and DISPLAY in runs[0].result.settings:
+        from equipoise.report.build import comparison_in_percent, percent_names
+
+        comparison = comparison_in_percent(comparison, percent_names(runs[0]))
     answer = AnswerOptions(
-        Vocabulary(comparison.unit_noun),
+        comparison.words,
         columns=cost_report_columns(comparison.order, {run.result.system: run.manifest.cost for run in runs}),
         details="Details: add -v. Codes such as EQ304: eq explain CODE.",
     )

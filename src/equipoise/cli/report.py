@@ -62,7 +62,7 @@ def report(
         check_writable(charts)
     check_writable(output, example="report.html")
     from equipoise.domains.bench.report import stored_suite
-    from equipoise.domains.places.page import has_views
+    from equipoise.domains.places.run_folders import has_views
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
     from equipoise.report.view import View
 
@@ -112,7 +112,7 @@ def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *,
 
 def _report_places(out: Output, runs: list[tuple[str, Path]], output: str, chosen: ReportOptions) -> int:
     """Write the page of scored next-place systems, and the full reports next to it."""
-    from equipoise.domains.places.page import write_places_page
+    from equipoise.domains.places.run_folders import write_places_page
     from equipoise.report.publish import chart_note
 
     with out.progress(0) as step:

@@ -1,9 +1,13 @@
 """Exact top-k search on a CUDA device: screen on tensor cores in float16, then score the survivors exactly.
 
 A float16 product has a known error bound, so it gives an upper bound of every score. One kernel computes the
-bounds of all pairs and stores only the largest of each group of 8 points and of each block of 64: the matrix of
+bounds of all pairs and stores only the largest of each group of 2 points and of each block of 64: the matrix of
 scores is never written. With ``T``, the k-th largest lower bound, a group whose upper bound is below ``T`` holds
 none of the k nearest. The few remaining groups are scored in the precision of the points.
+
+Measured on an H200 for 10k x 1M x 384 float32 (benchmarks/gpu.md): 23 ms for k = 100 and 33 ms for k = 1000, of which
+the bounds take 18 and scoring 1 and 7. Groups of 8 points store a quarter of the bounds and score four times as many
+points: 24 and 52 ms.
 
 Points of a block are ``n / 64`` rows apart, so that neighbouring rows, which are often similar, are in different
 blocks. Queries with too many survivors (many equal scores, or points whose norms differ by orders of magnitude)
@@ -22,7 +26,7 @@ try:  # installed with torch for CUDA
 except ImportError:
     triton = None
 
-GROUP, BLOCK = 8, 64
+GROUP, BLOCK = 2, 64
 """Points of one stored bound, and of one bound that the threshold is chosen from."""
 
 MIN_BLOCKS_PER_K = 4
@@ -147,6 +151,7 @@ class ScreenedCorpus:
             n_groups,
             n_blocks,
             DEPTH=depth,
+            GROUP=GROUP,
             ROWS=_TILE_ROWS,
             COLUMNS=_TILE_COLUMNS,
             STEP=_TILE_DEPTH,
@@ -168,7 +173,7 @@ class ScreenedCorpus:
         count, width = survivors.shape
         candidates = torch.empty((count, width * GROUP), dtype=torch.int64, device=queries.device)
         scores = torch.empty((count, width * GROUP), dtype=queries.dtype, device=queries.device)
-        per_program = 8
+        per_program = 64 // GROUP
         _score_groups[(count, -(-width // per_program))](
             queries,
             self.points,
@@ -182,6 +187,7 @@ class ScreenedCorpus:
             survivors.stride(0),
             width,
             DEPTH=_SUM_WIDTH,
+            GROUP=GROUP,
             GROUPS=per_program,
             WIDE=queries.dtype == torch.float64,
             num_warps=4,
@@ -276,7 +282,8 @@ def _survivors(groups: Any, blocks: Any, threshold: Any, capacity: int) -> tuple
         blocks.shape[1],
         capacity,
         STEP=1024,
-        BLOCKS=64,
+        BLOCKS=8 * GROUP,
+        PER_BLOCK=BLOCK // GROUP,
         num_warps=4,
     )
     return survivors, counts
@@ -312,6 +319,7 @@ if triton is not None:
         n_groups,
         n_blocks,
         DEPTH: tl.constexpr,
+        GROUP: tl.constexpr,
         ROWS: tl.constexpr,
         COLUMNS: tl.constexpr,
         STEP: tl.constexpr,
@@ -330,10 +338,10 @@ if triton is not None:
             left += STEP
             right += STEP
         bounds += tl.load(upper + tile * COLUMNS + column)[None, :]
-        group = tl.max(tl.reshape(bounds, [ROWS, COLUMNS // 8, 8]), axis=2)
-        group_column = tile * (COLUMNS // 8) + tl.arange(0, COLUMNS // 8)
+        group = tl.max(tl.reshape(bounds, [ROWS, COLUMNS // GROUP, GROUP]), axis=2)
+        group_column = tile * (COLUMNS // GROUP) + tl.arange(0, COLUMNS // GROUP)
         tl.store(groups + row[:, None].to(tl.int64) * n_groups + group_column[None, :], group)
-        block = tl.max(tl.reshape(group, [ROWS, COLUMNS // 64, 8]), axis=2)
+        block = tl.max(tl.reshape(group, [ROWS, COLUMNS // 64, 64 // GROUP]), axis=2)
         block_column = tile * (COLUMNS // 64) + tl.arange(0, COLUMNS // 64)
         tl.store(blocks + row[:, None].to(tl.int64) * n_blocks + block_column[None, :], block)
 
@@ -351,6 +359,7 @@ if triton is not None:
         capacity,
         STEP: tl.constexpr,
         BLOCKS: tl.constexpr,
+        PER_BLOCK: tl.constexpr,
     ):
         """One program lists the blocks of one query that reach its threshold, then the groups in these blocks."""
         query = tl.program_id(0).to(tl.int64)
@@ -366,12 +375,12 @@ if triton is not None:
             n_kept += tl.sum(keep.to(tl.int32))
         tl.debug_barrier()
         n_survivors = tl.full([], 0, tl.int32)
-        item = tl.arange(0, BLOCKS * 8)
+        item = tl.arange(0, BLOCKS * PER_BLOCK)
         for start in range(0, tl.minimum(n_kept, capacity), BLOCKS):
-            place = start + item // 8
+            place = start + item // PER_BLOCK
             inside = place < tl.minimum(n_kept, capacity)
             block = tl.load(kept_blocks + query * capacity + place, mask=inside, other=0)
-            group = block * 8 + item % 8
+            group = block * PER_BLOCK + item % PER_BLOCK
             bound = tl.load(groups + query * group_stride + group, mask=inside, other=float("-inf"))
             keep = inside & (bound >= limit)
             place = n_survivors + tl.cumsum(keep.to(tl.int32), axis=0) - 1
@@ -393,22 +402,23 @@ if triton is not None:
         survivor_stride,
         width,
         DEPTH: tl.constexpr,
+        GROUP: tl.constexpr,
         GROUPS: tl.constexpr,
         WIDE: tl.constexpr,
     ):
         """One program scores the points of ``GROUPS`` surviving groups of one query."""
         kind: tl.constexpr = tl.float64 if WIDE else tl.float32
         query = tl.program_id(0).to(tl.int64)
-        item = tl.arange(0, GROUPS * 8)
-        place = tl.program_id(1) * GROUPS + item // 8
+        item = tl.arange(0, GROUPS * GROUP)
+        place = tl.program_id(1) * GROUPS + item // GROUP
         inside = place < width
         real = place < tl.load(counts + query)
         group = tl.load(survivors + query * survivor_stride + place, mask=inside & real, other=0)
         # Position p of the layout is row p // 64 + (p % 64) * n_blocks.
-        position = group * 8 + item % 8
+        position = group * GROUP + item % GROUP
         point = (position // 64).to(tl.int64) + (position % 64).to(tl.int64) * n_blocks
         real = real & inside & (point < n_points)
-        total = tl.zeros([GROUPS * 8], dtype=kind)
+        total = tl.zeros([GROUPS * GROUP], dtype=kind)
         step = tl.arange(0, DEPTH)
         for start in range(0, n_columns, DEPTH):
             column = start + step
@@ -419,6 +429,6 @@ if triton is not None:
                 other=0.0,
             )
             total += tl.sum(left[None, :] * right, axis=1)
-        target = query * (width * 8) + tl.program_id(1) * (GROUPS * 8) + item
+        target = query * (width * GROUP) + tl.program_id(1) * (GROUPS * GROUP) + item
         tl.store(scores + target, tl.where(real, total, float("-inf")), mask=inside)
         tl.store(candidates + target, tl.where(real, point, n_points), mask=inside)

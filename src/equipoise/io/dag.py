@@ -25,147 +25,9 @@ if TYPE_CHECKING:
 # Edges as arrays: the targets of every node, and traversals layer by layer.
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Links:
-    """The targets of each of n nodes: those of node i are ``targets[starts[i]:starts[i + 1]]``.
-
-    >>> links = Links.of(3, np.array([[0, 2], [1, 2], [0, 1]]))
-    >>> links[0].tolist(), links[2].tolist()
-    ([2, 1], [])
-    """
-
-    starts: Ints
-    targets: Ints
-
-    @classmethod
-    def of(cls, count: int, pairs: Ints) -> Links:
-        """The links of (node, target) pairs; a node's targets keep the order of the pairs."""
-        order = np.argsort(pairs[:, 0], kind="stable")
-        counts = np.bincount(pairs[:, 0], minlength=count)
-        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), pairs[order, 1])
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, node: int) -> Ints:
-        return self.targets[self.starts[node] : self.starts[node + 1]]
-
-    @property
-    def counts(self) -> Ints:
-        """How many targets each node has."""
-        return np.diff(self.starts)
-
-    def gather(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """All targets of these nodes, and for each the index in ``nodes`` it belongs to."""
-        starts = self.starts[nodes]
-        return gather_slices(self.targets, starts, self.starts[nodes + 1] - starts)
-
-
-def gather_slices(flat: Ints, starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-    """The runs ``flat[start:start + size]`` one after the other; first, which run each value is of."""
-    owners = np.repeat(np.arange(len(starts)), sizes)
-    first = np.cumsum(sizes) - sizes
-    return owners, flat[np.arange(len(owners)) + (starts - first)[owners]]
-
-
-def longest_paths(links: Links, back: Links) -> Ints:
-    """The longest path from each node along ``links``; -1 for nodes that run into a cycle.
-
-    ``back`` is the same links reversed. A node is known one step after the last of its targets.
-    """
-    lengths = np.full(len(links), -1, dtype=np.int64)
-    waiting = links.counts.copy()
-    layer = np.flatnonzero(waiting == 0)
-    steps = 0
-    while len(layer):
-        lengths[layer] = steps
-        nodes, counts = np.unique(back.gather(layer)[1], return_counts=True)
-        waiting[nodes] -= counts
-        layer = nodes[waiting[nodes] == 0]
-        steps += 1
-    return lengths
-
-
-def shortest_paths(links: Links, starts: Ints) -> Ints:
-    """The fewest steps along ``links`` from any of ``starts`` to each node; -1 where none leads."""
-    lengths = np.full(len(links), -1, dtype=np.int64)
-    layer = starts
-    steps = 0
-    while len(layer):
-        lengths[layer] = steps
-        reached = np.unique(links.gather(layer)[1])
-        layer = reached[lengths[reached] < 0]
-        steps += 1
-    return lengths
-
-
-def reachable(links: Links, start: int) -> Ints:
-    """The node itself and all it reaches, in order of position."""
-    return np.flatnonzero(shortest_paths(links, np.array([start])) >= 0)
-
-
-# The transitive closure of a hierarchy, and the transitive reduction.
-
-
-def closure(count: int, edges: Ints) -> Ints:
-    """All (descendant, ancestor) pairs of (child, parent) edges without a cycle, each once, in order.
-
-    From the roots down, one layer at a time: the ancestors of a node are its parents and theirs.
-
-    >>> closure(3, np.array([[0, 1], [1, 2]])).tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    """
-    parents, children = Links.of(count, edges), Links.of(count, edges[:, ::-1])
-    level = longest_paths(parents, children)
-    by_level = Links.of(int(level.max(initial=-1)) + 1, np.column_stack([level, np.arange(count)]))
-    starts, sizes = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    pairs = np.empty(max(16, 4 * len(edges)), dtype=np.int64)
-    used = 0
-    for depth in range(1, len(by_level)):
-        layer = by_level[depth]
-        owners, direct = parents.gather(layer)
-        via, further = gather_slices(pairs, starts[direct], sizes[direct])
-        keys = np.concatenate([owners * count + direct, owners[via] * count + further])
-        owners, ancestors = np.divmod(np.unique(keys), count)
-        pairs = _grown(pairs, used + len(ancestors))
-        pairs[used : used + len(ancestors)] = ancestors
-        sizes[layer] = np.bincount(owners, minlength=len(layer))
-        starts[layer] = used + np.cumsum(sizes[layer]) - sizes[layer]
-        used += len(ancestors)
-    descendants, ancestors = gather_slices(pairs, starts, sizes)
-    return np.column_stack([descendants, ancestors])
-
-
-def transitive_reduction(count: int, pairs: Ints) -> tuple[Bools, Ints]:
-    """Which of closed pairs are direct, and the pairs that are missing for them to be closed.
-
-    A pair is direct if no third node is between its two nodes.
-
-    >>> direct, missing = transitive_reduction(3, np.array([[0, 1], [0, 2], [1, 2]]))
-    >>> direct.tolist(), missing.tolist()
-    ([True, False, True], [])
-    """
-    ancestors = Links.of(count, pairs)
-    via, further = ancestors.gather(pairs[:, 1])
-    bridged = np.unique(pairs[via, 0] * count + further)
-    keys = pairs[:, 0] * count + pairs[:, 1]
-    absent = bridged[~np.isin(bridged, keys)]
-    return ~np.isin(keys, bridged), np.column_stack(np.divmod(absent, count))
-
-
-def _grown(array: Ints, size: int) -> Ints:
-    """The same array with room for ``size`` values; doubling keeps the copying linear."""
-    if size <= len(array):
-        return array
-    return np.concatenate([array, np.empty(max(size, 2 * len(array)) - len(array), dtype=np.int64)])
-
-
-# Rows of unequal length in two arrays (CSR).
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """``values[starts[i]:starts[i + 1]]`` is row ``i``.
+    """Rows of unequal length (CSR), such as the parents of each node: ``values[starts[i]:starts[i + 1]]`` is row ``i``.
 
     >>> rows = Rows.of([[4, 5], [], [6]])
     >>> rows[0], rows.counts
@@ -181,6 +43,12 @@ class Rows:
         rows = [list(row) for row in lists]
         counts = np.array([len(row) for row in rows], dtype=np.int64)
         return cls(segment_offsets(counts), np.array([node for row in rows for node in row], dtype=np.int64))
+
+    @classmethod
+    def of_pairs(cls, count: int, pairs: Ints) -> Rows:
+        """From pairs of a row and a value; each row keeps the order of the pairs."""
+        order = np.argsort(pairs[:, 0], kind="stable")
+        return cls(segment_offsets(np.bincount(pairs[:, 0], minlength=count)), pairs[order, 1])
 
     @classmethod
     def grouped(cls, owner: Ints, values: Ints, rows: int) -> Rows:
@@ -209,9 +77,105 @@ class Rows:
         first = self.starts[rows]
         return segment_indices(first, self.starts[rows + 1] - first)
 
+    def gather(self, rows: Ints) -> tuple[Ints, Ints]:
+        """All values of these rows, and for each the index in ``rows`` it belongs to."""
+        return np.repeat(np.arange(len(rows)), self.counts[rows]), self.values[self.slots(rows)]
+
     def reversed(self) -> Rows:
         """For each index that occurs as a value, the rows that contain it: children from parents."""
         return Rows.grouped(self.values, self.owner, len(self))
+
+
+def longest_paths(links: Rows, back: Rows) -> Ints:
+    """The longest path from each node along ``links``; -1 for nodes that run into a cycle.
+
+    ``back`` is the same links reversed. A node is known one step after the last of its targets.
+    """
+    lengths = np.full(len(links), -1, dtype=np.int64)
+    waiting = links.counts.copy()
+    layer = np.flatnonzero(waiting == 0)
+    steps = 0
+    while len(layer):
+        lengths[layer] = steps
+        nodes, counts = np.unique(back.gather(layer)[1], return_counts=True)
+        waiting[nodes] -= counts
+        layer = nodes[waiting[nodes] == 0]
+        steps += 1
+    return lengths
+
+
+def shortest_paths(links: Rows, starts: Ints) -> Ints:
+    """The fewest steps along ``links`` from any of ``starts`` to each node; -1 where none leads."""
+    lengths = np.full(len(links), -1, dtype=np.int64)
+    layer = starts
+    steps = 0
+    while len(layer):
+        lengths[layer] = steps
+        reached = np.unique(links.gather(layer)[1])
+        layer = reached[lengths[reached] < 0]
+        steps += 1
+    return lengths
+
+
+def reachable(links: Rows, start: int) -> Ints:
+    """The node itself and all it reaches, in order of position."""
+    return np.flatnonzero(shortest_paths(links, np.array([start])) >= 0)
+
+
+# The transitive closure of a hierarchy, and the transitive reduction.
+
+
+def closure(count: int, edges: Ints) -> Ints:
+    """All (descendant, ancestor) pairs of (child, parent) edges without a cycle, each once, in order.
+
+    From the roots down, one layer at a time: the ancestors of a node are its parents and theirs.
+
+    >>> closure(3, np.array([[0, 1], [1, 2]])).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    parents, children = Rows.of_pairs(count, edges), Rows.of_pairs(count, edges[:, ::-1])
+    level = longest_paths(parents, children)
+    by_level = Rows.of_pairs(int(level.max(initial=-1)) + 1, np.column_stack([level, np.arange(count)]))
+    starts, sizes = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    pairs = np.empty(max(16, 4 * len(edges)), dtype=np.int64)
+    used = 0
+    for depth in range(1, len(by_level)):
+        layer = by_level[depth]
+        owners, direct = parents.gather(layer)
+        via = np.repeat(np.arange(len(direct)), sizes[direct])
+        further = pairs[segment_indices(starts[direct], sizes[direct])]
+        keys = np.concatenate([owners * count + direct, owners[via] * count + further])
+        owners, ancestors = np.divmod(np.unique(keys), count)
+        pairs = _grown(pairs, used + len(ancestors))
+        pairs[used : used + len(ancestors)] = ancestors
+        sizes[layer] = np.bincount(owners, minlength=len(layer))
+        starts[layer] = used + np.cumsum(sizes[layer]) - sizes[layer]
+        used += len(ancestors)
+    return np.column_stack([np.repeat(np.arange(count), sizes), pairs[segment_indices(starts, sizes)]])
+
+
+def transitive_reduction(count: int, pairs: Ints) -> tuple[Bools, Ints]:
+    """Which of closed pairs are direct, and the pairs that are missing for them to be closed.
+
+    A pair is direct if no third node is between its two nodes.
+
+    >>> direct, missing = transitive_reduction(3, np.array([[0, 1], [0, 2], [1, 2]]))
+    >>> direct.tolist(), missing.tolist()
+    ([True, False, True], [])
+    """
+    ancestors = Rows.of_pairs(count, pairs)
+    via, further = ancestors.gather(pairs[:, 1])
+    bridged = np.unique(pairs[via, 0] * count + further)
+    keys = pairs[:, 0] * count + pairs[:, 1]
+    absent = bridged[~np.isin(bridged, keys)]
+    return ~np.isin(keys, bridged), np.column_stack(np.divmod(absent, count))
+
+
+def _grown(array: Ints, size: int) -> Ints:
+    """The same array with room for ``size`` values; doubling keeps the copying linear."""
+    if size <= len(array):
+        return array
+    return np.concatenate([array, np.empty(max(size, 2 * len(array)) - len(array), dtype=np.int64)])
 
 
 @dataclass(frozen=True, eq=False)

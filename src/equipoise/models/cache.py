@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
@@ -87,6 +88,8 @@ _LEAST_BLOCKS = 8
 
 _REFRESH_SECONDS = 60
 _MEASUREMENTS = "throughput"
+MEASUREMENT_SECONDS = 3600
+"""After an hour a stored throughput is measured again: the machine may have been busy."""
 _ABANDONED: list[Any] = []
 """Connections of a parent process: kept alive, since collecting them would close them."""
 
@@ -205,10 +208,13 @@ class VectorCache:
         if name:
             self._names[identity] = name
 
-    def read_measurement(self, key: str) -> dict[str, float] | None:
-        """What ``write_measurement`` stored on this machine; None if there is nothing."""
+    def read_measurement(self, key: str, *, max_age: float = inf) -> dict[str, float] | None:
+        """What ``write_measurement`` stored on this machine; None if there is nothing, or it is older in seconds."""
         with suppress(OSError, ValueError, TypeError, AttributeError):
-            content = json.loads(self._measurement_file(key).read_text(encoding="utf-8"))
+            file = self._measurement_file(key)
+            if time.time() - file.stat().st_mtime > max_age:
+                return None
+            content = json.loads(file.read_text(encoding="utf-8"))
             return {name: float(value) for name, value in content.items()}
         return None
 

@@ -6,15 +6,23 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import numpy as np
 
 from equipoise.errors import ParameterError
+from equipoise.evidence.ranking_from_vectors import ranking_from_shards
 from equipoise.geometry.search import Neighbors, nearest_neighbors, score_blocks
+from equipoise.geometry.sharded_search import nearest_in_shards
+from equipoise.geometry.shards import Shards, open_shards
 from equipoise.geometry.spaces import Cosine
 from equipoise.geometry.spaces import geometry as geometry_of
+from equipoise.io.atomic import write_array
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.embedder import DeferredEncoder, Embedder, EmbedResult, EmbedStats
 from equipoise.models.encode_texts import Progress, TruncationCounter, check_texts, unique_texts
@@ -25,9 +33,11 @@ from equipoise.models.stores import open_store
 from equipoise.models.stores.base import VectorStore, without_secrets
 from equipoise.models.stores.ingest import Block, ingest
 from equipoise.models.stores.recall import IndexRecall, index_recall
+from equipoise.models.worker_pool import embed_parts
 from equipoise.types import Ints, Role
 
 if TYPE_CHECKING:
+    from equipoise.evidence.ranking import Ranking
     from equipoise.geometry.base import Geometry
     from equipoise.models.worker_pool import ExecutorMap
 
@@ -77,6 +87,10 @@ class DenseRetriever(Retriever):
         self.geometry = geometry_of(geometry)
         self.store = store
         self._threads = threads
+        self.map_function: ExecutorMap | None = None
+        """Embeds documents on an executor, such as a cluster."""
+        self.shard_folder: Path | None = None
+        """Where the vectors of a large corpus are kept; a temporary folder by default."""
 
     @property
     def card(self) -> ModelCard:
@@ -98,22 +112,31 @@ class DenseRetriever(Retriever):
         """Cosines can be added to others; other surrogates only order."""
         return ScoreScale.COSINE if isinstance(self.geometry, Cosine) else ScoreScale.ORDER
 
-    def fit(self, documents: Iterable[str]) -> FittedDenseRetriever:
+    def fit(self, documents: Iterable[str]) -> FittedDenseRetriever | FittedShards:
         """Embed the documents, and put them into the store where there is one."""
         texts = check_nonempty_texts(documents, "documents")
+        if self.store is None and len(texts) >= SHARDED_TEXTS:
+            return self._fit_shards(texts)
         indexed = None if self.store is None else self._opened(self.store, texts)
-        vectors = self.embedder.embed(texts, role=Role.DOCUMENT)
+        vectors = self.embedder.embed_report(texts, Role.DOCUMENT, map_function=self.map_function).vectors
         if indexed is not None:
             indexed.fill(vectors, texts)
         return FittedDenseRetriever(self.embedder, vectors, self.geometry, self._threads, indexed)
 
-    def _opened(self, store: str | VectorStore, texts: Sequence[str]) -> StoreIndex:
+    def _fit_shards(self, texts: Sequence[str]) -> FittedShards:
+        parent = self.shard_folder or Path(mkdtemp(prefix="equipoise-shards-"))
+        folder = parent / _collection(self.embedder.fingerprint, None, texts)
+        shards = embed_shards(self.embedder, texts, folder, self.map_function)
+        fitted = FittedShards(self.embedder, shards, self.geometry, self._threads)
+        if self.shard_folder is None:
+            finalize(fitted, rmtree, parent, ignore_errors=True)
+        return fitted
 
+    def _opened(self, store: str | VectorStore, texts: Sequence[str]) -> StoreIndex:
         model = self.embedder
         return StoreIndex.open(store, texts, dims=model.dims, geometry=self.geometry, model=model.fingerprint)
 
     def _store_name(self) -> str:
-
         return "" if self.store is None else store_label(self.store)
 
 
@@ -158,6 +181,66 @@ class FittedDenseRetriever(FittedRetriever):
         """Close the store; data on a disk or a server stays."""
         if self.indexed is not None:
             self.indexed.store.close()
+
+
+# A large corpus: embedded one shard of texts at a time, here or on an executor; the vectors are files.
+
+SHARDED_TEXTS = 200_000
+"""A corpus of so many documents is kept in files, and is not held in memory."""
+
+SHARD_TEXTS = 8192
+"""Texts of a shard: what one job embeds, and what a killed run loses."""
+
+
+def embed_shards(
+    model: Embedder, texts: Sequence[str], folder: Path, map_function: ExecutorMap | None = None
+) -> Shards:
+    """Embed documents into ``folder``, one file per shard; shards that are there are not embedded again.
+
+    The vector cache is not used: the files are the cache, and writing it takes longer than a static model.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{number:06}.npy" for number in range(-(-len(texts) // SHARD_TEXTS))]
+    missing = [number for number, file in enumerate(files) if not file.exists()]
+    parts = [texts[number * SHARD_TEXTS : (number + 1) * SHARD_TEXTS] for number in missing]
+    for index, vectors in embed_parts(model, parts, map_function):
+        write_array(files[missing[index]], vectors)
+    return open_shards(files)
+
+
+class FittedShards(FittedRetriever):
+    """The vectors of the documents in files; search and ranks read them a window at a time."""
+
+    def __init__(self, embedder: Embedder, shards: Shards, geometry: Geometry, threads: int) -> None:
+        self.shards, self.documents = shards, len(shards)
+        self._embedder, self._geometry, self._threads = embedder, geometry, threads
+
+    def search(self, queries: Iterable[str], k: int) -> Neighbors:
+        """The best k of all shards; exact."""
+        vectors = self._embedder.embed(self.require(queries, k), role=Role.QUERY)
+        return nearest_in_shards(vectors, self.shards, k, geometry=self._geometry, threads=self._threads)
+
+    def ranking(self, queries: Sequence[str], relevant: Any, gains: Any, unit_ids: Sequence[str]) -> Ranking:
+        """The ranks of the relevant documents; every shard is read once for all queries."""
+        return ranking_from_shards(
+            self._embedder.embed(queries, role=Role.QUERY),
+            self.shards,
+            relevant,
+            gains=gains,
+            unit_ids=unit_ids,
+            geometry=self._geometry,
+            threads=self._threads,
+        )
+
+    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
+        """All scores of some queries, for fusions with other systems."""
+        vectors = self._embedder.embed(queries, role=Role.QUERY)
+        for start in range(0, len(vectors), rows):
+            block = np.empty((len(vectors[start : start + rows]), self.documents), dtype=np.float32)
+            for first, window in (window for shard in self.shards.parts for window in shard.windows()):
+                for part, scores in score_blocks(vectors[start : start + rows], window, self._geometry):
+                    block[part, first : first + len(window)] = scores
+            yield slice(start, start + len(block)), block
 
 
 # Documents in a vector store, and the recall of its index.
@@ -250,7 +333,7 @@ def store_label(store: str | VectorStore) -> str:
     return without_secrets(store)
 
 
-def _collection(model: str, geometry: Geometry, texts: Sequence[str]) -> str:
+def _collection(model: str, geometry: Geometry | None, texts: Sequence[str]) -> str:
     digest = hashlib.sha256(f"{model}\0{geometry!r}\0{len(texts)}".encode())
     for text in texts:
         digest.update(hashlib.sha256(text.encode()).digest())
@@ -338,11 +421,17 @@ def memoise_retriever(system: Retriever) -> Retriever:
     return fusion
 
 
+def dense_parts(system: Retriever) -> list[DenseRetriever]:
+    """The dense systems in a system: itself, those of a fusion or below a reranker, or none."""
+    if isinstance(system, DenseRetriever):
+        return [system]
+    parts = getattr(system, "parts", None) or [part for part in [getattr(system, "base", None)] if part is not None]
+    return [dense for part in parts for dense in dense_parts(part)]
+
+
 def dense_models(system: Retriever) -> list[Embedder]:
     """The models that embed in a system: one, several in a fusion, or none."""
-    if isinstance(system, DenseRetriever):
-        return [system.embedder]
-    return [model for part in getattr(system, "parts", ()) for model in dense_models(part)]
+    return [dense.embedder for dense in dense_parts(system)]
 
 
 def n_cached_texts(system: Retriever) -> int:

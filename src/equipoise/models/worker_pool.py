@@ -27,6 +27,7 @@ from equipoise.models.registry import ModelSpec, load_encoder
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder
+    from equipoise.models.encoder import Vectors
     from equipoise.types import Role
 
 
@@ -237,44 +238,69 @@ ExecutorMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int
 def encode_remote(
     model: Embedder, blocks: Sequence[list[str]], role: Role, map_function: ExecutorMap
 ) -> Iterator[tuple[int, EncodedBatch]]:
-    """The number of a block and its vectors, in the order of completion.
+    """The number of a block and its vectors, in the order of completion."""
+    return map_function(partial(_encode_block, _portable_model(model), role), blocks)
 
-    A model that was named is loaded there by its name; one in hand travels.
+
+def embed_parts(
+    model: Embedder, parts: Sequence[Sequence[str]], map_function: ExecutorMap | None
+) -> Iterator[tuple[int, Vectors]]:
+    """The number of each part of a corpus and its final vectors, without the vector cache; remote if mapped."""
+    from equipoise.models.embedder import Embedder
+
+    if map_function is not None:
+        return map_function(partial(_embed_part, _portable_model(model), model.spec), parts)
+    uncached = Embedder(model.encoder, model.spec, cache=None)
+    return enumerate(uncached.embed(part) for part in parts)
+
+
+@dataclass(frozen=True)
+class PortableModel:
+    """A model that was named is loaded on a node by its name; one in hand travels.
+
+    An identity of "" is any: the model does not say which one it is.
     """
+
+    encoder: Encoder | None
+    spec: bytes = b""
+    identity: str = ""
+
+    def load(self) -> Encoder:
+        """The model on this node, if it is the one that the texts were sent for."""
+        if self.encoder is not None:
+            return self.encoder
+        try:
+            encoder = _load_model(self.spec)
+        except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
+            raise MissingExtraError(
+                f"the node {platform.node()} cannot load the model: {error.message}",
+                hint="install the same packages and models on every node",
+            ) from error
+        if self.identity and encoder.identity != self.identity:
+            raise MissingExtraError(
+                f"{encoder.card.name} on the node {platform.node()} is another than where the command was typed",
+                hint="install the same version of the model on every node",
+            )
+        return encoder
+
+
+def _portable_model(model: Embedder) -> PortableModel:
     spec, encoder = model.spec, model.encoder
-    if spec.text:
-        options = {name: value for name, value in spec.options.items() if name != "processes"}
-        alone = ModelSpec(spec.kind, spec.name, options, spec.text)
-        identity = encoder.identity if encoder.cacheable else ""
-        work = partial(encode_by_spec, pickle.dumps(alone), identity, role)
-    else:
-        work = partial(encode_block, encoder, role)
-    return map_function(work, blocks)
+    if not spec.text:
+        return PortableModel(encoder)
+    options = {name: value for name, value in spec.options.items() if name != "processes"}
+    packed = pickle.dumps(ModelSpec(spec.kind, spec.name, options, spec.text))
+    return PortableModel(None, packed, encoder.identity if encoder.cacheable else "")
 
 
-def encode_by_spec(packed: bytes, identity: str, role: Role, texts: list[str]) -> EncodedBatch:
-    """A block by the model of a spec, when it is the very one that the texts were sent for.
-
-    A model that does not say which one it is (an identity of "") is taken as it comes.
-    """
-    try:
-        encoder = _load_model(packed)
-    except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
-        raise MissingExtraError(
-            f"the node {platform.node()} cannot load the model: {error.message}",
-            hint="install the same packages and models on every node",
-        ) from error
-    if identity and encoder.identity != identity:
-        raise MissingExtraError(
-            f"{encoder.card.name} on the node {platform.node()} is another than where the command was typed",
-            hint="install the same version of the model on every node",
-        )
-    return encode_block(encoder, role, texts)
+def _encode_block(model: PortableModel, role: Role, texts: list[str]) -> EncodedBatch:
+    return encode_with_token_counts(model.load(), texts, role)
 
 
-def encode_block(encoder: Encoder, role: Role, texts: list[str]) -> EncodedBatch:
-    """A block by a loaded model."""
-    return encode_with_token_counts(encoder, texts, role)
+def _embed_part(model: PortableModel, spec: ModelSpec, texts: Sequence[str]) -> Vectors:
+    from equipoise.models.embedder import Embedder
+
+    return Embedder(model.load(), spec, cache=None).embed(texts)
 
 
 @lru_cache(maxsize=1)

@@ -119,7 +119,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
 
 def all_metrics_answer(comparison: Comparison, options: AnswerOptions | None = None) -> Answer:
     """The answer of a comparison, with one more column per other metric."""
-    options = options or AnswerOptions(Vocabulary(comparison.unit_noun))
+    options = options or AnswerOptions(comparison.words)
     others = [name for name in comparison.metrics if name != comparison.primary]
     return comparison_answer(
         comparison, replace(options, columns=(*metric_columns(comparison, others), *options.columns))

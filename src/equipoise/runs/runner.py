@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -46,12 +46,14 @@ class Job(Generic[Inputs]):
 
     ``name`` is unique in a run; files, progress and failures use it. ``key`` is the ``resume_key`` of everything
     that determines the output. It is empty if only the worker knows it, for example because it contains the
-    fingerprint of a model that has to be loaded first.
+    fingerprint of a model that has to be loaded first. A ``divisible`` job is too large for one worker: it runs in this
+    process with ``context.executor`` set, and distributes its own work.
     """
 
     name: str
     inputs: Inputs
     key: str = ""
+    divisible: bool = False
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,14 @@ def _execute(
         if not isinstance(completed.outcome, MissingExtraError):
             yield completed
             return
-    yield from executor.map(_run_job, items, (*shared, None), progress=progress, n_cores=n_cores)
+    whole = [index for index, (job, _) in enumerate(items) if not (job.divisible and executor.is_remote)]
+    for completed in executor.map(
+        _run_job, [items[index] for index in whole], (*shared, None), progress=progress, n_cores=n_cores
+    ):
+        yield replace(completed, index=whole[completed.index])
+    for index in sorted(set(range(len(items))) - set(whole)):
+        for completed in LocalExecutor().map(_run_job, [items[index]], (*shared, executor), progress=progress):
+            yield replace(completed, index=index)
 
 
 def _run_job(item: Any, shared: Any, progress: ProgressCallback) -> tuple[JobOutput[Any], float]:

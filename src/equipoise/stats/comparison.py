@@ -39,7 +39,7 @@ from equipoise.stats.resampled_contrasts import (
 from equipoise.stats.resampling import UNBOUNDED, id_order
 from equipoise.stats.result import flat_scores
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
-from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
+from equipoise.stats.verdict import Vocabulary, verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ids, Ints
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ class Comparison:
         Results of the checks.
     needed_for_best
         The number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
-    unit_noun
-        What a unit is called, such as ``query``.
+    words
+        What units and clusters are called, such as ``query`` and ``user``.
     """
 
     systems: tuple[str, ...]
@@ -112,7 +112,7 @@ class Comparison:
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
     needed_for_best: PowerEstimate = NO_POWER
-    unit_noun: str = "unit"
+    words: Vocabulary = field(default=Vocabulary(), repr=False)
 
     @property
     def alpha(self) -> float:
@@ -215,7 +215,7 @@ class Comparison:
         significantly different. Unequal tuning comes last. ``noun`` is what a unit is called; ``words`` has all
         names and the unit of the scores.
         """
-        words = words or Vocabulary(noun or self.unit_noun)
+        words = words or (Vocabulary(noun) if noun else self.words)
         return self.with_caveats(verdict_text(self, words), words)
 
     def with_caveats(self, text: str, words: Vocabulary) -> str:
@@ -423,7 +423,7 @@ def _comparison(
         needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, alpha)
         if leader
         else NO_POWER,
-        unit_noun=unit_noun(results),
+        words=Vocabulary.nouns(results),
     )
 
 

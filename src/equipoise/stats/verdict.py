@@ -58,6 +58,11 @@ class Vocabulary:
         nouns = {key: display[key] for key in ("system", "cluster") if key in display}
         return cls(unit_noun(results), metric=percent.get(metric, metric), percent=metric in percent, **nouns)
 
+    @classmethod
+    def nouns(cls, results: Sequence[Result]) -> Vocabulary:
+        """What the units and clusters of these results are called; scores are fractions."""
+        return cls(unit_noun(results), cluster=results[0].settings.get(DISPLAY, {}).get("cluster", "cluster"))
+
     @property
     def plural(self) -> str:
         """The noun for several units."""
@@ -70,6 +75,18 @@ class Vocabulary:
         ('1,200 queries', '1 node')
         """
         return f"{n:,} {self.unit if n == 1 else plural(self.unit)}"
+
+    def size(self, n: int, n_clusters: int | None) -> str:
+        """A number of units, and of clusters if there are any.
+
+        >>> Vocabulary("query").size(9, 3), Vocabulary("visit", cluster="user").size(40, 1)
+        ('9 queries in 3 clusters', '40 visits of 1 user')
+        """
+        if n_clusters is None:
+            return self.units(n)
+        preposition = "in" if self.cluster == "cluster" else "of"
+        noun = self.cluster if n_clusters == 1 else plural(self.cluster)
+        return f"{self.units(n)} {preposition} {n_clusters:,} {noun}"
 
 
 def plural(noun: str) -> str:
@@ -114,7 +131,7 @@ _ROUNDING = 1e-9
 
 def why_uninformative(comparison: Comparison, words: Vocabulary | None = None) -> str:
     """Why the primary metric cannot compare these systems, and what to change; empty if it can."""
-    words = words or Vocabulary(comparison.unit_noun)
+    words = words or comparison.words
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.systems]
     estimates = [estimate for estimate in estimates if not isnan(estimate.value)]
     if len(estimates) < 2:
@@ -166,7 +183,7 @@ def _above_chance(estimate: Estimate) -> bool:
 
 def verdict_text(comparison: Comparison, words: Vocabulary | None = None) -> str:
     """The decision, then what is not decided and how many units would decide it."""
-    words = words or Vocabulary(comparison.unit_noun)
+    words = words or comparison.words
     return " ".join(filter(None, (decision(comparison, words), sample_size(comparison, words))))
 
 
@@ -339,11 +356,7 @@ def _n_scored(comparison: Comparison) -> int:
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
-    """A number of units, and of clusters if there are any."""
-    if comparison.clusters is None:
-        return words.units(n)
-    preposition = "in" if words.cluster == "cluster" else "of"  # 40 visits of 3 users
-    return f"{words.units(n)} {preposition} {comparison.clusters:,} {plural(words.cluster)}"
+    return words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from equipoise.errors import InputError
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.topk import top_columns
+from equipoise.models.dense import FittedShards
 
 if TYPE_CHECKING:
     from equipoise.io.dataset import Dataset
@@ -62,6 +63,8 @@ def retrieve(system: RetrievalSystem, data: Dataset, *, top: int = 0, retrieved:
     truth = [data.truth.get(unit, {}) for unit in data.units]
     filled = np.array([bool(text.strip()) for text in data.items.values()])
     fitted = system.fit([text for text in data.items.values() if text.strip()])
+    if isinstance(fitted, FittedShards) and filled.all():
+        return _retrieve_from_shards(fitted, data, place, top, retrieved)
     blocks: Blocks = fitted.score_blocks(list(data.units.values()))
     if not filled.all():
         blocks = _with_empty_items(blocks, filled)
@@ -75,6 +78,20 @@ def retrieve(system: RetrievalSystem, data: Dataset, *, top: int = 0, retrieved:
         corpus=len(place),
         unit_ids=list(data.units),
     )
+
+
+def _retrieve_from_shards(
+    fitted: FittedShards, data: Dataset, place: Mapping[str, int], top: int, retrieved: Retrieved | None
+) -> Ranking:
+    """The same for a corpus in files, which is read twice in all instead of once per block of units."""
+    texts, ids = list(data.units.values()), list(data.items)
+    truth = [data.truth.get(unit, {}) for unit in data.units]
+    if retrieved is not None and top > 0:
+        best = fitted.search(texts, min(top, len(ids)))
+        for unit, rows, scores in zip(data.units, best.indices.tolist(), best.scores.tolist(), strict=True):
+            retrieved[unit] = [(ids[row], score) for row, score in zip(rows, scores, strict=True)]
+    relevant = [[place[item] for item in gains] for gains in truth]
+    return fitted.ranking(texts, relevant, [list(gains.values()) for gains in truth], list(data.units))
 
 
 def candidate_scores(

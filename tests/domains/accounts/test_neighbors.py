@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts.embedders import tree_embedder
-from equipoise.domains.accounts.reconstruction import (
+from equipoise.domains.accounts.placement import (
     MISFILED,
     OWN_CHILD,
     SIBLING,

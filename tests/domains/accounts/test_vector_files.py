@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.shape import align_distances, scores_of_distances
+from equipoise.domains.accounts.distances import align_distances, read_distances, scores_of_distances
 from equipoise.domains.accounts.trees.tree import Tree
-from equipoise.domains.accounts.vector_files import read_distances
 from equipoise.domains.accounts.vectors import node_vectors_from, read_node_vectors
 from equipoise.errors import EquipoiseError, FormatError, ShapeError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,21 @@ def test_a_local_model_without_a_record_is_timed_once(tmp_path: Path, monkeypatc
     assert first.chunks_per_second
     assert measure_costs(system, TEXTS, 400, {}, 0.0).chunks_per_second == first.chunks_per_second
     assert (first.price, first.model_bytes) == (0.0, 0.0)
+
+
+def test_the_rate_of_a_busy_hour_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    system = retriever("hash,dim=16")
+    assert isinstance(system, DenseRetriever)
+    busy = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: report(40, 400.0)}, 0.0)
+    assert busy.chunks_per_second == pytest.approx(0.1)
+    (file,) = (tmp_path / "throughput").iterdir()
+    os.utime(file, (0, 0))
+    rate = measure_costs(system, TEXTS, 400, {}, 0.0).chunks_per_second
+    assert rate is not None
+    assert rate > 1
+    busy = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: report(40, 400.0)}, 0.0)
+    assert busy.chunks_per_second == rate
 
 
 def test_the_costs_of_a_fusion_are_the_sum_of_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

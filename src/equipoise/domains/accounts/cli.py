@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.evaluation import EmbeddingEvaluation
     from equipoise.domains.accounts.experiment import TreeEvaluationConfig
     from equipoise.domains.accounts.results import AccountsEvaluation
-    from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.domains.accounts.vectors import NodeVectors
     from equipoise.report.charts.chart import Chart
     from equipoise.runs.executors import Executor
@@ -37,20 +36,20 @@ COMMANDS = {
     ),
     "train": CommandEntry("equipoise.domains.accounts.cli:train", "Embed a tree, and write the vectors."),
     "check": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:check",
+        "equipoise.domains.accounts.cli_tree:check",
         "List all problems of a tree, and the number of nodes at each depth.",
     ),
     "misfiled": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:misfiled", "List accounts whose names fit better under another parent."
+        "equipoise.domains.accounts.cli_tree:misfiled", "List accounts whose names fit better under another parent."
     ),
     "place": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:place", "Rank the parents of a new account, or evaluate such placements."
+        "equipoise.domains.accounts.cli_tree:place", "Rank the parents of a new account, or evaluate such placements."
     ),
     "nearest": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest neighbours of an account in an embedding."
+        "equipoise.domains.accounts.cli_tree:nearest", "List the nearest neighbours of an account in an embedding."
     ),
     "shape": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:shape", "Measure the delta-hyperbolicity of a tree or distances."
+        "equipoise.domains.accounts.cli_tree:shape", "Measure the delta-hyperbolicity of a tree or distances."
     ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
@@ -152,7 +151,6 @@ class TreeEmbedderParam(options.NameType):
 @click.command(
     cls=SeveralCommand,
     help=EVALUATE_HELP,
-    short_help="Embed a tree in several dimensions, and evaluate each embedding.",
 )
 @tree_options
 @click.option(
@@ -302,9 +300,8 @@ def _evaluate_distances(
 ) -> int:
     """Evaluate distance matrices, and compare them if there are several."""
     from equipoise.cli.inputs import SystemInput
+    from equipoise.domains.accounts.distances import align_distances, evaluate_distances, read_distances
     from equipoise.domains.accounts.report import distances_view
-    from equipoise.domains.accounts.shape import align_distances, evaluate_distances
-    from equipoise.domains.accounts.vector_files import read_distances
     from equipoise.runs.compare import compare
 
     tree = source.read()
@@ -356,7 +353,7 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
 
     if evaluation.resumed:
         out.note(f"reused from {output}: the vectors of {', '.join(evaluation.resumed)}")
-    out.results(evaluation.to_dict, lambda: accounts_view(evaluation.report_data))
+    out.results(evaluation.to_dict, lambda: accounts_view(evaluation))
     for name, error in evaluation.failures.items():
         fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, f"{name}: {error.render()}")
@@ -374,7 +371,7 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     from equipoise.report.charts.chart import write_charts
 
     charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
-    accounts_view(evaluation.report_data).with_charts(charts).write(folder)
+    accounts_view(evaluation).with_charts(charts).write(folder)
     if charts and not write_charts(charts[1:], folder / CHARTS, required=False):
         out.note(f"For charts: {install_command('report')}")
     elif charts:
@@ -384,23 +381,15 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
         out.text(suggestion(["eq", "accounts", "plot", str(folder), "-o", "disk.html"]))
 
 
-def describe_tree(tree: Tree) -> str:
-    """Source, nodes and edges of a tree."""
-    from equipoise.checks.base import pluralize
-
-    return f"{tree.source}: {pluralize(len(tree), 'node')}, {pluralize(len(tree.edges), 'edge')}"
-
-
 VECTOR_SUFFIXES = (".csv", ".csv.gz", ".npz")
 """Suffixes of files of vectors."""
 
 
-def check_suffix(file: Path) -> None:
-    """Raise an error for a file extension that is not a format of vectors."""
-    if not file.name.casefold().endswith(VECTOR_SUFFIXES):
+def check_suffix(file: Path, suffixes: tuple[str, ...], kind: str) -> None:
+    """Raise an error for a file extension that is not one of these."""
+    if not file.name.casefold().endswith(suffixes):
         raise ParameterError(
-            f"{file} does not have the file extension of a vector format",
-            hint=f"use one of {', '.join(VECTOR_SUFFIXES)}",
+            f"{file} does not have the file extension of a {kind} format", hint=f"use one of {', '.join(suffixes)}"
         )
 
 
@@ -420,7 +409,7 @@ and new nodes are initialised next to their parents.
 BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq accounts evaluate --vectors{}."
 
 
-@click.command(help=TRAIN_HELP, short_help="Embed a tree, and write the vectors.")
+@click.command(help=TRAIN_HELP)
 @tree_options
 @click.option("--geometry", metavar="NAME", help="lorentz, poincare or euclidean. [default: lorentz]")
 @click.option("--embedder", type=TreeEmbedderParam(), help="Another embedder: combinatorial, random, text:MODEL.")
@@ -456,8 +445,8 @@ def train(
     training: dict[str, Any],
 ) -> int:
     """See ``TRAIN_HELP``."""
-    from equipoise.domains.accounts.embedders import normalise_name
-    from equipoise.domains.accounts.evaluation import evaluate_embedding
+    from equipoise.domains.accounts.embedders import LorentzEmbedder, normalise_name, tree_embedder
+    from equipoise.domains.accounts.evaluation import check_has_edges, evaluate_embedding
     from equipoise.domains.accounts.experiment import (
         TEXT,
         TRAINED,
@@ -465,29 +454,45 @@ def train(
         check_finite_vectors,
         embedder_for_geometry,
     )
-    from equipoise.domains.accounts.reconstruction import check_has_edges
+    from equipoise.domains.accounts.report import describe_tree
+    from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config, fit_on_device
+    from equipoise.domains.accounts.vectors import read_node_vectors
+    from equipoise.geometry.gpu_search import check_device_name, torch_device
 
     if geometry is not None and embedder is not None:
         raise ParameterError("--geometry and --embedder exclude each other", hint="leave out one of them")
-    check_suffix(Path(output))
+    check_suffix(Path(output), VECTOR_SUFFIXES, "vector")
     check_writable(Path(output), example="account_vectors.csv")
     name = normalise_name(embedder) if embedder else embedder_for_geometry(geometry or "lorentz")
     if name in TRAINED:
         training = {"train_relation": relation} | training
     if learning_rate is not None:
         training = training | {"learning_rate": learning_rate}
-    trainer = _TreeTrainer(name, training, device)
+    trainer = tree_embedder(name, **training)
+    epochs = getattr(trainer, "config", None) and trainer.config.epochs  # type: ignore[attr-defined]
+    fit = trainer.fit
+    if device is not None:
+        check_device_name(device)
+        if name in DEVICE_EMBEDDERS:
+            epochs, fit = device_config(training).epochs, partial(fit_on_device, device, name, options=training)
+        torch_device(device)
     embedding_dim = dim if dim is not None or name.startswith(TEXT) else 10
     check_combinatorial_dim(name, embedding_dim)
     with out.working("reading the tree"):
         tree = source.read()
     check_has_edges(tree)
-    with out.count(f"training {name}", trainer.epochs) as count:
-        report = lambda done, total: count(done * trainer.epochs // max(1, total))  # noqa: E731
+    with out.count(f"training {name}", epochs or 1) as count:
+        report = lambda done, total: count(done * (epochs or 1) // max(1, total))  # noqa: E731
         if continue_from is None:
-            vectors = trainer.fit(tree, embedding_dim, seed, report)
+            # Without a dimension a text model keeps its full dimension.
+            vectors = fit(tree, embedding_dim, seed, progress=report)  # type: ignore[arg-type]
+        elif not isinstance(trainer, LorentzEmbedder) or fit != trainer.fit:
+            raise ParameterError(
+                f"--continue-from needs a trained embedder on the processor, and {name} is not",
+                hint="use --geometry, without --device",
+            )
         else:
-            vectors = trainer.fit_more(tree, continue_from, seed, report)
+            vectors = trainer.fit_more(tree, read_node_vectors(continue_from), seed, progress=report)
     evaluation = evaluate_embedding(
         tree,
         check_finite_vectors(vectors, name),
@@ -501,53 +506,9 @@ def train(
     return 0
 
 
-class _TreeTrainer:
-    """An embedder on the processor or training on a device; options are validated at once."""
-
-    def __init__(self, name: str, options: dict[str, Any], device: str | None) -> None:
-        from equipoise.domains.accounts.embedders import tree_embedder
-        from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config
-
-        self._name, self._options = name, options
-        self._device = device if name in DEVICE_EMBEDDERS else None
-        self._embedder = tree_embedder(name, **options)
-        config = getattr(self._embedder, "config", None)
-        if device is not None:
-            from equipoise.geometry.gpu_search import check_device_name, torch_device
-
-            check_device_name(device)
-        if self._device is not None:
-            config = device_config(options)
-        if device is not None:
-            torch_device(device)
-        self.epochs: int = getattr(config, "epochs", 1)
-
-    def fit(self, tree: Tree, dim: int | None, seed: int, progress: Callable[[int, int], None]) -> NodeVectors:
-        """The vectors of the tree's nodes."""
-        from equipoise.domains.accounts.training.torch_backend import fit_on_device
-
-        if self._device is not None and dim is not None:
-            return fit_on_device(self._device, self._name, tree, dim, seed, options=self._options, progress=progress)
-        # Without a dimension a text model keeps its full dimension.
-        return self._embedder.fit(tree, dim, seed, progress=progress)  # type: ignore[arg-type]
-
-    def fit_more(self, tree: Tree, file: str, seed: int, progress: Callable[[int, int], None]) -> NodeVectors:
-        """The vectors of a file, trained further; nodes that are not in it are new."""
-        from equipoise.domains.accounts.embedders import LorentzEmbedder
-        from equipoise.domains.accounts.vectors import read_node_vectors
-
-        if not isinstance(self._embedder, LorentzEmbedder) or self._device is not None:
-            raise ParameterError(
-                f"--continue-from needs a trained embedder on the processor, and {self._name} is not",
-                hint="use --geometry, without --device",
-            )
-        return self._embedder.fit_more(tree, read_node_vectors(file), seed, progress=progress)
-
-
 def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvaluation, tree: str, output: str) -> None:
     from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.report import SINGLE_TARGET_NOTE, chance_note, summary_line, training_relation_notes
-    from equipoise.domains.accounts.results import view_row
     from equipoise.domains.accounts.trees.tree import PARENT
     from equipoise.report.terminal import Paragraph
 
@@ -556,14 +517,14 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
     else:
         epochs = f" in {pluralize(len(vectors.history), 'epoch')}" if vectors.history else ""
         out.show(Paragraph(f"{tree}; {evaluation.system} in {pluralize(vectors.dim, 'dimension')}{epochs}."))
-        out.show(Paragraph(summary_line(view_row(evaluation))))
-        for note in training_relation_notes([view_row(evaluation)], evaluation.relation):
+        out.show(Paragraph(summary_line(evaluation)))
+        for note in training_relation_notes([evaluation], evaluation.relation):
             out.show(Paragraph(note))
         if evaluation.has_single_target and not out.quiet:
             out.show(Paragraph(SINGLE_TARGET_NOTE))
         if not out.quiet:
             relation = "" if evaluation.relation == PARENT else f" --relation {evaluation.relation}"
-            out.show(Paragraph(f"{chance_note(view_row(evaluation))} {BASELINE_HINT.format(relation)}"))
+            out.show(Paragraph(f"{chance_note(evaluation)} {BASELINE_HINT.format(relation)}"))
     out.note(f"wrote {output}")
 
 
@@ -587,7 +548,7 @@ def businesses() -> list[str]:
     return list(BUSINESSES)
 
 
-@click.command(cls=SeveralCommand, help=DEMO_HELP, short_help="Embed and evaluate the sample chart of accounts.")
+@click.command(cls=SeveralCommand, help=DEMO_HELP)
 @options.one_of("--business-id", "business", businesses, "acme", "Which of the two charts.")
 @click.option(
     "--dims",
@@ -625,7 +586,7 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsC
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.view(accounts_view(evaluation.report_data))
+        out.view(accounts_view(evaluation))
     if output is not None:
         write_outputs(out, evaluation, Path(output))
     return 0
@@ -647,7 +608,7 @@ DIMENSION_CHARTS = "dimensions-"
 """Start of the names of charts that show all embeddings."""
 
 
-@click.command(help=PLOT_HELP, short_help="Plot the tree in the disk.")
+@click.command(help=PLOT_HELP)
 @click.argument("results", metavar="RESULTS")
 @tree_options
 @click.option("--system", metavar="NAME", help="The embedding; by default a hyperbolic one of two dimensions.")
@@ -668,7 +629,8 @@ def plot(
 ) -> int:
     """See ``PLOT_HELP``."""
     file = Path(output)
-    _check_chart_file(file)
+    check_suffix(file, CHART_SUFFIXES, "chart")
+    check_writable(file, example="disk.html")
     tree_charts = read_tree_charts(Path(results), source, system, geometry)
     charts = _select_charts(tree_charts.charts(), chart)
     _write_charts_file(file, tree_charts, charts)
@@ -734,12 +696,3 @@ def _select_charts(charts: list[Chart], chart: str | None) -> list[Chart]:
     if chart is not None and chart not in charts_by_name:
         raise UnknownNameError.of("chart", chart, charts_by_name, more=f"there are: {', '.join(charts_by_name)}")
     return charts if chart is None else [charts_by_name[chart]]
-
-
-def _check_chart_file(file: Path) -> None:
-    """Raise an error before any work if the chart cannot be written."""
-    if file.suffix.casefold() not in CHART_SUFFIXES:
-        raise ParameterError(
-            f"{file} does not have the file extension of a chart format", hint=f"use one of {', '.join(CHART_SUFFIXES)}"
-        )
-    check_writable(file, example="disk.html")

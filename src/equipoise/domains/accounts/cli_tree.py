@@ -1,24 +1,30 @@
-"""The tree of the command line: a database, a file, GnuCash, edges, codes, WordNet or OBO."""
+"""``eq accounts``: the tree of the command line, and the commands check, misfiled, place, nearest and shape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import options
+from equipoise.cli.output import DONE, GATE_FAILED, Output, pass_output
 from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
+    from equipoise.domains.accounts.checks import TreeProblems
+    from equipoise.domains.accounts.placement import PlacementEvaluation
     from equipoise.domains.accounts.trees.tree import Tree
+
 
 SOURCES = ("database", "tree", "edges", "gnucash", "codes", "wordnet", "obo")
 READERS = {
-    "gnucash": ("equipoise.domains.accounts.trees.formats", "read_gnucash"),
-    "obo": ("equipoise.domains.accounts.trees.formats", "read_obo_tree"),
+    "gnucash": ("equipoise.domains.accounts.trees.read", "read_gnucash"),
+    "obo": ("equipoise.domains.accounts.trees.read", "read_obo_tree"),
 }
 """Readers of a file without options; imported when they are needed."""
 _WORDNET_PARTS = ("noun", "verb", "mammal")
@@ -54,8 +60,7 @@ class TreeSource:
 
     def read(self) -> Tree:
         """The tree."""
-        from equipoise.domains.accounts.trees.problems import with_orphans
-        from equipoise.domains.accounts.trees.tree import InvalidTreeError
+        from equipoise.domains.accounts.trees.tree import InvalidTreeError, with_orphans
 
         named = self.named
         if len(named) != 1:
@@ -140,7 +145,7 @@ class TreeSource:
 
 
 def _wordnet(part: str, folder: str | None) -> Tree:
-    from equipoise.domains.accounts.trees.formats import FOLDER, read_wordnet
+    from equipoise.domains.accounts.trees.read import FOLDER, read_wordnet
 
     if part == "mammal":
         return read_wordnet("noun", root=MAMMAL, folder=folder or FOLDER)
@@ -212,8 +217,413 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
     options.one_of(
         "--orphans",
         "orphans",
-        options.names_in("equipoise.domains.accounts.trees.problems", "ORPHAN_POLICIES"),
+        options.names_in("equipoise.domains.accounts.trees.tree", "ORPHAN_POLICIES"),
         "error",
         "Nodes whose parent does not exist: an error, roots, or dropped with their descendants.",
     ),
 )
+
+
+CHECK_HELP = """
+\b
+  eq accounts check accounts.csv
+  eq accounts check --database books.db --business-id acme
+
+List all problems of a tree at once: duplicate ids, nodes that are their own parent, parents that do not exist,
+cycles, missing roots, empty ids and names, siblings with the same name, and chains of single children. The number of
+nodes at each depth follows. The exit status is 1 if there is a problem that prevents an evaluation.
+"""
+
+
+@click.command(help=CHECK_HELP)
+@click.argument("file", metavar="[FILE]", required=False)
+@tree_options
+@options.output_options
+@pass_output
+def check(out: Output, /, file: str | None, source: TreeSource) -> int:
+    """See ``CHECK_HELP``."""
+    from equipoise.report.terminal import Paragraph, findings_section
+    from equipoise.types import Severity
+
+    problems = read_problems(_with_file(source, file))
+    if out.json:
+        out.data(_problems_to_dict(problems))
+    else:
+        out.show(*map(Paragraph, _summary(problems)), *findings_section(problems.findings, verbose=out.verbose))
+    return GATE_FAILED if any(finding.severity == Severity.ISSUE for finding in problems.findings) else DONE
+
+
+def _with_file(source: TreeSource, file: str | None) -> TreeSource:
+    """The tree of the options, or the file of the argument."""
+    if file is None:
+        return source
+    if source.named:
+        raise ParameterError(f"{file} and --{next(iter(source.named))} are two trees", hint="give one of them")
+    return replace(source, tree=file)
+
+
+def read_problems(source: TreeSource) -> TreeProblems:
+    """The problems of the tree that the options name, valid or not."""
+    from equipoise.domains.accounts.checks import tree_problems
+    from equipoise.domains.accounts.trees.tree import InvalidTreeError, TreeRows
+
+    try:
+        tree = source.read()
+    except InvalidTreeError as error:
+        if error.rows is None:
+            raise
+        return tree_problems(error.rows, None)
+    # A node without a name was given its id.
+    nodes = [(key, "" if name == key else name) for key, name in zip(tree.ids, tree.names, strict=True)]
+    return tree_problems(TreeRows(nodes, tree.named_edges(), tree.source), tree)
+
+
+def _summary(problems: TreeProblems) -> list[str]:
+    """The size of the tree, the number of problems, and the nodes by depth."""
+    from equipoise.checks.base import pluralize
+    from equipoise.domains.accounts.report import describe_tree
+
+    rows, tree = problems.rows, problems.tree
+    count = pluralize(len(problems.findings), "finding") if problems.findings else "no problems"
+    depths = ", ".join(f"{depth}: {n_nodes:,}" for depth, n_nodes in enumerate(problems.nodes_by_depth)) or "n/a"
+    if tree is None:
+        first = f"{rows.source}: {pluralize(len(rows.nodes), 'row')}, not a tree; {count}."
+    else:
+        first = f"{describe_tree(tree)}, {pluralize(len(tree.roots), 'root')}; {count}."
+    return [first, f"Nodes by depth: {depths}."]
+
+
+def _problems_to_dict(problems: TreeProblems) -> dict[str, object]:
+    return {
+        "source": problems.rows.source,
+        "rows": len(problems.rows.nodes),
+        "is_tree": problems.tree is not None,
+        "nodes_by_depth": problems.nodes_by_depth,
+        "findings": [
+            {
+                "code": finding.code,
+                "severity": str(finding.severity),
+                "message": finding.message,
+                "hint": finding.hint,
+                "evidence": list(finding.evidence),
+            }
+            for finding in problems.findings
+        ],
+    }
+
+
+model_option = click.option(
+    "--model", default="tfidf", show_default=True, metavar="NAME", help="The text model that compares names."
+)
+
+MISFILED_HELP = """
+\b
+  eq accounts misfiled accounts.csv
+  eq accounts misfiled accounts.csv --model minilm --min-confidence 0.3
+
+List accounts whose names fit better under another parent. Each account in turn is treated as a new one: the parents of
+the tree are ranked by their own names and by the names of their other children. An account is listed if another
+parent has at least the given confidence.
+"""
+
+
+@click.command(help=MISFILED_HELP)
+@click.argument("file", metavar="[FILE]", required=False)
+@tree_options
+@model_option
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.5,
+    show_default=True,
+    help="List an account if another parent has at least this confidence.",
+)
+@options.table_options()
+@options.output_options
+@pass_output
+def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, min_confidence: float) -> int:
+    """See ``MISFILED_HELP``."""
+    from equipoise.checks.base import pluralize
+    from equipoise.domains.accounts.placement import AccountPlacer, misfiled_accounts
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
+
+    tree = _with_file(source, file).read()
+    with out.working("comparing names"):
+        listed = misfiled_accounts(AccountPlacer(tree, model), min_confidence=min_confidence)
+    if out.json:
+        out.data({"source": tree.source, "model": model, "misfiled": [asdict(item) for item in listed]})
+        return DONE
+    accounts = pluralize(int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum()), "account")
+    out.show(
+        Paragraph(
+            f"{tree.source}: {len(listed):,} of {accounts} may be misfiled, according to their names ({model})."
+            if listed
+            else f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."
+        )
+    )
+    if listed:
+        shown = listed if out.verbose else listed[:MAX_ROWS]
+        columns = [
+            ReportColumn("account", [_label(tree, item.id) for item in shown], shortens="end"),
+            ReportColumn("is below", [_label(tree, item.parent) for item in shown], shortens="end"),
+            ReportColumn("likely parent", [_label(tree, item.likely_parent) for item in shown], shortens="end"),
+            ReportColumn("confidence", [format_value(item.confidence, 2) for item in shown], right=True),
+        ]
+        out.show(Paragraph(""), TerminalTable(columns))
+        if len(shown) < len(listed):
+            out.show(Paragraph(f"{len(listed) - len(shown):,} more: add -v."))
+    return DONE
+
+
+MAX_ROWS = 10
+
+
+def _label(tree: Tree, key: str) -> str:
+    """Id and name of a node."""
+    name = tree.names[tree.position(key)]
+    return key if name == key else f"{key} {name}"
+
+
+PLACE_HELP = """
+\b
+  eq accounts place accounts.csv --name "Office petty cash"
+  eq accounts place accounts.csv --name "Bank overdraft" --sibling 1121
+  eq accounts place accounts.csv --held-out 0.2
+
+Rank the parents of an account that is not in the tree: by its name, by its known siblings, or by both. Confidences
+are calibrated on the tree itself by leaving out each account in turn.
+
+With --held-out a share of the accounts is removed, and their parents are ranked by name, by one sibling, and by both.
+The last row of the output uses no names: it predicts the parent from an embedding of the tree in which each removed
+account is a child of its grandparent.
+"""
+
+
+@click.command(
+    cls=options.SeveralCommand,
+    help=PLACE_HELP,
+)
+@click.argument("file", metavar="[FILE]", required=False)
+@tree_options
+@click.option("--name", "account_name", default="", metavar="TEXT", help="The name of the new account.")
+@click.option(
+    "--sibling",
+    "siblings",
+    cls=options.MultiValueOption,
+    metavar="ID ...",
+    help="Ids of accounts that have the same parent.",
+)
+@model_option
+@click.option(
+    "-k", "--top-k", "k", type=click.IntRange(min=1), default=5, show_default=True, help="Number of parents to list."
+)
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    help="Hold out this share of the accounts, and evaluate on them.",
+)
+@click.option("--dim", type=click.IntRange(min=2), default=5, show_default=True, help="Dimensions of the embedding.")
+@options.stats_options()
+@options.table_options()
+@options.output_options
+@pass_output
+def place(
+    out: Output,
+    /,
+    file: str | None,
+    source: TreeSource,
+    account_name: str,
+    siblings: tuple[str, ...],
+    model: str,
+    k: int,
+    held_out: float | None,
+    dim: int,
+    config: StatsConfig,
+) -> int:
+    """See ``PLACE_HELP``."""
+    from equipoise.domains.accounts.placement import AccountPlacer
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
+
+    if held_out is not None and (account_name or siblings):
+        raise ParameterError("--held-out evaluates accounts of the tree", hint="leave out --name and --sibling")
+    tree = _with_file(source, file).read()
+    if held_out is not None:
+        return _show_placement(out, tree, model, held_out, dim, config)
+    candidates = AccountPlacer(tree, model).rank(account_name, siblings, k)
+    if out.json:
+        out.data({"source": tree.source, "model": model, "parents": [asdict(item) for item in candidates]})
+        return DONE
+    best = candidates[0]
+    columns = [
+        ReportColumn("rank", [str(rank) for rank in range(1, len(candidates) + 1)], right=True),
+        ReportColumn("parent", [_label(tree, item.id) for item in candidates], shortens="end"),
+        ReportColumn("confidence", [format_value(item.confidence, 2) for item in candidates], right=True),
+    ]
+    if account_name:
+        columns.append(ReportColumn("most similar child", [item.similar_child for item in candidates], shortens="end"))
+    what = repr(account_name) if account_name else "An account with these siblings"
+    out.show(
+        Paragraph(f"{what} most likely belongs below {_label(tree, best.id)} (confidence {best.confidence:.2f})."),
+        Paragraph(""),
+        TerminalTable(columns),
+    )
+    return DONE
+
+
+def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: int, config: StatsConfig) -> int:
+    from equipoise.domains.accounts.embedders import tree_embedder
+    from equipoise.domains.accounts.placement import evaluate_placement
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_interval, format_value
+
+    with out.working("placing held-out accounts"):
+        evaluation = evaluate_placement(
+            tree,
+            model,
+            held_out=held_out,
+            embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed),
+            config=config,
+        )
+    if out.json:
+        out.data(_placement_to_dict(tree, model, evaluation))
+        return DONE
+    results = evaluation.results
+    names = list(results[0].estimates)
+    columns = [ReportColumn("source", [result.system for result in results])]
+    for name in names:
+        decimals = 1 if name == "MR" else 2
+        values = [format_value(result.estimates[name].value, decimals) for result in results]
+        columns.append(ReportColumn(name, values, right=True))
+    intervals = [format_interval(result.estimates["HR@1"].interval, 2) for result in results]
+    columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
+    chance = results[0].estimates
+    out.show(
+        Paragraph(
+            f"{tree.source}: the parents of {evaluation.n_held_out:,} held-out accounts among "
+            f"{evaluation.n_candidates:,} nodes."
+        ),
+        Paragraph(""),
+        TerminalTable(columns),
+        Paragraph(""),
+        Paragraph(
+            f"HR@1 is the share of accounts whose parent is first, {format_value(chance['HR@1'].chance, 3)} by chance. "
+            "Structure alone: held-out edges, from the distances of a Lorentz embedding in "
+            f"{dim} dimensions in which each account is below its grandparent."
+        ),
+    )
+    if evaluation.comparison is not None:
+        out.show(Paragraph(evaluation.comparison.verdict("account")))
+    return DONE
+
+
+def _placement_to_dict(tree: Tree, model: str, evaluation: PlacementEvaluation) -> dict[str, Any]:
+    return {
+        "source": tree.source,
+        "model": model,
+        "held_out": evaluation.n_held_out,
+        "candidates": evaluation.n_candidates,
+        "systems": [result.to_dict() for result in evaluation.results],
+        "comparison": None if evaluation.comparison is None else evaluation.comparison.to_dict(),
+    }
+
+
+NEAREST_HELP = """
+\b
+  eq accounts nearest results/ 1110
+  eq accounts nearest account_vectors.npz 1110 --tree accounts.csv -k 5
+
+List the nearest neighbours of an account in an embedding, and the ancestors that the embedding alone predicts: the
+nearest node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on.
+"""
+
+
+@click.command(help=NEAREST_HELP)
+@click.argument("results", metavar="RESULTS")
+@click.argument("node", metavar="ID")
+@tree_options
+@click.option(
+    "--system", metavar="NAME", help="Which embedding of the folder; the default is that of eq accounts plot."
+)
+@click.option("--geometry", metavar="NAME", help="The geometry of a CSV of vectors; euclidean by default.")
+@click.option(
+    "-k", "--top-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of accounts."
+)
+@options.table_options()
+@options.output_options
+@pass_output
+def nearest(
+    out: Output, /, results: str, node: str, source: TreeSource, system: str | None, geometry: str | None, k: int
+) -> int:
+    """See ``NEAREST_HELP``."""
+    from equipoise.domains.accounts.cli import read_tree_charts
+    from equipoise.domains.accounts.placement import ancestors_by_norm, nearest_nodes
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
+
+    stored = read_tree_charts(Path(results), source, system, geometry)
+    tree, vectors = stored.tree, stored.vectors
+    neighbors, ancestors = nearest_nodes(tree, vectors, node, k), ancestors_by_norm(tree, vectors, node)
+    if out.json:
+        listed = {"nearest": [asdict(item) for item in neighbors], "ancestors": [asdict(item) for item in ancestors]}
+        out.data({"system": stored.system, "node": node, **listed})
+        return DONE
+    parents = {tree.ids[parent] for parent in tree.parents(tree.position(node)).tolist()}
+    columns = [
+        ReportColumn("rank", [str(rank) for rank in range(1, len(neighbors) + 1)], right=True),
+        ReportColumn("account", [_label(tree, item.id) for item in neighbors], shortens="end"),
+        ReportColumn("distance", [format_value(item.distance, 3) for item in neighbors], right=True),
+        ReportColumn("", ["parent" if item.id in parents else "" for item in neighbors]),
+    ]
+    path = " > ".join(_label(tree, item.id) for item in reversed(ancestors)) or "none: no norm is smaller"
+    out.show(
+        Paragraph(f"Nearest accounts of {_label(tree, node)} in {stored.system}:"),
+        Paragraph(""),
+        TerminalTable(columns),
+        Paragraph(""),
+        Paragraph(f"Ancestors by norm: {path}."),
+    )
+    return DONE
+
+
+SHAPE_HELP = """
+\b
+  eq accounts shape accounts.csv
+  eq accounts shape accounts.csv --distances distances.csv
+
+Measure whether a tree suits hyperbolic space: the delta-hyperbolicity is 0 for a tree, and larger if nodes have several
+parents. With --distances the delta-hyperbolicity of a distance matrix is computed instead (.npy, or CSV with or without
+ids); eq accounts evaluate --distances ranks by such distances.
+"""
+
+
+@click.command(help=SHAPE_HELP)
+@click.argument("file", metavar="[FILE]", required=False)
+@tree_options
+@click.option("--distances", metavar="FILE", help="A square symmetric matrix of distances.")
+@options.output_options
+@pass_output
+def shape(out: Output, /, file: str | None, source: TreeSource, distances: str | None) -> int:
+    """See ``SHAPE_HELP``."""
+    from equipoise.domains.accounts.distances import read_distances
+    from equipoise.domains.accounts.shape import shape_of_distances, tree_shape
+    from equipoise.errors import UndefinedError
+    from equipoise.report.terminal import Paragraph
+
+    source = _with_file(source, file)
+    if distances is not None:
+        if source.named:
+            raise ParameterError("a tree and --distances were given", hint="give one, or use eq accounts evaluate")
+        found = shape_of_distances(read_distances(distances)[1])
+    else:
+        tree = source.read()
+        of_tree = tree_shape(tree)
+        if of_tree is None:
+            raise UndefinedError(f"{tree.source} has fewer than four nodes", hint="hyperbolicity needs four points")
+        found = of_tree
+    if out.json:
+        out.data(asdict(found))
+    else:
+        out.show(Paragraph(found.sentence))
+    return DONE

@@ -1,6 +1,7 @@
-"""Evaluation of one embedding of a tree: ranks, average precision, norms against depth, distances to the parents.
+"""Evaluation of one embedding of a tree: ranks of the targets, norms against depth, distances to the parents.
 
-Intervals resample branches of the tree (``branch_clusters``).
+``reconstruct`` computes the evidence, ``reconstruction_result`` the metrics with their intervals, and
+``evaluate_embedding`` all scores of one embedding. Intervals resample branches of the tree (``branch_clusters``).
 """
 
 from __future__ import annotations
@@ -11,29 +12,254 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import DEFAULT_STATS, StatsConfig
+from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.domains.accounts.checks import with_findings
-from equipoise.domains.accounts.reconstruction import (
-    reconstruct,
-    reconstruction_metrics,
-    reconstruction_result,
-    reconstruction_slices,
-)
 from equipoise.domains.accounts.shape import EmbeddingShape, TreeShape, embedding_shape, tree_shape
-from equipoise.domains.accounts.trees.tree import RELATIONS
+from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS
+from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
+from equipoise.evidence.base import to_numpy
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.ranking_among_points import ranking_among_points
+from equipoise.evidence.space import Space
+from equipoise.geometry.base import Geometry, PointArray, as_vectors
+from equipoise.geometry.spaces import Poincare
+from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.ranking import AveragePrecision, MeanRank, MedianRank, ReciprocalRank
 from equipoise.metrics.structure import NormDepthCorrelation
-from equipoise.stats.estimate import MeanAndDeviation, mean_and_deviation
+from equipoise.stats.alignment import DATA
+from equipoise.stats.estimate import MeanAndDeviation, estimate, mean_and_deviation
 from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, mean_intervals
+from equipoise.stats.slices import Slice, slice_estimates
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.domains.accounts.vectors import NodeVectors
+    from equipoise.metrics.base import Metric
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.seeds import SeedSummary
     from equipoise.stats.slices import Slice
-    from equipoise.types import Ids, Ints
+    from equipoise.types import Floats, Ids, Ints
+
+
+_N_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """The evidence of the vectors of a tree; a unit is a node.
+
+    ``ranking`` has the ranks of the targets of each node among all other nodes; ``filtered`` states whether metrics
+    exclude the other targets from the ranks (``MR(filtered)``). A node without targets has no rank.
+    ``space`` has the norms of the geometry and the normalised ranks of the tree. ``parent_distances`` has one value per
+    edge.
+    """
+
+    tree: Tree
+    geometry: Geometry
+    ranking: Ranking
+    space: Space
+    parent_distances: Floats
+    relation: str
+    filtered: bool
+
+    def __len__(self) -> int:
+        return len(self.tree)
+
+    @property
+    def norms(self) -> Floats:
+        """Norm of each node in its geometry."""
+        return self.space.radii
+
+    @property
+    def origin_distances(self) -> Floats:
+        """Distance of each node from the origin in its geometry: in the ball all norms are close to 1."""
+        if isinstance(self.geometry, Poincare):
+            return self.geometry.hyperbolic_norm(self.space.vectors)
+        return self.norms
+
+    @property
+    def depth(self) -> Ints:
+        """Edges on the shortest path from a root to each node."""
+        return self.tree.depth.astype(np.int64)
+
+    @property
+    def branches(self) -> Ids:
+        """The top-level branch of each node: the clusters of resampling."""
+        return np.array(self.tree.branches, dtype=object)
+
+    @property
+    def has_single_target(self) -> bool:
+        """Whether no node has more than one target: then average precision is the reciprocal rank."""
+        return bool(self.ranking.counts.max(initial=0) <= 1)
+
+
+def reconstruct(
+    tree: Tree,
+    vectors: Any,
+    geometry: str | Geometry = "euclidean",
+    *,
+    relation: str = "parent",
+    filtered: bool | None = None,
+    unit_ids: Any = None,
+    device: Any = None,
+) -> Reconstruction:
+    """Rank the targets of every node among all other nodes, by distance.
+
+    Parameters
+    ----------
+    tree : the tree
+    vectors : one row per node, in the order of the tree
+    relation : the targets: "parent", "ancestors" (as in the published code of Poincare embeddings), or "closure":
+        ancestors and descendants. The node itself is not a candidate.
+    filtered : exclude the other targets from the ranks; by default raw for the parent and filtered otherwise
+    device : such as "cuda": rank there by matrix products, which round
+
+    Points outside their space are an error that names them.
+
+    >>> from equipoise.domains.accounts.trees.tree import Tree
+    >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
+    >>> reconstruction = reconstruct(tree, [[1.0], [0.0], [-2.0]])
+    >>> reconstruction.ranking.ranks, reconstruction.filtered
+    (array([1., 1.]), False)
+    """
+    space = geometry_of(geometry)
+    points = as_vectors(to_numpy(vectors), "the vectors")
+    if len(points) != len(tree):
+        raise ShapeError(
+            f"there are {len(points)} vectors for the {len(tree)} nodes of {tree.source}",
+            hint="give one row per node, in the order of the tree's ids",
+        )
+    check_has_edges(tree)
+    pairs = tree.pairs(relation)
+    invalid_points = check_points(space, points, tree)
+    ids = list(tree.ids) if unit_ids is None else unit_ids
+    ranking = _ranking(points, pairs, space, ids, device)
+    return Reconstruction(
+        tree=tree,
+        geometry=space,
+        ranking=replace(ranking, invalid_points=invalid_points),
+        space=Space.of(points, depth=tree.normalised_rank, norms=space.norm(points), unit_ids=ids),
+        parent_distances=space.distance(points[tree.edges[:, 0]], points[tree.edges[:, 1]]),
+        relation=relation,
+        filtered=relation != "parent" if filtered is None else filtered,
+    )
+
+
+def _ranking(points: PointArray, pairs: Ints, space: Geometry, ids: Any, device: Any) -> Ranking:
+    """The ranking by distances, or by matrix products on a device."""
+    if device is None:
+        return ranking_among_points(points, pairs, space, unit_ids=ids)
+    from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
+
+    return ranking_from_points_on(device, points, pairs, space, unit_ids=ids)
+
+
+def check_has_edges(tree: Tree) -> None:
+    """Raise an error for a tree without edges, which has no targets."""
+    if not len(tree.edges):
+        raise UndefinedError(
+            f"{tree.source} has no edges, so there are no targets to rank", hint="the tree needs parents"
+        )
+
+
+def check_points(space: Geometry, points: Any, tree: Tree) -> str:
+    """Warnings about points that can be ranked; invalid points are an error that names them."""
+    validity = space.check(points)
+    for fault in validity.faults:
+        if fault.fatal:
+            node_ids = ", ".join(tree.ids[row] for row in fault.rows[:_N_NAMED].tolist())
+            more = ", ..." if len(fault.rows) > _N_NAMED else ""
+            raise (InputError if fault.finite else NotFiniteError)(
+                f"{len(fault.rows)} of the {len(tree)} points of {tree.source} {fault.predicate}: {node_ids}{more}",
+                hint=fault.hint,
+            )
+    return "" if validity.ok else str(validity)
+
+
+def reconstruction_metrics(*, filtered: bool) -> tuple[Metric[Any], ...]:
+    """The metrics of ranks: mean rank over edges and over nodes, median, MAP and MRR; the first is primary.
+
+    Average precision and the reciprocal rank always use the full list, even if ranks are filtered.
+
+    >>> [metric.name for metric in reconstruction_metrics(filtered=True)]
+    ['MR(filtered)', 'MR(over=units,filtered)', 'MedianRank(filtered)', 'MAP', 'MRR']
+    """
+    return (
+        MeanRank(filtered=filtered),
+        MeanRank(over="units", filtered=filtered),
+        MedianRank(filtered=filtered),
+        AveragePrecision(),
+        ReciprocalRank(),
+    )
+
+
+def reconstruction_result(
+    reconstruction: Reconstruction,
+    *,
+    system: str = "system",
+    metrics: Any = None,
+    config: StatsConfig = DEFAULT_STATS,
+    chance: bool = True,
+) -> Result:
+    """All metrics of a reconstruction in one result; its evidence is the ranking.
+
+    ``metrics`` replaces the default ranking metrics. Intervals resample clusters of nodes: the top-level branches,
+    unless ``config.clusters`` has a label per node. Intervals of ranks are clipped to the possible ranks. The last
+    metric is ``NormDepthCorrelation``: Spearman's correlation of norm and normalised rank.
+    """
+    options: dict[str, Any] = {
+        "system": system,
+        "config": config if config.clusters is not None else replace(config, clusters=reconstruction.branches),
+        "chance": chance,
+        "settings": {
+            "ties": str(Ties.EXPECTED),
+            "relation": reconstruction.relation,
+            "filtered": reconstruction.filtered,
+            "geometry": reconstruction.geometry.name,
+            "dim": dimension(reconstruction),
+            DATA: {"tree": reconstruction.tree.fingerprint},
+        },
+    }
+    chosen = reconstruction_metrics(filtered=reconstruction.filtered) if metrics is None else parse_metrics(metrics)
+    ranks = estimate(reconstruction.ranking, chosen, **options)
+    depth = estimate(reconstruction.space, [NormDepthCorrelation()], **options)
+    return replace(
+        ranks, estimates={**_clip_rank_intervals(ranks.estimates, len(reconstruction) - 1), **depth.estimates}
+    )
+
+
+def _clip_rank_intervals(estimates: Mapping[str, Estimate], candidates: int) -> dict[str, Estimate]:
+    """Clip intervals of ranks to the possible ranks: few branches give very wide intervals."""
+    return {
+        name: replace(value, interval=value.interval.clipped((1.0, float(candidates))))
+        if value.unit == MeanRank.unit
+        else value
+        for name, value in estimates.items()
+    }
+
+
+def dimension(reconstruction: Reconstruction) -> int:
+    """The dimension of the space: a Lorentz point has one more coordinate."""
+    return int(reconstruction.space.vectors.shape[1]) - (reconstruction.geometry.name == "lorentz")
+
+
+def reconstruction_slices(
+    reconstruction: Reconstruction, result: Result, metric: str | None = None, *, seed: int = 0
+) -> tuple[Slice, ...]:
+    """A metric (by default the primary one) at each depth and in each top-level branch.
+
+    Depths are in ascending order, branches in the order of the tree.
+    """
+    units = zip(result.unit_ids.tolist(), reconstruction.depth.tolist(), reconstruction.tree.branches, strict=True)
+    unit_attributes = {unit: {"depth": depth, "branch": branch} for unit, depth, branch in units}
+    slices = slice_estimates(result, metric or result.names[0], unit_attributes, seed=seed)
+    by_depth = [part for part in slices if part.name == "depth"]
+    return (
+        *sorted(by_depth, key=lambda part: int(part.value)),
+        *(part for part in slices if part.name == "branch"),
+    )
 
 
 @dataclass(frozen=True)
@@ -147,13 +373,15 @@ def mean_over_seeds(results: Sequence[Result], config: StatsConfig) -> Result:
     )
     known = dict(zip(per_unit, intervals, strict=True))
     estimates = {}
-    for name, estimate in first.estimates.items():
+    for name, first_estimate in first.estimates.items():
         values = [result.estimates[name] for result in results]
         interval = known.get(name)
         if interval is None:
             low, high = (float(np.mean([getattr(value.interval, end) for value in values])) for end in ("low", "high"))
-            interval = replace(estimate.interval, low=low, high=high)
-        estimates[name] = replace(estimate, value=float(np.mean([value.value for value in values])), interval=interval)
+            interval = replace(first_estimate.interval, low=low, high=high)
+        estimates[name] = replace(
+            first_estimate, value=float(np.mean([value.value for value in values])), interval=interval
+        )
     findings = tuple(dict.fromkeys(finding for result in results for finding in result.findings))
     return replace(first, estimates=estimates, per_unit=per_unit, findings=findings)
 
@@ -201,6 +429,18 @@ class EmbeddingEvaluation:
         return str(self.result.settings["relation"])
 
     @property
+    def is_filtered(self) -> bool:
+        """Whether the other targets of a node are left out of its ranks."""
+        return bool(self.result.settings["filtered"])
+
+    @property
+    def n_displaced(self) -> int:
+        """The number of nodes with a target that is not the nearest node; 0 unless parents are ranked."""
+        if self.relation != PARENT:
+            return 0
+        return int(np.count_nonzero(self.result.per_unit["MRR"] < 1.0 - 1e-9))
+
+    @property
     def train_relation(self) -> str | None:
         """The related nodes that were the positives of training; None if it was not trained here."""
         return self.vectors.settings.get("train_relation")
@@ -231,8 +471,7 @@ class EmbeddingEvaluation:
         return self.result.estimates[SPEARMAN]
 
     def _estimate(self, index: int) -> Estimate:
-        filtered = bool(self.result.settings["filtered"])
-        return self.result.estimates[reconstruction_metrics(filtered=filtered)[index].name]
+        return self.result.estimates[reconstruction_metrics(filtered=self.is_filtered)[index].name]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -244,12 +483,13 @@ class EmbeddingEvaluation:
             "norms": self.norms.to_dict(),
             "origin_distances": self.origin_distances.to_dict(),
             "parent_distances": self.parent_distances.to_dict(),
-            "other_relations": {
-                relation: {"mean_rank": scores.mean_rank, "map": scores.map}
-                for relation, scores in self.other_relations.items()
-            },
+            "other_relations": {relation: asdict(scores) for relation, scores in self.other_relations.items()},
             "shape": None if self.shape is None else asdict(self.shape),
             "slices": [{"name": part.name, "slice": part.value, **part.estimate.to_dict()} for part in self.slices],
+            "seeds": {
+                name: {"mean": summary.mean, "sd": summary.deviation, "values": list(summary.values)}
+                for name, summary in self.seed_summaries.items()
+            },
         }
 
 

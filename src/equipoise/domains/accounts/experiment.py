@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from equipoise.domains.accounts.evaluation import (
     BranchClusters,
     EmbeddingEvaluation,
     branch_clusters,
+    check_has_edges,
     evaluate_embedding,
     mean_over_seeds,
 )
-from equipoise.domains.accounts.reconstruction import check_has_edges
 from equipoise.domains.accounts.results import AccountsEvaluation, EmbeddingStore, check_same_tree
 from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config, fit_on_device
 from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
@@ -42,10 +42,6 @@ from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, run_jobs
 from equipoise.stats.alignment import GRID, TRIALS
 from equipoise.stats.seeds import summarise_seeds
-
-if TYPE_CHECKING:
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.result import Result
 
 DIMS = (2, 5, 10, 15, 25, 50)
 """The dimensions of the chart-of-accounts evaluation that ``AccountEmbedderTester`` follows."""
@@ -126,16 +122,6 @@ class TreeEvaluationConfig:
         is_second = spec.embedder in hyperbolic[1:]
         return EmbeddingSpec(hyperbolic[0], spec.dim) if is_second else None
 
-    @property
-    def evaluation_options(self) -> dict[str, Any]:
-        """The arguments of ``evaluate_embedding``."""
-        return {
-            "relation": self.relation,
-            "filtered": self.filtered,
-            "config": self.stats,
-            "device": self.device,
-        }
-
 
 def tree_evaluation_config(
     geometry: str | Iterable[str] = "lorentz",
@@ -156,7 +142,9 @@ def tree_evaluation_config(
     ['lorentz-2', 'combinatorial-2', 'euclidean-2', 'random-2']
     """
     geometries = [geometry] if isinstance(geometry, str) else list(geometry)
-    names = [*map(embedder_for_geometry, geometries), *(_validate_embedder_name(name) for name in embedders)]
+    for name in embedders:
+        tree_embedder(name)  # an unknown name is an error with suggestions
+    names = [*map(embedder_for_geometry, geometries), *map(normalise_name, embedders)]
     if relation not in RELATIONS:
         raise UnknownNameError.of("relation", relation, RELATIONS, more=f"there are: {', '.join(RELATIONS)}")
     training = {"train_relation": relation, **(training or {})}
@@ -211,12 +199,6 @@ def check_combinatorial_dim(name: str, dim: int | None) -> None:
             f"{name}-{dim}: the construction needs at least two dimensions",
             hint="request 2 or more dimensions",
         )
-
-
-def _validate_embedder_name(name: str) -> str:
-    """The canonical name of an embedder; an unknown name is an error with suggestions."""
-    tree_embedder(name)
-    return normalise_name(name)
 
 
 def _validate_integers(numbers: Iterable[int], what: str, least: int) -> tuple[int, ...]:
@@ -333,7 +315,14 @@ class EvaluationContext:
     def evaluate(self, system: str, vectors: NodeVectors, spec: EmbeddingSpec | None = None) -> EmbeddingEvaluation:
         """Evaluate vectors; the result of a spec records the tuning of its learning rate."""
         evaluation = evaluate_embedding(
-            self.tree, vectors, system=system, branches=self.branches, **self.settings.evaluation_options
+            self.tree,
+            vectors,
+            system=system,
+            branches=self.branches,
+            relation=self.settings.relation,
+            filtered=self.settings.filtered,
+            config=self.settings.stats,
+            device=self.settings.device,
         )
         if spec is None:
             return evaluation
@@ -442,7 +431,13 @@ def evaluate_tree(
     if not evaluations:
         raise next(iter(results.failures.values()))
     resumed = tuple(item.system for item in inputs if item.is_first and item.vectors is not None)
-    comparison = compare_embeddings([item.result for item in evaluations], config)
+    results_of_all = [item.result for item in evaluations]
+    primary = results_of_all[0].names[0]
+    comparison = (
+        compare(results_of_all, [primary, "MAP"], primary=primary, config=config.stats)
+        if len(evaluations) > 1
+        else None
+    )
     result = AccountsEvaluation(
         tree, config, tuple(evaluations), comparison, context.branches, resumed, results.failures
     )
@@ -475,14 +470,6 @@ def _converted_inputs(
             vectors = in_geometry(trained.vectors, item.spec.embedder)
             converted.append(replace(item, vectors=vectors if item.vectors is None else item.vectors))
     return converted
-
-
-def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig) -> Comparison | None:
-    """All pairs on mean rank and average precision; None for a single embedding."""
-    if len(results) < 2:
-        return None
-    primary = results[0].names[0]
-    return compare(results, [primary, "MAP"], primary=primary, config=settings.stats)
 
 
 def _summarise_seeds(

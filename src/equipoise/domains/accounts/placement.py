@@ -1,4 +1,4 @@
-"""Parents of a new account, from its name, from its siblings, or from both, and the evaluation on held-out accounts.
+"""The place of an account: its nearest nodes, other parents that fit better, and the parents of a new account.
 
 The score of a candidate parent is the mean of two similarities of names: of the new name to its own, and to the most
 similar of its children. Confidences are a softmax of the scores, whose temperature is fitted on the tree itself: each
@@ -8,8 +8,9 @@ reconstruction says nothing about such placements; ``evaluate_placement`` measur
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.evaluation import branch_clusters
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.ranking import Ranking
+from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.dag import reachable
 from equipoise.metrics.parser import parse_metrics
-from equipoise.models.retriever import retriever
 from equipoise.runs.compare import compare
 from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
@@ -31,6 +32,163 @@ if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
     from equipoise.types import Floats, Ints
+
+
+# The neighbourhood of a node: its nearest nodes, its ancestors by norm, and nodes that are nearer than its parent.
+
+N_VOTES = 5
+"""Nearest nodes whose parents are counted for a suggestion."""
+MAX_NODES = 6000
+"""Larger trees are not searched for displaced nodes: that needs all distances."""
+OWN_CHILD, SIBLING, SAME_BRANCH, MISFILED = "own child", "sibling", "same branch", "likely misfiled"
+"""What a node is to the one that it displaces as nearest node of an account, and what that suggests."""
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A node and its distance."""
+
+    id: str
+    name: str
+    distance: float
+
+
+@dataclass(frozen=True)
+class DisplacedNode:
+    """A node whose nearest node is not a parent.
+
+    ``kind`` is what the nearest node is: an own child, a sibling, or another node of the same top-level branch. If it
+    is in another branch, or if most of the nearest nodes are below another parent, the node is likely misfiled, and
+    ``suggestion`` is the id of that parent.
+    """
+
+    id: str
+    name: str
+    parent: str
+    nearest: str
+    parent_distance: float
+    nearest_distance: float
+    parent_rank: int
+    kind: str
+    suggestion: str | None = None
+
+
+def nearest_nodes(tree: Tree, vectors: NodeVectors, node: str, k: int = 10) -> list[Neighbor]:
+    """The nearest nodes of a node.
+
+    Parameters
+    ----------
+    tree
+        The tree.
+    vectors
+        One vector per node, in the order of the tree.
+    node
+        The id of the node.
+    k
+        The number of nodes.
+
+    Returns
+    -------
+    list of Neighbor
+        The nearest first; ties are in the order of the tree.
+
+    Examples
+    --------
+    >>> nearest_nodes(tree, embed(tree, dim=5), "1000", k=3)  # doctest: +SKIP
+    """
+    if k < 1:
+        raise ParameterError(f"k is {k}", hint="k is 1 or more")
+    position = tree.position(node)
+    distances = _distances(vectors, position)
+    order = np.argsort(distances, kind="stable")[: min(k, len(tree) - 1)]
+    return [Neighbor(tree.ids[other], tree.names[other], float(distances[other])) for other in order.tolist()]
+
+
+def ancestors_by_norm(tree: Tree, vectors: NodeVectors, node: str) -> list[Neighbor]:
+    """Ancestors of a node as the embedding alone suggests them.
+
+    From each node to the nearest node with a smaller norm, until no norm is smaller: in a good hyperbolic embedding
+    these are the parent, its parent, and so on up to a root.
+    """
+    norms = geometry_named(vectors.geometry).norm(vectors.vectors)
+    position = tree.position(node)
+    path: list[Neighbor] = []
+    while True:
+        distances = np.where(norms < norms[position], _distances(vectors, position), np.inf)
+        above = int(distances.argmin())
+        if not np.isfinite(distances[above]):
+            return path
+        path.append(Neighbor(tree.ids[above], tree.names[above], float(distances[above])))
+        position = above
+
+
+def _distances(vectors: NodeVectors, position: int) -> Floats:
+    """Distances of all nodes to one node, that of the node itself infinite."""
+    points = vectors.vectors
+    distances = geometry_named(vectors.geometry).distance(points[position], points)
+    distances[position] = np.inf
+    return np.asarray(distances)
+
+
+def displaced_nodes(tree: Tree, vectors: NodeVectors) -> tuple[DisplacedNode, ...]:
+    """The nodes whose nearest node is not a parent, the worst ranks of the parent first; none for a large tree."""
+    if len(tree) > MAX_NODES:
+        return ()
+    branches = tree.branches
+    displaced = []
+    for position in range(len(tree)):
+        parents = tree.parents(position)
+        if not len(parents):
+            continue
+        distances = _distances(vectors, position)
+        parent = int(parents[distances[parents].argmin()])
+        nearer = np.flatnonzero(distances < distances[parent])
+        if not len(nearer):
+            continue
+        order = nearer[np.argsort(distances[nearer], kind="stable")]
+        nearest = int(order[0])
+        suggestion = _other_parent(tree, position, distances)
+        if nearest in tree.children(position):
+            kind, suggestion = OWN_CHILD, None
+        elif suggestion is not None:
+            kind = MISFILED
+        elif np.isin(tree.parents(nearest), parents).any():
+            kind = SIBLING
+        else:
+            kind = SAME_BRANCH if branches[nearest] == branches[position] else MISFILED
+            suggestion = _first_parent(tree, nearest) if kind == MISFILED else None
+        displaced.append(
+            DisplacedNode(
+                tree.ids[position],
+                tree.names[position],
+                tree.ids[parent],
+                tree.ids[nearest],
+                float(distances[parent]),
+                float(distances[nearest]),
+                len(nearer) + 1,
+                kind,
+                suggestion,
+            )
+        )
+    return tuple(sorted(displaced, key=lambda item: -item.parent_rank))
+
+
+def _other_parent(tree: Tree, position: int, distances: Floats) -> str | None:
+    """The parent of most of the nearest nodes, if it is not a parent of the node."""
+    nearest = np.argsort(distances, kind="stable")[:N_VOTES].tolist()
+    votes = Counter(int(parent) for node in nearest for parent in tree.parents(node).tolist())
+    if not votes:
+        return None
+    parent, count = votes.most_common(1)[0]
+    is_other = parent != position and parent not in tree.parents(position)
+    return tree.ids[parent] if is_other and 2 * count > N_VOTES else None
+
+
+def _first_parent(tree: Tree, position: int) -> str:
+    """The parent of a node, or the node itself if it is a root."""
+    parent = int(tree.first_parents[position])
+    return tree.ids[parent if parent >= 0 else position]
+
 
 DEFAULT_MODEL = "tfidf"
 """Character n-grams, which need no download. On the German chart SKR04 the parent is first for 42 % of the accounts."""
@@ -76,6 +234,8 @@ class AccountPlacer:
         self.candidates: Ints = np.flatnonzero(tree.down.counts > 0)
         if not len(self.candidates):
             raise UndefinedError(f"{tree.source} has no node with children", hint="the tree needs parents")
+        from equipoise.models.retriever import retriever
+
         self._system = retriever(model).fit(tree.names)
         self._temperature: float | None = None
 
@@ -320,12 +480,7 @@ def _placement_result(name: str, scores: Floats, truth: Ints, options: _Options)
         candidates=pool,
     )  # fmt: skip
     settings = {DATA: {"tree": options.tree.fingerprint}}
-    config = StatsConfig(
-        confidence_level=options.config.confidence_level,
-        n_resamples=options.config.n_resamples,
-        seed=options.config.seed,
-        clusters=options.clusters,
-    )
+    config = replace(options.config, clusters=options.clusters)
     metrics = [metric for text in METRICS for metric in parse_metrics(text)]
     return estimate(ranking, metrics, system=name, config=config, settings=settings)
 
@@ -333,7 +488,6 @@ def _placement_result(name: str, scores: Floats, truth: Ints, options: _Options)
 def _structure_result(embed: Callable[[Tree], NodeVectors], parents: Ints, options: _Options) -> Result:
     """Each held-out account is a child of its grandparent, or a root, and its parent is ranked by distance."""
     from equipoise.domains.accounts.trees.tree import Tree
-    from equipoise.geometry.spaces import geometry as geometry_named
 
     tree, held = options.tree, options.held
     hidden = set(held.tolist())

@@ -7,12 +7,12 @@ layout of ``AccountEmbedderTester``, with one column per dimension and one row p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.domains.accounts.reconstruction import MISFILED
+from equipoise.domains.accounts.placement import MISFILED
 from equipoise.domains.accounts.trees.tree import PARENT
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.tables import method_name
@@ -28,14 +28,16 @@ from equipoise.stats.formatting import (
 from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
-    from equipoise.domains.accounts.evaluation import RelationScores
-    from equipoise.domains.accounts.reconstruction import DisplacedNode
-    from equipoise.domains.accounts.shape import DistanceEvaluation, EmbeddingShape, TreeShape
+    from equipoise.domains.accounts.distances import DistanceEvaluation
+    from equipoise.domains.accounts.evaluation import EmbeddingEvaluation
+    from equipoise.domains.accounts.placement import DisplacedNode
+    from equipoise.domains.accounts.results import AccountsEvaluation
+    from equipoise.domains.accounts.shape import EmbeddingShape
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.estimate import MeanAndDeviation
     from equipoise.stats.result import Estimate
     from equipoise.stats.slices import Slice
-    from equipoise.types import Finding
 
 SINGLE_TARGET_NOTE = "Every node has at most one target, so that MAP is the mean reciprocal rank."
 TARGETS = {
@@ -45,69 +47,12 @@ TARGETS = {
 }
 
 
-@dataclass(frozen=True)
-class EmbeddingScores:
-    """One embedding; norms and distances are (mean, standard deviation), ``seeds`` has a text per metric.
-
-    ``origin_distances`` are distances from the origin in the geometry: in the ball they differ from the norms.
-    """
-
-    system: str
-    geometry: str
-    dim: int
-    mean_rank: Estimate
-    macro_mean_rank: Estimate
-    median_rank: Estimate
-    map: Estimate
-    spearman: Estimate
-    norms: tuple[float, float]
-    origin_distances: tuple[float, float]
-    parent_distances: tuple[float, float]
-    slices: tuple[Slice, ...] = ()
-    seeds: Mapping[str, str] = field(default_factory=dict)
-    n_seeds: int = 1
-    train_relation: str | None = None
-    n_displaced: int = 0
-    other_relations: Mapping[str, RelationScores] = field(default_factory=dict)
-    shape: EmbeddingShape | None = None
-    is_baseline: bool = False
-
-
-@dataclass(frozen=True)
-class AccountsReportData:
-    """All that the report of one tree shows."""
-
-    source: str
-    nodes: int
-    edges: int
-    roots: int
-    levels: int
-    relation: str
-    filtered: bool
-    has_single_target: bool
-    rows: tuple[EmbeddingScores, ...]
-    comparison: Comparison | None = None
-    branches: str = ""
-    branch_names: Mapping[str, str] = field(default_factory=dict)
-    learning_rates: tuple[float, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    displaced: tuple[DisplacedNode, ...] = ()
-    displaced_in: str = ""
-    tree_shape: TreeShape | None = None
-
-    @property
-    def leader(self) -> EmbeddingScores:
-        """The leading embedding, or the first one without a comparison."""
-        best = None if self.comparison is None else self.comparison.leader
-        return next((row for row in self.rows if row.system == best), self.rows[0])
-
-
 WORDS = Vocabulary("node", "embedding")
 MAX_DISPLACED = 20
 """Nodes nearer to another node than to their parent that are listed."""
 
 
-def accounts_view(data: AccountsReportData) -> View:
+def accounts_view(data: AccountsEvaluation) -> View:
     """The answer, then all scores, methods, distances, and slices of the best embedding."""
     sections = (
         Section(_title(data), (ReportTable.of(accounts_columns(data)),), tuple(captions(data))),
@@ -116,23 +61,27 @@ def accounts_view(data: AccountsReportData) -> View:
         position_section(data),
         *shape_section(data),
         *displaced_section(data),
-        *slice_section(data.leader, data.branch_names),
+        *slice_section(data),
     )
     return View(accounts_answer(data), sections)
 
 
-def _title(data: AccountsReportData) -> str:
-    return (
-        f"{data.source}: {pluralize(data.nodes, 'node')}, {pluralize(data.edges, 'edge')}, "
-        f"{pluralize(data.roots, 'root')}, {pluralize(data.levels, 'level')}"
-    )
+def _title(data: AccountsEvaluation) -> str:
+    tree = data.tree
+    levels = int(tree.depth.max(initial=-1)) + 1
+    return f"{describe_tree(tree)}, {pluralize(len(tree.roots), 'root')}, {pluralize(levels, 'level')}"
 
 
-def accounts_answer(data: AccountsReportData) -> Answer:
+def describe_tree(tree: Tree) -> str:
+    """Source, nodes and edges of a tree."""
+    return f"{tree.source}: {pluralize(len(tree), 'node')}, {pluralize(len(tree.edges), 'edge')}"
+
+
+def accounts_answer(data: AccountsEvaluation) -> Answer:
     """Which embedding is best, with all scores and the number of dimensions."""
-    primary = data.rows[0].map.metric if data.comparison is None else data.comparison.primary
-    by_name = {row.system: row for row in data.rows}
-    order = [row.system for row in data.rows] if data.comparison is None else data.comparison.order
+    primary = data.evaluations[0].map.metric if data.comparison is None else data.comparison.primary
+    by_name = {row.system: row for row in data.evaluations}
+    order = [row.system for row in data.evaluations] if data.comparison is None else data.comparison.order
     rows = [by_name[name] for name in order]
     scores = {"MR": [row.mean_rank for row in rows], "MAP": [row.map for row in rows]}
     columns = [
@@ -143,11 +92,11 @@ def accounts_answer(data: AccountsReportData) -> Answer:
     for relation in next((list(row.other_relations) for row in rows if row.other_relations), []):
         values = [format_value(row.other_relations[relation].map, 2) if row.other_relations else "n/a" for row in rows]
         columns.append(ReportColumn(f"MAP {relation}", values, right=True, rank=6))
-    if any(row.seeds for row in rows):
-        spread = [row.seeds.get(row.mean_rank.metric, "n/a") for row in rows]
+    if any(row.seed_summaries for row in rows):
+        spread = [str(row.seed_summaries.get(row.mean_rank.metric, "n/a")) for row in rows]
         columns.append(ReportColumn("MR over seeds", spread, right=True, rank=2))
     columns += [
-        ReportColumn("Spearman", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
+        ReportColumn("norm-depth", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
         ReportColumn("dims", [str(row.dim) for row in rows], right=True, rank=5),
     ]
     options = AnswerOptions(
@@ -156,8 +105,8 @@ def accounts_answer(data: AccountsReportData) -> Answer:
         baseline="A random embedding",
         notes=(
             *filter(None, [disagreement_note(rows)]),
-            f"{_title(data)}. Ranking target of each node, by distance among all others: {TARGETS[data.relation]}.",
-            *training_relation_notes(data.rows, data.relation),
+            f"{_title(data)}. {_target_text(data)}.",
+            *training_relation_notes(data.evaluations, data.settings.relation),
             *_training_notes(data),
         ),
         findings=data.findings,
@@ -184,7 +133,7 @@ def distances_view(
         if comparison is None
         else [ReportColumn("MAP", _values([result.estimates["MAP"] for result in results]), right=True)]
     )
-    title = f"{tree.source}: {pluralize(len(tree), 'node')}, {pluralize(len(tree.edges), 'edge')}"
+    title = describe_tree(tree)
     notes = (
         f"{title}. Each node ranks {TARGETS[relation]} among all other nodes by the given distances.",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
@@ -202,11 +151,11 @@ def distances_view(
     return View(answer, (Section("All relations", (ReportTable.of(relations),), always=True),))
 
 
-def dimension_sentence(data: AccountsReportData) -> str:
+def dimension_sentence(data: AccountsEvaluation) -> str:
     """In how many dimensions every node finds its parent, for the first embedder that was requested."""
-    if data.relation != PARENT:
+    if data.settings.relation != PARENT:
         return ""
-    requested = [row for row in data.rows if not row.is_baseline] or list(data.rows)
+    requested = [row for row in data.evaluations if row.system not in data.baselines] or list(data.evaluations)
     embedder = requested[0].system.rpartition("-")[0]
     rows = sorted((row for row in requested if row.system.rpartition("-")[0] == embedder), key=lambda row: row.dim)
     if not embedder or not rows:
@@ -217,7 +166,7 @@ def dimension_sentence(data: AccountsReportData) -> str:
         missed = pluralize(best.n_displaced, "node")
         verb = "does" if best.n_displaced == 1 else "do"
         return (
-            f"In {best.dim} dimensions {missed} of {data.nodes:,} {verb} not have the parent as the nearest node "
+            f"In {best.dim} dimensions {missed} of {len(data.tree):,} {verb} not have the parent as the nearest node "
             f"({embedder})."
         )
     too_few = [str(row.dim) for row in rows if row.dim < exact[0]]
@@ -225,7 +174,7 @@ def dimension_sentence(data: AccountsReportData) -> str:
     return f"In {exact[0]} dimensions the parent of every node is nearest ({embedder}){rest}."
 
 
-def disagreement_note(rows: Sequence[EmbeddingScores]) -> str:
+def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:
     """The embeddings that are best on MR and on MAP, if these are different ones."""
     by_rank = min(rows, key=lambda row: (row.mean_rank.value, -row.map.value))
     by_precision = max(rows, key=lambda row: (row.map.value, -row.mean_rank.value))
@@ -238,13 +187,13 @@ def disagreement_note(rows: Sequence[EmbeddingScores]) -> str:
     )
 
 
-def _training_notes(data: AccountsReportData) -> list[str]:
+def _training_notes(data: AccountsEvaluation) -> list[str]:
     """That scores are means over seeds, and that two models of hyperbolic space are one embedding."""
     notes = []
-    n_seeds = max(row.n_seeds for row in data.rows)
+    n_seeds = max(len(data.settings.seeds_for(spec)) for spec in data.settings.specs)
     if n_seeds > 1:
         notes.append(f"All scores are means over {n_seeds} seeds; after ± is the standard deviation over seeds.")
-    if {"lorentz", "poincare"} <= {row.system.rpartition("-")[0] for row in data.rows}:
+    if {"lorentz", "poincare"} <= {row.system.rpartition("-")[0] for row in data.evaluations}:
         notes.append("lorentz and poincare are one embedding in two coordinates; it was trained once.")
     return notes
 
@@ -254,20 +203,20 @@ def _values(estimates: Sequence[Estimate]) -> list[str]:
     return [format_value(estimate.value, decimals) for estimate in estimates]
 
 
-def accounts_columns(data: AccountsReportData) -> list[ReportColumn]:
+def accounts_columns(data: AccountsEvaluation) -> list[ReportColumn]:
     """The columns of the table: one row per embedding."""
-    rows = data.rows
+    rows = data.evaluations
     confidence_level = format_percent(rows[0].map.interval.confidence_level)
     columns = [
         ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
         *_estimated("MR", [row.mean_rank for row in rows], confidence_level, rank=3),
         *_estimated("MAP", [row.map for row in rows], confidence_level, rank=2),
-        ReportColumn("Spearman", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
+        ReportColumn("norm-depth", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
         ReportColumn(
             "median", [format_value(row.median_rank.value, 1) for row in rows], right=True, rank=4, extra=True
         ),
     ]
-    if not data.has_single_target:
+    if not data.evaluations[0].has_single_target:
         macro = [format_value(row.macro_mean_rank.value, 2) for row in rows]
         columns.append(ReportColumn("MR over nodes", macro, right=True, rank=5, extra=True))
     if data.comparison is not None:
@@ -290,41 +239,49 @@ def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) 
     ]
 
 
-def captions(data: AccountsReportData) -> list[str]:
+def _target_text(data: AccountsEvaluation) -> str:
+    return f"Ranking target of each node, by distance among all others: {TARGETS[data.settings.relation]}"
+
+
+def captions(data: AccountsEvaluation) -> list[str]:
     """What was ranked, how ranks are computed, what is resampled, and what the baselines are."""
-    ranks = "other targets are not counted (filtered)" if data.filtered else "all other nodes are counted (raw)"
-    first = data.rows[0]
+    ranks = (
+        "other targets are not counted (filtered)"
+        if data.evaluations[0].is_filtered
+        else "all other nodes are counted (raw)"
+    )
+    first = data.evaluations[0]
     methods = dict.fromkeys(
         method_name(item.interval.method)
-        for row in data.rows
+        for row in data.evaluations
         for item in (row.mean_rank, row.map)
         if item.interval.known
     )
     notes = [
-        f"Ranking target of each node, by distance among all others: {TARGETS[data.relation]}; {ranks}. MR is the "
-        f"mean over edges, lower is better, and {format_value(first.mean_rank.chance, 1)} by chance; MAP is the "
-        f"mean over nodes, {format_value(first.map.chance, 3)} by chance. Spearman: norm against position between "
-        "root and leaf.",
-        f"Intervals: {', '.join(methods) or 'n/a'}. {data.branches}",
+        f"{_target_text(data)}; {ranks}. MR is the mean over edges, lower is better, and "
+        f"{format_value(first.mean_rank.chance, 1)} by chance; MAP is the mean over nodes, "
+        f"{format_value(first.map.chance, 3)} by chance. norm-depth: Spearman correlation of the norm with the "
+        "position between root and leaf.",
+        f"Intervals: {', '.join(methods) or 'n/a'}. {data.branches.caption}",
     ]
     if first.map.undefined:
         alone = pluralize(first.map.undefined, "node")
         notes.append(f"Left out: {alone} that {'has' if first.map.undefined == 1 else 'have'} no target to rank.")
-    if data.has_single_target:
+    if data.evaluations[0].has_single_target:
         notes.append(SINGLE_TARGET_NOTE)
-    if any(row.system.startswith("euclidean") for row in data.rows) and len(data.learning_rates) > 1:
-        learning_rates = ", ".join(f"{rate:g}" for rate in data.learning_rates)
+    if any(row.system.startswith("euclidean") for row in data.evaluations) and len(data.settings.learning_rates) > 1:
+        learning_rates = ", ".join(f"{rate:g}" for rate in data.settings.learning_rates)
         notes.append(
             f"Every trained embedding was tried from several starts and at the rates {learning_rates}, and the "
             "lowest loss was selected; combinatorial, euclidean and random are baselines."
         )
-    notes += training_relation_notes(data.rows, data.relation)
+    notes += training_relation_notes(data.evaluations, data.settings.relation)
     if data.comparison is not None:
         notes.append(f"Embeddings that share a letter do not differ significantly on {data.comparison.primary}.")
     return notes
 
 
-def training_relation_notes(rows: Sequence[EmbeddingScores], relation: str) -> list[str]:
+def training_relation_notes(rows: Sequence[EmbeddingEvaluation], relation: str) -> list[str]:
     """One note per relation that embeddings were trained on but not evaluated on."""
     notes = []
     for other in dict.fromkeys(row.train_relation for row in rows):
@@ -337,22 +294,22 @@ def training_relation_notes(rows: Sequence[EmbeddingScores], relation: str) -> l
     return notes
 
 
-def seed_section(data: AccountsReportData) -> list[Section]:
+def seed_section(data: AccountsEvaluation) -> list[Section]:
     """Mean and standard deviation over seeds, if there are several."""
-    rows = [row for row in data.rows if row.seeds]
+    rows = [row for row in data.evaluations if row.seed_summaries]
     if not rows:
         return []
     names = [rows[0].mean_rank.metric, rows[0].map.metric]
     columns = [
         ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
-        *(ReportColumn(name, [row.seeds[name] for row in rows], right=True) for name in names),
+        *(ReportColumn(name, [str(row.seed_summaries[name]) for row in rows], right=True) for name in names),
     ]
     return [Section.of_table("Over seeds", columns)]
 
 
-def relation_section(data: AccountsReportData) -> list[Section]:
+def relation_section(data: AccountsEvaluation) -> list[Section]:
     """MR and MAP of the relations that were not requested."""
-    rows = [row for row in data.rows if row.other_relations]
+    rows = [row for row in data.evaluations if row.other_relations]
     if not rows:
         return []
     columns = [ReportColumn("embedding", [row.system for row in rows], shortens="middle")]
@@ -363,10 +320,10 @@ def relation_section(data: AccountsReportData) -> list[Section]:
     return [Section.of_table("Other relations", columns)]
 
 
-def shape_section(data: AccountsReportData) -> list[Section]:
+def shape_section(data: AccountsEvaluation) -> list[Section]:
     """How well distances in the tree are kept, and whether hyperbolic space suits the tree."""
-    rows = [(row, row.shape) for row in data.rows if row.shape is not None]
-    if not rows or data.tree_shape is None:
+    rows = [(row, row.shape) for row in data.evaluations if row.shape is not None]
+    if not rows or data.evaluations[0].tree_shape is None:
         return []
     columns = [
         ReportColumn("embedding", [row.system for row, _ in rows], shortens="middle"),
@@ -376,7 +333,7 @@ def shape_section(data: AccountsReportData) -> list[Section]:
         ReportColumn("curvature", [_curvature(row, shape) for row, shape in rows], right=True),
     ]
     notes = [
-        data.tree_shape.sentence,
+        data.evaluations[0].tree_shape.sentence,
         "Distortion: mean of |distance / (scale x edges between the nodes) - 1|, and largest over smallest ratio. "
         "Dasgupta cost: that of the tree for similarities exp(-distance), as a share of the cost of a tree without "
         "groups. Curvature: if an edge of the tree has length 1.",
@@ -384,15 +341,15 @@ def shape_section(data: AccountsReportData) -> list[Section]:
     return [Section("Distances in the tree", (ReportTable.of(columns),), tuple(notes))]
 
 
-def _curvature(row: EmbeddingScores, shape: EmbeddingShape) -> str:
+def _curvature(row: EmbeddingEvaluation, shape: EmbeddingShape) -> str:
     return format_value(-(shape.scale**2), 2) if row.geometry in ("lorentz", "poincare") else "0"
 
 
-def displaced_section(data: AccountsReportData) -> list[Section]:
+def displaced_section(data: AccountsEvaluation) -> list[Section]:
     """The nodes whose nearest node is not their parent, and what that suggests."""
     if not data.displaced:
         return []
-    shown, names = data.displaced[:MAX_DISPLACED], data.branch_names
+    shown, names = data.displaced[:MAX_DISPLACED], data.names
     columns = [
         ReportColumn("node", [names.get(item.id, item.id) for item in shown], shortens="end"),
         ReportColumn("parent", [names.get(item.parent, item.parent) for item in shown], shortens="end"),
@@ -411,9 +368,9 @@ def _suggestion(item: DisplacedNode, names: Mapping[str, str]) -> str:
     return f"{item.kind}: too few dimensions"
 
 
-def position_section(data: AccountsReportData) -> Section:
+def position_section(data: AccountsEvaluation) -> Section:
     """Distances from the origin and from the parents, in the geometry of each embedding."""
-    rows = data.rows
+    rows = data.evaluations
     from_origin = [_mean_and_deviation(row.origin_distances) for row in rows]
     to_parent = [_mean_and_deviation(row.parent_distances) for row in rows]
     columns = [
@@ -425,12 +382,14 @@ def position_section(data: AccountsReportData) -> Section:
     return Section.of_table("Mean ± standard deviation", columns)
 
 
-def _mean_and_deviation(pair: tuple[float, float]) -> str:
-    return f"{format_value(pair[0], 2)} ± {format_value(pair[1], 2)}"
+def _mean_and_deviation(values: MeanAndDeviation) -> str:
+    return f"{format_value(values.mean, 2)} ± {format_value(values.sd, 2)}"
 
 
-def slice_section(row: EmbeddingScores, names: Mapping[str, str]) -> list[Section]:
-    """The primary metric at every depth and in every branch."""
+def slice_section(data: AccountsEvaluation) -> list[Section]:
+    """The primary metric of the best embedding, or the first one, at every depth and in every branch."""
+    leader = None if data.comparison is None else data.comparison.leader
+    row, names = data[leader or data.evaluations[0].system], data.names
     shown = [item for item in row.slices if item.estimate.n]
     if not shown:
         return []
@@ -449,20 +408,20 @@ def _slice_value(part: Slice, names: Mapping[str, str]) -> str:
     return names.get(part.value, part.value) if part.name == "branch" else part.value
 
 
-def summary_line(row: EmbeddingScores) -> str:
+def summary_line(row: EmbeddingEvaluation) -> str:
     """The scores of one embedding in one line."""
     parts = [
         f"{name} {format_value(item.value)} {format_interval(item.interval, 3)}"
         for name, item in (
             (row.mean_rank.metric, row.mean_rank),
             ("MAP", row.map),
-            ("Spearman", row.spearman),
+            ("norm-depth correlation", row.spearman),
         )
     ]
     return f"{'; '.join(parts)}."
 
 
-def chance_note(row: EmbeddingScores) -> str:
+def chance_note(row: EmbeddingEvaluation) -> str:
     """The scores of a random embedding."""
     chance = format_value(row.mean_rank.chance, 1), format_value(row.map.chance, 3)
     return f"By chance {row.mean_rank.metric} would be {chance[0]} and MAP {chance[1]}."
@@ -534,12 +493,12 @@ def _summary(dims: Sequence[int], scores: Mapping[str, Sequence[float]]) -> list
     return lines
 
 
-def chart_of_accounts_summary(row: EmbeddingScores, *, nodes: int, has_single_target: bool) -> str:
+def chart_of_accounts_summary(row: EmbeddingEvaluation) -> str:
     """One embedding as lines of text: every score with its interval."""
     confidence_level = format_percent(row.map.interval.confidence_level)
     lines = [
         "=" * WIDTH,
-        f"{row.system}: {nodes} nodes, {row.geometry}, {row.dim} dimensions",
+        f"{row.system}: {len(row.vectors.ids)} nodes, {row.geometry}, {row.dim} dimensions",
         "=" * WIDTH,
         f"{'':<{NAMES}}|{'estimate':>12}   {confidence_level} interval",
         DASHES,
@@ -556,10 +515,12 @@ def chart_of_accounts_summary(row: EmbeddingScores, *, nodes: int, has_single_ta
     described = [("Norm", row.norms), ("Parent-child distance", row.parent_distances)]
     if row.origin_distances != row.norms:
         described.insert(1, ("Distance from the origin", row.origin_distances))
-    for title, pair in described:
-        lines.append(f"{title:<{NAMES}}|{format_value(pair[0], 3):>12}   standard deviation {format_value(pair[1], 3)}")
+    for title, values in described:
+        sd = format_value(values.sd, 3)
+        lines.append(f"{title:<{NAMES}}|{format_value(values.mean, 3):>12}   standard deviation {sd}")
     chance_values = format_value(row.mean_rank.chance, 1), format_value(100 * row.map.chance, 2)
     chance = f"By chance MR would be {chance_values[0]} and MAP {chance_values[1]} %."
     return (
-        "\n".join([*lines, DASHES, chance, BASELINE_NOTE, *([SINGLE_TARGET_NOTE] if has_single_target else [])]) + "\n"
+        "\n".join([*lines, DASHES, chance, BASELINE_NOTE, *([SINGLE_TARGET_NOTE] if row.has_single_target else [])])
+        + "\n"
     )

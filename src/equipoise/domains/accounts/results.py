@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from equipoise import __version__
 from equipoise.domains.accounts.checks import merge_findings
-from equipoise.domains.accounts.reconstruction import DisplacedNode, displaced_nodes
-from equipoise.domains.accounts.report import AccountsReportData, EmbeddingScores
-from equipoise.domains.accounts.trees.tree import PARENT, Tree
+from equipoise.domains.accounts.placement import DisplacedNode, displaced_nodes
+from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.errors import ChangedFileError, EquipoiseError, StoreError, UnknownNameError
 from equipoise.io.atomic import write_bytes, write_error
@@ -196,7 +193,8 @@ def node_details(tree: Tree) -> dict[str | int, UnitContent]:
 def write_tree(output: Path, tree: Tree) -> None:
     """Write the tree, so that it can be plotted later."""
     content = {"source": tree.source, "ids": tree.ids, "names": tree.names, "edges": tree.edges.tolist()}
-    _write(output / TREE, json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+    data = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+    _write(output / TREE, lambda file: write_bytes(file, data))
 
 
 def check_same_tree(output: Path, tree: Tree) -> None:
@@ -266,18 +264,14 @@ def _system(output: Path, stem: str) -> str:
 
 def write_vectors(file: Path, vectors: NodeVectors) -> Path:
     """Write vectors; the folder is created if needed."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        vectors.write(file)
-    except OSError as error:
-        raise write_error(file, error, hint="choose another folder") from error
+    _write(file, vectors.write)
     return file
 
 
-def _write(file: Path, content: bytes) -> None:
+def _write(file: Path, write: Callable[[Path], None]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(file, content)
+        write(file)
     except OSError as error:
         raise write_error(file, error, hint="choose another folder") from error
 
@@ -307,29 +301,15 @@ class AccountsEvaluation:
         shared = () if self.comparison is None else self.comparison.findings
         return merge_findings((*embedding_findings, *shared), self.settings.relation)
 
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name of each node by its id."""
+        return dict(zip(self.tree.ids, self.tree.names, strict=True))
+
     @property
-    def report_data(self) -> AccountsReportData:
-        """All that the report shows."""
-        first = self.evaluations[0].result
-        return AccountsReportData(
-            source=self.tree.source,
-            nodes=len(self.tree),
-            edges=len(self.tree.edges),
-            roots=len(self.tree.roots),
-            levels=int(self.tree.depth.max(initial=-1)) + 1,
-            relation=str(first.settings["relation"]),
-            filtered=bool(first.settings["filtered"]),
-            has_single_target=self.evaluations[0].has_single_target,
-            rows=tuple(self._view_row(evaluation) for evaluation in self.evaluations),
-            comparison=self.comparison,
-            branches=self.branches.caption,
-            branch_names=dict(zip(self.tree.ids, self.tree.names, strict=True)),
-            learning_rates=self.settings.learning_rates,
-            findings=self.findings,
-            displaced=self.displaced,
-            displaced_in=self._displaced_in,
-            tree_shape=self.evaluations[0].tree_shape,
-        )
+    def baselines(self) -> set[str]:
+        """The systems that were not requested."""
+        return {spec.system for spec in self.settings.specs if self.settings.is_baseline(spec)}
 
     @cached_property
     def displaced(self) -> tuple[DisplacedNode, ...]:
@@ -337,17 +317,13 @@ class AccountsEvaluation:
 
         A text model comes first: names can point to another parent, while a trained embedding only lacks dimensions.
         """
-        return displaced_nodes(self.tree, self[self._displaced_in].vectors) if self._displaced_in else ()
+        return displaced_nodes(self.tree, self[self.displaced_in].vectors) if self.displaced_in else ()
 
     @property
-    def _displaced_in(self) -> str:
-        baselines = {spec.system for spec in self.settings.specs if self.settings.is_baseline(spec)}
-        requested = [item for item in self.evaluations if item.system not in baselines and n_displaced(item)]
+    def displaced_in(self) -> str:
+        """The embedding of ``displaced``."""
+        requested = [item for item in self.evaluations if item.system not in self.baselines and item.n_displaced]
         return min((item.system for item in requested), key=lambda name: not name.startswith("text:"), default="")
-
-    def _view_row(self, evaluation: EmbeddingEvaluation) -> EmbeddingScores:
-        baselines = {spec.system for spec in self.settings.specs if self.settings.is_baseline(spec)}
-        return replace(view_row(evaluation), is_baseline=evaluation.system in baselines)
 
     def to_frame(self) -> DataFrame:
         """One row per embedding: ranks, MAP and Spearman as fractions, and their intervals."""
@@ -359,15 +335,10 @@ class AccountsEvaluation:
         """The run directories of the embeddings in an output folder."""
         return [Path(output) / RUNS / folder_name(evaluation.system) for evaluation in self.evaluations]
 
-    @property
-    def _claims(self) -> dict[str, Any] | None:
-        """The comparison as plain values, with a verdict about nodes."""
-        comparison = self.comparison
-        return None if comparison is None else {**comparison.to_dict(), "verdict": comparison.verdict("node")}
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        tree = self.tree
+        tree, comparison, first = self.tree, self.comparison, self.evaluations[0]
+        claims = None if comparison is None else {**comparison.to_dict(), "verdict": comparison.verdict("node")}
         return {
             "tree": {
                 "source": tree.source,
@@ -376,47 +347,16 @@ class AccountsEvaluation:
                 "roots": len(tree.roots),
                 "sha256": tree.fingerprint,
             },
-            "relation": self.report_data.relation,
-            "filtered": self.report_data.filtered,
+            "relation": first.relation,
+            "filtered": first.is_filtered,
             "branches": {"count": len(self.branches), "levels_below_the_top": self.branches.level},
-            "systems": [evaluation.to_dict() | _seed_summaries(evaluation) for evaluation in self.evaluations],
-            "comparison": self._claims,
-            "tree_shape": None if (shape := self.evaluations[0].tree_shape) is None else asdict(shape),
-            "displaced": {"system": self._displaced_in, "nodes": [item.to_dict() for item in self.displaced]},
+            "systems": [evaluation.to_dict() for evaluation in self.evaluations],
+            "comparison": claims,
+            "tree_shape": None if first.tree_shape is None else asdict(first.tree_shape),
+            "displaced": {"system": self.displaced_in, "nodes": [asdict(item) for item in self.displaced]},
             "resumed": list(self.resumed),
             "failures": failures_to_dict(self.failures),
         }
-
-
-def view_row(evaluation: EmbeddingEvaluation) -> EmbeddingScores:
-    """One embedding as the report shows it."""
-    return EmbeddingScores(
-        system=evaluation.system,
-        geometry=evaluation.geometry,
-        dim=evaluation.dim,
-        train_relation=evaluation.train_relation,
-        mean_rank=evaluation.mean_rank,
-        macro_mean_rank=evaluation.macro_mean_rank,
-        median_rank=evaluation.median_rank,
-        map=evaluation.map,
-        spearman=evaluation.spearman,
-        norms=(evaluation.norms.mean, evaluation.norms.sd),
-        origin_distances=(evaluation.origin_distances.mean, evaluation.origin_distances.sd),
-        parent_distances=(evaluation.parent_distances.mean, evaluation.parent_distances.sd),
-        slices=evaluation.slices,
-        seeds={name: str(summary) for name, summary in evaluation.seed_summaries.items()},
-        n_seeds=max((summary.seeds for summary in evaluation.seed_summaries.values()), default=1),
-        n_displaced=n_displaced(evaluation),
-        other_relations=evaluation.other_relations,
-        shape=evaluation.shape,
-    )
-
-
-def n_displaced(evaluation: EmbeddingEvaluation) -> int:
-    """The number of nodes with a target that is not the nearest node; 0 unless parents are ranked."""
-    if evaluation.relation != PARENT:
-        return 0
-    return int(np.count_nonzero(evaluation.result.per_unit["MRR"] < 1.0 - 1e-9))
 
 
 def to_row(evaluation: EmbeddingEvaluation) -> dict[str, Any]:
@@ -439,13 +379,3 @@ def to_row(evaluation: EmbeddingEvaluation) -> dict[str, Any]:
     for name, estimate in estimates.items():
         row |= {f"{name}_low": estimate.interval.low, f"{name}_high": estimate.interval.high}
     return row | {"n": evaluation.map.n}
-
-
-def _seed_summaries(evaluation: EmbeddingEvaluation) -> dict[str, Any]:
-    """Mean and standard deviation over seeds, if there are several."""
-    return {
-        "seeds": {
-            name: {"mean": summary.mean, "sd": summary.deviation, "values": list(summary.values)}
-            for name, summary in evaluation.seed_summaries.items()
-        }
-    }

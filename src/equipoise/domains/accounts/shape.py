@@ -6,28 +6,17 @@ edges between them; roots are connected to each other by two edges, as if there 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.config import StatsConfig
-from equipoise.domains.accounts.reconstruction import check_has_edges, reconstruction_metrics
-from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS
-from equipoise.errors import InputError, ShapeError
-from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.spaces import geometry as geometry_named
-from equipoise.io.dag import Links, shortest_paths
-from equipoise.stats.alignment import DATA
-from equipoise.stats.estimate import estimate
-from equipoise.stats.verdict import UNIT_NOUN
+from equipoise.io.dag import Rows, shortest_paths
 
 if TYPE_CHECKING:
-    from equipoise.domains.accounts.evaluation import RelationScores
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.domains.accounts.vectors import NodeVectors
-    from equipoise.stats.result import Result
     from equipoise.types import Floats, Ints
 
 MAX_SAMPLE = 300
@@ -78,7 +67,7 @@ class EmbeddingShape:
 
 def tree_shape(tree: Tree) -> TreeShape | None:
     """The hyperbolicity of a tree; None for fewer than four nodes."""
-    sample = _sample(len(tree))
+    sample = sample_nodes(len(tree))
     return shape_of_distances(tree_distances(tree, sample)) if len(sample) >= 4 else None
 
 
@@ -105,7 +94,7 @@ def shape_of_distances(distances: Floats) -> TreeShape:
 
 def embedding_shape(tree: Tree, vectors: NodeVectors) -> EmbeddingShape | None:
     """Distortion and Dasgupta cost of an embedding; None for fewer than four nodes."""
-    sample = _sample(len(tree))
+    sample = sample_nodes(len(tree))
     if len(sample) < 4:
         return None
     edges = tree_distances(tree, sample)
@@ -132,7 +121,7 @@ def tree_distances(tree: Tree, sample: Ints) -> Floats:
     if len(tree.roots) > 1:
         # One more node above all roots.
         pairs = np.concatenate([pairs, np.column_stack([tree.roots, np.full(len(tree.roots), len(tree))])])
-    links = Links.of(len(tree) + 1, np.concatenate([pairs, pairs[:, ::-1]]))
+    links = Rows.of_pairs(len(tree) + 1, np.concatenate([pairs, pairs[:, ::-1]]))
     return np.array([shortest_paths(links, np.array([node]))[sample] for node in sample], dtype=np.float64)
 
 
@@ -158,89 +147,6 @@ def dasgupta_cost(tree: Tree, sample: Ints, similarities: Floats) -> float:
     return cost / total if total > 0.0 else float("nan")
 
 
-def align_distances(tree: Tree, ids: list[str] | None, distances: Floats) -> Floats:
-    """The distances in the order of the tree's nodes; without ids they must be in that order already."""
-    if ids is None:
-        if len(distances) != len(tree):
-            raise ShapeError(
-                f"there are distances of {len(distances)} points for the {len(tree)} nodes of {tree.source}",
-                hint="give one row per node, or ids in the first column",
-            )
-        return distances
-    position = {key: index for index, key in enumerate(ids)}
-    missing = [key for key in tree.ids if key not in position]
-    if missing:
-        raise InputError(
-            f"{len(missing)} of {len(tree)} nodes have no distances, {missing[0]} is the first",
-            hint="the ids of the distances must be those of the tree",
-        )
-    order = np.array([position[key] for key in tree.ids])
-    return distances[np.ix_(order, order)]
-
-
-def ranking_by_distances(tree: Tree, distances: Floats, relation: str) -> Ranking:
-    """The ranks of the targets of each node among all other nodes, by given distances in the order of the tree."""
-    pairs = tree.pairs(relation)
-    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-    above, tied = np.empty(len(pairs), dtype=np.int64), np.empty(len(pairs), dtype=np.int64)
-    for index, (node, target) in enumerate(pairs.tolist()):
-        others = np.delete(distances[node], [node, target])
-        above[index] = np.count_nonzero(others < distances[node, target])
-        tied[index] = np.count_nonzero(others == distances[node, target])
-    pool = np.full(len(tree), len(tree) - 1, dtype=np.int64)
-    counts = np.bincount(pairs[:, 0], minlength=len(tree))
-    ids = np.array(tree.ids, dtype=object)
-    return Ranking.of_items(ids, counts, gain=np.ones(len(pairs)), above=above, tied=tied, depth=pool, candidates=pool)
-
-
-def scores_of_distances(tree: Tree, distances: Floats) -> dict[str, RelationScores]:
-    """MR and MAP of each relation by given distances; ranks are raw for parents and filtered otherwise."""
-    from equipoise.domains.accounts.evaluation import RelationScores
-
-    scores = {}
-    for relation in RELATIONS:
-        ranking = ranking_by_distances(tree, distances, relation)
-        mean_rank, _, _, average_precision, _ = reconstruction_metrics(filtered=relation != PARENT)
-        values = [metric.measure(ranking).value for metric in (mean_rank, average_precision)]
-        scores[relation] = RelationScores(*values)
-    return scores
-
-
-@dataclass(frozen=True)
-class DistanceEvaluation:
-    """Ranks by a distance matrix with intervals, the scores of all relations, and the hyperbolicity."""
-
-    result: Result
-    relations: Mapping[str, RelationScores]
-    shape: TreeShape
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        relations = {name: asdict(scores) for name, scores in self.relations.items()}
-        return {**self.result.to_dict(), "relations": relations, "shape": asdict(self.shape)}
-
-
-def evaluate_distances(
-    tree: Tree, system: str, distances: Floats, *, relation: str, filtered: bool | None, config: StatsConfig
-) -> DistanceEvaluation:
-    """Rank the targets of every node by given distances, in the order of the tree; intervals resample branches."""
-    from equipoise.domains.accounts.evaluation import branch_clusters
-
-    check_has_edges(tree)
-    filtered = relation != PARENT if filtered is None else filtered
-    result = estimate(
-        ranking_by_distances(tree, distances, relation),
-        reconstruction_metrics(filtered=filtered),
-        system=system,
-        config=replace(config, clusters=branch_clusters(tree).labels),
-        settings={"relation": relation, "filtered": filtered, DATA: {"tree": tree.fingerprint}, UNIT_NOUN: "node"},
-    )
-    sample = _sample(len(tree))
-    return DistanceEvaluation(
-        result, scores_of_distances(tree, distances), shape_of_distances(distances[np.ix_(sample, sample)])
-    )
-
-
 def _path(tree: Tree, node: int) -> list[int]:
     """The first ancestors of a node, from its parent to a root."""
     path = []
@@ -251,6 +157,6 @@ def _path(tree: Tree, node: int) -> list[int]:
     return path
 
 
-def _sample(n_nodes: int) -> Ints:
+def sample_nodes(n_nodes: int) -> Ints:
     """All nodes, or evenly spaced ones of a large tree."""
     return np.unique(np.linspace(0, n_nodes - 1, min(n_nodes, MAX_SAMPLE)).astype(np.int64))

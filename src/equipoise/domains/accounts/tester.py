@@ -15,7 +15,7 @@ from equipoise.domains.accounts.report import (
     chart_of_accounts_table,
     ranking_caption,
 )
-from equipoise.domains.accounts.results import to_row, view_row
+from equipoise.domains.accounts.results import to_row
 from equipoise.domains.accounts.trees.read import read_tree
 from equipoise.domains.accounts.trees.sql import read_sql
 from equipoise.domains.accounts.trees.tree import PARENT, Tree
@@ -139,11 +139,7 @@ class AccountEmbedderTester:
 
     def print_test_summary(self, result: EmbeddingEvaluation) -> None:
         """Print every score of one embedder with its interval."""
-        print_text(
-            chart_of_accounts_summary(
-                view_row(result), nodes=len(self.tree), has_single_target=result.has_single_target
-            )
-        )
+        print_text(chart_of_accounts_summary(result))
 
     def print_evaluation_table(self, results_df: DataFrame, title: str = TITLE) -> None:
         """Print the scores by dimension, one row per metric."""

@@ -1,4 +1,8 @@
-"""Vectors of the nodes of a tree: the type, its files, alignment with a tree, and conversion from any embedder."""
+"""Vectors of the nodes of a tree: the type, its files and those of other programs, and conversion from any embedder.
+
+gensim's files are pickles. They are read by an unpickler that creates arrays and plain containers only, so that a file
+cannot run code, and gensim is not needed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import csv
 import inspect
 import io
 import json
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,20 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.accounts.reconstruction import check_points
-from equipoise.domains.accounts.vector_files import check_not_distances, foreign_reader
-from equipoise.errors import FormatError, InputError, ParameterError, ShapeError
+from equipoise.domains.accounts.evaluation import check_points
+from equipoise.errors import EquipoiseError, FormatError, InputError, ParameterError, ShapeError
 from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.arrays import array_names, read_array
 from equipoise.io.atomic import write_bytes, write_text
 from equipoise.io.tables import read_table
-from equipoise.io.text import PathLike, display_path
+from equipoise.io.text import PathLike, display_path, open_text, read_bytes
 from equipoise.models.backends.python_object import is_model
+from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.types import Floats
+
 
 _NPZ = ".npz"
 
@@ -141,7 +147,7 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
         try:
             vectors[index] = [float(row[column]) for column in columns]
         except (TypeError, ValueError):
-            invalid_column = next(column for column in columns if not _is_number(row[column]))
+            invalid_column = next(column for column in columns if not is_number(row[column]))
             raise table.error(
                 FormatError, [index], f"has {row[invalid_column]!r} under {invalid_column}, which is not a number"
             ) from None
@@ -173,7 +179,8 @@ def _from_npz(path: PathLike, geometry: str | None) -> NodeVectors:
         raise FormatError(f"{display_path(path)} holds no vectors of a tree: {error}", hint="write it again") from error
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number or the text of one."""
     try:
         float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -336,3 +343,154 @@ def _matrix(vectors: Any, tree: Tree) -> Floats:
 
 def _type_name(embedder: Any) -> str:
     return type(embedder).__qualname__
+
+
+WORD2VEC_SUFFIXES = (".vec", ".w2v", ".txt")
+GENSIM_SUFFIXES = (".kv", ".model", ".kvmodel")
+FACEBOOK_SUFFIXES = (".pth", ".pt")
+NamedVectors = tuple[list[str], "Floats", str | None]
+"""Ids, one row per id, and the geometry if the file records it."""
+
+
+def foreign_reader(path: PathLike) -> Callable[[PathLike], NamedVectors] | None:
+    """The reader of a file extension of another program; None for our own formats."""
+    suffix = Path(path).name.casefold().removesuffix(".gz")
+    readers = (
+        (WORD2VEC_SUFFIXES, read_word2vec),
+        (GENSIM_SUFFIXES, read_keyed_vectors),
+        (FACEBOOK_SUFFIXES, read_checkpoint),
+    )
+    return next((reader for suffixes, reader in readers if suffix.endswith(suffixes)), None)
+
+
+def read_word2vec(path: PathLike) -> NamedVectors:
+    """Vectors in the text format of word2vec: a line ``count dimensions``, then one line ``id x x x`` per node.
+
+    The first line may be missing, as in GloVe. An id may contain blanks: the last numbers of a line are the vector.
+    """
+    file = open_text(path)
+    lines = [(number, line.decode("utf-8").rstrip()) for number, line in enumerate(file.lines, start=1) if line.strip()]
+    if not lines:
+        raise InputError(f"{display_path(path)} has no vectors", hint="it needs one line per node: id x x x")
+    first = lines[0][1].split()
+    dim = int(first[1]) if len(first) == 2 and all(word.isdigit() for word in first) else None
+    rows = lines[1:] if dim is not None else lines
+    ids, vectors = [], []
+    for number, line in rows:
+        words = line.split()
+        size = dim if dim is not None else len(words) - 1
+        try:
+            vectors.append([float(word) for word in words[len(words) - size :]])
+        except ValueError:
+            raise file.error(FormatError, number, f"does not end in {size} numbers", hint="write id x x x") from None
+        ids.append(" ".join(words[: len(words) - size]))
+        dim = size
+        if not ids[-1]:
+            raise file.error(FormatError, number, f"has no id before its {size} numbers", hint="write id x x x")
+    if dim is not None and len(first) == 2 and first[0].isdigit() and int(first[0]) != len(ids) and rows is not lines:
+        raise FormatError(
+            f"{display_path(path)} announces {first[0]} vectors and has {len(ids)}", hint="the file may be truncated"
+        )
+    return ids, np.array(vectors, dtype=np.float64), None
+
+
+class _Stub:
+    """A placeholder for classes of gensim and for random states: it has attributes and no behaviour."""
+
+    def __init__(self, *arguments: object) -> None:
+        """Arguments are ignored."""
+
+    def __setstate__(self, state: object) -> None:
+        if isinstance(state, dict):
+            self.__dict__.update(state)
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    """An unpickler that knows numpy arrays, plain containers and stubs of gensim's classes."""
+
+    _NUMPY = frozenset({"_reconstruct", "ndarray", "dtype", "scalar", "_frombuffer"})
+    _BUILTINS = frozenset({"set", "frozenset", "dict", "list", "tuple", "int", "float", "str", "bytes", "object"})
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The class of a name, if it is harmless."""
+        if module.partition(".")[0] == "numpy" and name in self._NUMPY:
+            return super().find_class(module, name)
+        if module == "builtins" and name in self._BUILTINS:
+            return super().find_class(module, name)
+        if module == "collections" and name in {"OrderedDict", "defaultdict"}:
+            return super().find_class(module, name)
+        if module.partition(".")[0] == "gensim" or module.startswith("numpy.random"):
+            return _Stub
+        scalar = getattr(np, name, None) if module == "numpy" else None
+        if isinstance(scalar, type) and issubclass(scalar, np.generic):
+            return scalar
+        if (module, name) in {("_codecs", "encode"), ("copyreg", "_reconstructor")}:
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
+
+
+def read_keyed_vectors(path: PathLike) -> NamedVectors:
+    """Vectors of gensim: ``KeyedVectors.save``, ``PoincareModel.save`` or the ``kv`` of such a model.
+
+    A large array is in a file of its own next to it (``NAME.vectors.npy``). Vectors of a Poincare model are in the
+    Poincare ball.
+    """
+    try:
+        loaded = _ArrayUnpickler(io.BytesIO(read_bytes(path))).load()
+    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, TypeError, ValueError, KeyError) as error:
+        raise FormatError(
+            f"{display_path(path)} is not a file of gensim's KeyedVectors: {error}",
+            hint="save it with KeyedVectors.save, or as text with save_word2vec_format",
+        ) from error
+    keyed = getattr(loaded, "kv", loaded)
+    ids = getattr(keyed, "index_to_key", None) or getattr(keyed, "index2word", None)
+    vectors = getattr(keyed, "vectors", None)
+    if vectors is None and ids is not None:
+        attribute = "vectors" if keyed is loaded else "kv.vectors"
+        try:
+            vectors = read_array(f"{path}.{attribute}.npy")
+        except (EquipoiseError, OSError) as error:
+            raise FormatError(
+                f"{display_path(path)} has its vectors in another file, {path}.{attribute}.npy, which cannot be read",
+                hint="keep the files together",
+            ) from error
+    if ids is None or vectors is None:
+        raise FormatError(
+            f"{display_path(path)} has no keys and vectors", hint="save it with KeyedVectors.save of gensim 4"
+        )
+    # Models of gensim's Poincare embeddings have relations.
+    is_poincare = hasattr(loaded, "all_relations") or hasattr(loaded, "node_relations")
+    return [str(key) for key in ids], np.asarray(vectors, dtype=np.float64), "poincare" if is_poincare else None
+
+
+def read_checkpoint(path: PathLike) -> NamedVectors:
+    """Vectors of Facebook's poincare-embeddings: a ``.pth`` file with ``objects``, the embedding and ``conf``."""
+    torch = require_extra("torch", extra="torch")
+    try:
+        state = torch.load(str(path), map_location="cpu", weights_only=True)
+        model = state.get("model", {})
+        weight = state["embeddings"] if "embeddings" in state else model["lt.weight"]
+        ids = [str(name) for name in state["objects"]]
+        vectors = weight.detach().to(torch.float64).numpy()
+    except OSError as error:
+        raise InputError(f"{display_path(path)} cannot be read: {error}", hint="check the path") from error
+    except Exception as error:
+        raise FormatError(
+            f"{display_path(path)} is not a checkpoint of poincare-embeddings: {error}",
+            hint="it needs objects, and embeddings or model['lt.weight']",
+        ) from error
+    conf = state.get("conf", {})
+    manifold = str(conf.get("manifold", "")) if isinstance(conf, dict) else ""
+    return ids, vectors, manifold if manifold in ("lorentz", "poincare", "euclidean") else None
+
+
+def check_not_distances(path: PathLike, matrix: Floats) -> None:
+    """Raise an error for a square symmetric matrix: these are distances or similarities, not vectors."""
+    n_rows, n_columns = matrix.shape
+    if n_rows != n_columns or n_rows < 3 or not np.allclose(matrix, matrix.T, equal_nan=True):
+        return
+    what = "similarities" if matrix.diagonal().any() else "distances"
+    raise FormatError(
+        f"{display_path(path)} is a symmetric matrix of {n_rows} x {n_rows}: {what}, not vectors",
+        hint="eq accounts evaluate --distances reads distances; convert similarities to distances first",
+    )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.geometry.topk import top_columns
+from equipoise.models.cache import MEASUREMENT_SECONDS
+from equipoise.models.dense import SHARDED_TEXTS
 from equipoise.models.encoder import l2_normalize
 from equipoise.types import Role
 
@@ -90,7 +92,7 @@ def _stored_times(
     cache = None if system.model is None else system.model.cache
     if cache is None or any(used.texts.values()) or data.fingerprint in encoder.rates:
         return None
-    stored = cache.read_measurement(_times_key(system, encoder, data))
+    stored = cache.read_measurement(_times_key(system, encoder, data), max_age=MEASUREMENT_SECONDS)
     return stored if stored is not None and set(stored) == set(_TIMES) else None
 
 
@@ -109,7 +111,9 @@ def _measured_times(
             role: _rate(encoder, used, role, texts) for role, texts in zip(Role, (queries, documents), strict=True)
         }
     rates = encoder.rates[data.fingerprint]
-    latencies = _latencies(system, encoder, queries or documents, documents if queries else ())
+    # The vectors of a large corpus are in files: the latency of a search in memory is unknown.
+    in_memory = len(documents) < SHARDED_TEXTS
+    latencies = _latencies(system, encoder, queries or documents, documents if queries else ()) if in_memory else [nan]
     times = (
         encoder.use.load_seconds,
         rates[Role.DOCUMENT],

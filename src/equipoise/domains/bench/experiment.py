@@ -14,20 +14,35 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.read_data import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
-from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemPool, SystemSpec, expand_systems
+from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemPool, SystemSpec, encoder_keys, expand_systems
 from equipoise.domains.bench.tuning import evaluate_tuned
 from equipoise.errors import EquipoiseError, InputError, UnknownNameError
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
+from equipoise.models.dense import dense_parts
 from equipoise.runs.compare import compare as compare_systems
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import RESULTS, RUNS, ExperimentFolder, folder_names
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
-from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, StoredOutput, resume_key, run_jobs
+from equipoise.runs.runner import (
+    Job,
+    JobContext,
+    JobOutput,
+    JobResults,
+    StoredOutput,
+    executor_map,
+    resume_key,
+    run_jobs,
+)
 from equipoise.runs.store import load_run, save_run
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.verdict import UNIT_NOUN
+
+SHARDS = "shards"
+"""The folder of vectors of large corpora in the output folder."""
+DIVISIBLE_TEXTS = 10_000
+"""On a cluster, several workers share the documents of one model if there are so many."""
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -229,7 +244,7 @@ def run_benchmark(
             results = run_jobs(
                 evaluate_job,
                 plan.jobs,
-                BenchContext(plan.systems, plan.suite, plan.config, plan.prices, pool),
+                BenchContext(plan.systems, plan.suite, plan.config, plan.prices, pool, folder and folder / SHARDS),
                 executor=engine,
                 store=plan.store(command),
                 progress=step,
@@ -295,6 +310,8 @@ class BenchContext:
     config: StatsConfig
     prices: Mapping[str, float]
     pool: SystemPool
+    shards: Path | None = None
+    """Where the vectors of large corpora are kept."""
 
 
 def plan_jobs(
@@ -309,6 +326,7 @@ def plan_jobs(
             f"{system.name} on {data.name}",
             JobInputs(row, column),
             _key(system, data, config, prices.get(system.name)) if system.repeatable else "",
+            divisible=bool(encoder_keys(system.model)) and len(data.texts[1]) >= DIVISIBLE_TEXTS,
         )
         for row, system in enumerate(systems)
         for column, data in enumerate(suite)
@@ -328,6 +346,10 @@ def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobO
         cost = retriever_cost(shared.pool.open(tuned.best), data)
         return JobOutput(ScoredSystem(spec.name, result, cost, details=tuned.details, tuning=tuned.record))
     system = shared.pool.open(spec)
+    for dense in dense_parts(system.retriever):
+        dense.shard_folder = shared.shards
+        if context.executor is not None:
+            dense.map_function = executor_map(context.executor, n_cores=shared.pool.threads)
     encoder = shared.pool.encoder_of(system)
     before = None if encoder is None else deepcopy(encoder.use)
     observed = data.observe(system, seed=shared.config.seed)

@@ -41,6 +41,8 @@ RERANKED = " > "
 POSTPROCESSING = ("dim", "dtype", "normalize", "query_prompt", "document_prompt", "geometry", "store")
 """Options of a spec that do not change the encoder."""
 DEFAULT_DEPTH = 50
+MEMOISED_TEXTS = 200_000
+"""Vectors of more texts are not kept in memory."""
 
 
 class RandomEncoder(LocalEncoder):
@@ -95,7 +97,7 @@ class MeasuredEncoder(LocalEncoder):
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Vectors and lengths; texts that were encoded before come from memory."""
-        if self._memory is None:
+        if self._memory is None or len(self._memory) > MEMOISED_TEXTS:
             return self.measured(texts, role)
         memory, key = self._memory, "any" if self.symmetric else str(role)
         new = [text for text in dict.fromkeys(texts) if (key, text) not in memory]
@@ -285,7 +287,7 @@ class SystemPool:
     def __init__(
         self, *, cache: VectorCache | Path | str | bool | None = None, threads: int = 1, run_id: str = ""
     ) -> None:
-        self._cache, self._threads = cache, threads
+        self._cache, self.threads = cache, threads
         self._run_id = run_id or uuid4().hex
         self._encoders: dict[str, MeasuredEncoder] = {}
         self._opened: OpenSystem | None = None
@@ -293,7 +295,7 @@ class SystemPool:
         self._rerankers: dict[Any, Reranker] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _pool_of_this_process, (self._run_id, self._cache, self._threads)
+        return _pool_of_this_process, (self._run_id, self._cache, self.threads)
 
     def open(self, spec: SystemSpec) -> OpenSystem:
         """The system, loaded; one that cannot be loaded is not tried again on the next data set."""
@@ -359,7 +361,7 @@ class SystemPool:
         encoder = self._encoders[key]
         shared = Embedder(encoder, own, cache=self._opened_cache() if encoder.cacheable else None)
         return DenseRetriever(
-            shared, options.get("geometry", "cosine"), store=options.get("store"), threads=self._threads
+            shared, options.get("geometry", "cosine"), store=options.get("store"), threads=self.threads
         )
 
     def _load(self, model: Any, spec: ModelSpec | None) -> MeasuredEncoder:
@@ -372,9 +374,9 @@ class SystemPool:
             plain = ModelSpec(
                 spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}, spec.text
             )
-            encoder = embedder(plain, cache=False, threads=self._threads).encoder
+            encoder = embedder(plain, cache=False, threads=self.threads).encoder
         memoise = self._opened_cache() is None or not encoder.cacheable
-        measured = MeasuredEncoder(encoder, memoise=memoise, threads=self._threads, model=model)
+        measured = MeasuredEncoder(encoder, memoise=memoise, threads=self.threads, model=model)
         measured.use.load_seconds = perf_counter() - start
         return measured
 

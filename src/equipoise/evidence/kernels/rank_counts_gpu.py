@@ -2,12 +2,14 @@
 
 ``count_thresholds_gpu`` counts scores (rows, width) above and equal to any number of thresholds per row; one
 program handles 16 thresholds of one row. ``GpuRankCounter`` counts one target per row and finds the largest
-score: its fused kernel reads each score once and writes five values per row. Only counts are copied to the host.
-The measurements are in benchmarks/gpu.md.
+score: its fused kernel reads each score once. ``triton_sums`` adds gains by rank on the device. Both write labels
+straight to host memory: 20,000 x 1,000 float32 take 0.11 ms with the labels, 0.03 to 0.05 of it in the kernel, where a
+copy of the matrix takes 0.055 (benchmarks/gpu.md).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
@@ -226,10 +228,16 @@ def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, 
 
 
 _WIDE, _NARROW = 16_384, 64
-"""Width above which a row is wide, and up to which it is narrow: measured on an H200."""
+"""Width above which a row is wide, and up to which it is narrow."""
 
 _VECTOR = 16
 """Alignment (in scores) of rows that allows the widest loads; the largest common divisor is used."""
+
+N_SUMS = 8
+"""Columns of a table of gains and of the partial sums; the last counts invalid rows."""
+
+_SUM_PROGRAMS, _SUM_ROWS = 256, 128
+"""Programs that add gains, and rows that one adds at a time."""
 
 
 def supports_fused_kernel(block: Any) -> bool:
@@ -242,50 +250,104 @@ def supports_fused_kernel(block: Any) -> bool:
     return bool(on_gpu and block.is_floating_point() and block.stride(1) == 1)
 
 
-def triton_counts(block: Any, targets: Ints) -> tuple[Ints, Ints, Ints, Bools, NDArray[Any]]:
+def triton_counts(block: Any, targets: Any) -> tuple[Ints, Ints, Ints, Bools, NDArray[Any]]:
     """Above, tied, top class, whether it is tied, and the largest score (NaN if the row contains NaN)."""
-    counts, largest = torch_counts(block, targets)
-    above, equal, first, at_top = counts.cpu().numpy().astype(np.int64)
-    return above, equal - 1, first, at_top > 1, largest.cpu().numpy()
-
-
-def torch_counts(block: Any, targets: Any) -> tuple[Any, Any]:
-    """Above, equal, top class and occurrences of the maximum as a (4, rows) tensor, and the largest scores."""
     import torch
 
-    rows, width = block.shape
+    counts = torch.empty((4, len(block)), dtype=torch.int32, device=block.device)
+    host = _host_buffer(2 * len(block))
+    launch_fused_kernel(block, _columns(targets, block), counts, host)
+    above, equal, occurrences, _ = counts.cpu().numpy().astype(np.int64)  # waits for the kernel
+    first, largest = host.numpy().reshape(2, -1)
+    return above, equal - 1, first, occurrences > 1, largest.view(np.float64)
+
+
+def triton_sums(block: Any, targets: Any, gains: Any) -> tuple[Floats, Ints, Ints] | None:
+    """Sums of the gains of all targets, the targets and the top classes, in host memory; None if a row is invalid.
+
+    ``gains`` (classes + 1, ``N_SUMS``) holds in row r the sum of the gains of the first r ranks: a tied target gets
+    the mean gain of the ranks that it shares. The kernels write labels and partial sums to host memory.
+    """
+    import torch
+
+    rows = len(block)
     counts = torch.empty((4, rows), dtype=torch.int32, device=block.device)
-    largest = torch.empty(rows, dtype=torch.float64, device=block.device)
-    if not rows:
-        return counts, largest
-    unit = gcd(width, block.stride(0), _VECTOR)
-    together, step, warps = _launch_shape(width)
-    _count_rows[(triton.cdiv(rows, together),)](
-        block,
-        torch.as_tensor(targets, device=block.device),
-        counts,
-        largest,
-        rows,
-        width // unit,
-        block.stride(0) // unit,
-        UNIT=unit,
-        WIDE=block.dtype == torch.float64,
-        ROWS=together,
-        STEP=step,
-        num_warps=warps,
-    )
-    return counts, largest
+    host = _host_buffer(2 * rows + N_SUMS * _SUM_PROGRAMS)
+    launch_fused_kernel(block, _columns(targets, block), counts, host, labels=True)
+    launch, arguments = _sum_launcher(rows)
+    launch(counts, gains, host, *arguments)
+    torch.cuda.current_stream(block.device).synchronize()
+    results: Ints = host.numpy()
+    sums: Floats = results[2 * rows :].view(np.float64).reshape(-1, N_SUMS).sum(axis=0)
+    return None if sums[-1] else (sums, results[:rows], results[rows : 2 * rows])
 
 
-def _launch_shape(width: int) -> tuple[int, int, int]:
-    """Rows per program, scores of each row per step, and warps per program.
+def _columns(targets: Any, block: Any) -> Any:
+    import torch
+
+    return torch.as_tensor(targets, device=block.device).contiguous()
+
+
+def _host_buffer(size: int) -> Any:
+    """Integers in host memory that the device can write; the allocator keeps such memory between calls."""
+    import torch
+
+    return torch.empty(size, dtype=torch.int64, pin_memory=True)
+
+
+def launch_fused_kernel(block: Any, targets: Any, counts: Any, host: Any, *, labels: bool = False) -> None:
+    """Queue the kernel that counts rows.
+
+    ``counts`` (4, rows) gets above, equal and the occurrences of the maximum; equal is 0 in a row with NaN or without
+    a valid target. ``host`` gets the top classes and the largest scores, or with ``labels`` the targets and the top
+    classes.
+    """
+    if not len(block):
+        return
+    tensors = (block, targets, counts, host)
+    aligned = all(tensor.data_ptr() % 16 == 0 for tensor in tensors)
+    kinds = tuple(tensor.dtype for tensor in tensors)
+    launch, arguments = _launcher(kinds, aligned, *block.shape, block.stride(0), labels)
+    launch(*tensors, *arguments)
+
+
+@lru_cache(maxsize=64)
+def _launcher(
+    kinds: tuple[Any, ...], aligned: bool, rows: int, width: int, stride: int, labels: bool
+) -> tuple[Any, tuple[Any, ...]]:
+    """The function that launches the kernel, and its arguments after the tensors.
+
+    Triton finds the compiled kernel of a call in 20 to 40 microseconds, as long as the kernel takes for 20,000 x 1,000
+    scores. A kernel compiled ahead is launched in 12; it needs pointers that are multiples of 16 bytes.
+    """
+    unit = gcd(width, stride, _VECTOR)
+    together, step, warps = launch_shape(width)
+    options = {"UNIT": unit, "WIDE": kinds[0].itemsize == 8, "ROWS": together, "STEP": step, "LABELS": labels}
+    grid, numbers = (triton.cdiv(rows, together), 1, 1), (rows, width // unit, stride // unit)
+    if not aligned:
+        return partial(_count_rows[grid], **options, num_warps=warps), numbers
+    kernel = _count_rows.warmup(*kinds, *numbers, **options, num_warps=warps, grid=grid)
+    return kernel[grid], (*numbers, *options.values())
+
+
+@lru_cache(maxsize=64)
+def _sum_launcher(rows: int) -> tuple[Any, tuple[int, int]]:
+    import torch
+
+    grid, kinds = (_SUM_PROGRAMS, 1, 1), (torch.int32, torch.float64, torch.int64)
+    kernel = _sum_gains.warmup(*kinds, rows, ROWS=_SUM_ROWS, num_warps=4, grid=grid)
+    return kernel[grid], (rows, _SUM_ROWS)
+
+
+def launch_shape(width: int) -> tuple[int, int, int]:
+    """Rows per program, scores of each row per step, and warps per program: the fastest on an H200.
 
     A wide row has its own program. Shorter rows are assigned to single warps, so that no sum waits for another
     warp.
     """
     if width > _WIDE:
         return 1, 1024, 8
-    return (8, 128, 4) if width > _NARROW else (16, 32, 4)
+    return (4, 128, 2) if width > _NARROW else (16, 32, 4)
 
 
 if triton is not None:
@@ -304,42 +366,28 @@ if triton is not None:
         return above, lost | unknown, best, first, last
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _count_rows(  # type: ignore[no-untyped-def]
-        scores,
-        targets,
-        counts,
-        largest,
-        rows,
-        width_units,
-        stride_units,
-        UNIT: tl.constexpr,
-        WIDE: tl.constexpr,
-        ROWS: tl.constexpr,
-        STEP: tl.constexpr,
+    def _count_steps(  # type: ignore[no-untyped-def]
+        row_scores, limit, width, ROWS: tl.constexpr, STEP: tl.constexpr, KIND: tl.constexpr
     ):
-        """One program counts ``ROWS`` rows; lane ``l`` reads the columns ``l + k * STEP``."""
-        kind: tl.constexpr = tl.float64 if WIDE else tl.float32
-        width = width_units * UNIT
-        row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-        real = row < rows
-        row = tl.minimum(row, rows - 1).to(tl.int64)
-        row_scores = scores + (row * (stride_units * UNIT))[:, None]
-        limit = tl.load(scores + row * (stride_units * UNIT) + tl.load(targets + row)).to(kind)[:, None]
+        """Above, equal, first index and occurrences of the maximum, NaN scores and the maximum of each row.
+
+        Lane ``l`` reads the columns ``l + k * STEP``. Loading a row of 1,000 scores in one step took as long.
+        """
         lane = tl.arange(0, STEP)[None, :]
         above = tl.zeros([ROWS, STEP], dtype=tl.int32)
         lost = tl.zeros([ROWS, STEP], dtype=tl.int1)
         first = tl.zeros([ROWS, STEP], dtype=tl.int32)
         last = tl.zeros([ROWS, STEP], dtype=tl.int32)
-        best = tl.full([ROWS, STEP], float("-inf"), dtype=kind)
+        best = tl.full([ROWS, STEP], float("-inf"), dtype=KIND)
         steps = width // STEP
         for step in range(0, steps):
-            score = tl.load(row_scores + (step * STEP + lane)).to(kind)
+            score = tl.load(row_scores + (step * STEP + lane)).to(KIND)
             above, lost, best, first, last = _update_lanes(
                 score, score != score, limit, step, above, lost, best, first, last
             )
         if steps * STEP < width:
             inside = (steps * STEP + lane) < width
-            score = tl.load(row_scores + (steps * STEP + lane), mask=inside, other=float("nan")).to(kind)
+            score = tl.load(row_scores + (steps * STEP + lane), mask=inside, other=float("nan")).to(KIND)
             unknown = inside & (score != score)
             above, lost, best, first, last = _update_lanes(score, unknown, limit, steps, above, lost, best, first, last)
         top = tl.max(best, axis=1)
@@ -347,9 +395,61 @@ if triton is not None:
         at_top = (best == top[:, None]) & (column < width)
         times = tl.sum(tl.where(at_top, tl.where(last > first, 2, 1), 0), axis=1)
         lowest = tl.min(tl.where(at_top, column, 2147483647), axis=1)
-        tl.store(counts + row, tl.sum(above & 65535, axis=1), mask=real)
-        tl.store(counts + rows + row, tl.sum(above >> 16, axis=1), mask=real)
-        tl.store(counts + 2 * rows + row, lowest, mask=real)
-        tl.store(counts + 3 * rows + row, times, mask=real)
-        unknown_rows = tl.sum(lost.to(tl.int32), axis=1) > 0
-        tl.store(largest + row, tl.where(unknown_rows, float("nan"), top.to(tl.float64)), mask=real)
+        n_unknown = tl.sum(lost.to(tl.int32), axis=1)
+        return tl.sum(above & 65535, axis=1), tl.sum(above >> 16, axis=1), lowest, times, n_unknown, top
+
+    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
+    def _count_rows(  # type: ignore[no-untyped-def]
+        scores,
+        targets,
+        counts,
+        host,
+        rows,
+        width_units,
+        stride_units,
+        UNIT: tl.constexpr,
+        WIDE: tl.constexpr,
+        ROWS: tl.constexpr,
+        STEP: tl.constexpr,
+        LABELS: tl.constexpr,
+    ):
+        """One program counts ``ROWS`` rows."""
+        kind: tl.constexpr = tl.float64 if WIDE else tl.float32
+        width = width_units * UNIT
+        row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        real = row < rows
+        row = tl.minimum(row, rows - 1).to(tl.int64)
+        target = tl.load(targets + row).to(tl.int64)
+        column = tl.minimum(tl.maximum(target, 0), width - 1)
+        row_scores = scores + row * (stride_units * UNIT)
+        limit = tl.load(row_scores + column).to(kind)[:, None]
+        above, equal, first, times, unknown, top = _count_steps(row_scores[:, None], limit, width, ROWS, STEP, kind)
+        equal = tl.where((unknown > 0) | (target != column), 0, equal)
+        tl.store(counts + row, above, mask=real)
+        tl.store(counts + rows + row, equal, mask=real)
+        if LABELS:
+            tl.store(host + row, target, mask=real)
+            tl.store(host + rows + row, first.to(tl.int64), mask=real)
+        else:
+            tl.store(counts + 2 * rows + row, times, mask=real)
+            tl.store(host + row, first.to(tl.int64), mask=real)
+            largest = tl.where(unknown > 0, float("nan"), top.to(tl.float64))
+            tl.store(host + rows + row, largest.to(tl.int64, bitcast=True), mask=real)
+
+    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
+    def _sum_gains(counts, gains, host, rows, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
+        """Each program adds the gains of every ``num_programs``-th group of rows, in a fixed order."""
+        field = tl.arange(0, 8)[None, :]
+        total = tl.zeros([ROWS, 8], dtype=tl.float64)
+        for start in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
+            row = start + tl.arange(0, ROWS)
+            real = row < rows
+            above = tl.load(counts + row, mask=real, other=0)
+            equal = tl.load(counts + rows + row, mask=real, other=1)
+            low = tl.load(gains + above[:, None] * 8 + field)
+            high = tl.load(gains + (above + equal)[:, None] * 8 + field)
+            mean = (high - low) / tl.maximum(equal, 1)[:, None].to(tl.float64)
+            mean = tl.where(field == 7, (equal == 0)[:, None].to(tl.float64), mean)
+            total += tl.where(real[:, None], mean, 0.0)
+        partial = tl.sum(total, axis=0).to(tl.int64, bitcast=True)
+        tl.store(host + 2 * rows + tl.program_id(0) * 8 + tl.arange(0, 8), partial)

@@ -5,8 +5,10 @@ No torch is needed. ``minilm`` and ``minilm-int8`` name models in packages.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from equipoise.models.tokenizers import TruncatingTokenizer
 from equipoise.types import Role, require_extra
 
 OPTIONS = ("pooling", "max_tokens", "batch_tokens", "device", "precision")
+PRECISIONS = ("float32", "int8")
 BATCH_TOKENS = 512
 """Padded tokens run at once: enough to keep the processor busy, few enough to fit in its cache."""
 
@@ -47,6 +50,7 @@ class OnnxSession:
     weights: str
     batch_tokens: int
     dims: int | None = None
+    int8: bool = False
 
 
 class OnnxEncoder(LocalEncoder):
@@ -66,7 +70,8 @@ class OnnxEncoder(LocalEncoder):
     ):
         self.card = card
         self.normalizes = unit_length
-        self.identity = f"onnx {card.revision} {pooling} unit={unit_length} window={window.max_tokens}"
+        precision = " int8" if engine.int8 else ""
+        self.identity = f"onnx {card.revision} {pooling} unit={unit_length} window={window.max_tokens}{precision}"
         self._engine = engine
         self._window = window
         self._pool = _POOLINGS[pooling]
@@ -129,17 +134,33 @@ def load(spec: ModelSpec) -> Encoder:
 
 def _runs_on_gpu(spec: ModelSpec) -> bool:
     """Whether a GPU was requested, or there is one, with torch to use it, and the processor was not requested."""
-    if "device" in spec.options:
-        return spec.options["device"] != "cpu"
+    if "device" in spec.options or _is_int8(spec):
+        return spec.options.get("device", "cpu") != "cpu"
     return find_spec("torch") is not None and find_spec("sentence_transformers") is not None and has_cuda_device()
 
 
 def _require_cpu(spec: ModelSpec) -> None:
-    """onnxruntime runs on the processor, in float32."""
-    if spec.options.get("device", "cpu") != "cpu" or spec.options.get("precision", "float32") != "float32":
+    """onnxruntime runs on the processor, in float32, or in int8 where the processor multiplies it exactly."""
+    if spec.options.get("device", "cpu") != "cpu" or spec.options.get("precision", "float32") not in PRECISIONS:
         raise ParameterError(
-            f"{spec} runs on the processor in float32", hint="st:FOLDER,device=cuda runs a model on a GPU"
+            f"{spec} runs on the processor in float32 or int8", hint="st:FOLDER,device=cuda runs a model on a GPU"
         )
+    if _is_int8(spec) and not has_int8_products():
+        raise ParameterError(f"{spec} needs a processor with VNNI or dotprod instructions", hint="leave precision out")
+
+
+def _is_int8(spec: ModelSpec) -> bool:
+    return spec.options.get("precision") == "int8"
+
+
+@cache
+def has_int8_products() -> bool:
+    """Without these instructions, sums of two products are rounded to 16 bits."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.machine().casefold() in ("arm64", "aarch64")
+    return "vnni" in flags or "asimddp" in flags
 
 
 def _load_packaged(spec: ModelSpec) -> Encoder:
@@ -171,7 +192,7 @@ def _encoder(spec: ModelSpec, folder: ModelFolder, engine: OnnxSession, card: Mo
     tokenizer = folder.path / "tokenizer.json"
     window = TruncatingTokenizer.from_file(tokenizer, max_tokens, threads=spec.count("threads") or 1)
     dims = engine.dims or _probe_dims(engine)
-    card = ModelCard(**{**card.to_dict(), "dims": dims, "max_tokens": max_tokens})
+    card = replace(card, dims=dims, max_tokens=max_tokens, device="cpu (int8)" if engine.int8 else "")
     return OnnxEncoder(engine, window, card, pooling=pooling, unit_length=folder.normalizes(), pad=folder.pad_id())
 
 
@@ -183,6 +204,8 @@ def _probe_dims(engine: OnnxSession) -> int:
 
 def _from_graph(path: Path, spec: ModelSpec, *, digest: str = "") -> OnnxSession:
     """A model.onnx as it is: inputs by their usual names, the output of token or text vectors."""
+    if _is_int8(spec):
+        raise ParameterError(f"{path} has its own precision", hint="leave precision out")
     session = _session(spec, str(path))
     names = {tensor.name: tensor.type for tensor in session.get_inputs()}
     if "input_ids" not in names:
@@ -209,7 +232,7 @@ def _from_bert(folder: ModelFolder, spec: ModelSpec, *, digest: str = "") -> Onn
     arrays = read_safetensors(path)
     weights = {name.removeprefix("bert."): np.asarray(array, np.float32) for name, array in arrays.items()}
     try:
-        graph = bert_graph(weights, shape)
+        graph = bert_graph(weights, shape, int8=_is_int8(spec))
     except KeyError as error:
         raise InputError(f"{path} lacks the weights {error.args[0]}", hint="save the model again") from error
     session = _session(spec, serialize_bert(graph, shape), outside=graph.outside)
@@ -220,7 +243,7 @@ def _from_bert(folder: ModelFolder, spec: ModelSpec, *, digest: str = "") -> Onn
         return np.asarray(session.run([HIDDEN], {IDS: ids, LENGTHS: lengths})[0])
 
     tokens = spec.count("batch_tokens") or BATCH_TOKENS
-    return OnnxSession(forward, digest or f"sha256:{file_sha256(path)}", tokens, shape.dims)
+    return OnnxSession(forward, digest or f"sha256:{file_sha256(path)}", tokens, shape.dims, _is_int8(spec))
 
 
 def _session(spec: ModelSpec, model: str | bytes, *, outside: dict[str, NDArray[Any]] | None = None) -> Any:

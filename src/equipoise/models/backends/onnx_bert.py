@@ -22,8 +22,10 @@ from equipoise.errors import InputError
 MS_DOMAIN = "com.microsoft"
 """The operators that onnxruntime adds: fused attention, normalisation and activation."""
 
-_IR_VERSION, _OPSET, _MICROSOFT_OPSET = 8, 17, 1
-_ELEMENT = {np.dtype(np.float32): 1, np.dtype(np.int32): 6, np.dtype(np.int64): 7}
+_IR_VERSION, _OPSET, _MICROSOFT_OPSET = 8, 18, 1
+_ELEMENT = {np.dtype(name): code for name, code in (
+    ("float32", 1), ("uint8", 2), ("int8", 3), ("int32", 6), ("int64", 7),
+)}  # fmt: skip
 _EMBEDDED_BYTES = 1024
 
 Attribute = float | int
@@ -37,6 +39,7 @@ class OnnxGraph:
 
     nodes: list[bytes] = field(default_factory=list)
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
+    int8: bool = False
 
     def tensor(self, name: str, array: NDArray[Any]) -> str:
         """A constant of the graph, under its name."""
@@ -151,9 +154,9 @@ class BertConfig:
         )
 
 
-def bert_graph(weights: Arrays, shape: BertConfig) -> OnnxGraph:
-    """The graph from token ids to the vectors of the tokens."""
-    graph = OnnxGraph()
+def bert_graph(weights: Arrays, shape: BertConfig, *, int8: bool = False) -> OnnxGraph:
+    """The graph from token ids to the vectors of the tokens; with ``int8`` its dense layers multiply integers."""
+    graph = OnnxGraph(int8=int8)
     hidden = _embeddings(graph, weights, shape)
     for layer in range(shape.layers):
         last = layer == shape.layers - 1
@@ -185,16 +188,7 @@ def _embeddings(graph: OnnxGraph, weights: Arrays, shape: BertConfig) -> str:
 
 def _layer(graph: OnnxGraph, weights: Arrays, shape: BertConfig, layer: int, hidden: str, output: str) -> str:
     at = f"encoder.layer.{layer}."
-    parts = [at + f"attention.self.{part}" for part in ("query", "key", "value")]
-    joint = graph.tensor(f"{at}qkv", np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1))
-    shifts = graph.tensor(f"{at}qkv.bias", np.concatenate([weights[f"{part}.bias"] for part in parts]))
-    attended = graph.node(
-        "Attention",
-        [hidden, joint, shifts, LENGTHS],
-        f"{at}attended",
-        domain=MS_DOMAIN,
-        num_heads=shape.heads,
-    )
+    attended = _attention(graph, weights, shape, at, hidden)
     projected = _product(graph, weights, attended, f"{at}attention.output.dense")
     middle = _normed_sum(graph, weights, shape, projected, hidden, f"{at}attention.output", f"{at}middle")
     wide = _product(graph, weights, middle, f"{at}intermediate.dense")
@@ -204,9 +198,49 @@ def _layer(graph: OnnxGraph, weights: Arrays, shape: BertConfig, layer: int, hid
     return _normed_sum(graph, weights, shape, narrow, middle, f"{at}output", output)
 
 
+def _attention(graph: OnnxGraph, weights: Arrays, shape: BertConfig, at: str, hidden: str) -> str:
+    parts = [at + f"attention.self.{part}" for part in ("query", "key", "value")]
+    shifts = graph.tensor(f"{at}qkv.bias", np.concatenate([weights[f"{part}.bias"] for part in parts]))
+    if graph.int8:
+        products = _int8_products(graph, weights, hidden, parts)
+        operator, inputs = "MultiHeadAttention", [*products, shifts, LENGTHS]
+    else:
+        joint = graph.tensor(f"{at}qkv", np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1))
+        operator, inputs = "Attention", [hidden, joint, shifts, LENGTHS]
+    return graph.node(operator, inputs, f"{at}attended", domain=MS_DOMAIN, num_heads=shape.heads)
+
+
 def _product(graph: OnnxGraph, weights: Arrays, source: str, name: str) -> str:
+    if graph.int8:
+        return _int8_products(graph, weights, source, [name])[0]
     matrix = graph.tensor(f"{name}.matrix", weights[f"{name}.weight"].T)
     return graph.node("MatMul", [source, matrix], f"{name}.product")
+
+
+def _int8_products(graph: OnnxGraph, weights: Arrays, source: str, names: Sequence[str]) -> list[str]:
+    """Products of integers: each token is scaled by its largest value, each column of the weights by its own.
+
+    x W = (m / 127) q(127 x / m) q(127 W / c) (c / 127), with m = max |x| of a token and c = max |W| of a column. The
+    scale of a token does not depend on the other texts of a batch, unlike that of ``DynamicQuantizeLinear``.
+    """
+    step = graph.tensor("step", np.array(1 / 127, dtype=np.float32))
+    zero = graph.tensor("zero", np.array(128, dtype=np.uint8))
+    size = graph.node("Abs", [source], f"{source}.size")
+    largest = graph.node("ReduceMax", [size, graph.tensor("last_axis", np.array([-1]))], f"{source}.max", keepdims=1)
+    unit = graph.node("Div", [source, largest], f"{source}.unit")
+    integers = graph.node("QuantizeLinear", [unit, step, zero], f"{source}.integers")
+    products = []
+    for name in names:
+        matrix = weights[f"{name}.weight"]
+        scale = np.abs(matrix).max(axis=1) / np.float32(127)
+        rounded = np.rint(matrix / scale[:, np.newaxis]).astype(np.int8).T
+        inputs = [
+            integers, graph.tensor(f"{name}.integers", rounded), step, graph.tensor(f"{name}.scale", scale),
+            zero, graph.tensor(f"{name}.zero", np.zeros(len(scale), dtype=np.int8)),
+        ]  # fmt: skip
+        product = graph.node("MatMulIntegerToFloat", inputs, f"{name}.scaled", domain=MS_DOMAIN)
+        products.append(graph.node("Mul", [product, largest], f"{name}.product"))
+    return products
 
 
 def _normed_sum(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.accounts.embedders import tree_embedder
-from equipoise.domains.accounts.reconstruction import reconstruct
+from equipoise.domains.accounts.evaluation import reconstruct
 from equipoise.domains.accounts.training.layouts import growing_edge_layout, sibling_angle, to_ball, to_hyperboloid
 from equipoise.domains.accounts.training.turning_layout import turning_layout
 from equipoise.domains.accounts.trees.tree import Tree

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.accounts.embedders import STARTS, TRAINING_RADIUS, TREE_EMBEDDERS, TreeEmbedder, tree_embedder
-from equipoise.domains.accounts.reconstruction import reconstruct
+from equipoise.domains.accounts.evaluation import reconstruct
 from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.geometry import distances

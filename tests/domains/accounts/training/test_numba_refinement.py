@@ -12,7 +12,7 @@ from domains.accounts.training.reference_manifold import (
     on_hyperboloid,
     some_points,
 )
-from equipoise.domains.accounts.reconstruction import reconstruct
+from equipoise.domains.accounts.evaluation import reconstruct
 from equipoise.domains.accounts.training.layouts import cone_initialization
 from equipoise.domains.accounts.training.objective import Manifold, PositivePairs, chunk_rows, hyperboloid
 from equipoise.domains.accounts.trees.tree import Tree
@@ -62,7 +62,7 @@ def test_the_gradient_is_that_of_the_loss(space: Manifold, relation: str) -> Non
     chunks = chunks[np.isin(chunks[:, 0], nodes)]
     state, far = kernels.new_adam_state(points), all_negatives(positives)
     touched, loss = kernels.hinge_gradient(
-        points, space.is_hyperbolic, chunks, positives.lists.targets, far.starts, far.ids, far.multiplicity,
+        points, space.is_hyperbolic, chunks, positives.lists.values, far.starts, far.ids, far.multiplicity,
         refinement_module.MARGIN, 0.0, state,
     )  # fmt: skip
     assert loss == pytest.approx(plain_loss(space, points, positives, nodes))
@@ -90,7 +90,7 @@ def test_violating_negatives_equal_a_brute_force_search(space: Manifold, relatio
     positives, points = PositivePairs.of(tree, relation), some_points(space, len(tree), scale=2.0)
     lists = positives.lists
     found = refinement_module.find_violating_negatives(
-        space, points, lists.starts, lists.targets, np.random.default_rng(0)
+        space, points, lists.starts, lists.values, np.random.default_rng(0)
     )
     assert (found.multiplicity == 1.0).all()
     for node in range(len(tree)):
@@ -133,7 +133,7 @@ def test_a_pair_with_many_violations_is_damped() -> None:
     for damping in (0.0, 10.0):
         state = kernels.new_adam_state(points)
         kernels.hinge_gradient(
-            points, True, chunk_rows(positives.lists, 64), positives.lists.targets, far.starts, far.ids,
+            points, True, chunk_rows(positives.lists, 64), positives.lists.values, far.starts, far.ids,
             far.multiplicity, refinement_module.MARGIN, damping, state,
         )  # fmt: skip
         lengths.append(np.abs(state.gradient).sum())

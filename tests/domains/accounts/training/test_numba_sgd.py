@@ -33,8 +33,8 @@ def one_epoch(points: np.ndarray, node: int, hard_negatives: np.ndarray, space: 
     up, related = positives.ancestors, positives.related
     return numba_sgd.sgd_epoch(
         points, space.is_hyperbolic, space.max_norm, chunks, np.arange(len(chunks)), (60, 0, 0),
-        changed.get("use_hard_negatives", False), hard_negatives, (positives.lists.starts, positives.lists.targets),
-        (up.starts, up.targets, related.starts, related.targets), np.ones(len(points)), INVERSE_TEMPERATURE,
+        changed.get("use_hard_negatives", False), hard_negatives, (positives.lists.starts, positives.lists.values),
+        (up.starts, up.values, related.starts, related.values), np.ones(len(points)), INVERSE_TEMPERATURE,
         changed.get("learning_rate", LEARNING_RATE), 1e6, 1,
     )  # fmt: skip
 
@@ -131,7 +131,7 @@ def test_random_int_is_uniform_and_within_bounds() -> None:
 def test_branch_negatives_are_related_to_an_ancestor() -> None:
     positives = PositivePairs.of(TREE, "parent")
     up, related = positives.ancestors, positives.related
-    lists = (up.starts, up.targets, related.starts, related.targets)
+    lists = (up.starts, up.values, related.starts, related.values)
     state, hard_negatives = np.full(1, 7, dtype=np.uint64), no_hard_negatives(2)
     of_branch = {numba_sgd.sample_candidate(state, True, TREE.position("c"), hard_negatives, lists) for _ in range(99)}
     assert of_branch == {TREE.position(name) for name in ("root", "a", "b", "c", "d", "e")}

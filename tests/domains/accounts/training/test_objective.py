@@ -61,7 +61,7 @@ def test_refinement_equals_the_hinge_reference(manifold: Manifold, damping: floa
     chunks = chunk_rows(positives.lists, 64)
     state = refinement.new_adam_state(points)
     _, found = refinement.hinge_gradient(
-        points, manifold.is_hyperbolic, chunks[chunks[:, 0] == node], positives.lists.targets, starts,
+        points, manifold.is_hyperbolic, chunks[chunks[:, 0] == node], positives.lists.values, starts,
         far.astype(np.int32), multiplicity, refinement.MARGIN, damping, state,
     )  # fmt: skip
     others = np.concatenate([near, far])
@@ -104,7 +104,7 @@ def test_positives_follow_the_relation_and_related_is_symmetric(relation: str) -
     seen = [
         (int(node), int(other))
         for node, start, stop in positives.chunks
-        for other in positives.lists.targets[start:stop]
+        for other in positives.lists.values[start:stop]
     ]
     assert seen == sorted(wanted)
     assert (positives.chunks[:, 2] - positives.chunks[:, 1]).max() <= POSITIVES_PER_CHUNK

@@ -18,19 +18,19 @@ from equipoise.domains.accounts.training.torch_backend import (
 )
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.geometry.spaces import geometry
-from equipoise.io.dag import Links
+from equipoise.io.dag import Rows
 
 pytestmark = pytest.mark.engines("torch")
 if find_spec("torch"):
     import torch
 
 
-def a_tree() -> tuple[Tree, Links]:
+def a_tree() -> tuple[Tree, Rows]:
     """A tree of three levels, and the relatives of each node."""
     edges = [(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, 22)]
     tree = Tree.from_edges(edges)
     pairs = tree.pairs("closure")
-    return tree, Links.of(len(tree), pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))])
+    return tree, Rows.of_pairs(len(tree), pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))])
 
 
 def points_of(tree: Tree, seed: int = 0, dims: int = 3) -> np.ndarray:
@@ -38,7 +38,7 @@ def points_of(tree: Tree, seed: int = 0, dims: int = 3) -> np.ndarray:
     return np.concatenate([np.sqrt(1 + (space**2).sum(1, keepdims=True)), space], axis=1)
 
 
-def plain_loss(points, positives: Links, nodes: list[int], inverse_temperature: float, negative_weight: float):
+def plain_loss(points, positives: Rows, nodes: list[int], inverse_temperature: float, negative_weight: float):
     """The loss written down as it is defined, one pair at a time."""
     total = 0.0
     for node in nodes:

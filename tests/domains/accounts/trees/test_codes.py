@@ -31,22 +31,8 @@ def test_zeros_at_the_end_only_fill_up():
         from_codes(["102", "102-000"])
 
 
-def test_a_group_that_is_not_listed_is_passed_over_added_or_refused():
-    codes = ["102", "102-0001-003"]
-    assert from_codes(codes).named_edges() == [("102-0001-003", "102")]
-    added = from_codes(codes, missing="add")
-    assert set(added.named_edges()) == {("102-0001", "102"), ("102-0001-003", "102-0001")}
-    with pytest.raises(InputError, match="102-0001-003"):
-        from_codes(codes, missing="refuse")
-    assert from_codes(["123"], widths=(1, 1, 1), missing="add").ids == ("123", "1", "12")
-
-
-@given(paths)
-def test_added_groups_make_every_prefix_a_node(listed):
-    tree = from_codes(["-".join(path) for path in sorted(listed)], missing="add")
-    prefixes = {path[:size] for path in listed for size in range(1, len(path) + 1)}
-    assert set(tree.ids) == {"-".join(path) for path in prefixes}
-    assert set(tree.named_edges()) == {("-".join(path), "-".join(path[:-1])) for path in prefixes if path[1:]}
+def test_a_group_that_is_not_listed_is_passed_over():
+    assert from_codes(["102", "102-0001-003"]).named_edges() == [("102-0001-003", "102")]
 
 
 @given(paths)
@@ -64,8 +50,6 @@ def test_codes_that_cannot_be_cut_say_so():
         from_codes(["12"], widths=(2, 0))
     with pytest.raises(InputError):
         from_codes(["--"])
-    with pytest.raises(ParameterError, match="missing is 'maybe'"):
-        from_codes(["1"], missing="maybe")
 
 
 def test_codes_are_read_from_tables_and_plain_texts(file):

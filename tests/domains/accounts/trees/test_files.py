@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.domains.accounts.trees.files import read_edges, read_json, read_table, tree_from_closure
-from equipoise.domains.accounts.trees.formats import from_networkx, read_obo_tree
-from equipoise.domains.accounts.trees.read import read_tree
+from equipoise.domains.accounts.trees.read import from_networkx, read_obo_tree, read_tree
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
 

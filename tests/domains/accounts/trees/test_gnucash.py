@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.domains.accounts.trees.formats import read_gnucash
+from equipoise.domains.accounts.trees.read import read_gnucash
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import DuplicateError, FormatError, InputError
 

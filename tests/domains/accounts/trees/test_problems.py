@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.checks.base import run_checks
-from equipoise.domains.accounts.trees.problems import ORPHAN_POLICIES, tree_problems, with_orphans
+from equipoise.domains.accounts.checks import tree_problems
 from equipoise.domains.accounts.trees.read import read_tree
-from equipoise.domains.accounts.trees.tree import InvalidTreeError, Tree, TreeRows
+from equipoise.domains.accounts.trees.tree import ORPHAN_POLICIES, InvalidTreeError, Tree, TreeRows, with_orphans
 from equipoise.errors import ParameterError
 
 IDS = st.sampled_from(["", "1", "2", "3", "4", "5"])

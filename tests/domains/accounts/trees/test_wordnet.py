@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.domains.accounts.trees.formats import FOLDER, read_wordnet
+from equipoise.domains.accounts.trees.read import FOLDER, read_wordnet
 from equipoise.errors import InputError, UnknownNameError
 
 installed = pytest.mark.skipif(not FOLDER.is_dir(), reason="wordnet-base is not installed")

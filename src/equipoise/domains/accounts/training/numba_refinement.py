@@ -411,7 +411,7 @@ class HardNegativeRefinement:
         """One epoch over all chunks at the learning rate of epoch ``done`` of ``epochs``; returns the loss."""
         if done % REFRESH_EVERY == 0:
             self.negatives = find_violating_negatives(
-                self.manifold, self.points, self.lists.starts, self.lists.targets, self.rng
+                self.manifold, self.points, self.lists.starts, self.lists.values, self.rng
             )
         learning_rate = geometric_decay(*self.learning_rates, done / max(1, epochs - 1))
         order = self.rng.permutation(len(self.chunks))
@@ -420,7 +420,7 @@ class HardNegativeRefinement:
             self.steps += 1
             negatives = self.negatives
             touched, batch_loss = hinge_gradient(
-                self.points, self.manifold.is_hyperbolic, self.chunks[batch], self.lists.targets,
+                self.points, self.manifold.is_hyperbolic, self.chunks[batch], self.lists.values,
                 negatives.starts, negatives.ids, negatives.multiplicity, MARGIN, DAMPING / len(self.points), self.state,
             )  # fmt: skip
             adam_step(

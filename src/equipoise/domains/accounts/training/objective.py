@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.domains.accounts.trees.tree import CLOSURE, Tree
-from equipoise.io.dag import Links
+from equipoise.io.dag import Rows
 from equipoise.types import Floats, Ints
 
 POSITIVES_PER_CHUNK = 16
@@ -61,9 +61,9 @@ class PositivePairs:
     relation. ``chunks`` has (node, start, stop) rows, each with at most ``POSITIVES_PER_CHUNK`` positives of the node.
     """
 
-    lists: Links
-    ancestors: Links
-    related: Links
+    lists: Rows
+    ancestors: Rows
+    related: Rows
     chunks: Ints
 
     @classmethod
@@ -71,10 +71,10 @@ class PositivePairs:
         """The positives of every node of a tree."""
         lists = _sorted_links(tree, relation)
         related = lists if relation == CLOSURE else _sorted_links(tree, CLOSURE)
-        return cls(lists, Links.of(len(tree), tree.closure()), related, chunk_rows(lists, POSITIVES_PER_CHUNK))
+        return cls(lists, Rows.of_pairs(len(tree), tree.closure()), related, chunk_rows(lists, POSITIVES_PER_CHUNK))
 
     def __len__(self) -> int:
-        return len(self.lists.targets)
+        return len(self.lists.values)
 
     @property
     def learning_rate_scale(self) -> Floats:
@@ -86,12 +86,12 @@ class PositivePairs:
         return np.asarray(np.minimum(1.0, 2.0 * np.median(sizes) / sizes) ** 0.25)
 
 
-def _sorted_links(tree: Tree, relation: str) -> Links:
+def _sorted_links(tree: Tree, relation: str) -> Rows:
     pairs = tree.pairs(relation)
-    return Links.of(len(tree), pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))])
+    return Rows.grouped(pairs[:, 0], pairs[:, 1], len(tree))
 
 
-def chunk_rows(lists: Links, size: int) -> Ints:
+def chunk_rows(lists: Rows, size: int) -> Ints:
     """(node, start, stop) of the positives of each node, split at multiples of the chunk size."""
     counts = -(-lists.counts // size)
     nodes = np.repeat(np.arange(len(lists)), counts)
@@ -192,7 +192,7 @@ def rank_loss(manifold: Manifold, points: Floats, positives: PositivePairs, hist
     """
     if len(points) > MAX_RANKED_NODES or not len(positives) or not np.isfinite(points).all():
         return history[-1] if history else math.inf
-    starts, targets = positives.lists.starts, positives.lists.targets
+    starts, targets = positives.lists.starts, positives.lists.values
     columns = points.T.copy()
     if manifold.is_hyperbolic:
         columns[1:] *= -1.0

@@ -27,7 +27,7 @@ from equipoise.geometry.gpu_search import free_bytes, torch_device
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.training.trainer import Progress
-    from equipoise.io.dag import Links
+    from equipoise.io.dag import Rows
     from equipoise.types import Floats
 
 MEMORY_SHARE = 0.05
@@ -72,7 +72,7 @@ class FullSoftmaxConfig:
 
 def train_full_softmax(
     start: Floats,
-    positives: Links,
+    positives: Rows,
     config: FullSoftmaxConfig,
     *,
     device: Any = "cuda",
@@ -135,11 +135,11 @@ class _FullSoftmax:
     rows: int
 
     @classmethod
-    def of(cls, positives: Links, nodes: int, device: Any) -> _FullSoftmax:
+    def of(cls, positives: Rows, nodes: int, device: Any) -> _FullSoftmax:
         import torch
 
         counts = torch.as_tensor(np.asarray(positives.counts), device=device)
-        targets = torch.as_tensor(np.asarray(positives.targets), device=device)
+        targets = torch.as_tensor(np.asarray(positives.values), device=device)
         rows = max(1, int(MEMORY_SHARE * free_bytes(device)) // (8 * nodes))
         return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows)
 

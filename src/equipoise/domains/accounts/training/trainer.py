@@ -233,9 +233,9 @@ def _sgd_epoch(problem: TrainingProblem) -> Callable[[float, bool], float]:
     config, positives, manifold = problem.config, problem.positives, problem.manifold
     hard_negatives = np.full((len(positives.lists), config.n_hard_negatives), numba_sgd.NO_NODE, dtype=np.int64)
     counts = (SHARED_NEGATIVES_FACTOR * config.n_negatives, config.n_branch_negatives, config.n_neighbor_negatives)
-    positive_lists = positives.lists.starts, positives.lists.targets
+    positive_lists = positives.lists.starts, positives.lists.values
     up, related = positives.ancestors, positives.related
-    related_lists = up.starts, up.targets, related.starts, related.targets
+    related_lists = up.starts, up.values, related.starts, related.values
     learning_rate_scale = positives.learning_rate_scale
     temperature = config.temperature * (_SQUARED if manifold.is_hyperbolic else 1.0)
 

@@ -346,7 +346,6 @@ def _children(source: str, value: dict[str, Any], key: str) -> list[Any]:
 
 Path = tuple[str, ...]
 
-MISSING = ("skip", "add", "refuse")
 _PART = re.compile(r"[^\W_]+")
 
 
@@ -354,13 +353,13 @@ def from_codes(
     codes: Iterable[Node],
     *,
     widths: Sequence[int] | None = None,
-    missing: str = "skip",
     source: str = "codes",
 ) -> Tree:
     """Build a tree from hierarchical codes.
 
     The parts of a code are separated (``102-0001-003``, ``1.2.3``) or have fixed widths. Trailing parts of zeros are
-    padding, so 1000 is the parent of 1100, and 102-0000 is 102.
+    padding, so 1000 is the parent of 1100, and 102-0000 is 102. If the code directly above is not listed, the next one
+    above is the parent.
 
     Parameters
     ----------
@@ -368,9 +367,6 @@ def from_codes(
         Codes, or tuples of code and name.
     widths
         Widths of the parts of codes without separators: ``(1, 1, 2)`` reads 1120 as 1, 1, 20.
-    missing
-        What happens if the direct parent of a code is not listed: ``skip`` uses the nearest listed ancestor, ``add``
-        adds the parent, ``refuse`` is an error.
     source
         The name of the tree.
 
@@ -387,8 +383,6 @@ def from_codes(
     >>> from_codes(["1000", "1100", "1120"], widths=(1, 1, 2)).named_edges()
     [('1100', '1000'), ('1120', '1100')]
     """
-    if missing not in MISSING:
-        raise ParameterError(f"missing is {missing!r}", hint=f"it may be {', '.join(MISSING)}")
     nodes = [(node, node) if isinstance(node, str) else node for node in codes]
     paths: dict[Path, str] = {}
     for code, _ in nodes:
@@ -398,25 +392,15 @@ def from_codes(
                 f"{source}: the codes {paths[path]} and {code} name the same node",
                 hint="parts of zeros at the end only fill up; keep one of the two",
             )
-    listed = len(paths)
-    if missing == "add":
-        for path, code in list(paths.items()):
-            for size in range(1, len(path)):
-                paths.setdefault(path[:size], _group_code(code, size, widths))
     edges = []
     for path, code in paths.items():
         above = next((path[:size] for size in range(len(path) - 1, 0, -1) if path[:size] in paths), ())
-        if missing == "refuse" and len(above) != len(path) - 1:
-            raise InputError(
-                f"{source}: the code directly above {code} is not listed",
-                hint="add it, or take missing='skip' or missing='add'",
-            )
         if above:
             edges.append((code, paths[above]))
-    return Tree.of([*nodes, *list(paths.values())[listed:]], edges, source=source)
+    return Tree.of(nodes, edges, source=source)
 
 
-def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: str = "skip") -> Tree:
+def read_codes(path: PathLike, *, widths: Sequence[int] | None = None) -> Tree:
     """Build a tree from the hierarchical codes in a file.
 
     Parameters
@@ -424,8 +408,6 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
     path
         A table with a column of codes and optionally one of names, or a text file with one code per line.
     widths
-        As in ``from_codes``.
-    missing
         As in ``from_codes``.
 
     Returns
@@ -445,7 +427,7 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
     """
     if table_format(path) is None:
         lines = [line.decode("utf-8").strip() for line in open_text(path).lines]
-        return from_codes((line for line in lines if line), widths=widths, missing=missing, source=display_path(path))
+        return from_codes((line for line in lines if line), widths=widths, source=display_path(path))
     table = open_table(path)
     key, name = (guess_column(aliases, table.rows[0]) for aliases in (ID_COLUMNS, NAME_COLUMNS))
     if key is None:
@@ -454,7 +436,7 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
             hint="call it code",
         )
     nodes = [(cell_text(row[key]), cell_text(row.get(name)) if name else "") for row in table.require(key).rows]
-    return from_codes(nodes, widths=widths, missing=missing, source=table.name)
+    return from_codes(nodes, widths=widths, source=table.name)
 
 
 def _path(code: str, widths: Sequence[int] | None, source: str) -> Path:
@@ -477,11 +459,3 @@ def _split_code(code: str, widths: Sequence[int], source: str) -> list[str]:
             hint="give the widths of all parts, from the left",
         )
     return [code[end - width : end] for end, width in zip(ends, widths, strict=True) if end <= len(code)]
-
-
-def _group_code(code: str, size: int, widths: Sequence[int] | None) -> str:
-    """The code of a group that was added: the beginning of a code below it, up to so many parts."""
-    if widths:
-        return code[: sum(widths[:size])]
-    ends = [match.end() for match in _PART.finditer(code)]
-    return code[: ends[size - 1]]

@@ -77,7 +77,6 @@ def explained_damage(path: PathLike) -> Iterator[None]:
 
 # Connections to databases: URLs and files, drivers by name, errors that never show a password.
 
-EXTRA = "accounts"
 _DRIVERS = {
     "postgresql": {"psycopg": "psycopg", "psycopg2": "psycopg2"},
     "mysql": {"pymysql": "pymysql", "MySQLdb": "mysqldb"},
@@ -92,13 +91,17 @@ _UNKNOWN = ("does not exist", "unknown database")
 """How they say that they know no such user or database."""
 
 
+def _sqlalchemy() -> Any:
+    return require_extra("sqlalchemy", extra="accounts")
+
+
 @contextmanager
 def connect(url: str) -> Iterator[tuple[Connection, str]]:
     """An open connection, and what to call the database in messages; all is closed at the end.
 
     ``url`` is a URL of SQLAlchemy, or the path of a SQLite file, which is opened for reading only.
     """
-    sql = require_extra("sqlalchemy", extra=EXTRA)
+    sql = _sqlalchemy()
     engine, source = _engine(url)
     try:
         with engine.connect() as connection:
@@ -129,7 +132,7 @@ def _hint(source: str, reason: str) -> str:
 
 def _engine(url: str) -> tuple[Any, str]:
     """The engine for a URL or a path, and its name without a password."""
-    sql = require_extra("sqlalchemy", extra=EXTRA)
+    sql = _sqlalchemy()
     address = _address(url)
     note_secret(address.password)
     if address.get_backend_name() == "sqlite":
@@ -150,7 +153,7 @@ def _engine(url: str) -> tuple[Any, str]:
 
 def _address(url: str) -> Any:
     """The parts of a URL, with a driver that is installed where it names none."""
-    sql = require_extra("sqlalchemy", extra=EXTRA)
+    sql = _sqlalchemy()
     if "://" not in url:
         return sql.URL.create("sqlite", database=url)
     try:
@@ -167,7 +170,6 @@ def _address(url: str) -> Any:
 
 # Separation of tenants: business ids are compared byte by byte, whatever collation a database uses.
 
-TENANTS_EXTRA = "accounts"
 MYSQL = ("mysql", "mariadb")
 _LISTED = 5
 
@@ -177,7 +179,7 @@ def bytewise(value: Any, dialect: str) -> Any:
 
     Numbers are their digits; integral real numbers of SQLite have no decimals.
     """
-    sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+    sql = _sqlalchemy()
     if dialect == "sqlite":
         integer = sql.cast(value, sql.BigInteger)
         is_whole = sql.and_(sql.func.typeof(value) == "real", value == integer)
@@ -194,7 +196,7 @@ def bytewise(value: Any, dialect: str) -> Any:
 
 def business_filter(column: Any, business_id: str, dialect: str) -> Any:
     """The condition that a column holds this business id; the id is a bound parameter."""
-    sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+    sql = _sqlalchemy()
     parameter = sql.bindparam("business", business_id, type_=sql.Text())
     if dialect == "sqlite":
         return bytewise(column, dialect) == sql.cast(parameter, sql.LargeBinary)
@@ -225,7 +227,7 @@ def check_rows_of_business(owners: list[Any], business_id: str, source: str) -> 
 
 def check_single_business(connection: Connection, column: Any, source: str) -> None:
     """Without a business id the rows must be those of one business."""
-    sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+    sql = _sqlalchemy()
     chosen = sql.select(bytewise(column, connection.dialect.name)).distinct()
     owners = [_text(owner) for owner in connection.scalars(chosen)]
     if len(owners) < 2:
@@ -307,7 +309,7 @@ class _TableReader:
 
     def rows(self, business_id: str | None) -> list[tuple[str, str, str]]:
         """(id, parent, name) of the rows of one business, in the order of their ids."""
-        sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+        sql = _sqlalchemy()
         self._refuse_unknown_schema()
         table = self._name_of_table()
         columns = [column["name"] for column in sql.inspect(self.connection).get_columns(table, schema=self.schema)]
@@ -332,7 +334,7 @@ class _TableReader:
 
     def _of_business(self, chosen: list[Any], owner: Any, business_id: str) -> list[Any]:
         """The rows of one business, selected by the database and looked at once more."""
-        sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+        sql = _sqlalchemy()
         dialect = self.connection.dialect.name
         query = sql.select(*chosen, bytewise(owner, dialect)).where(business_filter(owner, business_id, dialect))
         rows = list(self.connection.execute(query))
@@ -349,7 +351,7 @@ class _TableReader:
     def _refuse_unknown_schema(self) -> None:
         if self.schema is None:
             return
-        schemas = require_extra("sqlalchemy", extra=TENANTS_EXTRA).inspect(self.connection).get_schema_names()
+        schemas = _sqlalchemy().inspect(self.connection).get_schema_names()
         if self.schema not in schemas:
             raise UnknownNameError(
                 f"{self.source} has no schema {self.schema!r}",
@@ -357,7 +359,7 @@ class _TableReader:
             )
 
     def _name_of_table(self) -> str:
-        sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
+        sql = _sqlalchemy()
         inspector = sql.inspect(self.connection)
         tables = [
             *inspector.get_table_names(schema=self.schema),
@@ -391,7 +393,7 @@ def _match(name: str, names: list[str]) -> str | None:
 
 
 def _quoted_name(name: str) -> Any:
-    return require_extra("sqlalchemy", extra=TENANTS_EXTRA).sql.quoted_name(name, quote=True)
+    return _sqlalchemy().sql.quoted_name(name, quote=True)
 
 
 def _order(row: tuple[Any, ...]) -> tuple[bool, Any]:

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
+from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, UnknownNameError, did_you_mean
 from equipoise.io import dag
-from equipoise.io.dag import Edge, Links, find_cycle, longest_paths, reachable, shortest_paths
+from equipoise.io.dag import Edge, Rows, find_cycle, longest_paths, reachable, shortest_paths
 from equipoise.types import Bools, Floats, Ints
 
 # What a hierarchy must be before anything is computed from it: unique ids, known parents, no cycle.
@@ -95,7 +95,7 @@ def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, exce
         pairs_so_far[edge] = None
         pairs.append((ids[child], ids[parent]))
     edge_array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    parents, children = Links.of(len(ids), edge_array), Links.of(len(ids), edge_array[:, ::-1])
+    parents, children = Rows.of_pairs(len(ids), edge_array), Rows.of_pairs(len(ids), edge_array[:, ::-1])
     if (longest_paths(parents, children) < 0).any():
         raise _cycle(find_cycle(pairs_so_far), source, excerpt)
     return edge_array
@@ -214,14 +214,14 @@ class Tree:
         return self.positions[key]
 
     @cached_property
-    def up(self) -> Links:
+    def up(self) -> Rows:
         """The parents of every node."""
-        return Links.of(len(self), self.edges)
+        return Rows.of_pairs(len(self), self.edges)
 
     @cached_property
-    def down(self) -> Links:
+    def down(self) -> Rows:
         """The children of every node."""
-        return Links.of(len(self), self.edges[:, ::-1])
+        return Rows.of_pairs(len(self), self.edges[:, ::-1])
 
     def parents(self, position: int) -> Ints:
         """The positions of a node's parents."""
@@ -365,3 +365,46 @@ class Tree:
 def _frozen(array: _Array) -> _Array:
     array.setflags(write=False)
     return array
+
+
+ORPHAN_POLICIES = ("error", "root", "drop")
+"""What becomes of a node whose parent does not exist, and of its descendants."""
+
+
+def orphan_edges(rows: TreeRows) -> list[Edge]:
+    """The edges to parents that do not exist."""
+    known = {key for key, _ in rows.nodes}
+    return [(child, parent) for child, parent in rows.edges if parent not in known]
+
+
+def with_orphans(rows: TreeRows, policy: str) -> Tree:
+    """The tree of rows in which some parents do not exist.
+
+    ``root`` makes nodes without an existing parent roots; ``drop`` leaves them and their descendants out. ``source``
+    states how many there were.
+
+    >>> rows = TreeRows([("1", "Assets"), ("21", "Loans"), ("211", "Bank loan")], [("21", "2"), ("211", "21")], "chart")
+    >>> with_orphans(rows, "root")
+    Tree('chart (1 orphan as root)', 3 nodes, 1 edges, 2 roots, 2 levels)
+    >>> with_orphans(rows, "drop").ids
+    ('1',)
+    """
+    if policy not in ORPHAN_POLICIES:
+        raise ParameterError(f"orphans is {policy!r}", hint=f"it is one of {', '.join(ORPHAN_POLICIES)}")
+    missing = set(orphan_edges(rows))
+    edges = [edge for edge in rows.edges if edge not in missing]
+    if policy == "error" or not missing:
+        return Tree.of(rows.nodes, rows.edges, source=rows.source)
+    plural = "" if len(missing) == 1 else "s"
+    count = f"{len(missing):,} orphan{plural}"
+    if policy == "root":
+        return Tree.of(rows.nodes, edges, source=f"{rows.source} ({count} as root{plural})")
+    parents = {child for child, _ in edges}
+    dropped = {child for child, _ in missing} - parents
+    while below := {child for child, parent in edges if parent in dropped} - dropped:
+        dropped |= below
+    return Tree.of(
+        [node for node in rows.nodes if node[0] not in dropped],
+        [(child, parent) for child, parent in edges if child not in dropped and parent not in dropped],
+        source=f"{rows.source} (without {count} and descendants: {len(dropped):,} nodes)",
+    )

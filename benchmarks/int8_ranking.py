@@ -1,0 +1,60 @@
+"""MiniLM in int8 on the processor: the loss in ranking on Cranfield, and the throughput, in one run.
+
+python -m benchmarks.int8_ranking FOLDER       FOLDER is Cranfield in the format of BEIR
+"""
+
+from __future__ import annotations
+
+import sys
+from time import process_time
+
+import numpy as np
+
+from equipoise import Dataset, compare, evaluate
+from equipoise.domains.bench.retrieval_data import Retrieval
+from equipoise.evidence.ranking import Ranking
+from equipoise.models.dense import DenseRetriever, MemoisedEmbedder
+from equipoise.models.embedder import embedder
+from equipoise.models.encoder import Vectors
+from equipoise.tasks.retrieval import retrieve
+from equipoise.types import Role
+
+FLOAT32 = "minilm,device=cpu"
+SYSTEMS = {"float32": FLOAT32, "int8": "minilm,precision=int8", "minilm-int8": "minilm-int8"}
+
+
+def measured(spec: str, data: Dataset) -> tuple[Ranking, Vectors, list[float]]:
+    """The ranking, the vectors of the documents, and documents and queries per CPU second."""
+    model = MemoisedEmbedder(embedder(spec, cache=False))
+    documents = [text for text in data.items.values() if text]
+    model.embed(["the first text loads the model"])
+    rates = []
+    for texts, role in ((documents, Role.DOCUMENT), (list(data.units.values()), Role.QUERY)):
+        start = process_time()
+        model.embed(texts, role)
+        rates.append(len(texts) / (process_time() - start))
+    return retrieve(DenseRetriever(model), data), model.embed(documents), rates
+
+
+def main() -> None:
+    """Print a table: nDCG@10 with its interval, the difference from float32, the mean cosine, texts per CPU second."""
+    data = Retrieval(sys.argv[1]).dataset
+    results, rates, vectors = [], [], []
+    for name, spec in SYSTEMS.items():
+        ranking, rows, rate = measured(spec, data)
+        results.append(evaluate(ranking, ["nDCG@10"], system=name))
+        rates.append(rate)
+        vectors.append(rows)
+    for result, rate, rows in zip(results, rates, vectors, strict=True):
+        estimate = result.estimates["nDCG@10"]
+        cells = [f"{estimate.value:.4f} [{estimate.interval.low:.4f}, {estimate.interval.high:.4f}]"]
+        if result is not results[0]:
+            (contrast,) = compare([result, results[0]], ["nDCG@10"]).contrasts
+            cells.append(f"{contrast.difference:+.4f} [{contrast.interval.low:+.4f}, {contrast.interval.high:+.4f}]")
+        cells.append(f"cosine {np.einsum('ij,ij->i', rows, vectors[0]).mean():.4f}")
+        cells += [f"{new:.1f}/s, {new / old:.2f} x" for new, old in zip(rate, rates[0], strict=True)]
+        print(result.system, *cells, sep=" | ", flush=True)
+
+
+if __name__ == "__main__":
+    main()
