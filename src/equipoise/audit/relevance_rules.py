@@ -167,9 +167,8 @@ def _exceeds_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Vi
 def _below_reciprocal(row: PublishedRow, gain: PublishedValue) -> Iterator[Violation]:
     reciprocal = row.value_of("MRR", gain.metric.k)
     if reciprocal and reciprocal.range.is_above(gain.range):
-        why = "at every rank r, 1/r is at most 1/log2(r + 1)"
+        why = ("at every rank r, 1/r is at most 1/log2(r + 1)",)
         sentence = f"{gain} is below {reciprocal}, although it discounts less"
-        why = (why,)
         yield Violation(
             (gain, reciprocal), sentence, why, REQUIRES_ONE_RELEVANT, hint="if one of them has a cutoff, name it"
         )
@@ -266,8 +265,7 @@ def _hits_against_precision(row: PublishedRow) -> Iterator[Violation]:
         if k == hits.k == 1:
             continue
         if hits.k >= k:
-            why = f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most"
-            few += _exceeds(precision, hits, why)
+            few += _exceeds(precision, hits, f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most")
         if hits.k <= k and hits.range.is_above(most):
             why = (f"every hit within {int(hits.k)} has a relevant item among the first {k}",)
             so = (f"k P@k, the mean number of relevant items among the first {k}, is {most}",)

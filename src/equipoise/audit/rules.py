@@ -107,11 +107,11 @@ def _never_falls(
     violations = []
     for first, second in combinations(series, 2):
         if first.k < second.k and first.range.is_above(second.range):
-            why = (why.format(j=_rank(first.k), k=_rank(second.k)),)
+            reason = why.format(j=_rank(first.k), k=_rank(second.k))
             gap = first.range.low - second.range.high
             sentence = f"{first} is above {second}, but a larger cutoff cannot lower it"
             hint = _CAPPED_HINT if first.metric.symbol == "R" else ""
-            violations.append((gap, Violation((first, second), sentence, why, assumptions, hint=hint)))
+            violations.append((gap, Violation((first, second), sentence, (reason,), assumptions, hint=hint)))
     yield from largest_gap(violations)
 
 
