@@ -18,12 +18,16 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.domains.phenotypes.extraction import confidence, extractor
-from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus, AnnotatedDocument, Annotation
-from equipoise.domains.phenotypes.extraction.annotations import resolve_annotations
+from equipoise.domains.phenotypes.extraction.annotated_corpus import (
+    AnnotatedCorpus,
+    AnnotatedDocument,
+    Annotation,
+    resolve_annotations,
+)
 from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig
 from equipoise.domains.phenotypes.extraction.dictionary import Mention
 from equipoise.domains.phenotypes.extraction.experiment import read_gold_annotations
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 
 LEADS = ("Es besteht {}.", "Befund: {}.", "Auffällig war {}.", "Es fand sich {}.", "Diagnose: {}.")
 FILLERS = (

@@ -163,6 +163,22 @@ CHECK_MODULES = (
 """Every module with a tuple ``CHECKS``; imported only to list or explain all checks."""
 
 
+def declared_checks(
+    package: str, functions: Mapping[str, tuple[type | UnionType, Callable[[Any], Iterator[Observation]]]]
+) -> tuple[Check, ...]:
+    """The checks of a package: subjects and functions by code, and the texts of its ``checks.toml``."""
+    from importlib.resources import files
+    from tomllib import loads
+
+    texts = loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
+    return tuple(
+        Check(
+            code, applies_to=subject, function=function, **texts[code] | {"severity": Severity(texts[code]["severity"])}
+        )
+        for code, (subject, function) in functions.items()
+    )
+
+
 def checks_for(subject_type: type) -> tuple[Check, ...]:
     """The checks that apply to a type, ordered by code."""
     modules: list[str] = []

@@ -22,7 +22,7 @@ from equipoise.cli.main import cli
 from equipoise.config import StatsConfig
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.phenotypes.benchmark import run_benchmark
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError, PartialError
 from equipoise.evidence.ranking_from_vectors import ranking_from_shards
 from equipoise.geometry.sharded_search import nearest_in_shards

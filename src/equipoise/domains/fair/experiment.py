@@ -73,7 +73,6 @@ def evaluate_model(
         plan.indexed_chunks,
         plan.dataset,
         settings.depth,
-        plan.matcher,
         step,
         reranker=reranker,
         rerank_depths=rerank_depths,

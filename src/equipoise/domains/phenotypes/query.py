@@ -22,7 +22,7 @@ from equipoise.domains.phenotypes.index.files import ComponentKind
 from equipoise.domains.phenotypes.index.lexicon import average_with_translation, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever, dense_models
 from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
-from equipoise.domains.phenotypes.ontology.ontology import HPO, Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import HPO, Ontology, load_ontology
 from equipoise.errors import EquipoiseError, FormatError, InputError, ParameterError, StoreError
 from equipoise.geometry.topk import top_columns
 from equipoise.io.tables import read_table, table_format

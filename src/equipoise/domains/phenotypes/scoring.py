@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.phenotypes.config import PRIMARY, BenchmarkConfig, benchmark_metrics
-from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies, with_max_similarity
+from equipoise.domains.phenotypes.max_similarity import CutoffTies, with_max_similarity
 from equipoise.errors import (
     EquipoiseError,
     MissingExtraError,
@@ -35,7 +35,7 @@ from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.cases import ResolvedCases
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.stats.result import Result
     from equipoise.types import Floats, Ints
 

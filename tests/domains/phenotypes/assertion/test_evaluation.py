@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.assertion.detect import RULES_BY_LANGUAGE, detect_assertions
+from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
-from equipoise.domains.phenotypes.assertion.rules import PhraseIndex, leading_letters
+from equipoise.domains.phenotypes.assertion.rules import PhraseIndex, leading_letters, rules_for
 from equipoise.errors import FormatError
 
 
@@ -62,7 +62,7 @@ def test_a_file_of_cases_is_read_with_its_headings(tmp_path: Path) -> None:
             read_assertion_cases(path)
 
 
-GROUPS = [group.phrases for rules in RULES_BY_LANGUAGE.values() for group in rules.cues]
+GROUPS = [group.phrases for language in ("en", "de") for group in rules_for(language).cues]
 WORDS = ["no", "sign", "of", "fever", "not", "excluded", "mother", "kein", "Verdacht", "auf", "denies", "?", "-", ","]
 
 

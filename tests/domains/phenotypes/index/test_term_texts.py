@@ -15,7 +15,7 @@ from equipoise.domains.phenotypes.index.files import (
     concatenated_texts,
     term_texts,
 )
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, ShapeError
 
 word = st.text("abcdef ", max_size=6)

@@ -31,12 +31,7 @@ class LogisticModel:
 
 
 def fit_logistic(features: Floats, labels: Bools, *, ridge: float = 1.0, n_iterations: int = 50) -> LogisticModel:
-    """Fit a logistic regression by Newton's method; ``ridge`` penalises all weights but the intercept.
-
-    >>> model = fit_logistic(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([False, True, True, True]))
-    >>> bool(np.diff(model.probability(np.array([[0.0], [1.0]])))[0] > 0)
-    True
-    """
+    """Fit a logistic regression by Newton's method; ``ridge`` penalises all weights but the intercept."""
     design = np.column_stack([np.ones(len(features)), features])
     penalty = np.diag([1e-9, *([ridge] * features.shape[1])])
     weights = np.zeros(design.shape[1])

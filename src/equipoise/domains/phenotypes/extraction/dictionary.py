@@ -32,7 +32,7 @@ from equipoise.domains.phenotypes.language import LANGUAGES, lexicon_entries
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.lexicon import Translations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
 
 
 class MatchKind(IntEnum):
@@ -98,9 +98,6 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
     """The words, list separators and clause boundaries of a text.
 
     With a vocabulary, a German compound that is not in it is split into parts that are.
-
-    >>> [token.key for token in tokenize("Absence of nails, bilateral") if token.is_word]
-    ['absenc', 'nail', 'bilateral']
     """
     function_words, classes = FUNCTION_WORDS[language], WORD_CLASSES[language]
     tokens = []
@@ -254,11 +251,7 @@ class TermDictionary:
             self._partners.setdefault(word, set()).update(words)
 
     def mentions(self, text: str, offset: int = 0) -> list[Mention]:
-        """The names in a text, in text order; of overlapping ones those with more words. Positions start at the offset.
-
-        >>> from equipoise.domains.phenotypes.ontology.ontology import load_ontology  # doctest: +SKIP
-        >>> TermDictionary(load_ontology(), range(19_000)).mentions("Pits of the palms and soles")  # doctest: +SKIP
-        """
+        """The names in a text, in text order; of overlapping ones those with more words. ``offset`` is its start."""
         tokens = tokenize(text, self.language, self._is_known if self.language == "de" else None)
         matches = [*self._direct(tokens), *self._coordinated(tokens), *self._short(tokens)]
         used: set[int] = set()

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
-from equipoise.domains.phenotypes.extraction.annotated_corpus import SAMPLE, AnnotatedCorpus, read_annotated_corpus
-from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations, resolve_annotations
+from equipoise.domains.phenotypes.extraction.annotated_corpus import (
+    SAMPLE,
+    AnnotatedCorpus,
+    GoldAnnotations,
+    read_annotated_corpus,
+    resolve_annotations,
+)
 from equipoise.domains.phenotypes.extraction.candidates import Candidates
 from equipoise.domains.phenotypes.extraction.config import (
     DEFAULT_EXTRACTOR,
-    MODE_DESCRIPTIONS,
     ExtractionConfig,
     describe_pipeline,
     extraction_metrics,
@@ -36,7 +40,7 @@ from equipoise.domains.phenotypes.extraction.predict import (
     predict,
     trace_gold_terms,
 )
-from equipoise.domains.phenotypes.extraction.report import ExtractionReportData, extraction_view
+from equipoise.domains.phenotypes.extraction.report import extraction_view
 from equipoise.domains.phenotypes.extraction.scoring import (
     ErrorCounts,
     GoldSpanOracle,
@@ -47,8 +51,8 @@ from equipoise.domains.phenotypes.extraction.scoring import (
     prediction_sets,
     with_similarity_credit,
 )
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
@@ -77,7 +81,6 @@ class DictionaryBaseline:
     contrast: Contrast
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         return {
             "estimates": [self.result[name].to_dict() for name in self.result.names[:3]],
             "difference": self.contrast.difference,
@@ -122,34 +125,6 @@ class ExtractionRun:
     def stages(self) -> Mapping[LossStage, int]:
         """The number of gold entries per stage."""
         return count_by_stage(self.stage_trace)
-
-    @property
-    def edition(self) -> ExtractionReportData:
-        """All that a report shows."""
-        return ExtractionReportData(
-            result=self.result,
-            averaging=self.settings.averaging,
-            mode=self.settings.mode,
-            counted=MODE_DESCRIPTIONS[self.settings.mode],
-            documents=len(self.gold.annotated),
-            chunks=len(self.candidates),
-            seconds=self.seconds,
-            stages={str(stage): number for stage, number in self.stages.items()},
-            errors_by_kind=self.errors_by_kind.to_dict(),
-            spans=() if self.gold_span_oracle is None else self.gold_span_oracle.estimates,
-            split=()
-            if self.gold_span_oracle is None
-            else (
-                self.gold_span_oracle.n_found,
-                self.gold_span_oracle.n_lost_by_chunking,
-                self.gold_span_oracle.n_lost_by_model,
-            ),
-            baseline=self.baseline,
-            notes=(*self.gold.notes, *self.notes),
-            problems=self.gold.problem_messages,
-            citation=self.gold.ontology.citation,
-            findings=self.findings,
-        )
 
     def write(self, folder: str | Path) -> Path:
         """Write extraction_results.json, a run directory, and the candidates."""
@@ -483,7 +458,7 @@ def write_extraction(folder: Path, run: ExtractionRun) -> Path:
     # A fixed name for every configuration: a repeated run replaces the old one.
     save_run(folder / RUN, run.result, manifest=manifest, details=document_details(gold, run.predictions))
     run.candidates.save(folder / CANDIDATES)
-    extraction_view(run.edition).write(folder)
+    extraction_view(run).write(folder)
     return write_json(folder / RESULTS, {"run": RUN, **run.to_dict()})
 
 

@@ -40,7 +40,7 @@ from equipoise.domains.phenotypes.extraction.splitters import get_splitters
 from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
 from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.models.encoder import ModelCard
 from equipoise.models.resolve import open_retriever, resolve_models
@@ -56,11 +56,7 @@ _VERSION = "extractor 2"
 
 
 def resolve_extraction_models(models: Any) -> dict[str, Any]:
-    """The models by name, as ``resolve_models``; ``dict:`` is the dictionary alone.
-
-    >>> list(resolve_extraction_models(["dict:", "tfidf:"]))
-    ['dict:', 'tfidf:']
-    """
+    """The models by name, as ``resolve_models``; ``dict:`` is the dictionary alone."""
     listed = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
     others = [model for model in listed if model != DICTIONARY]
     if len(listed) - len(others) > 1:

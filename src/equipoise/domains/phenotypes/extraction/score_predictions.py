@@ -29,15 +29,15 @@ from equipoise.domains.phenotypes.extraction.experiment import (
 from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.scoring import extraction_result, with_similarity_credit
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.io.text import PathLike, display_path, read_text
 from equipoise.runs.compare import compare
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import GoldAnnotations
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
 
@@ -289,11 +289,7 @@ def _assertion(value: str | None, problems: list[str]) -> str:
 
 
 def prediction_names(paths: Iterable[str]) -> dict[str, str]:
-    """The names of several files, such as ``clinphen=out/``; by default the names of the files.
-
-    >>> prediction_names(["clinphen=out/", "llm.json"])
-    {'clinphen': 'out/', 'llm': 'llm.json'}
-    """
+    """The names of several files, such as ``clinphen=out/``; by default the names of the files."""
     named: dict[str, str] = {}
     for given in paths:
         name, separator, path = given.partition("=")

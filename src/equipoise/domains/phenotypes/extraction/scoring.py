@@ -27,11 +27,10 @@ from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation, GoldAnnotations
     from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.ontology import Ontology
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ids
 
@@ -156,7 +155,6 @@ class ErrorCounts:
     gold: Mapping[ErrorKind, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         sides = {"predicted": self.predicted, "gold": self.gold}
         return {name: {str(kind): side[kind] for kind in ErrorKind} for name, side in sides.items()}
 
@@ -215,11 +213,7 @@ FIRST_HIT = "gold span finds its term first"
 
 
 def top_hit_name(num_results: int) -> str:
-    """The name of the share of gold spans whose term is among the first few.
-
-    >>> top_hit_name(10)
-    'gold span finds its term among 10'
-    """
+    """The name of the share of gold spans whose term is among the first few."""
     return f"gold span finds its term among {num_results}"
 
 
@@ -240,7 +234,6 @@ class GoldSpanOracle:
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """All estimates."""
         scored = [
             replace(estimate, metric=f"{name} with gold spans as chunks")
             for name, estimate in self.extraction.estimates.items()
@@ -248,7 +241,6 @@ class GoldSpanOracle:
         return (*self.retrieval.estimates.values(), *scored)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         return {
             "estimates": [estimate.to_dict() for estimate in self.estimates],
             "found_by_the_pipeline": self.n_found,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from equipoise.domains.phenotypes.assertion.detect import RULES_BY_LANGUAGE, cue_spans
+from equipoise.domains.phenotypes.assertion.detect import cue_spans
+from equipoise.domains.phenotypes.assertion.rules import rules_for
 from equipoise.domains.phenotypes.language import FUNCTION_WORDS
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
@@ -88,10 +89,6 @@ class PhraseSplitter:
     """Every run of one to ``words`` words that neither starts nor ends with a function word, such as *of*.
 
     Phrases overlap. Only the best-scoring one of overlapping phrases becomes evidence, see ``predict``.
-
-    >>> text = "loss of fine hair"
-    >>> [text[start:end] for start, end in PhraseSplitter(3).split([TextToSplit(text)])[0]]
-    ['loss', 'loss of fine', 'fine', 'fine hair', 'hair']
     """
 
     words: int = 5
@@ -244,7 +241,7 @@ class CueSplitter(_RuleSplitter):
     name = "cue"
 
     def _spans(self, source: TextToSplit) -> list[Span]:
-        rules = RULES_BY_LANGUAGE[source.language]
+        rules = rules_for(source.language)
         leading = [match.span() for match in _LEAD_IN_PHRASES[source.language].finditer(source.text)]
         spans = spans_between(source.text, sorted([*leading, *cue_spans(source.text, rules)]))
         return [span for span in spans if not rules.bare_result_pattern.fullmatch(source.text, *span)]

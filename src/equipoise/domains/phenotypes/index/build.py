@@ -30,7 +30,7 @@ from equipoise.domains.phenotypes.index.files import (
     write_index,
 )
 from equipoise.domains.phenotypes.index.retriever import dense_model_specs, dense_models
-from equipoise.domains.phenotypes.ontology.ontology import HPO, Ontology
+from equipoise.domains.phenotypes.ontology import HPO, Ontology
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry.search import find_duplicate_rows
 from equipoise.io.atomic import current_path

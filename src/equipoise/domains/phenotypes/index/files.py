@@ -29,7 +29,7 @@ from equipoise.errors import EquipoiseError, InputError, PartialError, ShapeErro
 from equipoise.io.atomic import atomic_directory, current_path, write_array, write_error, write_text
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.encoder import Vectors
     from equipoise.types import Bools, Ints
 
@@ -68,7 +68,6 @@ class TermTexts:
 
     @property
     def terms(self) -> int:
-        """The number of terms."""
         return len(self.order)
 
     @property
@@ -116,12 +115,7 @@ def term_texts(ontology: Ontology, multi_vector: bool = True) -> TermTexts:
 
 
 def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]) -> TermTexts:
-    """A text for each label, each synonym and each definition; blank ones are left out.
-
-    >>> found = component_texts(["Seizure", "Fever"], [[], ["Pyrexia"]], ["A fit.", ""])
-    >>> found.texts, found.term.tolist()
-    (('Fever', 'Seizure', 'Pyrexia', 'A fit.'), [1, 0, 1, 0])
-    """
+    """A text for each label, each synonym and each definition; blank ones are left out."""
     _check_same_length(labels, synonyms, definitions)
     synonym_lists = [[synonym for synonym in term_synonyms if synonym.strip()] for term_synonyms in synonyms]
     counts = np.array([len(term_synonyms) for term_synonyms in synonym_lists], dtype=np.int64)
@@ -140,11 +134,7 @@ def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], de
 def concatenated_texts(
     labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]
 ) -> TermTexts:
-    """One text per term: label, comma-separated synonyms and definition, joined by bars.
-
-    >>> concatenated_texts(["Seizure"], [["Fits", "Convulsions"]], ["Abnormal activity."]).texts
-    ('Seizure | Fits, Convulsions | Abnormal activity.',)
-    """
+    """One text per term: label, comma-separated synonyms and definition, joined by bars."""
     _check_same_length(labels, synonyms, definitions)
     positions = np.arange(len(labels))
     texts = tuple(
