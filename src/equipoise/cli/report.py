@@ -15,7 +15,7 @@ from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import catalogue_with
 from equipoise.runs.compare import compare
-from equipoise.runs.evaluate import with_metrics
+from equipoise.runs.evaluate import at_confidence_level, with_metrics
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.store import find_runs, load_run
 
@@ -221,7 +221,8 @@ def export(
             step(f"reading {path.name}")
             run = load_run(path)
             requested = [*(metrics or run.result.names), *([primary] if primary else [])]
-            stored.append(replace(run, result=with_metrics(run.result, requested, catalogue=catalogue)))
+            result = with_metrics(run.result, requested, catalogue=catalogue)
+            stored.append(replace(run, result=at_confidence_level(result, config, catalogue=catalogue)))
         step("comparing")
         comparison = None
         if len(stored) > 1 and not units and to not in ALONE:

@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
     from equipoise.models.encoder import ModelCard
     from equipoise.runs.executors import Executor
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Comparison, Contrast
     from equipoise.stats.result import Result
     from equipoise.types import Finding
 

@@ -22,9 +22,9 @@ from equipoise.evidence.sets import Sets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval
+from equipoise.stats.result import DATA
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation, GoldAnnotations
