@@ -30,7 +30,6 @@ REPRESENTATION_METRICS = ("MRR", "HR@1", "HR@10")
 
 
 def benchmark_charts(benchmark: PhenotypeBenchmark) -> Iterator[Chart]:
-    """The charts that apply to this benchmark."""
     results = benchmark.results
     shown = [name for name in BAR_METRICS if all(name in result.names for result in results.values())]
     yield metric_bars({system: [result[name] for name in shown] for system, result in results.items()})
@@ -72,7 +71,7 @@ _STEPS = 60
 
 
 def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precision-recall-frontier") -> Chart:
-    """Small marks are trials, the line joins those Pareto nothing beats, the large mark is what was chosen."""
+    """Small marks are trials, the line joins the Pareto-optimal ones, and the large mark is the chosen one."""
     x = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall of documents")
     y = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision of documents")
     layers = _iso_f1_layers(x, y)
@@ -82,17 +81,16 @@ def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precisio
     layers += series_labels([part.name for part in parts], [(1.0 - end) * HEIGHT for end in ends], WIDTH)
     return chart(
         name,
-        "What more recall costs in precision",
+        "Precision and recall of all trials",
         _alt_text(parts),
         layers,
-        subtitle="Every trial on the documents that chose: optimistic. Grey curves: equal F1 of both means.",
+        subtitle="On the documents used for selection (optimistic). Grey curves: equal F1 of both means.",
         width=WIDTH,
         height=HEIGHT,
     )
 
 
 def _iso_f1_layers(x: Spec, y: Spec) -> list[Spec]:
-    """Contour lines of equal F1."""
     layers: list[Spec] = []
     for f1 in ISO_F1:
         least = f1 / (2 - f1)

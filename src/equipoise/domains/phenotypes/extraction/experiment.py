@@ -305,7 +305,6 @@ class ExtractionContext:
     settings: ExtractionConfig
 
     def key(self, name: str, extractor: TermExtractor) -> str:
-        """The resume key of one model."""
         settings = replace(self.settings, index_dir=None, threads=1)
         gold = self.gold.annotated.fingerprint, self.gold.ontology.fingerprint
         return resume_key(VERSION, name, extractor.fingerprint, gold, settings)
@@ -335,7 +334,9 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
             return JobOutput(None, key)
         extractor.prepare(gold.documents)
         start = perf_counter()
-        candidates = extractor.candidates(gold.documents, num_results=retrieval_depth(settings, gold))
+        # More terms are stored than are selected, to trace where a gold term was lost.
+        depth = min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
+        candidates = extractor.candidates(gold.documents, num_results=depth)
         predictions = predict(candidates, **settings.pipeline.record())
         seconds = perf_counter() - start
         oracle = evaluate_gold_spans(gold, extractor, predictions, settings)
@@ -408,13 +409,7 @@ def score_extraction(
 
 
 def with_findings(result: Result, findings: tuple[Finding, ...]) -> Result:
-    """The result with further findings before its own."""
     return replace(result, findings=(*findings, *result.findings))
-
-
-def retrieval_depth(settings: ExtractionConfig, gold: GoldAnnotations) -> int:
-    """Stored terms per chunk: more than are selected, to trace where a gold term was lost."""
-    return min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
 
 
 def gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
@@ -498,7 +493,8 @@ def compare_extraction_runs(
     _check_same_modes(runs)
     first = next(iter(runs.values())).result
     results = [replace(run.result, system=name) for name, run in runs.items()]
-    return compare(results, metrics or default_metrics(first.names), primary=primary or first.names[0], **options)
+    # A run lists F1, precision and recall first, then their soft forms, then those of the next average.
+    return compare(results, metrics or first.names[:9], primary=primary or first.names[0], **options)
 
 
 def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
@@ -511,24 +507,12 @@ def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
         )
     names = [run.result.system for _, run in stored]
     if len(set(names)) < len(names):
-        names = [_folder_label(file) for file, _ in stored]
+        names = [(file.parent if file.name == RESULTS else file).name for file, _ in stored]
     if len(set(names)) < len(names):
         names = [str(file) for file, _ in stored]
     if len(set(names)) < len(names):
         raise ParameterError("a run is named twice", hint="name each run once")
     return dict(zip(names, (run for _, run in stored), strict=True))
-
-
-def default_metrics(names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics of a comparison: the leading three, their soft forms, and those of the next average.
-
-    A run lists them in this order.
-    """
-    return tuple(names[:9])
-
-
-def _folder_label(file: Path) -> str:
-    return (file.parent if file.name == RESULTS else file).name
 
 
 def _run_folders(file: Path) -> list[Path]:
