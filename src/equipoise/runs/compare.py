@@ -190,6 +190,7 @@ def compare(
 
     Examples
     --------
+    >>> from equipoise import Ranking
     >>> a, b = (Ranking.from_ranks(ranks, candidates=9) for ranks in ([1] * 9, [1, 2, 3] * 3))
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'
