@@ -382,16 +382,8 @@ def mean_scores(
 ) -> tuple[AggregateScores, AggregateScores]:
     """Mean scores on these data sets, and on other data sets like these.
 
-    Parameters
-    ----------
-    scores
-        One row per data set and one column per system. Higher is better.
-    tables
-        For each data set, the scores of all systems on resamples of its units (resamples, systems).
-    n_units
-        The number of units of each data set.
-    config
-        Confidence level, number of resamples and seed.
+    ``scores`` has shape (data sets, systems). ``tables`` are the scores of all systems on resamples of the units of a
+    data set, of shape (resamples, systems), and ``n_units`` the numbers of these units.
     """
     rng = config.rng(_STREAM)
     units, both = np.zeros((2, config.n_resamples, scores.shape[1]))
