@@ -98,6 +98,8 @@ def test_other_depths_are_computed_again_and_the_model_alone_is_not(tmp_path: Pa
 def test_unknown_rerankers_and_depths_are_found_before_anything_runs() -> None:
     with pytest.raises(UnknownNameError):
         with_rerankers({"hash": "hash"}, ["maxsin:minilm"])
+    with pytest.raises(UnknownNameError):
+        with_rerankers({"hash": "hash"}, ["maxsim:minilmm"])
     with pytest.raises(InputError):
         with_rerankers({"hash": "hash"}, ["cross-encoder:/no/such/folder"])
     with pytest.raises(ParameterError):
