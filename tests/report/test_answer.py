@@ -13,15 +13,16 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
     AnswerOptions,
     comparison_answer,
-    cost_report_columns,
     finding_lines,
     single_answer,
 )
+from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import ReportColumn, console
 from equipoise.runs.compare import compare
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import ScoreFormat
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.verdict import UNIT_NOUN, Vocabulary
 from equipoise.types import Finding, Severity
 

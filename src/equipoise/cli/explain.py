@@ -14,9 +14,10 @@ import click
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.metrics.base import Metric
+from equipoise.metrics.custom import BaseMetric
 from equipoise.metrics.parser import catalogue_with, matching_metrics, symbol_of
-from equipoise.report.terminal import CodeLine, Paragraph, Part, heading
+from equipoise.report.terminal import Paragraph, Part, heading
 from equipoise.stats.formatting import format_bounds, format_value
 from equipoise.types import Direction
 
@@ -48,7 +49,8 @@ class InfoPage:
             parts += [Paragraph(fact, lead=f"{name:<{width}}", mark="bold") for name, fact in known.items()]
         for title, lines in self.blocks.items():
             if lines:
-                parts += [Paragraph(""), heading(title), *map(CodeLine, lines)]
+                code = (Paragraph(line, indent=2, overflow="ignore") for line in lines)
+                parts += [Paragraph(""), heading(title), *code]
         return parts
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import catalogue_with
 from equipoise.runs.compare import compare
-from equipoise.runs.evaluate import with_metrics
+from equipoise.runs.evaluate import at_confidence_level, with_metrics
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.store import StoredRun, find_runs, load_run
 
@@ -195,7 +195,8 @@ class ExportedRuns:
         """The run with the requested metrics, by default all of its metrics."""
         run = load_run(path)
         requested = [*(self.metrics or run.result.names), *([self.primary] if self.primary else [])]
-        return replace(run, result=with_metrics(run.result, requested, catalogue=self.catalogue))
+        result = with_metrics(run.result, requested, catalogue=self.catalogue)
+        return replace(run, result=at_confidence_level(result, self.config, catalogue=self.catalogue))
 
     def compare(self, runs: Sequence[StoredRun]) -> Comparison | None:
         """The comparison of the runs; None for a single one."""

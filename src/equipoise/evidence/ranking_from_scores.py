@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import unique_ids
-from equipoise.evidence.kernels.rank_counts import NanScoreError, count_above_and_tied
+from equipoise.evidence.kernels.threshold_counts import NanScoreError, count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import as_ragged_ids
 from equipoise.io.arrays import segment_offsets

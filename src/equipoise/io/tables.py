@@ -13,7 +13,6 @@ from tomllib import loads
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
-from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.text import (
     PathLike,
     TextFile,
@@ -140,6 +139,8 @@ def find_delimiter(file: TextFile, form: str | None) -> str:
 
 def parse_table(file: TextFile, form: str) -> Table:
     """The rows of a text file that is already open."""
+    from equipoise.io.json import parse_json, parse_lines
+
     if form == "json":
         return table_of_json(file, parse_json(file))
     numbered = parse_lines(file) if form == "jsonl" else _parse_delimited(file, find_delimiter(file, form))

@@ -15,6 +15,7 @@ from equipoise.report.tables import (
 )
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
+from equipoise.stats.bootstrap_errors import METHOD as RESAMPLED
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -26,13 +27,11 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.resampled_contrasts import METHOD as RESAMPLED
 from equipoise.stats.verdict import plural
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Comparison, Contrast
 
 BEST = "best"
 TO_BEST = "to best"

@@ -201,3 +201,19 @@ STANDARD_COSTS = {
     "truncated_share": CostKind("texts truncated", _percent),
     "retrieved_tokens": CostKind("tokens retrieved"),
 }
+
+ANSWER_COSTS = ("dims", "documents_per_second", "seconds", "bytes_per_vector", "price")
+COST_RANK = 5
+
+
+def cost_report_columns(
+    names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]
+) -> tuple[ReportColumn, ...]:
+    """The costs that some system recorded, as columns that a narrow terminal drops first."""
+    columns = [column for column in cost_columns(names, costs) if column.name in ANSWER_COSTS]
+    return tuple(
+        ReportColumn(
+            column.title, [text or "-" for text in column.texts], right=True, rank=COST_RANK + index, extra=True
+        )
+        for index, column in enumerate(columns)
+    )

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, leaderboard
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
+from equipoise.stats.estimate import result_from_values
 from html_tree import tree
 
 # 31 models on the 56 English data sets of MTEB (Muennighoff et al., 2023, table 10), with the published averages.
@@ -144,12 +146,18 @@ def test_units_decide_for_given_data_sets_and_not_for_others() -> None:
         leaderboard(unit_table(), resample="units", aggregate="borda")
 
 
-def test_the_units_of_a_single_data_set_are_resampled() -> None:
-    rows = [row for row in unit_table() if row["dataset"] == "x"]
+def test_the_units_of_a_single_data_set_are_resampled_as_in_its_evaluation() -> None:
+    rows = [{**row, "score": float(expit(row["score"]))} for row in unit_table() if row["dataset"] == "x"]
     result = leaderboard(rows, config=CONFIG)
     assert result.resample == "units"
-    assert result.entries[0].interval.known
     assert result.tied_for_first == ("b",)
+    by_model = {entry.model: entry.interval for entry in result.entries}
+    for model, interval in by_model.items():
+        scores = [row["score"] for row in rows if row["model"] == model]
+        assert (
+            interval
+            == result_from_values(model, range(len(scores)), {"score": scores}, config=CONFIG)["score"].interval
+        )
 
 
 def test_printed_accuracies_give_the_possible_numbers_of_units() -> None:

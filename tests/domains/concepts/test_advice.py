@@ -13,7 +13,7 @@ from equipoise.domains.concepts.comparison import ScoreComparison
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.recommendation import recommend
 from equipoise.domains.concepts.results import ConceptEvaluation
-from equipoise.stats.contrasts import Contrast
+from equipoise.stats.comparison import Contrast
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction

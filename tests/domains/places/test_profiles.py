@@ -17,7 +17,7 @@ from equipoise.domains.places.metrics import (
 from equipoise.errors import UndefinedError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics.ranking_functions import hit_rate
+from equipoise.metrics.ranking import hit_rate
 
 scores = st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=12)
 

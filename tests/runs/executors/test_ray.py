@@ -314,7 +314,7 @@ def test_trees_are_embedded_on_a_cluster_with_the_same_figures(
     (tmp_path / "tree.csv").write_text("id,parent\n" + "".join(f"{top},\n" for top in "abcd") + "".join(rows))
     monkeypatch.chdir(tmp_path)
     words = ["accounts", "evaluate", "--tree", "tree.csv", "--dims", "2", "--learning-rates", "0.3", "--epochs", "2"]
-    words += ["--n-seeds", "2", "--n-resamples", "30", "-o"]
+    words += ["--n-seeds", "2", "--n-resamples", "40", "-o"]
     for folder, where in (("here", []), ("there", ["--engine", "ray"])):
         ended = eq_here(*words, folder, *where)
         assert ended.exit_code == 0, ended.output

@@ -11,7 +11,7 @@ from equipoise.domains.fair.answer_matching import AnswerParts, answer_matcher
 from equipoise.domains.fair.chunk_index import MAX_SAMPLES, chance_levels, rank_answers
 from equipoise.domains.fair.compat import BinaryEvaluator
 from equipoise.domains.fair.questions import check_questions
-from equipoise.metrics.ranking_functions import hit_rate
+from equipoise.metrics.ranking import hit_rate
 from equipoise.models.chunking import Chunk
 from fair_sample import chunks_of, document, locate_answers, pairs
 

@@ -345,7 +345,9 @@ def leaderboard(
         )
     progress("resampling")
     rows = complete.oriented.T
-    scores = aggregate_scores(rows, units, mode, config)
+    low, high = complete.bounds
+    bounds = (-high, -low) if complete.lower >= set(complete.datasets) else (low, high)
+    scores = aggregate_scores(rows, units, mode, config, bounds=bounds)
     primary = scores[chosen]
     return LeaderboardAnalysis(
         source=source,

@@ -20,13 +20,13 @@ from equipoise.domains.concepts.scores import (
 from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors, per_unit
 from equipoise.errors import EquipoiseError, ShapeError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.comparison import compare_results
-from equipoise.stats.contrasts import Contrast
+from equipoise.stats.comparison import Contrast
 from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import Estimate, Result
-from equipoise.stats.tie_groups import tie_groups
+from equipoise.stats.tie_groups import order_by_score, tie_groups
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
@@ -303,14 +303,14 @@ def _claims(
     for contrast in contrasts:
         matrix[position[contrast.a], position[contrast.b]] = contrast.adjusted
     scores = [estimates[name].value for name in models]
-    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=config.alpha)
+    letters = tie_groups(scores, matrix, better=Direction.UP, alpha=config.alpha)
     tested = sum(not np.isnan(contrast.p) for contrast in contrasts)
     title = CORRECTIONS[config.correction][1]
     return {
         "estimates": dict(estimates),
         "contrasts": tuple(contrasts),
-        "letters": dict(zip(models, bands.letters, strict=True)),
-        "order": tuple(models[at] for at in bands.order),
+        "letters": dict(zip(models, letters, strict=True)),
+        "order": tuple(models[at] for at in order_by_score(np.array(scores), Direction.UP)),
         "family": f"{title} over the {tested} pairs" if tested > 1 else "",
     }
 

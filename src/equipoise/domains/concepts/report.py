@@ -29,7 +29,7 @@ from equipoise.types import Direction, with_label
 if TYPE_CHECKING:
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.results import ConceptEvaluation
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
     from equipoise.types import Finding

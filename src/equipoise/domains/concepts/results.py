@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from equipoise.domains.concepts.uncertainty import TaskScore
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import View
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
 

@@ -8,7 +8,8 @@ from math import sqrt
 
 from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.stats.formatting import format_value
-from equipoise.stats.power import PowerEstimate, accuracy_table, detectable_difference
+from equipoise.stats.intervals import wilson_interval
+from equipoise.stats.power import PowerEstimate, detectable_difference
 
 TOO_FEW_QUESTIONS = "EQ105"
 ACCURACY = 0.8
@@ -90,7 +91,7 @@ class SampleSize:
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % Wilson interval of the accuracy."""
-        return accuracy_table([self.questions], accuracy=self.accuracy)[0].half_width
+        return wilson_interval(self.accuracy * self.questions, self.questions).width / 2
 
     @property
     def detectable(self) -> PowerEstimate:

@@ -72,7 +72,7 @@ _STEPS = 60
 
 
 def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precision-recall-frontier") -> Chart:
-    """Small marks are trials, the line joins those Pareto nothing beats, the large mark is what was chosen."""
+    """Small marks are trials, the line joins the Pareto-optimal ones, and the large mark is the chosen one."""
     x = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall of documents")
     y = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision of documents")
     layers = _iso_f1_layers(x, y)
@@ -82,10 +82,10 @@ def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precisio
     layers += series_labels([part.name for part in parts], [(1.0 - end) * HEIGHT for end in ends], WIDTH)
     return chart(
         name,
-        "What more recall costs in precision",
+        "Precision and recall of all trials",
         _alt_text(parts),
         layers,
-        subtitle="Every trial on the documents that chose: optimistic. Grey curves: equal F1 of both means.",
+        subtitle="On the documents used for selection (optimistic). Grey curves: equal F1 of both means.",
         width=WIDTH,
         height=HEIGHT,
     )

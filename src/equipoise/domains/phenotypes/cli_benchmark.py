@@ -312,11 +312,11 @@ def compare(
             f"a comparison needs at least two runs; there are {len(paths) or 'none'}", hint=NO_RUNS_HINT
         )
     with out.progress(len(paths) + 1) as step:
-        read = read_systems(parse_systems(paths), EvidenceOptions(), step)
+        systems, stored = read_systems(parse_systems(paths), EvidenceOptions(), step)
         step("comparing")
-        comparison = compare_systems(read.systems, metrics or COMPARED_METRICS, primary=primary or "MRR", config=config)
-    show_comparison(out, comparison, read.runs)
-    if any(run.caution for run in read.runs):
+        comparison = compare_systems(systems, metrics or COMPARED_METRICS, primary=primary or "MRR", config=config)
+    show_comparison(out, comparison, stored)
+    if any(run.caution for run in stored):
         return exits.FAILED_UNITS
     return exits.gate(out, comparison.findings, fail_on)
 

@@ -267,7 +267,7 @@ def _notes(terms: Ontology, candidates: Candidates, predicted: Predictions) -> l
     threshold = predicted.settings.chunk_threshold
     languages = ", ".join(sorted({document.detected_language for document in candidates.documents}))
     where = "" if len(predicted) == 1 else f" of {pluralize(len(predicted), 'note')}"
-    notes = [f"{n_terms} terms in {len(candidates)} phrases{where}; {languages}; {candidates.system}"]
+    notes = [f"{n_terms} terms in {len(candidates)} phrases{where}; language {languages}; model {candidates.system}"]
     best = float(candidates.scores.max(initial=-np.inf))
     if not n_terms and np.isfinite(best):
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")

@@ -21,7 +21,7 @@ from equipoise.errors import (
     StoreError,
     UnknownNameError,
 )
-from equipoise.evidence.kernels.rank_counts import count_above_and_tied
+from equipoise.evidence.kernels.threshold_counts import count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED
 from equipoise.geometry.topk import top_columns
@@ -29,7 +29,7 @@ from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.stats.alignment import DATA
+from equipoise.stats.result import DATA
 from equipoise.stats.slices import Slice, slice_estimates
 from equipoise.stats.verdict import UNIT_NOUN
 

@@ -28,8 +28,7 @@ from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import segment_indices
 from equipoise.metrics.labels import ClassF1
-from equipoise.metrics.ranking import NDCG, HitRate, ReciprocalRank
-from equipoise.metrics.ranking_functions import harmonic_numbers
+from equipoise.metrics.ranking import NDCG, HitRate, ReciprocalRank, harmonic_numbers
 from equipoise.tasks.classification import ClassificationOutput
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_scores import as_host_array
-from equipoise.metrics import ranking_functions
 from equipoise.metrics.labels import ClassF1
+from equipoise.metrics.ranking import hit_rate, ndcg, reciprocal_rank
 from equipoise.tasks.classification import ClassificationOutput, classify
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
     2.0
     """
     ranking = rank_targets(logits, targets, ks=(k,)).ranking().ordered(Ties.parse(ties))
-    return float(ranking_functions.hit_rate(ranking, k).sum())
+    return float(hit_rate(ranking, k).sum())
 
 
 def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -131,7 +131,7 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
     1.5
     """
     ranking = rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties))
-    return float(ranking_functions.reciprocal_rank(ranking).sum())
+    return float(reciprocal_rank(ranking).sum())
 
 
 def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -161,7 +161,7 @@ def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = T
     if k < 1:
         raise ParameterError(f"k = {k} is not a cutoff", hint="cutoffs are positive integers")
     ranking = rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties))
-    return float(ranking_functions.ndcg(ranking, k).sum())
+    return float(ndcg(ranking, k).sum())
 
 
 def get_performance_dict(
@@ -294,8 +294,8 @@ def _gains_by_rank(classes: int) -> Floats:
 
 def _unit_gains(ranking: Ranking) -> Floats:
     """What each unit adds to each of the sums."""
-    hits = [ranking_functions.hit_rate(ranking, k) for k in CUTOFFS]
-    return np.array([*hits, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
+    hits = [hit_rate(ranking, k) for k in CUTOFFS]
+    return np.array([*hits, reciprocal_rank(ranking), ndcg(ranking, NDCG_AT)])
 
 
 # The summary at the end of an epoch: scores as fractions, and in percent.

@@ -49,6 +49,10 @@ def test_german_differential_diagnoses_are_uncertain() -> None:
     assert detect_assertions("DD Leberzirrhose", [(3, 16)], "de") == ["uncertain"]
 
 
+def test_german_exclusions_without_a_preposition_are_negations() -> None:
+    assert detect_assertions("Ausschluss Hirntumor.", [(11, 20)], "de") == ["negated"]
+
+
 def test_a_file_of_cases_is_read_with_its_headings(tmp_path: Path) -> None:
     path = tmp_path / "cases.txt"
     path.write_text("# lists\nNo [fever|n], but [cough|affirmed].\n", encoding="utf-8")

@@ -15,7 +15,6 @@ from enum import IntEnum
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from equipoise.domains.phenotypes.extraction.confidence import WordWeights
 from equipoise.domains.phenotypes.extraction.word_forms import (
     AMBIGUOUS_ABBREVIATIONS,
     CAPITALIZED_WORDS,
@@ -136,6 +135,29 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
                 for part in parts
             ]
     return tokens
+
+
+@dataclass(frozen=True, slots=True)
+class WordWeights:
+    """The inverse document frequency of words over the names of the terms."""
+
+    idf: dict[str, float]
+    unknown: float
+
+    def overlap(self, words: Sequence[Token], others: Sequence[Token]) -> float:
+        """The weighted share of words that are among the others, by form, class, or the first six letters."""
+        forms = {form for token in others for form in (token.key, token.word_class)}
+        stems = {form[:_STEM] for form in forms if len(form) >= _STEM}
+        total = found = 0.0
+        for token in words:
+            weight = self.idf.get(token.word_class, self.unknown)
+            total += weight
+            if token.word_class in forms or token.key in forms or token.key[:_STEM] in stems:
+                found += weight
+        return found / total if total else 0.0
+
+
+_STEM = 6
 
 
 @dataclass(slots=True)

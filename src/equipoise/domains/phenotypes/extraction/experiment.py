@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
     from equipoise.models.encoder import ModelCard
     from equipoise.runs.executors import Executor
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Comparison, Contrast
     from equipoise.stats.result import Result
     from equipoise.types import Finding
 
@@ -336,7 +335,9 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
             return JobOutput(None, key)
         extractor.prepare(gold.documents)
         start = perf_counter()
-        candidates = extractor.candidates(gold.documents, num_results=retrieval_depth(settings, gold))
+        # More terms are stored than are selected, to trace where a gold term was lost.
+        depth = min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
+        candidates = extractor.candidates(gold.documents, num_results=depth)
         predictions = predict(candidates, **settings.pipeline.record())
         seconds = perf_counter() - start
         oracle = evaluate_gold_spans(gold, extractor, predictions, settings)
@@ -411,11 +412,6 @@ def score_extraction(
 def with_findings(result: Result, findings: tuple[Finding, ...]) -> Result:
     """The result with further findings before its own."""
     return replace(result, findings=(*findings, *result.findings))
-
-
-def retrieval_depth(settings: ExtractionConfig, gold: GoldAnnotations) -> int:
-    """Stored terms per chunk: more than are selected, to trace where a gold term was lost."""
-    return min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
 
 
 def gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
@@ -499,7 +495,8 @@ def compare_extraction_runs(
     _check_same_modes(runs)
     first = next(iter(runs.values())).result
     results = [replace(run.result, system=name) for name, run in runs.items()]
-    return compare(results, metrics or default_metrics(first.names), primary=primary or first.names[0], **options)
+    # A run lists F1, precision and recall first, then their soft forms, then those of the next average.
+    return compare(results, metrics or first.names[:9], primary=primary or first.names[0], **options)
 
 
 def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
@@ -512,24 +509,12 @@ def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
         )
     names = [run.result.system for _, run in stored]
     if len(set(names)) < len(names):
-        names = [_folder_label(file) for file, _ in stored]
+        names = [(file.parent if file.name == RESULTS else file).name for file, _ in stored]
     if len(set(names)) < len(names):
         names = [str(file) for file, _ in stored]
     if len(set(names)) < len(names):
         raise ParameterError("a run is named twice", hint="name each run once")
     return dict(zip(names, (run for _, run in stored), strict=True))
-
-
-def default_metrics(names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics of a comparison: the leading three, their soft forms, and those of the next average.
-
-    A run lists them in this order.
-    """
-    return tuple(names[:9])
-
-
-def _folder_label(file: Path) -> str:
-    return (file.parent if file.name == RESULTS else file).name
 
 
 def _run_folders(file: Path) -> list[Path]:

@@ -123,7 +123,7 @@ def _problem_section(problems: tuple[str, ...]) -> list[Section]:
         return []
     more = len(problems) - MAX_LISTED
     rest = (f"and {more} more.",) if more > 0 else ()
-    return [Section("What did not fit in the documents", notes=(*problems[:MAX_LISTED], *rest))]
+    return [Section("Problems of the documents", notes=(*problems[:MAX_LISTED], *rest))]
 
 
 def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
@@ -176,11 +176,11 @@ def _stage_section(run: ExtractionRun) -> list[Section]:
         return []
     total = sum(reached.values())
     columns = [
-        ReportColumn("ended at", list(reached)),
+        ReportColumn("stage", list(reached)),
         _counts("gold entries", reached.values()),
         _values("share", [number / total for number in reached.values()]),
     ]
-    return [Section.of_table("What became of the gold", columns)]
+    return [Section.of_table("Gold terms by the stage that they reached", columns)]
 
 
 def _error_section(run: ExtractionRun) -> Section:
@@ -206,9 +206,9 @@ def _gold_span_section(run: ExtractionRun) -> list[Section]:
     note = (
         f"Marked gold terms: {format_count(n_found + chunker + model)}. Found: {format_count(n_found)}. Lost by "
         f"the chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
-        f"model: {format_count(model)}, which are not found even so."
+        f"model: {format_count(model)}, which their own words do not find either."
     )
-    return [Section.of_table("The model apart from the chunker", columns, note)]
+    return [Section.of_table("Errors of the chunker and of the model", columns, note)]
 
 
 def tuning_view(tuning: ExtractionTuning) -> View:
@@ -326,7 +326,7 @@ def _frontier_section(model: TunedModel) -> list[Section]:
         _values("F1", [tuning.trials[place].value for place in edge]),
         ReportColumn("parameters", [format_params(tuning.trials[place].params) for place in edge], rank=1),
     ]
-    title = f"Precision against recall of {model.name}, on the documents that chose (optimistic)"
+    title = f"Precision against recall of {model.name}, on the documents used for selection (optimistic)"
     return [Section.of_table(title, columns)]
 
 

@@ -96,22 +96,10 @@ class PredictedTerms:
 
 
 def read_predictions(path: PathLike, documents: Sequence[str], *, name: str | None = None) -> PredictedTerms:
-    """Read the predictions of a program for documents with these ids.
+    """Read the predictions of a program for documents with these ids, from a file or a folder with one per document.
 
-    Parameters
-    ----------
-    path
-        A file, or a folder with one file per document.
-    documents
-        The ids of the gold documents. An id matches without its punctuation and with a suffix: ``P001_clinphen.txt``
-        is of the document P001.
-    name
-        The name of the program; by default that of the file.
-
-    Returns
-    -------
-    PredictedTerms
-        The terms of each gold document; a document that the program does not mention has none.
+    An id matches without its punctuation and with a suffix: ``P001_clinphen.txt`` is of the document P001. A document
+    that the program does not mention has no terms.
     """
     source = Path(path)
     predicted = PredictedTerms(name or source.stem, {document: set() for document in documents})

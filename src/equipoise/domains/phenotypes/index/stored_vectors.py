@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.files import TermTexts
     from equipoise.models.dense import DenseRetriever
     from equipoise.models.encoder import Vectors
-    from equipoise.models.retriever import FittedRetriever
-    from equipoise.types import Floats, Ints
 
 
 class CaseMatcher:
