@@ -189,6 +189,20 @@ def to_numpy(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def as_host_array(array: Any) -> Any:
+    """A numpy view of an array in host memory; an array on another device unchanged."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):
+        array = array.detach()
+    if hasattr(array, "__dlpack__"):
+        try:
+            return np.from_dlpack(array)
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            return array  # another device, or a dtype that numpy does not support
+    return np.asarray(array)
+
+
 class StoredArrays:
     """The arrays of an evidence file, by name; each method checks type, shape and values."""
 

@@ -21,11 +21,10 @@ from equipoise.domains.places.metrics import (
     user_means,
 )
 from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
-from equipoise.evidence.base import as_ids, to_numpy
-from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets
+from equipoise.evidence.base import as_host_array, as_ids, to_numpy
+from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets, take_rows
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_from_scores import as_host_array
 from equipoise.metrics import ranking_functions
 from equipoise.metrics.labels import ClassF1
 from equipoise.tasks.classification import ClassificationOutput, classify
@@ -563,7 +562,7 @@ class PlaceMeter:
             return logits, targets, columns
         self.ignored += len(codes) - len(rows)
         return (
-            _take_rows(logits, rows),
+            take_rows(logits, rows),
             codes[rows],
             {name: None if c is None else c[rows] for name, c in columns.items()},
         )
@@ -589,16 +588,6 @@ def _kind(ids: Ids | None) -> str:
 
 def _plain(codes: Any) -> Any:
     return None if codes is None else np.atleast_1d(to_numpy(codes)).tolist()
-
-
-def _take_rows(logits: Any, rows: Ints) -> Any:
-    """Some rows of an array, on its device."""
-    if isinstance(logits, np.ndarray):
-        return logits[rows]
-    from array_api_compat import array_namespace, device
-
-    xp = array_namespace(logits)
-    return xp.take(logits, xp.asarray(rows, device=device(logits)), axis=0)
 
 
 def _by_id(ids: Ids) -> Ints:

@@ -43,12 +43,20 @@ _COLUMN_BLOCK_ROWS = 512
 """Rows per transposed block: enough for the comparisons to use full vector width."""
 
 
-class NanScoreError(Exception):
-    """A score is NaN; ``row`` is the first row that contains one."""
+class _RowError(Exception):
+    """Something is wrong with the scores of ``row``, the first such row of the block."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
         self.row = row
+
+
+class NanScoreError(_RowError):
+    """A score is NaN."""
+
+
+class InfiniteScoreError(_RowError):
+    """A score is infinite and a softmax was requested."""
 
 
 def count_above_and_tied(
@@ -276,27 +284,11 @@ class ClassColumns:
         return indices + self.span.start if self.span.start else indices
 
 
-class NanTargetError(Exception):
-    """A score is NaN; ``row`` is the first row of the block that contains one."""
-
-    def __init__(self, row: int) -> None:
-        super().__init__(row)
-        self.row = row
-
-
-class InfiniteScoreError(Exception):
-    """A score is infinite and a softmax was requested; ``row`` is the first such row of the block."""
-
-    def __init__(self, row: int) -> None:
-        super().__init__(row)
-        self.row = row
-
-
 def check_no_nan(largest: NDArray[Any]) -> None:
-    """Raise ``NanTargetError`` for a row whose largest score is NaN: a maximum propagates NaN."""
+    """Raise ``NanScoreError`` for a row whose largest score is NaN: a maximum propagates NaN."""
     unknown = largest != largest
     if unknown.any():
-        raise NanTargetError(int(np.argmax(unknown)))
+        raise NanScoreError(int(np.argmax(unknown)))
 
 
 _UFUNC_BUFFER_SIZE = 512
