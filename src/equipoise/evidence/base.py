@@ -170,11 +170,7 @@ def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
 
 
 def constant_column(value: np.generic, count: int) -> NDArray[Any]:
-    """A read-only column with the same value for every unit; it takes no memory.
-
-    >>> constant_column(np.int64(7), 3)
-    array([7, 7, 7])
-    """
+    """A read-only column with the same value for every unit; it takes no memory."""
     return np.ndarray(count, value.dtype, buffer=value.tobytes(), strides=(0,))
 
 

@@ -147,11 +147,7 @@ def candidate_counts(corpus_size: int, depth: Ints) -> Ints:
 
 
 def average_ranks(x: Floats) -> Floats:
-    """Ranks from 1, equal numbers sharing the mean of theirs.
-
-    >>> average_ranks(np.array([30.0, 10.0, 10.0])).tolist()
-    [3.0, 1.5, 1.5]
-    """
+    """Ranks from 1, equal numbers sharing the mean of theirs."""
     _, group, times = np.unique(x, return_inverse=True, return_counts=True)
     shared = np.cumsum(times) - (times - 1) / 2
     return np.asarray(shared[group])

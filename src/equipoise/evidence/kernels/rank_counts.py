@@ -67,9 +67,6 @@ def count_above_and_tied(
     ``scores`` is (rows, width). ``thresholds`` holds the ``counts[r]`` thresholds of row ``r``, row after row. Each
     is one of the scores of the row, or NaN for an item that is not in the row. A NaN score counts as neither
     above nor equal and can mark a column that is not a candidate; ``check_nan`` raises ``NanScoreError`` instead.
-
-    >>> count_above_and_tied(np.array([[3.0, 1.0, 2.0, 2.0]]), np.array([2.0, np.nan]), np.array([2]))
-    (array([1, 0]), array([1, 0]))
     """
     if scores.shape[1] < _WIDE_ROW and len(thresholds) == len(counts) and (counts == 1).all():
         return _count_one_threshold_per_row(scores, thresholds, check_nan)
@@ -95,11 +92,7 @@ def count_in_sorted_rows(matrix: NDArray[Any], thresholds: NDArray[Any], counts:
 
 
 def count_above(scores: NDArray[Any], limits: NDArray[Any]) -> Ints:
-    """How many scores of each row are strictly above the limit of the row, which need not be one of them.
-
-    >>> count_above(np.array([[3.0, 1.0, 2.0]]), np.array([1.5]))
-    array([2])
-    """
+    """How many scores of each row are strictly above the limit of the row, which need not be one of them."""
     rows, width = scores.shape
     counts = np.empty(rows, dtype=np.int64)
     step = max(1, _ROW_BLOCK_BYTES // max(1, width * scores.itemsize))
@@ -254,11 +247,7 @@ class ClassColumns:
 
     @cached_property
     def order(self) -> Ints:
-        """A sort key per column: ascending keys are the codes in order of their decimal names ("10" before "9").
-
-        >>> ClassColumns(np.array([1, 9, 10, 11, 100])).order.argsort().tolist()
-        [0, 2, 4, 3, 1]
-        """
+        """A sort key per column: ascending keys are the codes in order of their decimal names ("10" before "9")."""
         codes, longest = self.codes, len(str(self.codes[-1]))
         digits = 1 + sum((codes >= 10**power).astype(np.int64) for power in range(1, longest))
         # All names are padded to one length; of equal padded names, the shorter comes first.
@@ -316,13 +305,7 @@ class RowCounts:
 
 
 class NumpyRankCounter:
-    """Counts blocks of at most ``rows`` rows; the buffer for comparison results is reused.
-
-    >>> counter = NumpyRankCounter(ClassColumns(np.arange(4)), rows=1)
-    >>> counts = counter(np.array([[3.0, 1.0, 2.0, 2.0]]), np.array([2]))
-    >>> counts.above, counts.tied, counts.before, counts.predicted, counts.tied_top
-    (array([1]), array([1]), array([1]), array([0]), array([False]))
-    """
+    """Counts blocks of at most ``rows`` rows; the buffer for comparison results is reused."""
 
     def __init__(self, columns: ClassColumns, rows: int, *, probabilities: bool = False) -> None:
         self.columns = columns
