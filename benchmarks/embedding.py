@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.row import Row
-from benchmarks.timing import fastest, number_printed_by, seconds_of
+from benchmarks.timing import fastest, fastest_in_turn, number_printed_by, seconds_of
 from equipoise.models.backends.model_files import find_packaged_model, is_installed
 from equipoise.models.embedder import embedder
 
@@ -28,6 +28,7 @@ def rows(quick: bool) -> list[Row]:
     lines: list[Row] = []
     if is_installed("minilm") and find_spec("onnxruntime") and find_spec("sentence_transformers"):
         lines += minilm(300 if quick else 5_000, 1)
+        lines += short(200 if quick else 2_000)
         lines.append(processes(400))
         lines.append(start(2 if quick else 3))
     if is_installed("wordllama") and _importable("wordllama"):
@@ -67,6 +68,32 @@ def minilm(count: int, times: int) -> list[Row]:
             goal="within", unit="%",
         ),
     ]  # fmt: skip
+
+
+def short(count: int) -> list[Row]:
+    """Short texts, in float32 and with products of int8; the ranking loss is in ``benchmarks.int8_ranking``."""
+    texts = mixed(count, 6, 22)
+    torch = import_module("torch")
+    library = import_module("sentence_transformers").SentenceTransformer(_folder(), device="cpu")
+    exact, rounded = (embedder(f"minilm,{option}", cache=False) for option in ("device=cpu", "precision=int8"))
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        cosine = float((exact.embed(texts) * rounded.embed(texts)).sum(axis=1).mean())
+        library.encode(texts[:20])
+        works = [lambda: exact.embed(texts), lambda: rounded.embed(texts), lambda: library.encode(texts)]
+        float32, int8, theirs = fastest_in_turn(*works, times=3)
+    finally:
+        torch.set_num_threads(before)
+    tokens = exact.embed_report(texts).report.tokens
+    assert tokens is not None
+    limit = theirs * product_rate() / (tokens * FLOP_PER_TOKEN)
+    name = f"MiniLM, {count:,} texts of 6 to 22 tokens"
+    peer = "SentenceTransformer.encode"
+    return [
+        Row(name, float32, peer, theirs, target=1.5, note=f"products at the full rate alone: {limit:.2f} x"),
+        Row(f"{name}, int8", int8, peer, theirs, target=1.5, note=f"mean cosine to float32 {cosine:.4f}"),
+    ]
 
 
 def processes(count: int) -> Row:

@@ -16,10 +16,9 @@ from benchmarks.timing import fastest
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import (
+    SPLITTER_CHAIN,
     Candidates,
     ClinicalText,
-    retrieve_candidates,
-    retrieve_for_spans,
     split_documents,
 )
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig
@@ -28,7 +27,7 @@ from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
 from equipoise.domains.phenotypes.index.files import TermIndex
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError
 
 NOTES_PER_DOCUMENT = 6
@@ -115,11 +114,12 @@ def notes(copies: int) -> tuple[ClinicalText, ...]:
 
 def batched(copies: int, system: TermRetriever, target: float | None, lines: list[Row]) -> Candidates:
     """One batch of all chunks against a call for each chunk, and that both find the same."""
-    ours, _ = fastest(lambda: retrieve_candidates(notes(copies), system), times=2)
+    extractor = TermExtractor(system.ontology, system, dictionary=False, chunkers=SPLITTER_CHAIN)
+    ours, _ = fastest(lambda: extractor.candidates(notes(copies)), times=2)
     documents = notes(copies)
     chunks = split_documents(documents)
-    theirs, single = fastest(lambda: [retrieve_for_spans(documents, [chunk], system) for chunk in chunks], times=1)
-    candidates = retrieve_candidates(documents, system)
+    theirs, single = fastest(lambda: [extractor.candidates_for_spans(documents, [chunk]) for chunk in chunks], times=1)
+    candidates = extractor.candidates(documents)
     alone = np.concatenate([part.scores for part in single])
     same = np.allclose(alone, candidates.scores, atol=1e-5)
     rate = len(documents) / ours

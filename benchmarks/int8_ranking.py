@@ -39,21 +39,20 @@ def measured(spec: str, data: Dataset) -> tuple[Ranking, Vectors, list[float]]:
 def main() -> None:
     """Print a table: nDCG@10 with its interval, the difference from float32, the mean cosine, texts per CPU second."""
     data = Retrieval(sys.argv[1]).dataset
-    results, rates, vectors = [], [], []
+    first = None
     for name, spec in SYSTEMS.items():
-        ranking, rows, rate = measured(spec, data)
-        results.append(evaluate(ranking, ["nDCG@10"], system=name))
-        rates.append(rate)
-        vectors.append(rows)
-    for result, rate, rows in zip(results, rates, vectors, strict=True):
+        ranking, vectors, rates = measured(spec, data)
+        result = evaluate(ranking, ["nDCG@10"], system=name)
         estimate = result.estimates["nDCG@10"]
         cells = [f"{estimate.value:.4f} [{estimate.interval.low:.4f}, {estimate.interval.high:.4f}]"]
-        if result is not results[0]:
-            (contrast,) = compare([result, results[0]], ["nDCG@10"]).contrasts
+        if first is None:
+            first = result, vectors, rates
+        else:
+            (contrast,) = compare([result, first[0]], ["nDCG@10"]).contrasts
             cells.append(f"{contrast.difference:+.4f} [{contrast.interval.low:+.4f}, {contrast.interval.high:+.4f}]")
-        cells.append(f"cosine {np.einsum('ij,ij->i', rows, vectors[0]).mean():.4f}")
-        cells += [f"{new:.1f}/s, {new / old:.2f} x" for new, old in zip(rate, rates[0], strict=True)]
-        print(result.system, *cells, sep=" | ", flush=True)
+        cells.append(f"cosine {np.einsum('ij,ij->i', vectors, first[1]).mean():.4f}")
+        cells += [f"{new:.1f}/s, {new / old:.2f} x" for new, old in zip(rates, first[2], strict=True)]
+        print(name, *cells, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of 21 metrics at once, against scipy.stats.bootstrap metric by metric."""
+"""Intervals of 21 metrics at once, against scipy.stats.bootstrap metric by metric, and against the metrics alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.row import Row
-from benchmarks.timing import fastest
+from benchmarks.timing import fastest, fastest_in_turn
+from equipoise.evidence.ranking import Ranking
+from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.estimate import estimate
 from equipoise.stats.resampling import mean_intervals
 
 METRICS, RESAMPLES, TARGET = 21, 1_000, 10.0
@@ -22,7 +25,11 @@ def rows(quick: bool) -> list[Row]:
     scipy is timed on two of the metrics, as its cost is the same for each, and the time is multiplied up.
     Its ends must lie near ours: the resamples differ, so a tenth of the width is allowed.
     """
-    return [_row(units, peer_metrics=1 if quick else 2) for units in (SIZES[:1] if quick else SIZES)]
+    sizes = SIZES[:1] if quick else SIZES
+    return [
+        *(_row(units, peer_metrics=1 if quick else 2) for units in sizes),
+        _row_of_rankings(2_000 if quick else 10_000),
+    ]
 
 
 def _row(units: int, peer_metrics: int) -> Row:
@@ -40,6 +47,27 @@ def _row(units: int, peer_metrics: int) -> Row:
         assert difference <= 0.1 * ours[column].width, f"the ends are {difference:g} apart"
         spent.append(peer_seconds)
     return Row(task, seconds, "scipy.stats.bootstrap, a call a metric", METRICS * float(np.mean(spent)), TARGET)
+
+
+def _row_of_rankings(queries: int) -> Row:
+    """What the intervals of an evaluation cost, against the metrics alone: at most twice as much."""
+    rng = np.random.default_rng(0)
+    n_relevant = rng.integers(1, 6, queries)
+    scores = rng.normal(size=(queries, 1_000)).astype(np.float32)
+    relevant = [rng.choice(1_000, size=count, replace=False) for count in n_relevant]
+    for row, items in zip(scores, relevant, strict=True):
+        row[items] += 2.5
+    lists = np.argsort(-scores, axis=1)[:, :100]
+    ranking = Ranking.from_lists(lists.tolist(), [items.tolist() for items in relevant])
+    names = ["MRR", *(f"{name}@{k}" for name in ("HR", "nDCG", "R", "P", "MAP") for k in (1, 3, 5, 10))]
+    metrics = parse_metrics(names, evidence=Ranking)
+    alone, together = fastest_in_turn(
+        lambda: [metric.measure(ranking) for metric in metrics],
+        lambda: estimate(ranking, metrics, chance=False),
+        times=9,
+    )
+    task = f"intervals of {METRICS} ranking metrics, {queries:,} queries, 2,000 resamples"
+    return Row(task, together - alone, "the metrics themselves", alone, 2.0, goal="within")
 
 
 def _by_scipy(values: Any) -> Any:

@@ -29,9 +29,9 @@ from equipoise.domains.phenotypes.index.build import build_index_with_report
 from equipoise.domains.phenotypes.index.files import TermTexts, term_texts
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
 from equipoise.domains.phenotypes.index.stored_vectors import int8_product
-from equipoise.domains.phenotypes.ontology.max_similarity import with_max_similarity
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.max_similarity import with_max_similarity
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
 from equipoise.models.embedder import embedder

@@ -4,7 +4,7 @@
 
 CORPUS is a folder of annotated documents, as eq phenotypes extraction run reads it. CASES are German names with their
 term ids; they become notes of three names between sentences that name no finding. The weights are printed as they
-are in extraction/confidence.py.
+are in extraction/extractor.py.
 """
 
 from __future__ import annotations
@@ -14,16 +14,21 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from equipoise.domains.phenotypes.extraction import confidence, extractor
-from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus, AnnotatedDocument, Annotation
-from equipoise.domains.phenotypes.extraction.annotations import resolve_annotations
+from equipoise.domains.phenotypes.extraction import extractor
+from equipoise.domains.phenotypes.extraction.annotated_corpus import (
+    AnnotatedCorpus,
+    AnnotatedDocument,
+    Annotation,
+    resolve_annotations,
+)
 from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig
 from equipoise.domains.phenotypes.extraction.dictionary import Mention
 from equipoise.domains.phenotypes.extraction.experiment import read_gold_annotations
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 
 LEADS = ("Es besteht {}.", "Befund: {}.", "Auffällig war {}.", "Es fand sich {}.", "Diagnose: {}.")
 FILLERS = (
@@ -41,6 +46,22 @@ FILLERS = (
     "Das Geburtsgewicht betrug 3200 Gramm.",
 )
 N_FOLDS = 10
+
+
+def fit_logistic(features: Any, labels: Any, *, ridge: float = 1.0, n_iterations: int = 50) -> extractor.LogisticModel:
+    """Fit a logistic regression by Newton's method; ``ridge`` penalises all weights but the intercept."""
+    design = np.column_stack([np.ones(len(features)), features])
+    penalty = np.diag([1e-9, *([ridge] * features.shape[1])])
+    weights = np.zeros(design.shape[1])
+    for _ in range(n_iterations):
+        chance = 1.0 / (1.0 + np.exp(-design @ weights))
+        gradient = design.T @ (labels - chance) - penalty @ weights
+        hessian = (design * (chance * (1.0 - chance))[:, None]).T @ design + penalty
+        step = np.linalg.solve(hessian, gradient)
+        weights += step
+        if np.abs(step).max() < 1e-10:
+            break
+    return extractor.LogisticModel(tuple(weights.tolist()))
 
 
 def german_notes(paths: list[str]) -> Iterator[AnnotatedDocument]:
@@ -75,7 +96,7 @@ def main(arguments: list[str]) -> None:
                 for document in documents
             ]
             for index, found in enumerate(mentions):
-                features = confidence.mention_features(found)
+                features = extractor.mention_features(found)
                 for mention, row in zip(found, features, strict=True):
                     rows["mention"].append((row, mention.terms[0] in gold[index], number + index))
             rows["span"] += [
@@ -105,7 +126,7 @@ def report(name: str, features: np.ndarray, labels: np.ndarray, documents: np.nd
     predicted = np.empty(len(labels))
     for part in range(N_FOLDS):
         held_out = fold[documents] == part
-        model = confidence.fit_logistic(features[~held_out], labels[~held_out])
+        model = fit_logistic(features[~held_out], labels[~held_out])
         predicted[held_out] = model.probability(features[held_out])
     brier, base = np.mean((predicted - labels) ** 2), labels.mean() * (1 - labels.mean())
     print(f"{name}: {len(labels)} candidates, {labels.mean():.3f} right; Brier score {brier:.4f}, base rate {base:.4f}")
@@ -114,7 +135,7 @@ def report(name: str, features: np.ndarray, labels: np.ndarray, documents: np.nd
         if inside.any():
             print(f"  {low:.1f}-{low + 0.1:.1f}: predicted {predicted[inside].mean():.3f}, "
                   f"right {labels[inside].mean():.3f}, n {inside.sum()}")  # fmt: skip
-    print("  ", tuple(round(weight, 3) for weight in confidence.fit_logistic(features, labels).weights))
+    print("  ", tuple(round(weight, 3) for weight in fit_logistic(features, labels).weights))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from math import sqrt
 
 import numpy as np
 
-from equipoise.stats.contrasts import Contrast
+from equipoise.stats.comparison import Contrast
 from equipoise.stats.corrections import adjust
 from equipoise.stats.intervals import Interval
 from equipoise.stats.paired_tests import run_test

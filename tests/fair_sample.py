@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.domains.fair.answer_matching import AnswerMatcher
+from equipoise.domains.fair.chunk_index import AnswerLocations
+from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.models.chunking import Chunk, chunker
 from equipoise.models.retriever import Retriever
 
@@ -94,3 +97,12 @@ class Counting:
             rng = Random(word)
             vector += [rng.gauss(0, 1) for _ in range(self.dims)]
         return vector / np.linalg.norm(vector)
+
+
+def locate_answers(
+    questions: Sequence[QuestionAnswer], chunks: Sequence[Chunk], matcher: AnswerMatcher
+) -> AnswerLocations:
+    """Which chunks contain which answers."""
+    index = matcher.build_index([chunk.text for chunk in chunks])
+    holders = tuple(index.holders_of_any(question.answers) for question in questions)
+    return AnswerLocations(matcher.joins, index, holders)

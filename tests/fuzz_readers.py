@@ -39,7 +39,7 @@ from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.phenotypes.cases import read_cases
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.domains.places.prediction_files import read_topk_predictions
 from equipoise.domains.places.published_results import read_published_results
 from equipoise.errors import EquipoiseError

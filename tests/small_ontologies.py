@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, ontology_from_file
+from equipoise.domains.phenotypes.ontology import Ontology, ontology_from_file
 from equipoise.io.obo import OboFile, OboTerm
 
 

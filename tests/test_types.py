@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from equipoise.stats.contrasts import Contrast
+from equipoise.stats.comparison import Contrast
 from equipoise.stats.intervals import Interval
 from equipoise.stats.power import PowerEstimate
 from equipoise.stats.result import Estimate

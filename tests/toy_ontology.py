@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 HEAD = "format-version: 1.2\ndata-version: {release}\nontology: toy\n"
 TERMS = """
@@ -52,3 +53,12 @@ def obo(path: Path, terms: str = TERMS, release: str = "2025-01-01") -> Path:
     """Write an OBO file."""
     path.write_text(HEAD.format(release=release) + terms, encoding="utf-8")
     return path
+
+
+def retrieve_candidates(documents: Any, system: Any, *, num_results: int = 10, chunkers: Any = None) -> Any:
+    """The candidates of chunks by a term retriever alone, without the dictionary."""
+    from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN
+    from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
+
+    extractor = TermExtractor(system.ontology, system, dictionary=False, chunkers=chunkers or SPLITTER_CHAIN)
+    return extractor.candidates(documents, num_results=num_results)

@@ -87,6 +87,8 @@ class StatsConfig:
     test: str = "randomisation"
     correction: str = "holm"
     clusters: Mapping[Any, Any] | Sequence[Any] | np.ndarray | None = field(default=None, compare=False, repr=False)
+    alpha: float = field(init=False, compare=False, repr=False)
+    """The significance level. It is rounded, because 1 - 0.95 in floating point is above 0.05."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.confidence_level < 1.0:
@@ -108,11 +110,7 @@ class StatsConfig:
                 "correction", self.correction, CORRECTION_NAMES, more=f"choose one of {', '.join(CORRECTION_NAMES)}"
             )
         object.__setattr__(self, "ties", Ties.parse(self.ties))
-
-    @property
-    def alpha(self) -> float:
-        """The significance level. It is rounded, because 1 - 0.95 in floating point is above 0.05."""
-        return round(1 - self.confidence_level, 12)
+        object.__setattr__(self, "alpha", round(1 - self.confidence_level, 12))
 
     def rng(self, *stream: int) -> np.random.Generator:
         """The random generator of one purpose. Streams are independent of each other."""

@@ -34,17 +34,15 @@ from equipoise.domains.phenotypes.index.files import TermIndex as TermIndex
 from equipoise.domains.phenotypes.index.lexicon import Translations as Translations
 from equipoise.domains.phenotypes.index.lexicon import read_translations as read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever as TermRetriever
-from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies as CutoffTies
-from equipoise.domains.phenotypes.ontology.max_similarity import with_max_similarity as with_max_similarity
-from equipoise.domains.phenotypes.ontology.ontology import Ontology as Ontology
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology as load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity as TermSimilarity
-from equipoise.domains.phenotypes.ontology.similarity import (
-    annotation_information_content as annotation_information_content,
-)
-from equipoise.domains.phenotypes.ontology.similarity import read_annotation_counts as read_annotation_counts
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity as term_similarity
+from equipoise.domains.phenotypes.max_similarity import CutoffTies as CutoffTies
+from equipoise.domains.phenotypes.max_similarity import with_max_similarity as with_max_similarity
+from equipoise.domains.phenotypes.ontology import Ontology as Ontology
+from equipoise.domains.phenotypes.ontology import load_ontology as load_ontology
 from equipoise.domains.phenotypes.query import TermMatch as TermMatch
 from equipoise.domains.phenotypes.query import open_term_retriever as open_term_retriever
 from equipoise.domains.phenotypes.query import query as query
-from equipoise.metrics.base import BaseMetric as BaseMetric
+from equipoise.domains.phenotypes.similarity import TermSimilarity as TermSimilarity
+from equipoise.domains.phenotypes.similarity import annotation_information_content as annotation_information_content
+from equipoise.domains.phenotypes.similarity import read_annotation_counts as read_annotation_counts
+from equipoise.domains.phenotypes.similarity import term_similarity as term_similarity
+from equipoise.metrics.custom import BaseMetric as BaseMetric

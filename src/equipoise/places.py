@@ -10,7 +10,6 @@ Example::
 from equipoise.lazy import lazy_module
 
 PUBLIC_NAMES = {
-    "BaselinePrediction": "equipoise.domains.places.baselines",
     "DistanceErrors": "equipoise.domains.places.geography",
     "MarkovModel": "equipoise.domains.places.demo",
     "PlaceCalibration": "equipoise.domains.places.metrics",
@@ -24,7 +23,7 @@ PUBLIC_NAMES = {
     "SeedComparison": "equipoise.domains.places.seed_comparison",
     "SeedResults": "equipoise.domains.places.seed_comparison",
     "TopKPredictions": "equipoise.domains.places.prediction_files",
-    "VisitHistory": "equipoise.domains.places.history",
+    "VisitHistory": "equipoise.domains.places.visits",
     "calculate_correct_total_prediction": "equipoise.domains.places.training_meter",
     "compare_across_seeds": "equipoise.domains.places.seed_comparison",
     "get_mrr": "equipoise.domains.places.training_meter",
@@ -35,11 +34,11 @@ PUBLIC_NAMES = {
     "most_frequent_per_user": "equipoise.domains.places.baselines",
     "random_chance": "equipoise.domains.places.baselines",
     "read_coordinates": "equipoise.domains.places.geography",
-    "read_history": "equipoise.domains.places.visit_files",
+    "read_history": "equipoise.domains.places.visits",
     "read_mobility_data": "equipoise.domains.places.checks",
     "read_predictions": "equipoise.domains.places.prediction_files",
     "read_published_results": "equipoise.domains.places.published_results",
-    "read_test_sequences": "equipoise.domains.places.visit_files",
+    "read_test_sequences": "equipoise.domains.places.visits",
     "score_places": "equipoise.domains.places.score",
     "score_top_k": "equipoise.domains.places.score",
     "simulate_mobility": "equipoise.domains.places.demo",

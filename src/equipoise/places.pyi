@@ -1,6 +1,5 @@
 # Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.
 
-from equipoise.domains.places.baselines import BaselinePrediction as BaselinePrediction
 from equipoise.domains.places.baselines import majority as majority
 from equipoise.domains.places.baselines import markov as markov
 from equipoise.domains.places.baselines import most_frequent_per_user as most_frequent_per_user
@@ -11,7 +10,6 @@ from equipoise.domains.places.demo import PlacesDemo as PlacesDemo
 from equipoise.domains.places.demo import simulate_mobility as simulate_mobility
 from equipoise.domains.places.geography import DistanceErrors as DistanceErrors
 from equipoise.domains.places.geography import read_coordinates as read_coordinates
-from equipoise.domains.places.history import VisitHistory as VisitHistory
 from equipoise.domains.places.metrics import PlaceCalibration as PlaceCalibration
 from equipoise.domains.places.prediction_files import ScoredPredictions as ScoredPredictions
 from equipoise.domains.places.prediction_files import TopKPredictions as TopKPredictions
@@ -34,5 +32,6 @@ from equipoise.domains.places.training_meter import get_mrr as get_mrr
 from equipoise.domains.places.training_meter import get_ndcg as get_ndcg
 from equipoise.domains.places.training_meter import get_performance_dict as get_performance_dict
 from equipoise.domains.places.training_meter import top_k_accuracy as top_k_accuracy
-from equipoise.domains.places.visit_files import read_history as read_history
-from equipoise.domains.places.visit_files import read_test_sequences as read_test_sequences
+from equipoise.domains.places.visits import VisitHistory as VisitHistory
+from equipoise.domains.places.visits import read_history as read_history
+from equipoise.domains.places.visits import read_test_sequences as read_test_sequences

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.domains.places.demo import PlacesDemo
-from equipoise.domains.places.page import write_places_page
+from equipoise.domains.places.run_folders import write_places_page
 from equipoise.domains.places.score import score_places
 from equipoise.report.publish import ReportOptions
 from equipoise.runs.manifest import Manifest

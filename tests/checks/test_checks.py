@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.checks.base import NamedPoints, UnitSets, all_checks, check_by_code, run_checks
-from equipoise.checks.protocol import ComparedSystems
+from equipoise.checks.base import all_checks, check_by_code, run_checks
+from equipoise.checks.protocol import ComparedResults
 from equipoise.config import StatsConfig
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
-from equipoise.geometry.spaces import geometry
 from equipoise.models.retriever import retriever
 from equipoise.models.stores import open_store
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
+from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import about
 from equipoise.types import Finding
 
@@ -137,14 +137,24 @@ def test_unknown_units_are_named() -> None:
     assert found.message.startswith("2 ids of the run are not in the ground truth")
 
 
+def measured(units: dict[str, list[object]]) -> ComparedResults:
+    """Systems with these units; each has the spec of its name."""
+    return ComparedResults(
+        [
+            result_from_values(name, ids, {"HR": [1.0] * len(ids)}, settings={"model": name})
+            for name, ids in units.items()
+        ]
+    )
+
+
 def test_unpaired_units_are_listed_from_both_sides() -> None:
-    found = the("EQ204", run_checks(UnitSets({"a": ["q1", "q2"], "b": np.array(["q2", "q3", "q4"])})))
+    found = the("EQ204", run_checks(measured({"a": ["q1", "q2"], "b": ["q2", "q3", "q4"]})))
     assert found.subject == "a, b"
     assert found.evidence == ("only in a: q1", "only in b: q3", "only in b: q4")
 
 
 def test_the_same_units_in_another_order_are_paired() -> None:
-    assert run_checks(UnitSets({"a": np.array([1, 2]), "b": [2, 1]})) == ()
+    assert run_checks(measured({"a": [1, 2], "b": [2, 1]})) == ()
 
 
 # ---- candidates, ties, chance, ceiling -------------------------------------------------------
@@ -322,31 +332,6 @@ def test_equal_systems_are_not_told_to_get_more_units() -> None:
     assert "EQ304" not in codes(compare({"x": ranking, "y": ranking}, "MRR").findings)
 
 
-@pytest.mark.parametrize(
-    ("name", "vectors", "fault"),
-    [
-        ("poincare", [[0.1, 0.2], [0.9, 0.8]], "row 1"),
-        ("lorentz", [[1.0, 0.0], [3.0, 1.0]], "row 1"),
-        ("euclidean", [[np.nan, 1.0], [0.0, 1.0]], "row 0"),
-        ("cosine", [[1.0, 1.0], [0.0, 0.0]], "row 1"),
-    ],
-)
-def test_points_that_a_geometry_does_not_know_are_named(name: str, vectors: object, fault: str) -> None:
-    found = the("EQ109", run_checks(NamedPoints("terms", vectors, geometry(name))))
-    assert found.subject == "terms"
-    assert found.evidence == (fault,)
-    assert found.message.startswith("1 of 2 points")
-
-
-@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "poincare"])
-def test_valid_points_raise_nothing(name: str) -> None:
-    assert run_checks(NamedPoints("terms", [[0.1, 0.2], [0.3, 0.1]], geometry(name))) == ()
-
-
-def test_things_that_no_check_knows_raise_nothing() -> None:
-    assert run_checks("a string") == ()
-
-
 def test_invalid_points_of_a_ranking_are_an_issue() -> None:
     sentence = "3 of 40 points lie outside the ball"
     found = the("EQ109", evaluate(replace(good_ranking(), invalid_points=sentence), "MRR").findings)
@@ -355,9 +340,9 @@ def test_invalid_points_of_a_ranking_are_an_issue() -> None:
 
 
 def test_models_beside_a_lexical_system_raise_no_complaint() -> None:
-    assert run_checks(ComparedSystems(["minilm", "use", "bm25:"])) == ()
-    assert run_checks(ComparedSystems(["minilm"])) == ()
-    the("EQ107", run_checks(ComparedSystems(["minilm", "sum:minilm+bm25:"])))
+    assert run_checks(measured({name: ["q1"] for name in ["minilm", "use", "bm25:"]})) == ()
+    assert run_checks(measured({"minilm": ["q1"]})) == ()
+    the("EQ107", run_checks(measured({name: ["q1"] for name in ["minilm", "sum:minilm+bm25:"]})))
 
 
 def test_an_index_of_little_effort_is_found_out_and_an_exact_one_is_not() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from equipoise.checks.base import TruncationStats, run_checks
-from equipoise.checks.protocol import TruncationBySystem, TunedSystem, TuningBudgets
+from equipoise.checks.base import run_checks
+from equipoise.checks.protocol import ComparedResults
+from equipoise.checks.tuning import TunedSystem
 from equipoise.runs.compare import compare
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result
@@ -116,16 +117,30 @@ def test_other_parameters_that_can_only_help_can_be_named() -> None:
     assert len(found(TunedSystem("index", seen, nested=True, depths=["probes"]), "EQ202")) == 1
 
 
+def compared(settings: dict[str, dict[str, Any]]) -> ComparedResults:
+    """Results of systems with these settings."""
+    return ComparedResults(
+        [result_from_values(name, ["q1"], {"HR": [1]}, settings=recorded) for name, recorded in settings.items()]
+    )
+
+
+def with_trials(**trials: int) -> ComparedResults:
+    return compared({name: {"configurations": count} for name, count in trials.items()})
+
+
 def test_unequal_numbers_of_trials_are_listed() -> None:
-    (finding,) = run_checks(TuningBudgets({"minilm": 6, "use": 6, "bm25:": 1}))
+    (finding,) = run_checks(with_trials(minilm=6, use=6, bm25=1))
     assert finding.code == "EQ203"
-    assert finding.message.startswith("minilm got 6 trials and bm25: got 1,")
-    assert finding.evidence == ("minilm: 6 trials", "use: 6 trials", "bm25: 1 trial")
+    assert finding.message.startswith("minilm got 6 trials and bm25 got 1,")
+    assert finding.evidence == (
+        "minilm: 6 trials, budget none",
+        "use: 6 trials, budget none",
+        "bm25: 1 trial, budget none",
+    )
 
 
 def test_equal_numbers_of_trials_are_fair() -> None:
-    assert run_checks(TuningBudgets({"minilm": 6, "bm25:": 6})) == ()
-    assert run_checks(TuningBudgets({})) == ()
+    assert run_checks(with_trials(minilm=6, bm25=6)) == ()
 
 
 def told(system: str, **settings: Any) -> Result:
@@ -137,7 +152,7 @@ def told(system: str, **settings: Any) -> Result:
 
 def test_results_that_were_tuned_alike_are_fair_whatever_they_spend() -> None:
     alike = [told("minilm", retrieved_tokens=2500.0), told("bm25:", retrieved_tokens=500.0)]
-    assert run_checks(TuningBudgets.of_results(alike)) == ()
+    assert run_checks(ComparedResults(alike)) == ()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +167,7 @@ def test_results_that_were_tuned_alike_are_fair_whatever_they_spend() -> None:
 )
 def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> None:
     spent = [told("minilm", retrieved_tokens=180.2), told("bm25:", retrieved_tokens=7443.4, **settings)]
-    (finding,) = run_checks(TuningBudgets.of_results(spent))
+    (finding,) = run_checks(ComparedResults(spent))
     assert (finding.code, finding.subject) == ("EQ203", "minilm, bm25:")
     assert said in finding.message
     assert finding.message.endswith("bm25: uses 7,443 tokens on average and minilm 180")
@@ -161,7 +176,7 @@ def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> N
 
 def test_what_a_result_does_not_say_is_not_held_against_it() -> None:
     silent = result_from_values("bm25:", ["q1", "q2"], {"accuracy": [1, 0]})
-    assert run_checks(TuningBudgets.of_results([told("minilm"), silent])) == ()
+    assert run_checks(ComparedResults([told("minilm"), silent])) == ()
 
 
 def test_a_baseline_that_could_not_be_chosen_is_no_trial() -> None:
@@ -188,32 +203,27 @@ def test_single_trials_are_not_called_nested() -> None:
     assert "and accuracy never falls" in finding.message
 
 
-def window(model: str, truncated: int | None, tokens: int | None = 256) -> TruncationStats:
-    return TruncationStats(model, tokens=tokens, texts=200, truncated=truncated, lost_tokens=truncated)
+def windows(**truncated: int | None) -> ComparedResults:
+    """Systems that read 256 tokens of each of 200 texts, and how many of them they truncated."""
+    return compared(
+        {name: {"window": {"tokens": 256, "texts": 200, "truncated": count}} for name, count in truncated.items()}
+    )
 
 
 def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
-    (finding,) = run_checks(
-        TruncationBySystem([window("minilm", 190), window("bm25:", 0, None), window("use", 20, None)])
-    )
+    (finding,) = run_checks(windows(minilm=190, bm25=0, use=20))
     assert finding.code == "EQ205"
-    assert finding.message == ("minilm truncates 0.9500 of the texts to 256 tokens, and bm25: truncates none")
+    assert finding.message == ("minilm truncates 0.9500 of the texts to 256 tokens, and bm25 truncates none")
     assert finding.evidence[2] == "use: 0.1000 of the texts truncated"
 
 
 @pytest.mark.parametrize(
-    "windows",
-    [
-        [],
-        [window("a", 0), window("b", 0)],
-        [window("a", 100), window("b", 100)],
-        [window("a", 100), window("b", None)],
-        [window("a", 2), window("b", 0)],
-    ],
-    ids=["none", "all whole", "alike", "unknown", "a hundredth"],
+    "truncation",
+    [windows(a=0, b=0), windows(a=100, b=100), windows(a=100, b=None), windows(a=2, b=0)],
+    ids=["all whole", "alike", "unknown", "a hundredth"],
 )
-def test_texts_that_are_read_alike_are_fair(windows: list[TruncationStats]) -> None:
-    assert run_checks(TruncationBySystem(windows)) == ()
+def test_texts_that_are_read_alike_are_fair(truncation: ComparedResults) -> None:
+    assert run_checks(truncation) == ()
 
 
 def test_unequal_truncation_is_found_from_results_alone() -> None:

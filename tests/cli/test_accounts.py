@@ -17,7 +17,7 @@ from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.io.dag import edges as read_pairs
 from equipoise.report.view import View
 
-QUICK = ("--learning-rates", "0.3", "--epochs", "4", "--n-resamples", "30")
+QUICK = ("--learning-rates", "0.3", "--epochs", "4", "--n-resamples", "40")
 EVALUATE = ("accounts", "evaluate", *QUICK)
 
 
@@ -476,7 +476,7 @@ def test_a_new_account_is_placed_and_placements_are_evaluated(eq) -> None:
     by_name = json.loads(eq("accounts", "place", "accounts.csv", "--name", "Account 3.2.9", "--json").stdout)
     assert by_name["parents"][0]["id"] == "3-2"
     assert 0 < by_name["parents"][0]["confidence"] <= 1
-    words = ("accounts", "place", "accounts.csv", "--held-out", "0.25", "--dim", "2", "--n-resamples", "30")
+    words = ("accounts", "place", "accounts.csv", "--held-out", "0.25", "--dim", "2", "--n-resamples", "40")
     evaluated = json.loads(eq(*words, "--json").stdout)
     assert evaluated["held_out"] == 6
     assert [item["system"] for item in evaluated["systems"]][-1] == "structure alone"

@@ -53,6 +53,8 @@ def test_one_bad_run_among_good_ones_writes_nothing(eq, failed, folder: Path) ->
         (("--ties", "expcted"), "E300", "expected"),
         (("--confidence-level", "95"), "E310", "0.95"),
         (("--n-resamples", "0"), "E100", "--n-resamples"),
+        (("--n-resamples", "39"), "E310", "--n-resamples 39"),
+        (("--n-resamples", "100", "--confidence-level", "0.99"), "E310", "at least 200"),
         (("--seed", "-1"), "E100", "--seed"),
         (("--seed", "x"), "E100", "--seed"),
         (("--corpus-size", "2"), "E310", "corpus_size"),

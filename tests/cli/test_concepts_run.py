@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("networkx")
 
 Run = Callable[..., Any]
-QUICK = ["--n-resamples", "24"]
+QUICK = ["--n-resamples", "40"]
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
     assert (folder / "results" / "visualizations" / "leaderboard.png").is_file()
     again = eq("compare", "results/runs/bm25", "results/runs/hash")
     assert again.exit_code == 0
-    assert "held-out accuracy" in again.stdout
+    assert "accuracy (%)" in again.stdout
     assert "30 questions" in again.stdout
     verbose = fair("--models", "bm25:", "hash", *GRID, "-o", "results", "-v").stdout
     assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0

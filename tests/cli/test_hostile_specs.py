@@ -14,7 +14,7 @@ import pytest
 
 import embedding_server as server
 from equipoise.domains.phenotypes.index.build import build_index
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import embedder
 

@@ -12,7 +12,7 @@ from equipoise.domains.phenotypes.extraction.candidates import ClinicalText, Sel
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from toy_ontology import obo
 
 EXTRACT = ("phenotypes", "extract")

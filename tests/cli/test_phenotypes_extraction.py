@@ -60,7 +60,7 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_tells_figures_stages_and_errors(eq) -> None:  # type: ignore[no-untyped-def]
     answer = eq(*GROUP, "run", *COMMON, *QUICK, "-v", "-o", "results/default")
     assert answer.exit_code == 0, answer.stderr
-    for part in ("precision", "By mode and average", "What became of the gold", "Errors by kind"):
+    for part in ("precision", "By mode and average", "Gold terms by the stage", "Errors by kind"):
         assert part in answer.stdout
     assert Path("results/default/extraction_results.json").is_file()
     assert Path("results/default/view.json").is_file()

@@ -56,7 +56,7 @@ def test_two_terms_are_introduced_compared_and_cited(eq):
     lines = done.stdout.splitlines()
     assert lines[:2] == ["T:0003 Dry cough", "T:0004 Wet cough"]
     lin = math.log(4 / 3) / math.log(4)
-    assert lines[5].split() == ["T:0003", "T:0004", f"{lin:.3f}", "2", "Cough", "(T:0002)"]
+    assert lines[5].split() == ["T:0003", "T:0004", "lin", f"{lin:.3f}", "2", "Cough", "(T:0002)"]
     assert lines[-1] == "Tiny things, release 2026-03-04"
 
 

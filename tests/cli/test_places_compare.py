@@ -96,7 +96,7 @@ def test_what_places_score_wrote_is_read_back_with_the_same_figures(eq: Eq, seed
             at = f"{model}/seed{seed}"
             told = eq(
                 *("places", "score", "--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy"),
-                *("--user", "user.npy", "-o", f"runs/{at}", "--n-resamples", "20"),
+                *("--user", "user.npy", "-o", f"runs/{at}", "--n-resamples", "40"),
             )
             assert told.exit_code == 0, told.output
     stored = eq("places", "compare", *[f"runs/{each}" for each in words("good", "bad", seeds=2)], "--json")
@@ -110,7 +110,7 @@ def test_what_places_score_wrote_is_read_back_with_the_same_figures(eq: Eq, seed
 def test_runs_in_one_results_folder_are_grouped_by_their_names(eq: Eq, seeds: Path) -> None:
     for at in words("good", "bad", seeds=2):
         files = ("--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy")
-        assert eq("places", "score", *files, "-o", "results", "--n-resamples", "20").exit_code == 0
+        assert eq("places", "score", *files, "-o", "results", "--n-resamples", "40").exit_code == 0
     separate = eq("places", "compare", *words("bad", "good", seeds=2), "--json")
     names = [f"results/{model}-seed{seed}" for model in ("bad", "good") for seed in (1, 2)]
     for given in (names, ["results"]):
@@ -129,7 +129,7 @@ def test_answerable_units_alone_can_be_compared(eq: Eq, seeds: Path) -> None:
         at = f"{model}/seed1"
         eq(
             *("places", "score", "--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy"),
-            *("--train-counts", "counts.npy", "-o", f"runs/{at}", "--n-resamples", "20"),
+            *("--train-counts", "counts.npy", "-o", f"runs/{at}", "--n-resamples", "40"),
         )
     stored = eq("places", "compare", "runs/good/seed1", "runs/bad/seed1", "--answerable", "--json")
     raw = eq(

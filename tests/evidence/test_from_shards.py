@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError
-from equipoise.evidence.kernels.rank_counts import count_above
+from equipoise.evidence.kernels.threshold_counts import count_above
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_vectors import ranking_from_shards
 from equipoise.geometry.shards import Shard, Shards

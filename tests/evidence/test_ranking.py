@@ -19,7 +19,7 @@ from equipoise.errors import (
     ParameterError,
     ShapeError,
 )
-from equipoise.evidence.kernels.rank_counts import count_above_and_tied
+from equipoise.evidence.kernels.threshold_counts import count_above_and_tied
 from equipoise.evidence.ranking import COUNT_FIELDS, Ranking
 from equipoise.evidence.ranking_from_scores import RankingStream
 from equipoise.evidence.segments import NOT_RETRIEVED, random_ranks

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.evidence import ranking_from_run_file
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_from_run_file import QrelsArrays, streamed_ranking
+from equipoise.evidence.ranking_from_run_file import QrelsArrays, hash_ids, parse_columns, streamed_ranking
 from equipoise.io import text as blocks
 from equipoise.io.run_files import RUN, read_qrels, read_run
 from equipoise.io.text import NotStreamableError
-from equipoise.io.trec_columns import hash_ids, parse_columns
 
 QRELS = {"q1": {"a": 1, "b": 2, "z": 1}, "q2": {"a": 0, "c": 1}, "q3": {"d": 1}, "é": {"ü": 1}}
 

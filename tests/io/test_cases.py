@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.domains.phenotypes.cases import SAMPLES, Case, check_cases, read_cases
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 
 ROWS = [

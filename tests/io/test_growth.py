@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.errors import EquipoiseError
 from equipoise.io.json import parse_json
 from equipoise.io.published import read_file

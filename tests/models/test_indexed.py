@@ -27,9 +27,9 @@ class Forgetful(MemoryStore):
 
     kind = "forgetful"
 
-    @property
-    def exact(self) -> bool:
-        return False
+    def __init__(self, collection: str, dims: int, geometry: str) -> None:
+        super().__init__(collection, dims, geometry)
+        self.exact = False
 
     def _search(self, queries, k):
         ids, scores = super()._search(queries, self._count())

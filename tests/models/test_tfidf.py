@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.models import inverted_index
+from equipoise.models import lexical
 from equipoise.models.analyzer import fold_case
 from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.retriever import retriever
@@ -71,7 +71,7 @@ def test_any_texts_score_as_in_scikit_learn(documents, queries, lengths):
 
 def test_keys_that_outgrow_their_bits_are_ranked_and_stay_exact(monkeypatch):
     expected = all_scores(TfidfRetriever(ngrams=(2, 6)).fit(DOCUMENTS), QUERIES)
-    monkeypatch.setattr(inverted_index, "_MAX_CODE", 3000)
+    monkeypatch.setattr(lexical, "_MAX_CODE", 3000)
     assert all_scores(TfidfRetriever(ngrams=(2, 6)).fit(DOCUMENTS), QUERIES) == pytest.approx(expected, abs=1e-12)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.models.backends.token_batches import TokenBlock
+from equipoise.models.backends.sentence_transformers import TokenBlock
 from equipoise.models.encode_texts import BackgroundWriter
 
 lengths = st.lists(st.integers(1, 40), min_size=1, max_size=60)

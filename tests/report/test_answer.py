@@ -13,15 +13,16 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
     AnswerOptions,
     comparison_answer,
-    cost_report_columns,
     finding_lines,
     single_answer,
 )
+from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import ReportColumn, console
 from equipoise.runs.compare import compare
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import ScoreFormat
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.verdict import UNIT_NOUN, Vocabulary
 from equipoise.types import Finding, Severity
 
@@ -86,8 +87,8 @@ def test_units_have_their_own_name_everywhere() -> None:
         name: Ranking.from_ranks(ranks, candidates=50) for name, ranks in (("x", [1, 2, 9] * 9), ("y", [2, 1, 9] * 9))
     }
     comparison = compare(ranking, "MRR", config=QUICK)
-    assert comparison.unit_noun == "query"
-    text = printed(comparison_answer(comparison, AnswerOptions(Vocabulary(comparison.unit_noun))).parts())
+    assert comparison.words.unit == "query"
+    text = printed(comparison_answer(comparison, AnswerOptions(comparison.words)).parts())
     assert "27 queries" in text
     assert "unit" not in text
 
@@ -97,7 +98,7 @@ def test_results_of_different_kinds_have_no_common_noun() -> None:
         result_from_values(name, range(9), {"m": np.arange(9.0) / 9}, settings={UNIT_NOUN: noun})
         for name, noun in (("a", "node"), ("b", "case"))
     )
-    assert compare_results([one, other], config=QUICK).unit_noun == "unit"
+    assert compare_results([one, other], config=QUICK).words.unit == "unit"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

@@ -14,10 +14,10 @@ from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.evidence.space import Space
-from equipoise.metrics.base import BaseMetric
+from equipoise.metrics.custom import BaseMetric
 from equipoise.metrics.parser import builtin
 from equipoise.runs.compare import compare
-from equipoise.runs.evaluate import evaluate
+from equipoise.runs.evaluate import at_confidence_level, evaluate
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import estimate
 
@@ -214,6 +214,31 @@ def test_corpus_metrics_are_resampled_with_the_ties_as_they_were_measured() -> N
     broken = {name: each.ordered("pessimistic") for name, each in complete.items()}
     direct = compare(broken, "MedianRank")
     assert through_results.contrast("x", "y").interval == direct.contrast("x", "y").interval
+
+
+def test_intervals_of_stored_results_follow_the_confidence_level_of_the_comparison() -> None:
+    metrics = ["nDCG@10", "HR@1", "MedianRank"]
+    rng = np.random.default_rng(5)
+    evidence = {name: Ranking.from_ranks(rng.integers(1, 30, 60), candidates=40) for name in "ab"}
+    narrow = StatsConfig(confidence_level=0.8)
+    stored = {name: evaluate(ranking, metrics, system=name) for name, ranking in evidence.items()}
+    fresh = {name: evaluate(ranking, metrics, system=name, config=narrow) for name, ranking in evidence.items()}
+    comparison = compare(stored, config=narrow)
+    for name, result in fresh.items():
+        assert comparison.estimates[name] == dict(result.estimates)
+    without_evidence = {name: replace(result, evidence=None) for name, result in stored.items()}
+    estimates = compare(without_evidence, config=narrow).estimates["a"]
+    assert [estimates[name].interval.confidence_level for name in metrics] == [0.8, 0.8, 0.95]
+    assert estimates["nDCG@10"] == fresh["a"]["nDCG@10"]
+
+
+def test_the_intervals_of_one_stored_result_can_follow_another_confidence_level() -> None:
+    scored = evaluate(ranking(), ["MRR", "HR@3"])
+    narrow = StatsConfig(confidence_level=0.8)
+    assert (
+        at_confidence_level(scored, narrow).estimates == evaluate(ranking(), ["MRR", "HR@3"], config=narrow).estimates
+    )
+    assert at_confidence_level(scored, StatsConfig()) is scored
 
 
 def test_systems_scored_with_different_ties_are_refused() -> None:

@@ -90,7 +90,7 @@ def test_trees_that_are_embedded_stay(disk: Path, tmp_path: Path, monkeypatch: p
     rows = [f"n{node},n{(node - 1) // 3}\n" for node in range(1, 120)]
     (tmp_path / "tree.csv").write_text("id,parent\nn0,\n" + "".join(rows))
     words = ["accounts", "evaluate", "--tree", "tree.csv", "--geometry", "euclidean", "--dims", "2", "3", "4"]
-    words += ["--learning-rates", "0.3", "--epochs", "2", "--n-resamples", "30", "-o", str(disk / "results"), "--json"]
+    words += ["--learning-rates", "0.3", "--epochs", "2", "--n-resamples", "40", "-o", str(disk / "results"), "--json"]
     filler = leave(disk, 150 * KIB)
     ended = eq(*words)
     refused(ended)

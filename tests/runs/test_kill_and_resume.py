@@ -31,7 +31,7 @@ class Model:
 model = Model()
 """
 FAIR = "fair compare --doc document.md --qa fixture.json --chunk-sizes 16 --overlaps 0 --top-k 1 --tokenizer words"
-CONCEPTS = "concepts run --data pairs.json --n-resamples 24"
+CONCEPTS = "concepts run --data pairs.json --n-resamples 40"
 PHENOTYPES = "--ontology toy.obo --n-resamples 40"
 COMMANDS = {
     "fair": f"{FAIR} --models hash py:waiting_model.model -o out",

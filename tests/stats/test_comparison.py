@@ -19,8 +19,8 @@ from equipoise.evidence.space import Space
 from equipoise.metrics.intrinsic import MeanCosine
 from equipoise.metrics.pairs import Spearman
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.comparison import compare_results
 from equipoise.stats.intervals import Interval
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
 

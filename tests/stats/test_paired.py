@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError, UnknownNameError
-from equipoise.stats.paired_tests import (
-    TESTS,
-    mcnemar_test,
-    paired_t_test,
-    run_test,
-    sign_flip_test,
-    wilcoxon_test,
-)
-from equipoise.stats.resampling import mean_difference
+from equipoise.stats.paired_tests import TESTS, mcnemar_test, paired_t_test, run_test, sign_flip_test, wilcoxon_test
+from equipoise.stats.resampling import ResamplingUnits
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -232,17 +225,16 @@ def test_mcnemar_refuses_graded_values():
 
 def test_spread_is_the_familiar_standard_error():
     table = rng(20).normal(size=(30, 2))
-    found = mean_difference(table)
-    assert found.error == pytest.approx(stats.sem(table))
-    assert found.mean == pytest.approx(table.mean(axis=0))
+    units = ResamplingUnits.of(table)
+    assert units.standard_errors == pytest.approx(stats.sem(table))
+    assert units.means == pytest.approx(table.mean(axis=0))
 
 
 def test_spread_of_equal_units_in_clusters_does_not_shrink_with_copies():
     table = rng(21).normal(size=(12, 1))
     copied = np.repeat(table, 5, axis=0)
-    assert mean_difference(copied, clusters=np.repeat(np.arange(12), 5)).error == pytest.approx(
-        mean_difference(table).error
-    )
+    clustered = ResamplingUnits.of(copied, clusters=np.repeat(np.arange(12), 5))
+    assert clustered.standard_errors == pytest.approx(ResamplingUnits.of(table).standard_errors)
 
 
 def test_tests_are_found_by_name_alias_and_offered_when_mistyped():

@@ -7,7 +7,7 @@ from studies.interval_calibration_data import NumberRows
 from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
 from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
-from equipoise.stats.corpus_intervals import HALVES_AND_MOST, corpus_interval, n_subsamples, resampled_rows
+from equipoise.stats.corpus_metrics import HALVES_AND_MOST, corpus_interval, n_subsamples, resampled_rows
 from equipoise.stats.estimate import estimate
 
 AGREEMENTS = [AdjustedRand(), MutualInformation(), Homogeneity(), Completeness(), VMeasure()]

@@ -12,9 +12,10 @@ from studies.power_calibration import PowerRow, planned_power, true_contrasts
 
 from equipoise.checks.base import run_checks
 from equipoise.config import StatsConfig
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.formatting import about
 from equipoise.stats.intervals import Interval
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.power import PowerEstimate, units_needed, units_to_show_best, with_power
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.errors import ParameterError
-from equipoise.stats.power import accuracy_table, detectable_difference, units_needed
+from equipoise.stats.intervals import wilson_interval
+from equipoise.stats.power import detectable_difference, units_needed
 
 
 @pytest.mark.parametrize("n", [5, 20, 200])
@@ -73,10 +74,10 @@ def test_clusters_count_as_the_pieces_that_they_are():
 
 
 def test_the_table_of_sample_sizes_repeats_the_known_half_widths():
-    rows = accuracy_table([50, 80, 100])
-    assert [round(100 * row.half_width) for row in rows] == [11, 9, 8]
+    intervals = [wilson_interval(0.8 * n, n) for n in (50, 80, 100)]
+    assert [round(100 * interval.width / 2) for interval in intervals] == [11, 9, 8]
     oracle = stats.binomtest(40, 50).proportion_ci(method="wilson")
-    assert (rows[0].low, rows[0].high) == pytest.approx((oracle.low, oracle.high))
+    assert (intervals[0].low, intervals[0].high) == pytest.approx((oracle.low, oracle.high))
 
 
 def test_parameters_outside_what_they_may_be_are_refused():
@@ -85,5 +86,3 @@ def test_parameters_outside_what_they_may_be_are_refused():
             detectable_difference(0.3, 50, **bad)
         with pytest.raises(ParameterError):
             units_needed(0.3, 0.3, **bad)
-    with pytest.raises(ParameterError):
-        accuracy_table([50], accuracy=80)

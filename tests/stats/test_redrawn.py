@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from equipoise.runs.compare import compare
+from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID, bootstrap_difference
 from equipoise.stats.estimate import result_from_values
-from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID, bootstrap_difference
 from equipoise.stats.result import Result
 
 UNITS = [f"q{number}" for number in range(60)]

@@ -10,7 +10,7 @@ from scipy import stats
 from studies.interval_calibration_data import NumberRows
 
 from equipoise.errors import ParameterError, ShapeError, UndefinedError
-from equipoise.stats.corpus_intervals import corpus_interval, evidence_intervals
+from equipoise.stats.corpus_metrics import corpus_interval, evidence_intervals
 from equipoise.stats.intervals import Interval, wilson_interval
 from equipoise.stats.resampling import ResamplingUnits, bootstrap_means, gaffke_limits, mean_intervals
 from equipoise.types import Floats
@@ -388,3 +388,35 @@ def test_grouped_units_keep_mean_and_variance_of_the_bayesian_bootstrap(kind: st
     np.testing.assert_allclose(totals.sum(axis=0) / masses.sum(axis=0), values.mean(axis=0), rtol=1e-12)
     variance = (residuals**2 / sizes[:, None]).sum(axis=0) / len(values)
     np.testing.assert_allclose(variance, values.var(axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("rare", "units"), [(1.0, 1500), (0.1, 3000), (0.02, 4000)])
+def test_limits_of_many_units_are_those_of_very_many_resamples(rare: float, units: int) -> None:
+    draw = rng(3)
+    values = np.where(draw.random(units) < rare, draw.beta(1, 2, units), 0.0)
+    interval = only(values, bounds=[(0.0, 1.0)], n_resamples=40)
+    limits = []
+    for end, share in ((0.0, 0.025), (1.0, 0.975)):
+        weights, extra = draw.standard_exponential((8000, units)), draw.standard_gamma(0.5, 8000)
+        means = (weights @ values + extra * end) / (weights.sum(axis=1) + extra)
+        limits.append(np.quantile(means, share))
+    error = stats.sem(values)
+    assert (interval.low, interval.high) == pytest.approx(limits, abs=0.12 * error)
+
+
+def test_limits_of_many_units_do_not_depend_on_the_number_of_resamples_or_the_seed() -> None:
+    values = graded(2000)
+    first = only(values, bounds=[(0.0, 1.0)], n_resamples=50)
+    assert first == only(values, bounds=[(0.0, 1.0)], n_resamples=5000)
+    assert first == mean_intervals(values, bounds=[(0.0, 1.0)], rng=rng(9))[0]
+
+
+@pytest.mark.parametrize(("level", "enough"), [(0.95, 40), (0.9, 20), (0.99, 200)])
+def test_too_few_resamples_give_no_interval(level: float, enough: int) -> None:
+    for options in ({}, {"bounds": [(0.0, 1.0)]}):
+        few = only(graded(30), n_resamples=enough - 1, confidence_level=level, **options)
+        assert not few.known
+        assert f"{enough} are needed" in few.reason
+        assert only(graded(30), n_resamples=enough, confidence_level=level, **options).known
+    few = corpus_interval(lambda rows: float(np.median(rows.table)), NumberRows(graded(30)), n_resamples=9, rng=rng())
+    assert not few.known

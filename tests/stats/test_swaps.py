@@ -15,7 +15,7 @@ from equipoise.metrics.sets import SetF1
 from equipoise.report.pairwise import comparison_caption, other_metrics_caption
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
-from equipoise.stats.paired_tests import SwapTest
+from equipoise.stats.corpus_metrics import SwapTest
 
 TERMS = [f"t{number}" for number in range(12)]
 

@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.verdict import why_uninformative
 from equipoise.types import Finding, Severity
+
+
+def reason_of(comparison: Comparison) -> str:
+    return why_uninformative(comparison, comparison.words)
 
 
 def compared(shares: list[float], chance: float, *, units: int = 60) -> Comparison:
@@ -30,20 +35,20 @@ def compared(shares: list[float], chance: float, *, units: int = 60) -> Comparis
 )
 def test_what_cannot_compare_says_so_first_and_what_to_change(shares: list[float], chance: float) -> None:
     comparison = compared(shares, chance)
-    assert "cannot compare" in why_uninformative(comparison)
-    assert comparison.verdict() == why_uninformative(comparison)
+    assert "cannot compare" in reason_of(comparison)
+    assert comparison.verdict() == reason_of(comparison)
     assert any(word in comparison.verdict() for word in ("harder", "more units"))
 
 
 @pytest.mark.parametrize(("shares", "chance"), [([0.9, 0.7], 0.1), ([0.5, 0.95], 0.5), ([0.0, 0.1], 0.0)])
 def test_a_setup_that_can_compare_has_no_such_sentence(shares: list[float], chance: float) -> None:
     comparison = compared(shares, chance)
-    assert why_uninformative(comparison) == ""
+    assert reason_of(comparison) == ""
     assert "cannot compare" not in comparison.verdict()
 
 
 def test_an_unknown_chance_level_is_held_against_no_system() -> None:
-    assert why_uninformative(compared([0.5, 0.5], float("nan"))) == ""
+    assert reason_of(compared([0.5, 0.5], float("nan"))) == ""
 
 
 def test_a_significant_difference_below_chance_is_still_told() -> None:
@@ -56,5 +61,5 @@ def test_a_significant_difference_below_chance_is_still_told() -> None:
 def test_a_chance_level_that_is_only_a_bound_decides_nothing() -> None:
     comparison = compared([0.5, 0.55], 0.5)
     bound = Finding("EQ110", Severity.NOTE, "a", "the number of candidates is unknown", "give it")
-    assert why_uninformative(comparison)
-    assert not why_uninformative(replace(comparison, findings=(*comparison.findings, bound)))
+    assert reason_of(comparison)
+    assert not reason_of(replace(comparison, findings=(*comparison.findings, bound)))

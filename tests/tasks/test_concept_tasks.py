@@ -27,6 +27,7 @@ from equipoise.domains.concepts.evidence import concept_space, entity_evidence, 
 from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.io.splits import kfold_splits
+from equipoise.metrics.structure import GraphClustering, GraphDensity
 from equipoise.models.embedder import embedder
 from equipoise.runs.evaluate import evaluate
 from equipoise.tasks.classification import cluster_texts, kmeans, linear_probe
@@ -271,8 +272,8 @@ def test_two_relations_of_one_pair_are_one_edge() -> None:
     found = relation_evidence(Table(), said)
     assert found.space.edges.tolist() == [[0, 1], [1, 0]]
     assert len(found.ranking) == 3
-    assert found.graph_density == 1.0
-    assert found.clustering_coefficient == 0.0
+    assert GraphDensity().value(found.space) == 1.0
+    assert GraphClustering().value(found.space) == 0.0
 
 
 def test_one_relation_is_refused() -> None:

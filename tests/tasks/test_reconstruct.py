@@ -20,8 +20,8 @@ from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedEr
 from equipoise.geometry import distances as functions
 from equipoise.geometry.spaces import geometry
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.estimate import mean_and_deviation
 from equipoise.stats.result import Result
+from equipoise.stats.seeds import mean_and_deviation
 from equipoise.types import Floats
 
 RELATIONS = ("parent", "ancestors", "closure")

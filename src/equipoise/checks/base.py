@@ -10,18 +10,16 @@ checks are imported when a subject of their type is checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError
-from equipoise.evidence.ranking import Ranking
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
-    from equipoise.geometry.base import Geometry
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Result
 
@@ -97,51 +95,16 @@ def pluralize(count: int, noun: str, plural: str = "") -> str:
 
 @dataclass(frozen=True)
 class ScoredResult:
-    """A result with its metrics; its evidence is as observed, including ties. ``ranking`` is None for other kinds."""
+    """A result with its metrics; its evidence is as observed, including ties."""
 
     result: Result
     metrics: Mapping[str, Metric[Any]]
-    ranking: Ranking | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        evidence = self.result.evidence
-        object.__setattr__(self, "ranking", evidence if isinstance(evidence, Ranking) else None)
-
-
-@dataclass(frozen=True)
-class UnitSets:
-    """The unit ids that each of several systems was measured on."""
-
-    systems: Mapping[str, Sequence[object]]
-
-
-@dataclass(frozen=True)
-class NamedPoints:
-    """Vectors with their geometry and a name."""
-
-    name: str
-    vectors: Any
-    geometry: Geometry
-
-
-@dataclass(frozen=True)
-class TruncationStats:
-    """Truncation by the input window of a model: the window, the texts and what was truncated; None is unknown."""
-
-    model: str
-    tokens: int | None
-    texts: int
-    truncated: int | None
-    lost_tokens: int | None
 
 
 CORE_CHECKS = {
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
-    "equipoise.checks.base:UnitSets": ("equipoise.checks.data",),
-    "equipoise.checks.base:NamedPoints": ("equipoise.checks.data",),
-    "equipoise.checks.base:TruncationStats": ("equipoise.checks.models",),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
-    "equipoise.stats.comparison:Comparison": ("equipoise.checks.scores",),
+    "equipoise.stats.comparison:Comparison": ("equipoise.checks.protocol",),
     "equipoise.models.cache:VectorCache": ("equipoise.checks.models",),
     "equipoise.models.retriever:FittedRetriever": ("equipoise.checks.models",),
 }
@@ -151,6 +114,7 @@ CHECK_MODULES = (
     "equipoise.checks.data",
     "equipoise.checks.protocol",
     "equipoise.checks.scores",
+    "equipoise.checks.tuning",
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
@@ -161,6 +125,22 @@ CHECK_MODULES = (
     "equipoise.domains.places.checks",
 )
 """Every module with a tuple ``CHECKS``; imported only to list or explain all checks."""
+
+
+def declared_checks(
+    package: str, functions: Mapping[str, tuple[type | UnionType, Callable[[Any], Iterator[Observation]]]]
+) -> tuple[Check, ...]:
+    """The checks of a package: subjects and functions by code, and the texts of its ``checks.toml``."""
+    from importlib.resources import files
+    from tomllib import loads
+
+    texts = loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
+    return tuple(
+        Check(
+            code, applies_to=subject, function=function, **texts[code] | {"severity": Severity(texts[code]["severity"])}
+        )
+        for code, (subject, function) in functions.items()
+    )
 
 
 def checks_for(subject_type: type) -> tuple[Check, ...]:
@@ -196,8 +176,10 @@ def check_by_code(code: str) -> Check:
 def run_checks(subject: object) -> tuple[Finding, ...]:
     """The findings of all checks that apply to a subject, ordered by code.
 
-    >>> from equipoise.checks.base import UnitSets
-    >>> [str(finding) for finding in run_checks(UnitSets({"a": ["q1"], "b": ["q1", "q2"]}))]
-    ['EQ204 a, b: 0 ids only in a (none), 1 only in b (q2)']
+    >>> from equipoise.checks.protocol import ComparedResults
+    >>> from equipoise.stats.estimate import result_from_values
+    >>> a, b = result_from_values("a", ["q1"], {"HR": [1]}), result_from_values("b", ["q2"], {"HR": [1]})
+    >>> [str(finding) for finding in run_checks(ComparedResults([a, b]))]
+    ['EQ204 a, b: 1 id only in a (q1), 1 only in b (q2)']
     """
     return tuple(finding for check in checks_for(type(subject)) for finding in check.findings(subject))

@@ -1,33 +1,22 @@
-"""Checks of the data: missing, undefined, unknown and unpaired units, and invalid points."""
+"""Checks of the data: missing, undefined and unknown units, and invalid points."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from equipoise.checks.base import (
-    Check,
-    NamedPoints,
-    Observation,
-    ScoredResult,
-    UnitSets,
-    evidence_names,
-    join_names,
-    pluralize,
-)
-from equipoise.evidence.sets import Sets
+from equipoise.checks.base import Check, Observation, ScoredResult, evidence_names, join_names, pluralize
+from equipoise.evidence.ranking import Ranking
 from equipoise.types import Severity
 
 
 def missing_units(scored: ScoredResult) -> Iterator[Observation]:
     """EQ101: units with relevant items for which the system returned nothing."""
-    evidence, ranking = scored.result.evidence, scored.ranking
-    if ranking is not None:
-        absent = (ranking.depth == 0) & (ranking.counts > 0)
-    elif isinstance(evidence, Sets):
-        absent = evidence.missing
-    else:
+    evidence = scored.result.evidence
+    if isinstance(evidence, Ranking):
+        absent = (evidence.depth == 0) & (evidence.counts > 0)
+    elif (absent := getattr(evidence, "missing", None)) is None:
         return
     units = scored.result.unit_ids[absent].tolist()
     if units:
@@ -72,31 +61,17 @@ def unknown_units(scored: ScoredResult) -> Iterator[Observation]:
         )
 
 
-def unpaired_units(sets: UnitSets) -> Iterator[Observation]:
-    """EQ204: systems that were not measured on the units of the first one."""
-    systems = list(sets.systems.items())
-    for second, second_units in systems[1:]:
-        first, first_units = systems[0]
-        only_first, only_second = _without(first_units, second_units), _without(second_units, first_units)
-        if only_first or only_second:
-            yield Observation(
-                f"{first}, {second}",
-                f"{pluralize(len(only_first), 'id')} only in {first} ({join_names(only_first) or 'none'}), "
-                f"{len(only_second):,} only in {second} ({join_names(only_second) or 'none'})",
-                (
-                    *(f"only in {first}: {unit}" for unit in evidence_names(only_first)),
-                    *(f"only in {second}: {unit}" for unit in evidence_names(only_second)),
-                ),
-            )
+def invalid_points(scored: ScoredResult) -> Iterator[Observation]:
+    """EQ109: points outside the ball, off the hyperboloid, not finite, or of zero length.
+
+    A ranking made from embeddings no longer has the points; it has a message about those that were invalid.
+    """
+    message = getattr(scored.result.evidence, "invalid_points", "")
+    if message:
+        yield Observation(scored.result.system, message, tuple(message.split("; ")))
 
 
-def _without(units: Sequence[object], others: Sequence[object]) -> list[object]:
-    """The units that are not among the others, in their order."""
-    excluded = set(others)
-    return [unit for unit in units if unit not in excluded]
-
-
-UNIT_CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ101",
         title="ids of the ground truth are missing from the run",
@@ -146,57 +121,10 @@ ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.2}, "q7":
 evaluate(ranking, "MRR").findings""",
     ),
     Check(
-        code="EQ204",
-        title="systems were measured on different data",
-        severity=Severity.ISSUE,
-        applies_to=UnitSets,
-        function=unpaired_units,
-        why="""\
-Two systems are compared on the same units, each unit with itself. The difficulty of the units then
-cancels out, and far fewer of them are needed. Comparing only the shared units would
-hide the units that one of the systems failed on. So unequal sets are rejected, and this finding lists the
-difference.""",
-        hint="score every system on the whole ground truth, where a missing id scores 0",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.base import UnitSets
-from equipoise.types import Severity
-run_checks(UnitSets({"bm25": ["q1", "q2"], "dense": ["q2", "q3"]}))""",
-    ),
-)
-
-
-def invalid_points(subject: NamedPoints | ScoredResult) -> Iterator[Observation]:
-    """EQ109: points outside the ball, off the hyperboloid, not finite, or of zero length.
-
-    A ranking made from embeddings no longer has the points; it has a message about those that were invalid.
-    """
-    yield from _of_vectors(subject) if isinstance(subject, NamedPoints) else _of_ranking(subject)
-
-
-def _of_vectors(points: NamedPoints) -> Iterator[Observation]:
-    validity = points.geometry.check(points.vectors)
-    for fault in validity.faults:
-        yield Observation(
-            points.name,
-            f"{len(fault.rows):,} of {validity.points:,} points {fault}",
-            evidence_names([f"row {row}" for row in fault.rows.tolist()]),
-            fault.hint,
-        )
-
-
-def _of_ranking(scored: ScoredResult) -> Iterator[Observation]:
-    sentence = getattr(scored.ranking, "invalid_points", "")
-    if sentence:
-        yield Observation(scored.result.system, sentence)
-
-
-POINTS_CHECKS: tuple[Check, ...] = (
-    Check(
         code="EQ109",
         title="invalid points in a geometry",
         severity=Severity.ISSUE,
-        applies_to=NamedPoints | ScoredResult,
+        applies_to=ScoredResult,
         function=invalid_points,
         why="""\
 A hyperbolic distance exists only between points of the model: inside the open ball for Poincare, on the upper sheet of
@@ -205,13 +133,8 @@ undefined. Programs that clamp such points silently score points that were never
 listed, and not changed.""",
         hint="project the points during training, or embed these items again",
         example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.base import NamedPoints
-from equipoise.geometry.spaces import geometry
-from equipoise.types import Severity
-run_checks(NamedPoints("accounts", [[0.1, 0.2], [0.9, 0.8]], geometry("poincare")))""",
+from equipoise import Ranking, evaluate
+ranking = Ranking.from_embeddings([[0.1, 0.2]], [[0.1, 0.1], [0.0, 0.0]], [[0]])
+evaluate(ranking, "MRR").findings""",
     ),
 )
-
-
-CHECKS: tuple[Check, ...] = (*UNIT_CHECKS, *POINTS_CHECKS)

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from equipoise.checks.base import Check, Observation, TruncationStats, pluralize
+from equipoise.checks.base import Check, Observation, pluralize
 from equipoise.models.cache import VectorCache
 from equipoise.models.retriever import FittedRetriever
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Severity
 
 MAX_RECALL_LOSS = 0.01
+
+
+@dataclass(frozen=True)
+class TruncationStats:
+    """Truncation by the input window of a model: the window, the texts and what was truncated; None is unknown."""
+
+    model: str
+    tokens: int | None
+    texts: int
+    truncated: int | None
+    lost_tokens: int | None
 
 
 def cache_problem(cache: VectorCache) -> Iterator[Observation]:
@@ -76,7 +88,7 @@ other than embedding quality.""",
         hint="split the texts into chunks that fit, or use a model with a larger window",
         example="""\
 from equipoise.checks.base import run_checks
-from equipoise.checks.base import TruncationStats
+from equipoise.checks.models import TruncationStats
 run_checks(TruncationStats("minilm", tokens=256, texts=100, truncated=12, lost_tokens=3400))""",
     ),
     Check(

@@ -1,32 +1,41 @@
-"""Checks of the experimental protocol: partial runs, baselines, tuning budgets and truncation."""
+"""Checks of comparisons: partial runs, unequal terms, too few units, and differences that few units decide."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from math import isnan
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import Any
 
-from equipoise.checks.base import Check, Observation, TruncationStats, join_names, pluralize, run_checks
+import numpy as np
+
+from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
 from equipoise.errors import EquipoiseError
-from equipoise.stats.alignment import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW
-from equipoise.stats.comparison import UNEQUAL_TUNING
-from equipoise.stats.formatting import format_count, format_difference, format_value
-from equipoise.stats.result import Result
-from equipoise.types import Finding, Severity, with_label
-
-if TYPE_CHECKING:
-    from equipoise.tuning.grid import Trial, TuningRecord
-
+from equipoise.stats.comparison import Comparison, Contrast
+from equipoise.stats.formatting import about, format_count, format_interval, format_p, format_percent, format_value
+from equipoise.stats.power import POWER
+from equipoise.stats.result import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW, Result
+from equipoise.stats.verdict import UNEQUAL_TUNING
+from equipoise.types import Severity, with_label
 
 PARTIAL_RUN = "EQ206"
+MAX_TRUNCATION_GAP = 0.01
+"""The largest difference in the share of truncated texts that hardly changes a score."""
+EQUAL_COST_RATIO = 0.9
+"""Below this ratio to the highest cost a system spends less, beyond rounding."""
+PLACES = 4
+MIN_DIFFERING_UNITS = 10
+"""Below this many units that differ, intervals of differences cover 85 to 95 % in simulations."""
 
 
-def protocol_findings(results: Sequence[Result]) -> Iterator[Finding]:
-    """Findings about unequal tuning, unequal truncation and missing baselines of compared results."""
-    for subject in (TuningBudgets, TruncationBySystem, ComparedSystems):
-        yield from run_checks(subject.of_results(results))
+@dataclass(frozen=True)
+class ComparedResults:
+    """The results of the systems of a comparison; their settings tell how they were measured."""
+
+    results: Sequence[Result]
+
+    def settings(self, key: str) -> dict[str, Any]:
+        """By system, a setting that its result records."""
+        return {result.system: result.settings[key] for result in self.results if result.settings.get(key) is not None}
 
 
 def partial_run(result: Result) -> Iterator[Observation]:
@@ -41,188 +50,80 @@ def partial_run(result: Result) -> Iterator[Observation]:
         )
 
 
-@dataclass(frozen=True)
-class ComparedSystems:
-    """The systems of a comparison, by their specs."""
+def unpaired_units(compared: ComparedResults) -> Iterator[Observation]:
+    """EQ204: systems that were not measured on the units of the first one."""
+    first, *others = compared.results
+    for second in others:
+        if np.array_equal(first.unit_ids, second.unit_ids):
+            continue
+        only_first, only_second = _without(first, second), _without(second, first)
+        if only_first or only_second:
+            yield Observation(
+                f"{first.system}, {second.system}",
+                f"{pluralize(len(only_first), 'id')} only in {first.system} ({join_names(only_first) or 'none'}), "
+                f"{len(only_second):,} only in {second.system} ({join_names(only_second) or 'none'})",
+                (
+                    *(f"only in {first.system}: {unit}" for unit in evidence_names(only_first)),
+                    *(f"only in {second.system}: {unit}" for unit in evidence_names(only_second)),
+                ),
+            )
 
-    specs: Sequence[str]
 
-    @classmethod
-    def of_results(cls, results: Sequence[Result]) -> Self:
-        """The specs of the results; empty if one of them has none."""
-        specs = [result.settings.get(SPEC) for result in results]
-        return cls([] if None in specs else [str(spec) for spec in specs])
+def _without(result: Result, other: Result) -> list[object]:
+    """The units that are not among those of the other result, in their order."""
+    excluded = set(other.unit_ids.tolist())
+    return [unit for unit in result.unit_ids.tolist() if unit not in excluded]
 
 
-def no_lexical_baseline(systems: ComparedSystems) -> Iterator[Observation]:
+def no_lexical_baseline(compared: ComparedResults) -> Iterator[Observation]:
     """EQ107: a comparison of models without a lexical baseline."""
-    if len(systems.specs) < 2:
+    specs = [str(spec) for spec in compared.settings(SPEC).values()]
+    if len(specs) < max(2, len(compared.results)):
         return
     from equipoise.models.retriever import has_lexical_baseline
 
     try:
-        is_missing = not has_lexical_baseline(systems.specs)
+        is_missing = not has_lexical_baseline(specs)
     except EquipoiseError:  # a name that is not a spec does not tell whether the system is lexical
         return
     if is_missing:
         yield Observation(
-            ", ".join(systems.specs),
-            "the comparison has no lexical baseline",
-            (f"{pluralize(len(systems.specs), 'system')} compared",),
+            ", ".join(specs), "the comparison has no lexical baseline", (f"{pluralize(len(specs), 'system')} compared",)
         )
 
 
-PROTOCOL_CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ107",
-        title="no lexical baseline",
-        severity=Severity.TIP,
-        applies_to=ComparedSystems,
-        function=no_lexical_baseline,
-        why="""\
-On many collections BM25 or TF-IDF over character n-grams is as good as a model, costs almost nothing and
-needs no download. A comparison of models alone cannot show whether any of them is worth its cost.""",
-        hint="add bm25: or tfidf: to the systems",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.types import Severity
-from equipoise.checks.protocol import ComparedSystems
-run_checks(ComparedSystems(["minilm", "use"]))""",
-    ),
-    Check(
-        code=PARTIAL_RUN,
-        title="a run is partial",
-        severity=Severity.ISSUE,
-        applies_to=Result,
-        function=partial_run,
-        why="""\
-The run directory records that the run was interrupted or failed. It contains only the units finished
-before that. The last units are not a random sample, so the scores may move in either
-direction when the run is complete, and a comparison with a complete run is not valid.""",
-        hint="repeat the command until it completes; finished work is not repeated",
-        example="""\
-from dataclasses import replace
-from equipoise import Ranking, evaluate
-from equipoise.checks.base import run_checks
-result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="bm25")
-run_checks(replace(result, settings={"status": "partial", "status_reason": "interrupted"}))""",
-    ),
-)
-
-
-DEPTHS = ("top_k", "k", "depth")
-"""Parameters of the retrieval depth: the first five results are part of the first ten."""
-MAX_TRUNCATION_GAP = 0.01
-"""The largest difference in the share of truncated texts that hardly changes a score."""
-EQUAL_COST_RATIO = 0.9
-"""Below this ratio to the highest cost a system spends less, beyond rounding."""
-PLACES = 4
-MAX_LISTED = 3
-
-
-@dataclass(frozen=True)
-class TunedSystem:
-    """A system, its tuning, and whether its reported score is the nested one."""
-
-    system: str
-    tuning: TuningRecord
-    nested: bool
-    depths: Sequence[str] = DEPTHS
-
-    @classmethod
-    def of(cls, system: str, tuning: TuningRecord) -> Self:
-        """A system that reports the nested score if its tuning has one, else that of the best trial."""
-        return cls(system, tuning, nested=bool(tuning.folds))
-
-
-@dataclass(frozen=True)
-class TuningBudgets:
-    """The tuning budget of each system.
-
-    ``trials`` is the number of grid points by system. ``terms`` are other settings of the tuning by name, such
-    as the values of a parameter or a budget. ``spent`` is the cost per unit of the selected configuration,
-    in ``unit``.
-    """
-
-    trials: Mapping[str, int]
-    terms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    spent: Mapping[str, float] = field(default_factory=dict)
-    unit: str = "tokens"
-
-    @classmethod
-    def of_results(cls, results: Sequence[Result]) -> Self:
-        """The tuning that the settings of the results record; missing entries are unknown."""
-        tuned = {result.system: result.settings for result in results if TRIALS in result.settings}
-        return cls(
-            {system: int(settings[TRIALS]) for system, settings in tuned.items()},
-            {system: _terms(settings) for system, settings in tuned.items()},
-            {system: float(settings[SPENT]) for system, settings in tuned.items() if settings.get(SPENT) is not None},
-        )
-
-
-@dataclass(frozen=True)
-class TruncationBySystem:
-    """Truncation of the same texts by several systems."""
-
-    windows: Sequence[TruncationStats]
-
-    @classmethod
-    def of_results(cls, results: Sequence[Result]) -> Self:
-        """The truncation that the settings of the results record."""
-        windows = [(result.system, result.settings.get(WINDOW)) for result in results]
-        return cls(
-            [
-                TruncationStats(
-                    name, window.get("tokens"), int(window.get("texts") or 0), window.get("truncated"), None
-                )
-                for name, window in windows
-                if isinstance(window, Mapping)
-            ]
-        )
-
-
-def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Observation]:
-    """EQ201: the score is that of the best of several trials, on the units that selected it."""
-    tuning = tuned.tuning
-    trials = len(tuning.affordable)
-    if tuned.nested or trials < 2:
+def unequal_budgets(compared: ComparedResults) -> Iterator[Observation]:
+    """EQ203: systems were tuned with different numbers of trials, grids or costs."""
+    trials = {system: int(n_trials) for system, n_trials in compared.settings(TRIALS).items()}
+    terms = {result.system: _terms(result.settings) for result in compared.results if result.system in trials}
+    spent = {system: float(cost) for system, cost in compared.settings(SPENT).items() if system in trials}
+    unequal = [*_unequal_trials(trials), *_other_terms(terms)]
+    if not unequal:
         return
-    best = f"{tuning.trial_metric} {format_value(tuning.optimistic, PLACES)} is the best of {trials} trials"
-    nested = f"the held-out score (nested cross-validation) is {format_value(tuning.nested, PLACES)}"
+    details = {
+        system: [pluralize(n_trials, "trial"), *(f"{name} {value}" for name, value in terms[system].items())]
+        + ([f"{format_count(round(spent[system]))} tokens on average"] if system in spent else [])
+        for system, n_trials in trials.items()
+    }
     yield Observation(
-        tuned.system,
-        f"{best} on the same data that selected it, so the score is optimistic",
-        (best, *(() if isnan(tuning.nested) else (f"{nested}, {format_difference(-tuning.gap, PLACES)}",))),
+        ", ".join(trials),
+        "; ".join([*unequal, *_unequal_costs(spent)]),
+        tuple(with_label(system, ", ".join(words)) for system, words in details.items()),
     )
 
 
-def monotone_parameter(tuned: TunedSystem) -> Iterator[Observation]:
-    """EQ202: a retrieval depth was tuned without a cost, although more depth can only help."""
-    tuning = tuned.tuning
-    if tuning.budget is not None:
-        return
-    for axis in tuned.depths:
-        series = _series(tuning.grid, axis)
-        steps = [after.value - before.value for trials in series for before, after in pairwise(trials)]
-        if steps and min(steps) >= 0 and max(steps) > 0:
-            tried = sorted({_number(trial, axis) for trials in series for trial in trials})
-            yield Observation(
-                tuned.system,
-                f"{axis} was tuned over {join_names([f'{depth:g}' for depth in tried])} without a budget, and "
-                f"{tuning.trial_metric} never falls as it grows: tuning selects the largest value",
-                tuple(_values_by_parameter(trials, axis) for trials in series[:MAX_LISTED]),
-            )
+def _terms(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of a tuning in words."""
+    grid = settings.get(GRID)
+    terms = {name: _values(values) for name, values in grid.items()} if isinstance(grid, Mapping) else {}
+    budget = settings.get(BUDGET)
+    terms[BUDGET] = "none" if budget is None else format_value(float(budget), 0)
+    return terms | {name: str(settings[name]) for name in (FOLDS, TOKENIZER) if name in settings}
 
 
-def unequal_budgets(budgets: TuningBudgets) -> Iterator[Observation]:
-    """EQ203: systems were tuned with different numbers of trials, grids or costs."""
-    unequal = [*_unequal_trials(budgets.trials), *_other_terms(budgets.terms)]
-    if unequal:
-        yield Observation(
-            ", ".join(budgets.trials),
-            "; ".join([*unequal, *_unequal_costs(budgets)]),
-            tuple(with_label(system, ", ".join(_tuning_details(budgets, system))) for system in budgets.trials),
-        )
+def _values(values: Any) -> str:
+    """Several values separated by slashes: ``256/384/512``."""
+    return "/".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
 
 
 def _unequal_trials(trials: Mapping[str, int]) -> Iterator[str]:
@@ -248,130 +149,109 @@ def _other_terms(terms: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             return
 
 
-def _unequal_costs(budgets: TuningBudgets) -> Iterator[str]:
-    spent = budgets.spent
+def _unequal_costs(spent: Mapping[str, float]) -> Iterator[str]:
     if spent and min(spent.values()) < EQUAL_COST_RATIO * max(spent.values()):
         most, least = max(spent, key=spent.__getitem__), min(spent, key=spent.__getitem__)
         yield (
-            f"{most} uses {format_count(round(spent[most]))} {budgets.unit} on average and "
+            f"{most} uses {format_count(round(spent[most]))} tokens on average and "
             f"{least} {format_count(round(spent[least]))}"
         )
 
 
-def _tuning_details(budgets: TuningBudgets, system: str) -> Iterator[str]:
-    """The tuning of one system in words."""
-    yield pluralize(budgets.trials[system], "trial")
-    yield from (f"{name} {value}" for name, value in budgets.terms.get(system, {}).items())
-    if system in budgets.spent:
-        yield f"{format_count(round(budgets.spent[system]))} {budgets.unit} on average"
-
-
-def unequal_truncation(truncation: TruncationBySystem) -> Iterator[Observation]:
+def unequal_truncation(compared: ComparedResults) -> Iterator[Observation]:
     """EQ205: systems truncate different shares of the texts."""
+    windows = {name: window for name, window in compared.settings(WINDOW).items() if isinstance(window, Mapping)}
     shares = {
-        window.model: window.truncated / window.texts
-        for window in truncation.windows
-        if window.truncated is not None and window.texts
+        system: window["truncated"] / window["texts"]
+        for system, window in windows.items()
+        if window.get("truncated") is not None and window.get("texts")
     }
     if not shares or max(shares.values()) - min(shares.values()) <= MAX_TRUNCATION_GAP:
         return
     worst, best = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
-    reads = {window.model: window.tokens for window in truncation.windows}
-    tokens = "" if reads[worst] is None else f" to {reads[worst]:,} tokens"
+    tokens = windows[worst].get("tokens")
+    limit = "" if tokens is None else f" to {tokens:,} tokens"
     share = "none" if shares[best] == 0 else format_value(shares[best], PLACES)
     yield Observation(
         ", ".join(shares),
-        f"{worst} truncates {format_value(shares[worst], PLACES)} of the texts{tokens}, and {best} truncates {share}",
+        f"{worst} truncates {format_value(shares[worst], PLACES)} of the texts{limit}, and {best} truncates {share}",
         tuple(
-            with_label(model, f"{format_value(share, PLACES)} of the texts truncated")
-            for model, share in shares.items()
+            with_label(system, f"{format_value(share, PLACES)} of the texts truncated")
+            for system, share in shares.items()
         ),
     )
 
 
-def _terms(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The settings of a tuning in words."""
-    grid = settings.get(GRID)
-    terms = {name: _values(values) for name, values in grid.items()} if isinstance(grid, Mapping) else {}
-    budget = settings.get(BUDGET)
-    terms[BUDGET] = "none" if budget is None else format_value(float(budget), 0)
-    return terms | {name: str(settings[name]) for name in (FOLDS, TOKENIZER) if name in settings}
+def too_few_units(comparison: Comparison) -> Iterator[Observation]:
+    """EQ304: pairs that are not significantly different, but would be with more units."""
+    undecided = [pair for pair in comparison.undecided if pair.needed.value > pair.n]
+    if not undecided:
+        return
+    first = undecided[0]
+    more = f" ({pluralize(len(undecided) - 1, 'more pair')} not separated)" if len(undecided) > 1 else ""
+    yield Observation(
+        f"{first.a}, {first.b}",
+        f"on {comparison.primary}, about {about(first.needed.value)} {comparison.words.plural} would be needed to "
+        f"separate {first.a} and {first.b} with {format_percent(POWER)} power ({comparison.adjustment}); "
+        f"there are {first.n:,}{more}",
+        tuple(map(_evidence, undecided)),
+    )
 
 
-def _values(values: Any) -> str:
-    """Several values separated by slashes: ``256/384/512``."""
-    return "/".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
+def _evidence(contrast: Contrast) -> str:
+    pair = f"{contrast.a} and {contrast.b.removesuffix(':')}"
+    return f"{pair}: adjusted p {format_p(contrast.adjusted)}, about {about(contrast.needed.value)} needed"
 
 
-def _series(trials: Sequence[Trial], axis: str) -> list[list[Trial]]:
-    """Groups of at least two trials that differ in this parameter only, sorted by its value."""
-    groups: dict[tuple[object, ...], list[Trial]] = {}
-    for trial in trials:
-        if isinstance(trial.params.get(axis), int | float) and not isnan(trial.value):
-            rest = tuple(sorted((name, str(value)) for name, value in trial.params.items() if name != axis))
-            groups.setdefault(rest, []).append(trial)
-    several = [group for group in groups.values() if len(group) > 1]
-    return [sorted(group, key=lambda trial: _number(trial, axis)) for group in several]
+def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
+    """EQ308: few units differ between two systems, so the interval of the difference may be too narrow."""
+    pairs = [
+        contrast
+        for contrast in comparison.contrasts
+        if contrast.metric == comparison.primary
+        and contrast.interval.known
+        and contrast.wins is not None
+        and contrast.losses is not None
+        and 0 < contrast.wins + contrast.losses < MIN_DIFFERING_UNITS
+    ]
+    if pairs:
+        first = pairs[0]
+        more = f" (also {pluralize(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
+        n_differing = (first.wins or 0) + (first.losses or 0)
+        yield Observation(
+            f"{first.a}, {first.b}",
+            f"on {comparison.primary} they differ on only {n_differing} of {first.n:,} {comparison.words.plural}; "
+            f"the {format_percent(first.interval.confidence_level)} interval of the difference, "
+            f"{format_interval(first.interval)}, may be too narrow{more}",
+            tuple(
+                with_label(f"{pair.a}, {pair.b}", f"{pair.wins} won, {pair.losses} lost, n {pair.n}") for pair in pairs
+            ),
+        )
 
 
-def _number(trial: Trial, axis: str) -> float:
-    return float(trial.params[axis] or 0)
-
-
-def _values_by_parameter(trials: Sequence[Trial], axis: str) -> str:
-    """``top_k 5: 0.7000, 10: 0.8000``, and the fixed parameters."""
-    fixed = ", ".join(f"{name} {value}" for name, value in trials[0].params.items() if name != axis)
-    steps = ", ".join(f"{_number(trial, axis):g}: {format_value(trial.value, PLACES)}" for trial in trials)
-    return f"{axis} {steps}" + (f" ({fixed})" if fixed else "")
-
-
-TUNING_CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[Check, ...] = (
     Check(
-        code="EQ201",
-        title="tuned on the reported data",
-        severity=Severity.ISSUE,
-        applies_to=TunedSystem,
-        function=tuned_on_reported_units,
-        why="""\
-The best of many trials is partly the best by chance, and scoring it on the units that selected it counts that
-chance again.
-With 27 equally good configurations and 100 questions the best one scores about 6 points too high,
-and a 95 % interval around it covers the true value in 75 % of cases. A system with more trials gains
-more. The held-out score (nested cross-validation) is unbiased: the configuration that is scored on a
-unit was selected without it.""",
-        hint="report the held-out score, or select on one part of the data and report on the other",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import TunedSystem
-from equipoise.tuning.grid import Trial, TuningRecord
-trials = (Trial({"chunk_size": 256}, 0.71), Trial({"chunk_size": 512}, 0.78))
-tuning = TuningRecord("accuracy", trials, 1, None, optimistic=0.78, nested=float("nan"), folds=())
-run_checks(TunedSystem.of("minilm", tuning))""",
-    ),
-    Check(
-        code="EQ202",
-        title="the score only rises or only falls with a parameter",
+        code="EQ107",
+        title="no lexical baseline",
         severity=Severity.TIP,
-        applies_to=TunedSystem,
-        function=monotone_parameter,
+        applies_to=ComparedResults,
+        function=no_lexical_baseline,
         why="""\
-Hits within the first 5 are also hits within the first 10. A metric that
-counts hits can only rise with top_k, so tuning always selects the largest value of the grid, and the
-accuracy shows how much was retrieved rather than how well. A cost makes the choice meaningful:
-retrieved tokens cost money and distract the reader.""",
-        hint="set a budget of retrieved tokens, fix top_k, or compare the whole frontier",
+On many collections BM25 or TF-IDF over character n-grams is as good as a model, costs almost nothing and
+needs no download. A comparison of models alone cannot show whether any of them is worth its cost.""",
+        hint="add bm25: or tfidf: to the systems",
         example="""\
 from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import TunedSystem
-from equipoise.tuning.grid import Trial, TuningRecord
-trials = (Trial({"top_k": 5}, 0.71), Trial({"top_k": 10}, 0.78), Trial({"top_k": 20}, 0.84))
-run_checks(TunedSystem.of("minilm", TuningRecord("accuracy", trials, 2, None, 0.84, float("nan"), folds=())))""",
+from equipoise.checks.protocol import ComparedResults
+from equipoise.stats.estimate import result_from_values
+results = [result_from_values(spec, ["q1"], {"HR": [1]}, settings={"model": spec}) for spec in ("minilm", "use")]
+run_checks(ComparedResults(results))""",
     ),
     Check(
         code=UNEQUAL_TUNING,
         title="unequal tuning budgets",
         severity=Severity.ISSUE,
-        applies_to=TuningBudgets,
+        applies_to=ComparedResults,
         function=unequal_budgets,
         why="""\
 The more configurations are tried for a system, the higher its best score, whatever its quality. A new method with 27
@@ -381,14 +261,37 @@ comparison measures the tuning effort.""",
         hint="tune all systems over the same grid, within the same budget",
         example="""\
 from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import TuningBudgets
-run_checks(TuningBudgets({"minilm": 27, "bm25": 1}))""",
+from equipoise.checks.protocol import ComparedResults
+from equipoise.stats.estimate import result_from_values
+tuned = result_from_values("minilm", ["q1"], {"HR": [1]}, settings={"configurations": 27})
+fixed = result_from_values("bm25", ["q1"], {"HR": [1]}, settings={"configurations": 1})
+run_checks(ComparedResults([tuned, fixed]))""",
+    ),
+    Check(
+        code="EQ204",
+        title="systems were measured on different data",
+        severity=Severity.ISSUE,
+        applies_to=ComparedResults,
+        function=unpaired_units,
+        why="""\
+Two systems are compared on the same units, each unit with itself. The difficulty of the units then
+cancels out, and far fewer of them are needed. Comparing only the shared units would
+hide the units that one of the systems failed on. So unequal sets are rejected, and this finding lists the
+difference.""",
+        hint="score every system on the whole ground truth, where a missing id scores 0",
+        example="""\
+from equipoise.checks.base import run_checks
+from equipoise.checks.protocol import ComparedResults
+from equipoise.stats.estimate import result_from_values
+lexical = result_from_values("bm25", ["q1", "q2"], {"HR": [1, 0]})
+dense = result_from_values("dense", ["q2", "q3"], {"HR": [1, 0]})
+run_checks(ComparedResults([lexical, dense]))""",
     ),
     Check(
         code="EQ205",
         title="truncation differs between systems",
         severity=Severity.ISSUE,
-        applies_to=TruncationBySystem,
+        applies_to=ComparedResults,
         function=unequal_truncation,
         why="""\
 A model that reads 256 tokens of a 512-token chunk searches half a document, while another, or a lexical
@@ -397,13 +300,69 @@ may reverse the order.""",
         hint="use chunks that fit every model, or report the truncation with the scores",
         example="""\
 from equipoise.checks.base import run_checks
-from equipoise.checks.base import TruncationStats
-from equipoise.checks.protocol import TruncationBySystem
-minilm = TruncationStats("minilm", tokens=256, texts=100, truncated=93, lost_tokens=21000)
-bm25 = TruncationStats("bm25:", tokens=None, texts=100, truncated=0, lost_tokens=0)
-run_checks(TruncationBySystem([minilm, bm25]))""",
+from equipoise.checks.protocol import ComparedResults
+from equipoise.stats.estimate import result_from_values
+short = {"window": {"tokens": 256, "texts": 100, "truncated": 93}}
+whole = {"window": {"tokens": None, "texts": 100, "truncated": 0}}
+minilm = result_from_values("minilm", ["q1"], {"HR": [1]}, settings=short)
+bm25 = result_from_values("bm25", ["q1"], {"HR": [1]}, settings=whole)
+run_checks(ComparedResults([minilm, bm25]))""",
+    ),
+    Check(
+        code=PARTIAL_RUN,
+        title="a run is partial",
+        severity=Severity.ISSUE,
+        applies_to=Result,
+        function=partial_run,
+        why="""\
+The run directory records that the run was interrupted or failed. It contains only the units finished
+before that. The last units are not a random sample, so the scores may move in either
+direction when the run is complete, and a comparison with a complete run is not valid.""",
+        hint="repeat the command until it completes; finished work is not repeated",
+        example="""\
+from dataclasses import replace
+from equipoise import Ranking, evaluate
+from equipoise.checks.base import run_checks
+result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="bm25")
+run_checks(replace(result, settings={"status": "partial", "status_reason": "interrupted"}))""",
+    ),
+    Check(
+        code="EQ304",
+        title="too little data for the observed difference",
+        severity=Severity.TIP,
+        applies_to=Comparison,
+        function=too_few_units,
+        why="""\
+The systems differ on these units, but a difference of that size often arises by chance with so few of
+them. "Not significant" does not mean "equal". The number of units that would show this difference with 80 %
+power is computed from the standard deviation of the paired differences, for the reported test: with several
+systems, at the significance level of this pair after the correction for the number of pairs. Showing that one system
+is best takes more units, because all its pairs must be significant at once. Both numbers assume that the observed
+differences are the true ones. The true ones are often smaller, so plan for more.""",
+        hint="collect about that many, or report the systems as tied",
+        example="""\
+from equipoise import Ranking, compare
+first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)
+second = Ranking.from_ranks([1, 3, 1, 2, 2, 2, 4, 2], candidates=9)
+compare({"first": first, "second": second}, "MRR").findings""",
+    ),
+    Check(
+        code="EQ308",
+        title="a difference that few observations decide",
+        severity=Severity.NOTE,
+        applies_to=Comparison,
+        function=few_differing_units,
+        why="""\
+Only units on which two systems differ contribute to their difference. With fewer than ten of them the
+sample often lacks the largest differences. In simulations the 95 % interval then contains the true difference in
+96 to 99 % of the trials for hits and misses, but in only 86 to 96 % for graded metrics; with ten or more such units,
+in 93 to 97 %.
+The p value of the randomisation test does not depend on the interval and stays valid.""",
+        hint="score more data, or decide by the p value rather than by the interval",
+        example="""\
+from equipoise import Ranking, compare
+first = Ranking.from_ranks([1] * 40, candidates=9)
+second = Ranking.from_ranks([1] * 36 + [2, 3, 3, 4], candidates=9)
+compare({"first": first, "second": second}, "MRR").findings""",
     ),
 )
-
-
-CHECKS: tuple[Check, ...] = (*TUNING_CHECKS, *PROTOCOL_CHECKS)

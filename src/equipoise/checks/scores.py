@@ -1,4 +1,4 @@
-"""Checks of scores and claims: ties, chance level, ceiling, power, and intervals that may be too narrow."""
+"""Checks of the scores of one system: ties, chance level, ceiling, and intervals that may be too narrow."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ import numpy as np
 
 from equipoise.checks.base import Check, Observation, ScoredResult, join_names, pluralize
 from equipoise.config import Ties
-from equipoise.stats.comparison import Comparison
+from equipoise.evidence.ranking import Ranking
 from equipoise.stats.formatting import (
-    about,
     format_interval,
-    format_p,
     format_percent,
     format_value,
     n_decimals,
 )
-from equipoise.stats.power import POWER
 from equipoise.stats.resampling import ResamplingUnits, mean_skewness
-from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, undecided_pairs, unit_noun
-from equipoise.types import Direction, Finding, Floats, Severity, with_label
+from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, unit_noun
+from equipoise.types import Direction, Finding, Floats, Severity
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
-    from equipoise.stats.contrasts import Contrast
     from equipoise.stats.result import Estimate
 
 TIES = "EQ301"
@@ -39,11 +35,18 @@ ROUNDING = 1e-12
 TIE_PLACES = 4
 TIE_RANGE_LABEL = "optimistic minus pessimistic"
 
+# Thresholds from simulations of the coverage of intervals.
+
+FEW_UNITS = 50
+"""Below this many units, intervals of ranks with a long tail cover 80 to 94 % in simulations."""
+SKEWED, SKEWED_FEW = 0.3, 0.15
+"""The skewness of the mean above which intervals may cover less, with 50 units and more, and with fewer."""
+
 
 def unknown_candidates(scored: ScoredResult) -> Iterator[Observation]:
     """EQ110: truncated lists of an unknown number of candidates."""
-    ranking = scored.ranking
-    if ranking is not None and not (ranking.pool_known or ranking.complete):
+    ranking = scored.result.evidence
+    if isinstance(ranking, Ranking) and not (ranking.pool_known or ranking.complete):
         n_missed = int(np.count_nonzero(~ranking.retrieved))
         yield Observation(
             scored.result.system,
@@ -55,8 +58,8 @@ def unknown_candidates(scored: ScoredResult) -> Iterator[Observation]:
 
 def many_ties(scored: ScoredResult) -> Iterator[Observation]:
     """EQ301: more than 1 % of the relevant items tie with another candidate, and that changes the metric."""
-    ranking = scored.ranking
-    if ranking is None or not ranking.has_ties:
+    ranking = scored.result.evidence
+    if not isinstance(ranking, Ranking) or not ranking.has_ties:
         return
     tied = int(np.count_nonzero(ranking.tied))
     share = tied / len(ranking.above)
@@ -94,10 +97,10 @@ MORE_DOCUMENTS = (
 
 def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     """EQ302: the interval contains the chance level, or is worse than it."""
-    if scored.ranking is not None and not (scored.ranking.pool_known or scored.ranking.complete):
+    evidence = scored.result.evidence
+    if isinstance(evidence, Ranking) and not (evidence.pool_known or evidence.complete):
         return
     estimates = [estimate for estimate in _informative_estimates(scored) if not isnan(estimate.chance - estimate.value)]
-    evidence = scored.result.evidence
     sets = evidence is not None and evidence.kind == "sets"
     below = [
         estimate for estimate in estimates if estimate.interval.known and _margins(estimate)[1] < -_slack(estimate)
@@ -213,7 +216,31 @@ def _share_at_best(metric: Metric[Any], values: Floats | None) -> float:
     return float(np.mean(np.isclose(defined, best, rtol=0.0, atol=1e-9))) if len(defined) else -inf
 
 
-SCORE_CHECKS: tuple[Check, ...] = (
+def long_tails(scored: ScoredResult) -> Iterator[Observation]:
+    """EQ307: the mean of a metric without an upper bound depends on few units or few large values."""
+    result = scored.result
+    for name, metric in scored.metrics.items():
+        estimate = result.estimates.get(name)
+        if estimate is None or not estimate.interval.known or name not in result.per_unit:
+            continue
+        if all(isfinite(bound) for bound in metric.bounds):
+            continue
+        resampling = ResamplingUnits.of(result.per_unit[name], result.weights.get(name), result.clusters)
+        skewness = float(mean_skewness(resampling)[0])
+        units = int(resampling.counts[0])
+        if skewness > (SKEWED_FEW if units < FEW_UNITS else SKEWED):
+            noun = "value" if result.clusters is None else "cluster"
+            few = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
+            yield Observation(
+                scored.result.system,
+                f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "
+                f"{format_interval(estimate.interval)}, may "
+                f"be too narrow: a few large values decide the mean{few}",
+                (f"skewness of the mean {skewness:.2f}, n {units}",),
+            )
+
+
+CHECKS: tuple[Check, ...] = (
     Check(
         code=UNKNOWN_CANDIDATES,
         title="the number of candidates is unknown",
@@ -282,115 +309,6 @@ the bound decide every comparison.""",
 from equipoise import Ranking, evaluate
 evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
     ),
-)
-
-
-def too_few_units(comparison: Comparison) -> Iterator[Observation]:
-    """EQ304: pairs that are not significantly different, but would be with more units."""
-    undecided = [pair for pair in undecided_pairs(comparison) if pair.needed.known and pair.needed.value > pair.n]
-    if not undecided:
-        return
-    first = undecided[0]
-    more = f" ({pluralize(len(undecided) - 1, 'more pair')} not separated)" if len(undecided) > 1 else ""
-    yield Observation(
-        f"{first.a}, {first.b}",
-        f"on {comparison.primary}, about {about(first.needed.value)} {plural(comparison.unit_noun)} would be needed to "
-        f"separate {first.a} and {first.b} with {format_percent(POWER)} power ({comparison.adjustment}); "
-        f"there are {first.n:,}{more}",
-        tuple(map(_evidence, undecided)),
-    )
-
-
-def _evidence(contrast: Contrast) -> str:
-    pair = f"{contrast.a} and {contrast.b.removesuffix(':')}"
-    return f"{pair}: adjusted p {format_p(contrast.adjusted)}, about {about(contrast.needed.value)} needed"
-
-
-POWER_CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ304",
-        title="too little data for the observed difference",
-        severity=Severity.TIP,
-        applies_to=Comparison,
-        function=too_few_units,
-        why="""\
-The systems differ on these units, but a difference of that size often arises by chance with so few of
-them. "Not significant" does not mean "equal". The number of units that would show this difference with 80 %
-power is computed from the standard deviation of the paired differences, for the reported test: with several
-systems, at the significance level of this pair after the correction for the number of pairs. Showing that one system
-is best takes more units, because all its pairs must be significant at once. Both numbers assume that the observed
-differences are the true ones. The true ones are often smaller, so plan for more.""",
-        hint="collect about that many, or report the systems as tied",
-        example="""\
-from equipoise import Ranking, compare
-first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)
-second = Ranking.from_ranks([1, 3, 1, 2, 2, 2, 4, 2], candidates=9)
-compare({"first": first, "second": second}, "MRR").findings""",
-    ),
-)
-
-
-# Thresholds from simulations of the coverage of intervals.
-
-FEW_UNITS = 50
-"""Below this many units, intervals of ranks with a long tail cover 80 to 94 % in simulations."""
-SKEWED, SKEWED_FEW = 0.3, 0.15
-"""The skewness of the mean above which intervals may cover less, with 50 units and more, and with fewer."""
-MIN_DIFFERING_UNITS = 10
-"""Below this many units that differ, intervals of differences cover 85 to 95 % in simulations."""
-
-
-def long_tails(scored: ScoredResult) -> Iterator[Observation]:
-    """EQ307: the mean of a metric without an upper bound depends on few units or few large values."""
-    result = scored.result
-    for name, metric in scored.metrics.items():
-        estimate = result.estimates.get(name)
-        if estimate is None or not estimate.interval.known or name not in result.per_unit:
-            continue
-        if all(isfinite(bound) for bound in metric.bounds):
-            continue
-        resampling = ResamplingUnits.of(result.per_unit[name], result.weights.get(name), result.clusters)
-        skewness = float(mean_skewness(resampling)[0])
-        units = int(resampling.counts[0])
-        if skewness > (SKEWED_FEW if units < FEW_UNITS else SKEWED):
-            noun = "value" if result.clusters is None else "cluster"
-            few = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
-            yield Observation(
-                scored.result.system,
-                f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "
-                f"{format_interval(estimate.interval)}, may "
-                f"be too narrow: a few large values decide the mean{few}",
-                (f"skewness of the mean {skewness:.2f}, n {units}",),
-            )
-
-
-def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
-    """EQ308: few units differ between two systems, so the interval of the difference may be too narrow."""
-    pairs = [
-        contrast
-        for contrast in comparison.contrasts
-        if contrast.metric == comparison.primary
-        and contrast.interval.known
-        and contrast.wins is not None
-        and contrast.losses is not None
-        and 0 < contrast.wins + contrast.losses < MIN_DIFFERING_UNITS
-    ]
-    if pairs:
-        first = pairs[0]
-        more = f" (also {pluralize(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
-        n_differing = (first.wins or 0) + (first.losses or 0)
-        yield Observation(
-            f"{first.a}, {first.b}",
-            f"on {comparison.primary} they differ on only {n_differing} of {first.n:,} {plural(comparison.unit_noun)}; "
-            f"the {format_percent(first.interval.confidence_level)} interval of the difference, "
-            f"{format_interval(first.interval)}, may be too narrow{more}",
-            tuple(
-                with_label(f"{pair.a}, {pair.b}", f"{pair.wins} won, {pair.losses} lost, n {pair.n}") for pair in pairs
-            ),
-        )
-
-
-INTERVALS_CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ307",
         title="an interval of ranks that may be too narrow",
@@ -408,26 +326,4 @@ from equipoise import Ranking, evaluate
 ranking = Ranking.from_ranks([1, 1, 2, 1, 3, 1, 1, 2, 1, 1, 1, 180], candidates=203)
 evaluate(ranking, "MR").findings""",
     ),
-    Check(
-        code="EQ308",
-        title="a difference that few observations decide",
-        severity=Severity.NOTE,
-        applies_to=Comparison,
-        function=few_differing_units,
-        why="""\
-Only units on which two systems differ contribute to their difference. With fewer than ten of them the
-sample often lacks the largest differences. In simulations the 95 % interval then contains the true difference in
-96 to 99 % of the trials for hits and misses, but in only 86 to 96 % for graded metrics; with ten or more such units,
-in 93 to 97 %.
-The p value of the randomisation test does not depend on the interval and stays valid.""",
-        hint="score more data, or decide by the p value rather than by the interval",
-        example="""\
-from equipoise import Ranking, compare
-first = Ranking.from_ranks([1] * 40, candidates=9)
-second = Ranking.from_ranks([1] * 36 + [2, 3, 3, 4], candidates=9)
-compare({"first": first, "second": second}, "MRR").findings""",
-    ),
 )
-
-
-CHECKS: tuple[Check, ...] = (*SCORE_CHECKS, *POWER_CHECKS, *INTERVALS_CHECKS)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from equipoise.cli import options, output
-from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
+from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
 from equipoise.cli.output import Output, Step, pass_output
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
-from equipoise.report.answer import AnswerOptions, all_metrics_answer, cost_report_columns
+from equipoise.report.answer import AnswerOptions, all_metrics_answer
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import DISPLAY
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -72,28 +72,22 @@ def compare(
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(inputs) + 1) as step:
-        read = read_systems(inputs, reading, step, labels=labels, config=config)
+        evidence, runs = read_systems(inputs, reading, step, labels=labels, config=config)
         step("comparing")
-        units = next(iter(read.systems.values())).unit_ids.tolist()
+        if cluster or cluster_by:
+            units = next(iter(evidence.values())).unit_ids.tolist()
+            config = replace(config, clusters=read_clusters(units, table=cluster, pattern=cluster_by))
         comparison = compare_systems(
-            read.systems,
+            evidence,
             metrics or ((primary,) if primary else None),
             primary=primary,
-            config=ClusterOptions(cluster, cluster_by).resolve(config, units),
+            config=config,
             catalogue=catalogue,
         )
-    show_comparison(out, comparison, read.runs)
-    if any(run.caution for run in read.runs):
+    show_comparison(out, comparison, runs)
+    if any(run.caution for run in runs):
         return output.FAILED_UNITS
     return output.gate(out, comparison.findings, fail_on)
-
-
-@dataclass(frozen=True)
-class SystemsToCompare:
-    """Evidence or the stored result of each system by name, and the stored runs."""
-
-    systems: dict[str, Evidence | Result]
-    runs: list[StoredRun]
 
 
 def read_systems(
@@ -103,8 +97,8 @@ def read_systems(
     *,
     labels: bool = False,
     config: StatsConfig = DEFAULT_STATS,
-) -> SystemsToCompare:
-    """Read all systems of a command line.
+) -> tuple[dict[str, Evidence | Result], list[StoredRun]]:
+    """Evidence or the stored result of each system of a command line by name, and the stored runs.
 
     A stored run has the name of its system, unless the command line names it. If two runs have the same name,
     all systems are named after their files and folders.
@@ -129,7 +123,7 @@ def read_systems(
     if len(set(names)) < len(names):
         names = [system.name for system in inputs]
     runs = [replace(run, result=replace(run.result, system=names[index])) for index, run in stored.items()]
-    return SystemsToCompare(dict(zip(names, entries, strict=True)), runs)
+    return dict(zip(names, entries, strict=True)), runs
 
 
 def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRun] = ()) -> None:
@@ -148,11 +142,16 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
 
         out.file(export(runs, comparison, out.to))
         return
-    answer = AnswerOptions(
-        Vocabulary(comparison.unit_noun),
-        columns=cost_report_columns(comparison.order, {run.result.system: run.manifest.cost for run in runs}),
-        details="Details: add -v. Codes such as EQ304: eq explain CODE.",
-    )
+    if len(runs) == len(comparison.systems) and DISPLAY in runs[0].result.settings:
+        from equipoise.report.build import comparison_in_percent, percent_names
+
+        comparison = comparison_in_percent(comparison, percent_names(runs[0]))
+    answer = AnswerOptions(comparison.words, details="Details: add -v. Codes such as EQ304: eq explain CODE.")
+    if runs:
+        from equipoise.report.tables import cost_report_columns
+
+        costs = {run.result.system: run.manifest.cost for run in runs}
+        answer = replace(answer, columns=cost_report_columns(comparison.order, costs))
     if out.verbose:
         from equipoise.report.pairwise import comparison_view
 

@@ -121,7 +121,8 @@ def _resumable(out: Output) -> Iterator[None]:
 
 
 def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder, cache: VectorCache | None) -> None:
-    from equipoise.checks.base import TruncationStats, run_checks
+    from equipoise.checks.base import run_checks
+    from equipoise.checks.models import TruncationStats
     from equipoise.report.terminal import findings_section
 
     usage: ApiUsage | None = getattr(model.encoder, "usage", None)

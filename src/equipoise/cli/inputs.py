@@ -49,6 +49,10 @@ class SystemInput:
     path: str
     is_named: bool = False
     """Whether the name was written, as in ``NAME=path``, and not taken from the path."""
+    is_logits: bool = False
+    """Whether it is a file of arrays."""
+    is_stored: bool = False
+    """Whether it is a run directory."""
 
     @classmethod
     def of(cls, word: str) -> SystemInput:
@@ -59,21 +63,19 @@ class SystemInput:
         """
         name, equals, path = word.partition("=")
         is_named = bool(equals) and not Path(word).exists()
+        path = path if is_named else word
+        file, member = split_member(path)
         if not is_named:
-            name, path = _stem(word), word
-        if path != STDIN and not Path(split_member(path)[0]).exists() and builtin().named(symbol_of(word)):
+            name = _stem(path, file, member)
+        if path != STDIN and not file.exists() and builtin().named(symbol_of(word)):
             raise ParameterError(f"{word} is a metric, not a file", hint=f"write -m before each metric: -m {word!r}")
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
             raise ParameterError(
                 f"{name!r} cannot be the name of a system",
                 hint=f"write NAME=path, with a name that can be a folder: mine={path}",
             )
-        return cls(name, path, is_named)
-
-    @property
-    def is_logits(self) -> bool:
-        """Whether it is a file of arrays."""
-        return split_member(self.path)[0].suffix.casefold() in ARRAY_FORMATS
+        is_logits = file.suffix.casefold() in ARRAY_FORMATS
+        return cls(name, path, is_named, is_logits, is_stored=Path(path).is_dir())
 
     @property
     def is_unit_table(self) -> bool:
@@ -99,16 +101,10 @@ class SystemInput:
         result = replace(result, settings={**result.settings, UNIT_NOUN: scores.noun})
         return with_metrics(result, metrics) if metrics else result
 
-    @property
-    def is_stored(self) -> bool:
-        """Whether it is a run directory."""
-        return Path(self.path).is_dir()
 
-
-def _stem(path: str) -> str:
+def _stem(path: str, file: Path, member: str | None) -> str:
     if path == STDIN:
         return "stdin"
-    file, member = split_member(path)
     name = file.name.removesuffix(".gz")
     stem = file.resolve().name if file.is_dir() else Path(name).stem
     return f"{stem}-{member}" if member else stem
@@ -277,21 +273,9 @@ def _first(table: Mapping[str, object]) -> str:
 UNIT_COLUMNS = ("unit_id", *QUERY_COLUMNS, "id")
 
 
-@dataclass(frozen=True)
-class ClusterOptions:
-    """Where clusters come from: a column of a table, or a pattern of unit ids."""
-
-    table: str | None = None
-    pattern: str | None = None
-
-    def resolve(self, config: StatsConfig, unit_ids: Sequence[Any]) -> StatsConfig:
-        """The config with the clusters of these units."""
-        return replace(config, clusters=read_clusters(unit_ids, table=self.table, pattern=self.pattern))
-
-
 def read_clusters(
-    unit_ids: Sequence[Any], *, table: str | None = None, pattern: str | None = None
-) -> dict[Any, str] | None:
+    unit_ids: Sequence[object], *, table: str | None = None, pattern: str | None = None
+) -> dict[object, str] | None:
     """The cluster of each unit by its id; None without a table and a pattern."""
     if table and pattern:
         raise ParameterError("--cluster and --cluster-by exclude each other", hint="keep one of them")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial, wraps
 from importlib import import_module
+from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -349,7 +350,15 @@ def stats_options(
         @wraps(command)
         def collected(*args: Any, **options: Any) -> Any:
             fields_of_config = {name: options.pop(name) for name in (*chosen, "ties") if name in options}
-            return command(*args, config=StatsConfig(**fields_of_config), **options)
+            config = StatsConfig(**fields_of_config)
+            needed = max(min_resamples, ceil(round(2 / config.alpha, 6)))  # one resample in each tail
+            if "n_resamples" in chosen and config.n_resamples < needed:
+                raise ParameterError(
+                    f"--n-resamples {config.n_resamples} is too few for intervals at --confidence-level "
+                    f"{config.confidence_level:g}",
+                    hint=f"use at least {needed:,}; the default is {n_resamples:,}",
+                )
+            return command(*args, config=config, **options)
 
         return joined(*chosen.values())(collected)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
+from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
 from equipoise.cli.output import Output, Step, next_command, pass_output, suggestion
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
@@ -43,7 +43,8 @@ class Scorer:
     metrics: tuple[str, ...]
     catalogue: MetricCatalogue
     like: str | None = None
-    clusters: ClusterOptions = field(default_factory=ClusterOptions)
+    cluster_table: str | None = None
+    cluster_pattern: str | None = None
 
     def score(self, system: SystemInput) -> Result:
         """The result of one system."""
@@ -57,7 +58,7 @@ class Scorer:
             self.metrics or None,
             system=system.name,
             catalogue=self.catalogue,
-            config=self.clusters.resolve(self.config, evidence.unit_ids.tolist()),
+            config=self._config(evidence.unit_ids.tolist()),
         )
 
     def _score_like(self, system: SystemInput, like: str) -> Result:
@@ -83,8 +84,13 @@ class Scorer:
             system=system.name,
             corpus_size=self.reading.corpus_size,
             catalogue=self.catalogue,
-            config=self.clusters.resolve(self.config, list(judgements)),
+            config=self._config(list(judgements)),
         )
+
+    def _config(self, unit_ids: Sequence[object]) -> StatsConfig:
+        """The config with the clusters of these units."""
+        clusters = read_clusters(unit_ids, table=self.cluster_table, pattern=self.cluster_pattern)
+        return replace(self.config, clusters=clusters)
 
     def run(self, system: SystemInput, command: Sequence[str]) -> tuple[Result, Manifest]:
         """The result and the manifest of a complete run."""
@@ -164,7 +170,7 @@ def score(
         raise ParameterError("there is nothing to score", hint="eq score a.trec b.trec --qrels truth.qrels")
     if output is not None:
         check_writable(output)
-    scorer = Scorer(reading, config, metrics, catalogue_with(plugins), like, ClusterOptions(cluster, cluster_by))
+    scorer = Scorer(reading, config, metrics, catalogue_with(plugins), like, cluster, cluster_by)
     with out.progress(len(inputs) * (1 if output is None else 2)) as step:
         runs = []
         for system in inputs:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import unique_ids
-from equipoise.evidence.kernels.rank_counts import count_above_and_tied, count_in_sorted_rows
+from equipoise.evidence.kernels.threshold_counts import count_above_and_tied, count_in_sorted_rows
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED, candidate_counts
 from equipoise.types import Bools, Floats, Ids, Ints

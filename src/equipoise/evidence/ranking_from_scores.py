@@ -18,7 +18,7 @@ from equipoise.evidence.kernels.dispatch import (
     rank_targets,
     take_rows,
 )
-from equipoise.evidence.kernels.rank_counts import NanScoreError, count_above_and_tied
+from equipoise.evidence.kernels.threshold_counts import NanScoreError, count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import as_ragged_ids
 from equipoise.io.arrays import segment_offsets

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import to_numpy, unique_ids
-from equipoise.evidence.kernels.rank_counts import count_above, count_above_and_tied
 from equipoise.evidence.kernels.rank_counts_gpu import count_thresholds_gpu
+from equipoise.evidence.kernels.threshold_counts import count_above, count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import as_ragged_ids, check_gains
 from equipoise.geometry import distances

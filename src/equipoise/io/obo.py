@@ -1,7 +1,7 @@
 """OBO text, the format of ``hp.obo`` and ``go.obo``: stanzas of ``tag: value`` lines.
 
-Read by hand, since only ten tags matter here and ten megabytes of them should take a moment. Of the
-relationships only ``is_a`` is read; stanzas other than ``[Term]`` are skipped.
+Parsed by hand for speed: only ten tags of about ten megabytes are read. Of the relationships only ``is_a`` is read;
+stanzas other than ``[Term]`` are skipped.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import Any
 from equipoise.errors import DuplicateError, FormatError, InputError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, TextFile, open_text
-
-# The terms of an ontology file.
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -37,11 +35,7 @@ class OboTerm:
 
 @dataclass(frozen=True, slots=True)
 class OboFile:
-    """An ontology file: the fields of its header, and its terms in the order of the file.
-
-    ``release`` is the date of the version where it has one, else the version as it is written; each of
-    the words of the header is empty where the file does not say it.
-    """
+    """An ontology file: the fields of its header, empty where the file lacks them, and its terms in order."""
 
     source: str
     ontology: str = ""
@@ -52,11 +46,7 @@ class OboFile:
 
     @property
     def release(self) -> str:
-        """The date of the version, or the version itself.
-
-        >>> OboFile("hp.obo", version="hp/releases/2025-01-16").release
-        '2025-01-16'
-        """
+        """The date of the version, or the version itself."""
         date = _DATE.search(self.version)
         return date.group() if date else self.version
 
@@ -226,11 +216,7 @@ def parse_obo_graph(file: TextFile) -> OboFile:
 
 
 def compact_iri(iri: str) -> str:
-    """The short form of an OBO id; a short id is returned unchanged.
-
-    >>> compact_iri("http://purl.obolibrary.org/obo/HP_0001250")
-    'HP:0001250'
-    """
+    """The short form of an OBO id, such as HP:0001250; a short id is returned unchanged."""
     match = _COMPACT.match(iri)
     return f"{match[1]}:{match[2]}" if match else iri
 
@@ -318,8 +304,6 @@ def _meta(file: TextFile, owner: dict[str, Any]) -> _Meta:
 
 _JSON = re.compile(rb"\{|\[\s*[{\[\]\"]")
 """How JSON begins and a stanza such as ``[Term]`` does not."""
-
-__all__ = ["OboFile", "OboTerm", "parse_obo", "read_obo"]
 
 
 def read_obo(path: PathLike) -> OboFile:

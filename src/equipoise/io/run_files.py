@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from equipoise.errors import (
     did_you_mean,
 )
 from equipoise.io.atomic import write_text
-from equipoise.io.json import parse_json
 from equipoise.io.tables import (
     DELIMITERS,
     Table,
@@ -223,7 +221,8 @@ def trec_blocks(path: PathLike, *, qrels: bool = False) -> Iterator[bytes]:
         or _guess_format(TextFile("", start), QRELS if qrels else RUN)[0] != "trec"
     ):
         raise NotStreamableError(f"{path} is not a TREC file")
-    return chain([start], blocks)
+    yield start
+    yield from blocks
 
 
 def read_qrels(path: PathLike) -> Qrels:
@@ -260,7 +259,7 @@ def _guess_format(file: TextFile, layout: TrecLayout) -> tuple[str, str]:
         return "json", f"because it opens with {first[0]}"
     for form, delimiter in DELIMITERS.items():
         header = [name.strip().strip('"') for name in first.split(delimiter)]
-        if all(find_column(header, role) is not None for role in layout.roles.values()):
+        if len(header) > 2 and all(find_column(header, role) is not None for role in layout.roles.values()):
             return form, "because line 1 is a header"
     return "trec", "because line 1 is neither a header nor JSON"
 
@@ -276,6 +275,8 @@ def _naming_format(assumed: str) -> Iterator[None]:
 
 
 def _from_json(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
+    from equipoise.io.json import parse_json
+
     value = parse_json(file)
     if isinstance(value, list):
         return _from_rows(table_of_json(file, value), layout)

@@ -7,13 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from tomllib import loads
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
-from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.text import (
     PathLike,
     TextFile,
@@ -81,6 +78,9 @@ class Table:
 @cache
 def column_names() -> dict[str, list[str]]:
     """The usual column names of each role, most usual first."""
+    from importlib.resources import files
+    from tomllib import loads
+
     return loads((files("equipoise.io") / "column_names.toml").read_text(encoding="utf-8"))
 
 
@@ -140,6 +140,8 @@ def find_delimiter(file: TextFile, form: str | None) -> str:
 
 def parse_table(file: TextFile, form: str) -> Table:
     """The rows of a text file that is already open."""
+    from equipoise.io.json import parse_json, parse_lines
+
     if form == "json":
         return table_of_json(file, parse_json(file))
     numbered = parse_lines(file) if form == "jsonl" else _parse_delimited(file, find_delimiter(file, form))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origi
 
 import numpy as np
 
-from equipoise.errors import EquipoiseError, ParameterError, UndefinedError
+from equipoise.errors import ParameterError
 from equipoise.evidence.base import Evidence
 from equipoise.types import Direction, Floats
 
@@ -147,67 +147,3 @@ class CorpusMetric(Metric[E]):
     def measure(self, evidence: E) -> MetricValue:
         """The value alone."""
         return MetricValue(self.value(evidence))
-
-
-class BaseMetric(Metric[Any]):
-    """Base class of custom metrics: a name and ``calculate``.
-
-    ``calculate(evidence)`` returns one number per unit (NaN where it is undefined), which gets paired tests like any
-    built-in metric, or a single number for all units. The name may also be a class attribute.
-
-    >>> class Steep(BaseMetric):
-    ...     def __init__(self):
-    ...         super().__init__(name="steep")
-    ...     def calculate(self, results):
-    ...         return 1 / results.best_ranks**2
-    """
-
-    symbol: str  # type: ignore[misc]
-    title: str  # type: ignore[misc]
-    evidence: type[Evidence]  # type: ignore[misc]
-
-    def __init__(
-        self,
-        name: str = "",
-        *,
-        better: str = "up",
-        bounds: tuple[float, float] = (float("-inf"), float("inf")),
-        title: str = "",
-        evidence: type[Evidence] | None = None,
-    ) -> None:
-        from equipoise.evidence.ranking import Ranking
-
-        class_name = getattr(type(self), "name", None)
-        self.symbol = name or (class_name if isinstance(class_name, str) else type(self).__name__)
-        self.title = title or (type(self).__doc__ or self.symbol).strip().splitlines()[0]
-        self.better = Direction(better)  # type: ignore[misc]
-        self.bounds = bounds  # type: ignore[misc]
-        self.evidence = evidence or Ranking
-
-    @cached_property
-    def name(self) -> str:
-        """The name it was given."""
-        return self.symbol
-
-    def calculate(self, results: Any) -> Any:
-        """One number a unit, or one number: to be written by the subclass."""
-        raise UndefinedError(f"the metric {self.name} does not say how to calculate itself")
-
-    def measure(self, evidence: Any) -> MetricValue:
-        """Run ``calculate`` and check that it returned one number, or one per unit."""
-        try:
-            answer = np.asarray(self.calculate(evidence), dtype=np.float64)
-        except EquipoiseError:
-            raise
-        except Exception as error:  # whatever a user's own code may raise
-            raise UndefinedError(
-                f"the metric {self.name} failed: {type(error).__name__}: {error}", hint="mend its calculate"
-            ) from error
-        if answer.ndim == 0:
-            return MetricValue(float(answer))
-        if answer.shape != (len(evidence),):
-            raise UndefinedError(
-                f"the metric {self.name} returned an array of shape {answer.shape} for {len(evidence)} units",
-                hint="return one number, or one per unit in the order of unit_ids",
-            )
-        return MetricValue.mean(answer)

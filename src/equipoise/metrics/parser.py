@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import BaseMetric, Metric, parameter_types
+from equipoise.metrics.base import Metric, parameter_types
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -60,8 +59,8 @@ def parse_metrics(
     available = catalogue or builtin()
     parsed: dict[str, AnyMetric] = {}
     for expression in expressions:
-        if isinstance(expression, type) and issubclass(expression, BaseMetric):
-            expression = expression()
+        if isinstance(expression, type) and issubclass(expression, Metric) and not is_dataclass(expression):
+            expression = expression()  # a custom metric, which is a class without parameters
         if not isinstance(expression, str | Metric):
             raise ParameterError(
                 f"{expression!r} is neither the name of a metric nor a metric", hint="for example nDCG@10"
@@ -86,16 +85,15 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
             return _parse_one(own_name, evidence, catalogue)
         raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
-    if isinstance(chosen, BaseMetric):
+    if isinstance(chosen, Metric):  # a custom metric
         if match["parameters"] or cutoff:
             raise ParameterError(f"{chosen.name} takes no parameters and no cutoff", hint=f"write {chosen.name}")
         return [chosen]
-    parameters = _parameters(chosen, match["parameters"] or "")
-    if cutoff is None:
-        return [chosen(**parameters)]
-    if "k" not in (field.name for field in fields(chosen)):
+    if cutoff is not None and "k" not in (field.name for field in fields(chosen)):
         raise ParameterError(f"{chosen.symbol} takes no cutoff", hint=f"write {chosen.symbol}")
-    return [chosen(k=k, **parameters) for k in _cutoffs(text, cutoff)]
+    parameters = _parameters(chosen, match["parameters"] or "")
+    cutoffs = [{}] if cutoff is None else [{"k": k} for k in _cutoffs(text, cutoff)]
+    return [chosen(**with_cutoff, **parameters) for with_cutoff in cutoffs]
 
 
 def _choose(symbol: str, offered: Sequence[Any], evidence: type[Evidence] | None, *, with_cutoff: bool) -> Any:
@@ -272,16 +270,14 @@ def _parse(name: str, catalogue: MetricCatalogue) -> Metric[Any]:
 # The catalogue: the built-in metrics by name, and metrics registered by users.
 
 
-ENTRY_POINTS = "equipoise.metrics"
-
 BUILT_IN = {
-    "ranking": "equipoise.metrics.ranking",
-    "labels": "equipoise.metrics.labels",
-    "sets": "equipoise.metrics.sets",
-    "pairs": "equipoise.metrics.pairs",
-    "space": "equipoise.metrics.structure",
+    "ranking": ("ranking", "ranking_more"),
+    "labels": ("labels",),
+    "sets": ("sets",),
+    "pairs": ("pairs",),
+    "space": ("structure",),
 }
-"""The module whose ``METRICS`` measure a kind of evidence; imported when a metric of that kind is looked up."""
+"""The modules whose ``METRICS`` measure a kind of evidence; imported one by one until a metric is found."""
 
 
 @dataclass(frozen=True)
@@ -297,25 +293,18 @@ class MetricCatalogue:
     @cached_property
     def metrics(self) -> tuple[Any, ...]:
         """All metrics; this imports the modules of all ``kinds``."""
-        built_in = (metric for kind in self.kinds for metric in import_module(BUILT_IN[kind]).METRICS)
+        built_in = (metric for kind in self.kinds for metrics in _built_in(kind) for metric in metrics)
         return (*built_in, *self.added)
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[Any]]:
-        names: dict[str, list[Any]] = {}
-        for metric in self.metrics:
-            for spelling in dict.fromkeys(name.casefold() for name in (metric.symbol, *metric.aliases)):
-                names.setdefault(spelling, []).append(metric)
-        return names
 
     def named(self, name: str, evidence: type[Evidence] | None = None) -> list[Any]:
         """All metrics with this name or alias, ignoring case; of this type of evidence only, if one of them fits it."""
-        fitting = self._fitting(evidence).named(name) if evidence is not None else []
-        return fitting or self._by_name.get(name.casefold(), [])
-
-    def _fitting(self, evidence: type[Evidence]) -> MetricCatalogue:
-        added = tuple(metric for metric in self.added if issubclass(evidence, metric.evidence))
-        return MetricCatalogue(added, tuple(kind for kind in self.kinds if kind == evidence.kind))
+        if evidence is not None:
+            built_in = _built_in(evidence.kind) if evidence.kind in self.kinds else iter(())
+            added = tuple(metric for metric in self.added if issubclass(evidence, metric.evidence))
+            for metrics in chain(built_in, (added,)):
+                if fitting := _with_name(name, metrics):
+                    return fitting
+        return _with_name(name, self.metrics)
 
     def spellings(self) -> list[str]:
         """All symbols and synonyms."""
@@ -326,14 +315,19 @@ class MetricCatalogue:
 
     def with_plugin(self, path: str | Path) -> MetricCatalogue:
         """This catalogue and the metrics that a Python file defines."""
-        return self.plus(_from_file(Path(path)), source=str(path))
+        from equipoise.metrics.custom import metrics_of_file
+
+        return self.plus(metrics_of_file(Path(path)), source=str(path))
 
     def with_entry_points(self) -> MetricCatalogue:
         """This catalogue and the metrics that installed packages offer under ``equipoise.metrics``."""
         from importlib.metadata import entry_points
 
-        metrics = [metric for point in entry_points(group=ENTRY_POINTS) for metric in _instances([point.load()])]
-        return self.plus(metrics, source=f"entry points {ENTRY_POINTS}") if metrics else self
+        if not entry_points(group="equipoise.metrics"):
+            return self
+        from equipoise.metrics.custom import metrics_of_packages
+
+        return self.plus(metrics_of_packages(), source="entry points equipoise.metrics")
 
     def plus(self, metrics: list[Any], *, source: str) -> MetricCatalogue:
         """This catalogue and more metrics; a name that exists is an error."""
@@ -346,48 +340,17 @@ class MetricCatalogue:
         return MetricCatalogue(self.added + tuple(metrics), self.kinds)
 
 
+def _built_in(kind: str) -> Iterator[tuple[Any, ...]]:
+    for module in BUILT_IN[kind]:
+        yield import_module(f"equipoise.metrics.{module}").METRICS
+
+
+def _with_name(name: str, metrics: Iterable[Any]) -> list[Any]:
+    word = name.casefold()
+    return [metric for metric in metrics if any(word == alias.casefold() for alias in (metric.symbol, *metric.aliases))]
+
+
 @lru_cache(maxsize=1)
 def builtin() -> MetricCatalogue:
     """The metrics of this package."""
     return MetricCatalogue(kinds=tuple(BUILT_IN))
-
-
-def _from_file(path: Path) -> list[Any]:
-    if not path.is_file():
-        raise InputError(f"there is no plugin file {path}", hint="give the path of a Python file")
-    spec = importlib.util.spec_from_file_location(f"equipoise_plugin_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path} is not a Python file", hint="a plugin ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}") from error
-    definitions = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
-    try:
-        metrics = _instances(definitions)
-    except Exception as error:
-        raise InputError(
-            f"a metric of the plugin {path} cannot be made: {type(error).__name__}: {error}",
-            hint="its __init__ takes no argument and gives a name: super().__init__(name=...)",
-        ) from error
-    if not metrics:
-        raise InputError(
-            f"the plugin {path} defines no metric",
-            hint="subclass equipoise.BaseMetric with a name and calculate",
-        )
-    return metrics
-
-
-def _instances(values: list[Any]) -> list[Any]:
-    """Metric classes as they are; subclasses of ``BaseMetric`` as the instance that carries the name."""
-    metrics: list[Any] = []
-    for value in values:
-        if isinstance(value, BaseMetric):
-            metrics.append(value)
-        elif inspect.isclass(value) and issubclass(value, BaseMetric):
-            instance: Any = value  # its own __init__ gives the name
-            metrics.append(instance())
-        elif inspect.isclass(value) and issubclass(value, Metric) and not inspect.isabstract(value):
-            metrics.append(value)
-    return metrics

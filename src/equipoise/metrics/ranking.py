@@ -1,22 +1,28 @@
-"""The ranking metrics: declarations with parameters, bounds, chance levels and references."""
+"""The ranking metrics: each a class with its properties, and a function of a ``Ranking`` with one number per unit.
+
+The functions have two paths. Without ties a rank is an integer and the textbook definition is applied; with
+ties the result is the expectation over all orders of equal scores, in closed form. ``ranking_more.py`` has further
+metrics.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from equipoise.errors import ParameterError
+from equipoise.errors import UndefinedError
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics import ranking_functions
-from equipoise.metrics.base import DOWN, Metric, MetricValue, UnitMetric
+from equipoise.evidence.segments import relevant_tie_groups, segment_sums
+from equipoise.metrics.base import UnitMetric
 
 if TYPE_CHECKING:
-    from equipoise.types import Floats
-
-_INF = float("inf")
+    from equipoise.types import Floats, Ints
 
 
 class RankingMetric(UnitMetric[Ranking]):
@@ -67,7 +73,7 @@ class ReciprocalRank(BinaryRankingMetric):
 
     def unit_values(self, evidence: Ranking) -> Floats:
         """One over the best rank."""
-        return ranking_functions.reciprocal_rank(evidence, self.k)
+        return reciprocal_rank(evidence, self.k)
 
 
 @dataclass(frozen=True)
@@ -89,55 +95,30 @@ class HitRate(BinaryRankingMetric):
 
     def unit_values(self, evidence: Ranking) -> Floats:
         """Whether the top k hold an answer."""
-        return ranking_functions.hit_rate(evidence, self.k or 1)
+        return hit_rate(evidence, self.k or 1)
 
 
 @dataclass(frozen=True)
-class Precision(BinaryRankingMetric):
-    """Relevant items within k, over k, even when fewer than k were returned.
+class NDCG(RankingMetric):
+    """Gain over log2(rank + 1), summed within k, over the same sum for the ideal order of all relevant items.
 
-    >>> Precision(5).per_unit(Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 4, 5]]))
-    array([0.6])
+    >>> ranking = Ranking.from_ranks([1, 3, 7, 15], candidates=20)
+    >>> round(NDCG(10).measure(ranking).value, 3)
+    0.458
     """
 
     k: int | None = None
-    rel: int = 1
+    gain: Literal["linear", "exp"] = "linear"
 
-    symbol = "P"
-    title = "precision"
-    aliases = ("Precision",)
-    needs_cutoff = True
-    formula = "relevant within k / k"
+    symbol = "nDCG"
+    title = "normalised discounted cumulative gain"
+    aliases = ("NDCG",)
+    formula = "sum of gain / log2(rank + 1) within k, / the ideal; gain=exp: 2^gain - 1"
+    cite = "Jarvelin and Kekalainen 2002; McSherry and Najork 2008 (ties)"
 
-    def unit_values(self, evidence: Ranking) -> Floats:
-        """The share of the top k that is relevant."""
-        return ranking_functions.n_relevant_within(evidence, self.k or 1) / (self.k or 1)
-
-
-@dataclass(frozen=True)
-class Recall(BinaryRankingMetric):
-    """Relevant items within k, over all R relevant items, or over min(R, k) when capped.
-
-    >>> ranking = Ranking.from_lists([[1, 2, 3]], [[1, 8, 9]])
-    >>> float(Recall(1).per_unit(ranking)[0]), float(Recall(1, capped=True).per_unit(ranking)[0])
-    (0.3333333333333333, 1.0)
-    """
-
-    k: int | None = None
-    capped: bool = False
-    rel: int = 1
-
-    symbol = "R"
-    title = "recall"
-    aliases = ("Recall",)
-    needs_cutoff = True
-    formula = "relevant within k / R; capped: / min(R, k)"
-
-    def unit_values(self, evidence: Ranking) -> Floats:
-        """The share of the relevant items that the top k hold."""
-        k = self.k or 1
-        most = np.minimum(evidence.counts, k) if self.capped else evidence.counts
-        return ranking_functions.n_relevant_within(evidence, k) / np.maximum(most, 1)
+    def per_unit(self, evidence: Ranking) -> Floats:
+        """Normalised discounted gain."""
+        return ndcg(evidence, self.k, exponential=self.gain == "exp")
 
 
 @dataclass(frozen=True)
@@ -163,332 +144,283 @@ class AveragePrecision(BinaryRankingMetric):
 
     def unit_values(self, evidence: Ranking) -> Floats:
         """Average precision."""
-        return ranking_functions.average_precision(evidence, self.k, capped=self.norm == "min")
+        return average_precision(evidence, self.k, capped=self.norm == "min")
 
 
 @dataclass(frozen=True)
-class NDCG(RankingMetric):
-    """Gain over log2(rank + 1), summed within k, over the same sum for the ideal order of all relevant items.
+class Precision(BinaryRankingMetric):
+    """Relevant items within k, over k, even when fewer than k were returned.
 
-    >>> ranking = Ranking.from_ranks([1, 3, 7, 15], candidates=20)
-    >>> round(NDCG(10).measure(ranking).value, 3)
-    0.458
-    """
-
-    k: int | None = None
-    gain: Literal["linear", "exp"] = "linear"
-
-    symbol = "nDCG"
-    title = "normalised discounted cumulative gain"
-    aliases = ("NDCG",)
-    formula = "sum of gain / log2(rank + 1) within k, / the ideal; gain=exp: 2^gain - 1"
-    cite = "Jarvelin and Kekalainen 2002; McSherry and Najork 2008 (ties)"
-
-    def per_unit(self, evidence: Ranking) -> Floats:
-        """Normalised discounted gain."""
-        return ranking_functions.ndcg(evidence, self.k, exponential=self.gain == "exp")
-
-
-def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
-    """From the first rank to the largest number of candidates of a unit, where that number is known."""
-    most = float(evidence.candidates.max(initial=1)) if evidence.pool_known else _INF
-    return 1.0, max(most, 1.0)
-
-
-@dataclass(frozen=True)
-class MeanRank(RankingMetric):
-    """The mean rank of the relevant items: over all items, or first within each unit and then over units.
-
-    >>> ranking = Ranking.from_lists([[1, 2, 3, 4]] * 2, [[1, 2], [4]])
-    >>> MeanRank().measure(ranking).value, MeanRank(over="units").measure(ranking).value
-    (2.3333333333333335, 2.75)
-    """
-
-    over: Literal["items", "units"] = "items"
-    filtered: bool = False
-
-    symbol = "MR"
-    title = "mean rank"
-    aliases = ("mean_rank", "MeanRank")
-    bounds = (1.0, _INF)
-    better = DOWN
-    unit = "rank"
-    formula = "mean of the ranks of the relevant items; filtered: other relevant items are not counted"
-    cite = "Bordes et al. 2013; Nickel and Kiela 2018"
-
-    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
-        """No rank is below the last candidate."""
-        return _rank_bounds(evidence)
-
-    def per_unit(self, evidence: Ranking) -> Floats:
-        """The mean rank of each unit's relevant items."""
-        return ranking_functions.mean_rank(evidence, filtered=self.filtered)
-
-    def weights(self, evidence: Ranking) -> Floats | None:
-        """Over items, a unit counts as often as it has relevant items."""
-        return evidence.counts.astype(np.float64) if self.over == "items" else None
-
-    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """Exact: (candidates + 1) / 2 per rank; undefined for truncated lists, like the rank itself."""
-        return self.measure(_full_depth(evidence).uninformed()).value
-
-
-@dataclass(frozen=True)
-class MedianRank(Metric[Ranking]):
-    """The median of the ranks of the relevant items: over all items, or over units of each one's median.
-
-    With ties each item enters with its expected rank.
-
-    >>> MedianRank().measure(Ranking.from_ranks([1, 2, 9], candidates=10)).value
-    2.0
-    """
-
-    over: Literal["items", "units"] = "items"
-    filtered: bool = False
-
-    symbol = "MedianRank"
-    title = "median rank"
-    aliases = ("median_rank", "MedR")
-    evidence = Ranking
-    bounds = (1.0, _INF)
-    better = DOWN
-    unit = "rank"
-    formula = "median of the ranks of the relevant items"
-
-    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
-        """No rank is below the last candidate."""
-        return _rank_bounds(evidence)
-
-    def measure(self, evidence: Ranking) -> MetricValue:
-        """The median over items or over units."""
-        if self.over == "units":
-            ranks = ranking_functions.median_rank(evidence, filtered=self.filtered)
-            ranks = ranks[~np.isnan(ranks)]
-        else:
-            ranks = ranking_functions.complete_ranks(evidence, filtered=self.filtered)
-        median = float(np.median(ranks)) if len(ranks) else float("nan")
-        return MetricValue(median, undefined=int(np.count_nonzero(evidence.counts == 0)))
-
-
-@dataclass(frozen=True)
-class MaxSimilarity(RankingMetric):
-    """1 if a relevant term is in the top k, else the largest similarity of an expected and a retrieved one.
-
-    It needs evidence that carries the similarity of what else was retrieved (``Ranking.near``).
-    """
-
-    k: int | None = None
-
-    symbol = "MaxOntSim"
-    title = "maximum ontology similarity"
-    aliases = ("max_ont_sim", "MaxOntologySimilarity")
-    needs_cutoff = True
-    formula = "max over expected e and retrieved r within k of sim(e, r); 1 for a relevant one"
-
-    def per_unit(self, evidence: Ranking) -> Floats:
-        """The nearest miss, or 1 for a hit."""
-        return ranking_functions.max_similarity(evidence, self.k or 1)
-
-    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """The credit of random candidates if the evidence has it, else the mean over shuffled evidence.
-
-        Shuffled evidence has similarities of retrieved items only, and sets those of all other
-        candidates for 0.
-        """
-        near, k = evidence.random_near, self.k or 1
-        if near is not None and k <= near.shape[1] and np.isfinite(near[:, k - 1]).any():
-            return float(np.nanmean(near[:, k - 1]))
-        return Metric.chance(self, evidence, rng)
-
-
-@dataclass(frozen=True)
-class F1AtK(BinaryRankingMetric):
-    """The harmonic mean of precision and recall within k: 2 times the relevant items within k, over k + R.
-
-    >>> F1AtK(2).per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
-    array([0.5])
+    >>> Precision(5).per_unit(Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 4, 5]]))
+    array([0.6])
     """
 
     k: int | None = None
     rel: int = 1
 
-    symbol = "F1"
-    title = "F1 of the first k"
+    symbol = "P"
+    title = "precision"
+    aliases = ("Precision",)
     needs_cutoff = True
-    formula = "2 * relevant within k / (k + R)"
-    cite = "van Rijsbergen 1979"
+    formula = "relevant within k / k"
 
     def unit_values(self, evidence: Ranking) -> Floats:
-        """F1 within k."""
+        """The share of the top k that is relevant."""
+        return n_relevant_within(evidence, self.k or 1) / (self.k or 1)
+
+
+@dataclass(frozen=True)
+class Recall(BinaryRankingMetric):
+    """Relevant items within k, over all R relevant items, or over min(R, k) when capped.
+
+    >>> ranking = Ranking.from_lists([[1, 2, 3]], [[1, 8, 9]])
+    >>> float(Recall(1).per_unit(ranking)[0]), float(Recall(1, capped=True).per_unit(ranking)[0])
+    (0.3333333333333333, 1.0)
+    """
+
+    k: int | None = None
+    capped: bool = False
+    rel: int = 1
+
+    symbol = "R"
+    title = "recall"
+    aliases = ("Recall",)
+    needs_cutoff = True
+    formula = "relevant within k / R; capped: / min(R, k)"
+
+    def unit_values(self, evidence: Ranking) -> Floats:
+        """The share of the relevant items that the top k hold."""
         k = self.k or 1
-        return 2 * ranking_functions.n_relevant_within(evidence, k) / (k + evidence.counts)
+        most = np.minimum(evidence.counts, k) if self.capped else evidence.counts
+        return n_relevant_within(evidence, k) / np.maximum(most, 1)
 
 
-@dataclass(frozen=True)
-class RPrecision(BinaryRankingMetric):
-    """The precision within the first R, where R is the number of relevant items of the unit.
+METRICS = (ReciprocalRank, HitRate, NDCG, AveragePrecision, Precision, Recall)
 
-    >>> RPrecision().per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
-    array([0.5])
+
+# The metrics as functions of a ranking: one number per unit, NaN if undefined.
+
+
+def reciprocal_rank(ranking: Ranking, k: int | None = None) -> Floats:
+    """One over the rank of the best relevant item, 0 below the cutoff."""
+    check_not_filtered(ranking)
+    if ranking.has_ties:
+        return _first_group_value(ranking, k, reciprocal_of_first)
+    values = 1.0 / ranking.best_ranks
+    if k is not None:
+        values[ranking.best_ranks > k] = 0.0
+    return values
+
+
+def hit_rate(ranking: Ranking, k: int) -> Floats:
+    """1 if any relevant item ranks within ``k``."""
+    check_not_filtered(ranking)
+    if ranking.has_ties:
+        return _first_group_value(ranking, k, first_hit_within)
+    best = ranking.best_ranks
+    values = (best <= k).astype(np.float64)
+    values[np.isnan(best)] = np.nan
+    return values
+
+
+def n_relevant_within(ranking: Ranking, k: int | Ints) -> Floats:
+    """How many relevant items rank within ``k``, one number or one per unit."""
+    check_not_filtered(ranking)
+    if isinstance(k, np.ndarray):
+        k = np.repeat(k, ranking.counts)
+    if not ranking.has_ties:
+        return segment_sums((ranking.above < k).astype(np.float64), ranking.starts)
+    above, size, limit = tie_groups_of(ranking, k)
+    return segment_sums(np.clip((limit - above) / size, 0.0, 1.0), ranking.starts)
+
+
+def average_precision(ranking: Ranking, k: int | None = None, *, capped: bool = True) -> Floats:
+    """Precision at each relevant rank within ``k``, summed, over min(k, R) or, not ``capped``, over R."""
+    check_not_filtered(ranking)
+    if ranking.has_ties:
+        above, size, limit = tie_groups_of(ranking, k)
+        before, relevant = relevant_tie_groups(ranking)
+        precision = precision_at_member(above, size, before, relevant, limit)
+    else:
+        precision = (ranking.slot + 1) / ranking.ranks
+        if k is not None:
+            precision *= ranking.above < k
+    most = ranking.counts if k is None or not capped else np.minimum(ranking.counts, k)
+    return segment_sums(precision, ranking.starts) / np.maximum(most, 1)
+
+
+def ndcg(ranking: Ranking, k: int | None = None, *, exponential: bool = False) -> Floats:
+    """Gain over log2(rank + 1), summed within ``k``, over the same sum of the ideal order."""
+    check_not_filtered(ranking)
+    gain = _gain(ranking.gain, exponential)
+    if k is not None:  # beyond every list and every truth a cutoff changes nothing
+        k = min(k, max(int(ranking.depth.max(initial=1)), int(ranking.counts.max(initial=1)), 1))
+    if ranking.has_ties:
+        above, size, limit = tie_groups_of(ranking, k)
+        table = np.concatenate([[0.0], np.cumsum(_discounts(int(limit.max(initial=0))))])
+        discount = expected_table_value(table, above, size, limit)
+    elif k is None:
+        discount = 1.0 / np.log2(ranking.ranks + 1.0)
+    else:
+        discount = _cut_discounts(k)[np.minimum(ranking.above, k)]
+    return segment_sums(gain * discount, ranking.starts) / _ideal(ranking, k, exponential)
+
+
+def _ideal(ranking: Ranking, k: int | None, exponential: bool) -> Floats:
+    """What a perfect order would earn."""
+    counts = ranking.counts
+    longest = int(counts.max(initial=0))
+    table = _discounts(longest) if k is None else _cut_discounts(k)
+    gains = _gain(ranking.ideal_gains, exponential)
+    if len(gains) and gains.min() == gains.max():
+        sums = np.concatenate([[0.0], np.cumsum(table)])
+        return gains[0] * sums[np.minimum(counts, len(sums) - 1)] + (counts == 0)
+    discount = table[np.minimum(ranking.slot, len(table) - 1)]
+    return segment_sums(gains * discount, ranking.starts)
+
+
+def _gain(gain: Floats, exponential: bool) -> Floats:
+    return np.exp2(gain) - 1.0 if exponential else gain
+
+
+def _discounts(last: int) -> Floats:
+    """1 / log2(rank + 1) for the ranks 1 .. last."""
+    return 1.0 / np.log2(np.arange(2, last + 2))
+
+
+@lru_cache(maxsize=64)
+def _cut_discounts(k: int) -> Floats:
+    """The discounts of the ranks 1 .. k, and 0 for all lower ranks."""
+    return np.append(_discounts(k), 0.0)
+
+
+def check_not_filtered(ranking: Ranking) -> None:
+    """Metrics that look at several relevant items together have no meaning on filtered ranks."""
+    if ranking.filtered:
+        raise UndefinedError(
+            "filtered ranks drop the other relevant items, so only MR and MedianRank are defined on them",
+            hint="use the evidence as it was before without_rivals()",
+        )
+
+
+# Expectations over random orders of equal scores, in closed form (McSherry and Najork, ECIR 2008).
+
+_BLOCK = 1 << 20
+_TABLE = 65_536
+
+
+def _first_group_value(ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]) -> Floats:
+    """A value of each unit's best tie group; the formula covers groups of one."""
+    above, size, limit = tie_groups_of(ranking, k)
+    _, relevant = relevant_tie_groups(ranking)
+    filled = ranking.counts > 0
+    lead = ranking.starts[:-1][filled]
+    values = np.full(len(ranking), np.nan)
+    values[filled] = expected(above[lead], size[lead], relevant[lead], limit[lead])
+    return values
+
+
+def tie_groups_of(ranking: Ranking, k: int | Ints | None) -> tuple[Ints, Ints, Ints]:
+    """Above, size and rank limit of each item's tie group; a lost item begins at the limit."""
+    depth = np.repeat(ranking.depth, ranking.counts)
+    limit = depth if k is None else np.minimum(depth, k)
+    above = ranking.above if ranking.complete else np.where(ranking.retrieved, ranking.above, depth)
+    return above, ranking.tied + 1, limit
+
+
+def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
+    """The probability that at least one relevant member has a rank up to ``limit``.
+
+    One minus C(size - visible, relevant) / C(size, relevant), the product taken over the shorter side.
     """
-
-    rel: int = 1
-
-    symbol = "Rprec"
-    title = "R-precision"
-    aliases = ("R-precision", "R_precision", "RPrec")
-    formula = "relevant within R / R"
-    cite = "Buckley and Voorhees 2005"
-
-    def unit_values(self, evidence: Ranking) -> Floats:
-        """Precision at R."""
-        return ranking_functions.n_relevant_within(evidence, evidence.counts) / np.maximum(evidence.counts, 1)
+    rows, inverse = _distinct(above, size, relevant, limit)
+    above, size, relevant, limit = rows.T
+    visible = np.clip(limit - above, 0, size)
+    shorter, longer = np.minimum(visible, relevant), np.maximum(visible, relevant)
+    miss = np.ones(len(rows))
+    for step in range(int(shorter.max(initial=0))):
+        factor = np.maximum(size - longer - step, 0) / np.maximum(size - step, 1)
+        miss *= np.where(step < shorter, factor, 1.0)
+    return (1.0 - miss)[inverse]
 
 
-@dataclass(frozen=True)
-class RankBiasedPrecision(BinaryRankingMetric):
-    """The rate of relevant items that a reader sees who goes on to the next rank with probability p.
+def reciprocal_of_first(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
+    """The expected reciprocal rank of the best relevant member, 0 beyond ``limit``.
 
-    >>> RankBiasedPrecision(p=0.5).per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
-    array([0.625])
+    The chance that the first ``j`` ranks contain none falls by (size - relevant - j) / (size - j).
     """
+    rows, inverse = _distinct(above, size, relevant, limit)
+    expected = np.zeros(len(rows))
+    # The longest sums first, in blocks: padding a block to its longest row then costs little.
+    length = np.clip(np.minimum(rows[:, 3] - rows[:, 0], rows[:, 1] - rows[:, 2] + 1), 0, None)
+    order = np.argsort(-length, kind="stable")
+    start = 0
+    while start < len(order) and length[order[start]] > 0:
+        longest = int(length[order[start]])
+        chosen = order[start : start + max(1, _BLOCK // longest)]
+        above, size, relevant = (rows[chosen, column][:, None] for column in range(3))
+        position = np.arange(longest)[None, :]
+        stay = np.maximum(size - relevant - position, 0) / np.maximum(size - position, 1)
+        none_before = np.ones((len(chosen), longest))
+        np.cumprod(stay[:, :-1], axis=1, out=none_before[:, 1:])
+        chance = none_before * (1.0 - stay)
+        chance[position >= length[chosen][:, None]] = 0.0
+        expected[chosen] = (chance / (above + position + 1.0)).sum(axis=1)
+        start += len(chosen)
+    return expected[inverse]
 
-    k: int | None = None
-    p: float = 0.8
-    rel: int = 1
 
-    symbol = "RBP"
-    title = "rank-biased precision"
-    aliases = ("rank_biased_precision",)
-    formula = "(1 - p) * sum of p^(rank - 1) over the relevant ranks"
-    cite = "Moffat and Zobel 2008"
+def expected_table_value(table: Floats, above: Ints, size: Ints, limit: Ints) -> Floats:
+    """The mean over a member's possible ranks of a value tabled by rank, 0 beyond ``limit``.
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.p < 1:
-            raise ParameterError(f"RBP(p={self.p:g}) is not a probability between 0 and 1", hint="write RBP(p=0.8)")
-
-    def unit_values(self, evidence: Ranking) -> Floats:
-        """Rank-biased precision."""
-        return ranking_functions.rank_biased_precision(evidence, self.k, self.p)
-
-
-@dataclass(frozen=True)
-class ExpectedReciprocalRank(RankingMetric):
-    """The expected value of 1 / rank at which a reader stops, who is satisfied by gain g with (2^g - 1) / 2^max_gain.
-
-    >>> ExpectedReciprocalRank(max_gain=1).per_unit(Ranking.from_ranks([2], candidates=5))
-    array([0.25])
+    ``table[r]`` is the sum of the values of the ranks 1 .. r.
     """
-
-    k: int | None = None
-    max_gain: int = 4
-
-    symbol = "ERR"
-    title = "expected reciprocal rank"
-    aliases = ("expected_reciprocal_rank",)
-    formula = "sum over ranks r of 1/r * P(stop at r); P(stop | gain g) = (2^g - 1) / 2^max_gain"
-    cite = "Chapelle et al. 2009; gdeval (max_gain=4)"
-
-    def per_unit(self, evidence: Ranking) -> Floats:
-        """Expected reciprocal rank."""
-        return ranking_functions.expected_reciprocal_rank(evidence, self.k, self.max_gain)
+    low = np.minimum(above, limit)
+    high = np.minimum(above + size, limit)
+    return (table[high] - table[low]) / size
 
 
-@dataclass(frozen=True)
-class BinaryPreference(BinaryRankingMetric):
-    """How rarely assessed non-relevant items rank above relevant ones; items without judgement do not count.
+def precision_at_member(above: Ints, size: Ints, before: Ints, relevant: Ints, limit: Ints) -> Floats:
+    """The expected precision at the rank of a relevant member, 0 beyond ``limit``.
 
-    >>> run = {"q": {"x": 3.0, "bad": 2.0, "good": 1.0}}
-    >>> BinaryPreference().per_unit(Ranking.from_runs({"q": {"good": 1, "other": 1, "bad": 0}}, run))
-    array([0.])
+    At position j of the group it is (before + 1 + (j - 1)(relevant - 1)/(size - 1)) / (above + j), where
+    ``before`` counts the relevant items of earlier groups; the sum over j is one of harmonic numbers.
     """
-
-    rel: int = 1
-
-    symbol = "bpref"
-    title = "binary preference"
-    aliases = ("binary_preference",)
-    formula = (
-        "mean over R of 1 - min(assessed non-relevant above, R) / min(assessed non-relevant, R); 0 if not retrieved"
-    )
-    cite = "Buckley and Voorhees 2004; Soboroff 2006 (trec_eval)"
-
-    def unit_values(self, evidence: Ranking) -> Floats:
-        """Binary preference."""
-        return ranking_functions.binary_preference(evidence)
+    visible = np.clip(limit - above, 0, size)
+    harmonic = harmonic_numbers(int((above + visible).max(initial=0)))
+    span = harmonic[above + visible] - harmonic[above]
+    slope = (relevant - 1) / np.maximum(size - 1, 1)
+    return ((before + 1.0) * span + slope * (visible - (above + 1.0) * span)) / size
 
 
-@dataclass(frozen=True)
-class InferredAveragePrecision(BinaryRankingMetric):
-    """Average precision estimated from sampled judgements: a gain of -1 marks an item that was pooled but not assessed.
-
-    Tied scores are ordered by id, as trec_eval does.
-
-    >>> InferredAveragePrecision().per_unit(Ranking.from_runs({"q": {"a": 1}}, {"q": {"a": 1.0, "b": 0.5}}))
-    array([1.])
-    """
-
-    rel: int = 1
-
-    symbol = "infAP"
-    title = "inferred average precision"
-    aliases = ("inferred_average_precision",)
-    formula = "mean over R of 1/r + (r-1)/r * (pooled above / (r-1)) * (relevant above / assessed above)"
-    cite = "Yilmaz and Aslam 2006; trec_eval"
-
-    def unit_values(self, evidence: Ranking) -> Floats:
-        """Inferred average precision."""
-        return ranking_functions.inferred_average_precision(evidence)
-
-    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """The mean over shuffled evidence."""
-        return Metric.chance(self, evidence, rng)
+def harmonic_numbers(last: int) -> Floats:
+    """H_0 .. H_last."""
+    return np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, last + 1))])
 
 
-@dataclass(frozen=True)
-class AssessedShare(RankingMetric):
-    """The share of the first k items that were assessed; low values make every other metric uncertain.
-
-    >>> AssessedShare(2).per_unit(Ranking.from_runs({"q": {"a": 1, "b": 0}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}))
-    array([0.5])
-    """
-
-    k: int | None = None
-
-    symbol = "Judged"
-    title = "share of assessed items"
-    aliases = ("judged_at_k",)
-    needs_cutoff = True
-    formula = "assessed within k / min(k, retrieved)"
-    undefined = "a unit without retrieved items"
-
-    def per_unit(self, evidence: Ranking) -> Floats:
-        """The share of the first k that is assessed."""
-        return ranking_functions.assessed_share(evidence, self.k or 1)
-
-
-def _full_depth(ranking: Ranking) -> Ranking:
-    from dataclasses import replace
-
-    return replace(ranking, depth=ranking.candidates)
-
-
-METRICS = (
-    ReciprocalRank,
-    HitRate,
-    NDCG,
-    AveragePrecision,
-    Precision,
-    Recall,
-    MeanRank,
-    MedianRank,
-    MaxSimilarity,
-    F1AtK,
-    RPrecision,
-    RankBiasedPrecision,
-    ExpectedReciprocalRank,
-    BinaryPreference,
-    InferredAveragePrecision,
-    AssessedShare,
-)
+def _distinct(*columns: Ints) -> tuple[Ints, Ints]:
+    """The distinct rows, and for each row which one it is: few groups differ in large data."""
+    columns = np.broadcast_arrays(*columns)
+    if columns[0].size == 0:
+        return np.stack(columns, axis=1), np.zeros(0, dtype=np.int64)
+    low = [int(column.min()) for column in columns]
+    width = [int(column.max()) - least + 1 for column, least in zip(columns, low, strict=True)]
+    possible = prod(width)
+    if possible < 1 << 62:
+        # One number per row sorts far faster than the rows themselves, and takes a quarter of the memory.
+        key = columns[0] - low[0]
+        for column, least, size in zip(columns[1:], low[1:], width[1:], strict=True):
+            key *= size
+            key += column
+            key -= least
+        if possible <= _TABLE + 4 * len(key):
+            # And where few numbers are possible, a table of those that occur needs no sorting.
+            occurs = np.zeros(possible, dtype=np.bool_)
+            occurs[key] = True
+            combinations = np.stack(np.unravel_index(np.flatnonzero(occurs), width), axis=1) + low
+            return combinations, (np.cumsum(occurs) - 1)[key]
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        return np.stack([column[first] for column in columns], axis=1), inverse.reshape(-1)
+    rows = np.stack(columns, axis=1)
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return distinct, inverse.reshape(-1)

@@ -30,8 +30,7 @@ from equipoise.models.encoder import ModelCard, Vectors
 from equipoise.models.registry import ModelSpec, parse_spec
 from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint
 from equipoise.models.stores import open_store
-from equipoise.models.stores.base import VectorStore, without_secrets
-from equipoise.models.stores.ingest import Block, ingest
+from equipoise.models.stores.base import Block, VectorStore, ingest, without_secrets
 from equipoise.models.stores.recall import IndexRecall, index_recall
 from equipoise.models.worker_pool import embed_parts
 from equipoise.types import Ints, Role

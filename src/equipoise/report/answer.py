@@ -6,26 +6,30 @@ findings) follow with --verbose, and are in the report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.protocol import PARTIAL_RUN
-from equipoise.report.tables import bounded_systems, cost_columns
 from equipoise.report.terminal import (
     MARKS,
     STYLES,
-    OneLine,
     Paragraph,
     Part,
     ReportColumn,
     TerminalTable,
-    heading,
     sort_by_severity,
 )
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
-from equipoise.stats.verdict import Vocabulary, decision, sample_size, score_format, why_uninformative
+from equipoise.stats.verdict import (
+    UNKNOWN_CANDIDATES,
+    Vocabulary,
+    headline,
+    sample_size,
+    score_format,
+    why_uninformative,
+)
 from equipoise.types import Direction, Finding, with_label
 
 if TYPE_CHECKING:
@@ -43,8 +47,6 @@ INCOMPLETE_MARK = "*"
 """Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
-ANSWER_COSTS = ("dims", "documents_per_second", "seconds", "bytes_per_vector", "price")
-COST_RANK = 5
 METRIC_RANK = 10
 """Columns of other metrics are dropped before those of the primary one."""
 
@@ -67,7 +69,7 @@ class Answer:
         table: list[Part] = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
         if quiet:
             return table
-        parts: list[Part] = [heading(self.headline), Paragraph(""), *table, *map(Paragraph, self.notes)]
+        parts: list[Part] = [Paragraph(self.headline, style="bold"), Paragraph(""), *table, *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self.details)] if self.details else []
@@ -107,7 +109,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         size = _with_advice(size, comparison, words.system, options.cheapest)
     notes = (chance, *options.notes, size)
     return Answer(
-        headline=comparison.with_caveats(decision(comparison, words, brief=True), words),
+        headline=headline(comparison, words, uninformative),
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),
@@ -119,7 +121,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
 
 def all_metrics_answer(comparison: Comparison, options: AnswerOptions | None = None) -> Answer:
     """The answer of a comparison, with one more column per other metric."""
-    options = options or AnswerOptions(Vocabulary(comparison.unit_noun))
+    options = options or AnswerOptions(comparison.words)
     others = [name for name in comparison.metrics if name != comparison.primary]
     return comparison_answer(
         comparison, replace(options, columns=(*metric_columns(comparison, others), *options.columns))
@@ -131,7 +133,7 @@ def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[Repor
     columns = []
     for index, metric in enumerate(metrics):
         estimates = [comparison.estimates[name][metric] for name in comparison.order]
-        decimals = shared_decimals(estimate.interval for estimate in estimates)
+        decimals = shared_decimals([estimate.interval for estimate in estimates])
         cells = [format_value(estimate.value, decimals) for estimate in estimates]
         columns.append(ReportColumn(metric, cells, right=True, rank=METRIC_RANK + index))
     return columns
@@ -205,27 +207,14 @@ def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreForm
     metric = words.metric or comparison.primary
     if not levels:
         return f"The chance level of {metric} is n/a (not computed)."
-    if not bounded_systems(comparison.findings):
+    if all(finding.code != UNKNOWN_CANDIDATES for finding in comparison.findings):
         return f"{baseline} scores {shown.range(levels)}."
     up = comparison.better == Direction.UP
     bound = shown.value(max(levels) if up else min(levels))
     return f"{baseline} scores at {'most' if up else 'least'} {bound}; --corpus-size gives the exact chance level."
 
 
-def cost_report_columns(
-    names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]
-) -> tuple[ReportColumn, ...]:
-    """The costs that some system recorded, as columns that a narrow terminal drops first."""
-    columns = [column for column in cost_columns(names, costs) if column.name in ANSWER_COSTS]
-    return tuple(
-        ReportColumn(
-            column.title, [text or "-" for text in column.texts], right=True, rank=COST_RANK + index, extra=True
-        )
-        for index, column in enumerate(columns)
-    )
-
-
-def finding_lines(findings: Iterable[Finding]) -> list[OneLine]:
+def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
     """One line per code: severity mark, code, the first message, and how many more findings it has."""
     by_code: dict[str, list[Finding]] = {}
     for finding in sort_by_severity(findings):
@@ -233,11 +222,16 @@ def finding_lines(findings: Iterable[Finding]) -> list[OneLine]:
             by_code.setdefault(finding.code, []).append(finding)
     groups = list(by_code.values())
     lines = [
-        OneLine(_collapsed(group), lead=f"{MARKS[group[0].severity]} {group[0].code}  ", mark=STYLES[group[0].severity])
+        Paragraph(
+            _collapsed(group),
+            lead=f"{MARKS[group[0].severity]} {group[0].code}  ",
+            mark=STYLES[group[0].severity],
+            overflow="end",
+        )
         for group in groups[:MAX_FINDINGS]
     ]
     rest = [group[0].code for group in groups[MAX_FINDINGS:]]
-    return [*lines, OneLine(f"and {', '.join(rest)}", lead="  ")] if rest else lines
+    return [*lines, Paragraph(f"and {', '.join(rest)}", lead="  ", overflow="end")] if rest else lines
 
 
 def _collapsed(group: Sequence[Finding]) -> str:

@@ -38,9 +38,9 @@ from equipoise.report.view_model import (
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.store import StoredRun, load_run
-from equipoise.stats.alignment import AlignedResults, align_results
+from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.formatting import ScoreFormat, format_percent
-from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID
+from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary
 from equipoise.types import Finding
@@ -149,10 +149,7 @@ class RunSet:
 
     def in_percent(self) -> RunSet:
         """The same scores under the names and in the unit that the settings of the results ask for."""
-        names = {
-            metric: f"{name} (%)"
-            for metric, name in self.runs[0].result.settings.get(DISPLAY, {}).get("percent", {}).items()
-        }
+        names = percent_names(self.runs[0])
         if not names:
             return self
         comparison = None if self.comparison is None else comparison_in_percent(self.comparison, names)
@@ -173,6 +170,11 @@ class RunSet:
     @cached_property
     def _aligned(self) -> AlignedResults | None:
         return align_results([run.result for run in self.runs]) if len(self.runs) > 1 else None
+
+
+def percent_names(run: StoredRun) -> dict[str, str]:
+    """The metrics that the settings of a result ask to print in percent, with their names: ``Acc@1 (%)``."""
+    return {metric: f"{name} (%)" for metric, name in run.result.settings.get(DISPLAY, {}).get("percent", {}).items()}
 
 
 def run_in_percent(run: StoredRun, names: Mapping[str, str]) -> StoredRun:

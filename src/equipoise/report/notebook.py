@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from equipoise.report.terminal import sort_by_severity
-from equipoise.stats.formatting import format_count, format_percent
-from equipoise.stats.verdict import Vocabulary, unit_noun
+from equipoise.stats.formatting import format_percent
+from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.report.terminal import ReportColumn
@@ -51,9 +51,9 @@ def result_html(result: Result) -> str:
     """One row per metric; the caption has the system, the number of units and whether the run is complete."""
     from equipoise.report.tables import caption, score_columns
 
-    clusters = "" if result.clusters is None else f" in {format_count(len(set(result.clusters.tolist())))} clusters"
+    clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
     status = f" ({result.settings['status']} run)" if "status" in result.settings else ""
-    title = f"{result.system}{status}: {Vocabulary(unit_noun([result])).units(len(result.unit_ids))}{clusters}."
+    title = f"{result.system}{status}: {Vocabulary.nouns([result]).size(len(result.unit_ids), clusters)}."
     columns = score_columns([result]) if result.estimates else []
     return _columns_html(columns, f"{title} {caption([result])}") + findings_html(result.findings)
 

@@ -15,6 +15,7 @@ from equipoise.report.tables import (
 )
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
+from equipoise.stats.bootstrap_errors import METHOD as RESAMPLED
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -26,13 +27,11 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.resampled_contrasts import METHOD as RESAMPLED
-from equipoise.stats.verdict import Vocabulary, plural
+from equipoise.stats.verdict import plural
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Comparison, Contrast
 
 BEST = "best"
 TO_BEST = "to best"
@@ -180,7 +179,7 @@ def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
     }
     if not gaps:
         return ""
-    words = Vocabulary(comparison.unit_noun)
+    words = comparison.words
     counts = [f"{metric} ({words.units(n)})" for metric, n in gaps.items()]
     return (
         f" Differences are over the {plural(words.unit)} where both systems have a value. These are fewer than those "
@@ -194,7 +193,7 @@ def _interval_note(comparison: Comparison) -> str:
     methods = dict.fromkeys(method_name(contrast.interval.method) for contrast in pairs if contrast.interval.known)
     if not methods:
         return ""
-    bootstrap = f"from resampled {plural(comparison.unit_noun)}"
+    bootstrap = f"from resampled {comparison.words.plural}"
     over = bootstrap if [*methods] == [method_name(RESAMPLED)] else f"{', '.join(methods)} over the paired differences"
     method = f" Intervals of differences: {over}"
     if comparison.correction == "none" or len(pairs) < 2:

@@ -81,9 +81,12 @@ def _write_page(
     from equipoise.report.charts import report_charts
     from equipoise.report.charts.chart import write_charts
     from equipoise.report.html.render import render_html
+    from equipoise.runs.evaluate import at_confidence_level
 
     progress(f"reading {len(runs)} runs")
-    stored = read_runs(runs, options.primary)
+    stored = tuple(
+        replace(run, result=at_confidence_level(run.result, options.config)) for run in read_runs(runs, options.primary)
+    )
     progress("comparing")
     comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")

@@ -53,8 +53,7 @@ from equipoise.types import Direction, Floats
 if TYPE_CHECKING:
     from equipoise.report.build import RunSet
     from equipoise.report.unit_explorer import Slices as UnitSlices
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Comparison, Contrast
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import floor, isfinite, isnan, log10
 from typing import TYPE_CHECKING
 
-from equipoise.checks.base import pluralize
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.stats.formatting import (
     format_count,
@@ -16,7 +15,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.verdict import UNKNOWN_CANDIDATES, Vocabulary, unit_noun
+from equipoise.stats.verdict import UNKNOWN_CANDIDATES, Vocabulary
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -83,10 +82,8 @@ def score_columns(results: Sequence[Result]) -> list[ReportColumn]:
 
 def _size(result: Result) -> str:
     """The number of units and clusters."""
-    units = Vocabulary(unit_noun([result])).units(len(result.unit_ids))
-    if result.clusters is None:
-        return units
-    return f"{units} in {pluralize(len(set(result.clusters.tolist())), 'cluster')}"
+    clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
+    return Vocabulary.nouns([result]).size(len(result.unit_ids), clusters)
 
 
 def _cells(estimate: Estimate, decimals: int, *, bounded: bool) -> tuple[str, ...]:
@@ -204,3 +201,19 @@ STANDARD_COSTS = {
     "truncated_share": CostKind("texts truncated", _percent),
     "retrieved_tokens": CostKind("tokens retrieved"),
 }
+
+ANSWER_COSTS = ("dims", "documents_per_second", "seconds", "bytes_per_vector", "price")
+COST_RANK = 5
+
+
+def cost_report_columns(
+    names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]
+) -> tuple[ReportColumn, ...]:
+    """The costs that some system recorded, as columns that a narrow terminal drops first."""
+    columns = [column for column in cost_columns(names, costs) if column.name in ANSWER_COSTS]
+    return tuple(
+        ReportColumn(
+            column.title, [text or "-" for text in column.texts], right=True, rank=COST_RANK + index, extra=True
+        )
+        for index, column in enumerate(columns)
+    )

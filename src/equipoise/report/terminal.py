@@ -6,15 +6,16 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from equipoise.redaction import inert
 from equipoise.types import Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+
+    from equipoise.report.view import StatusLine
 
 # The screen: how wide it is, whether it has colours, and paragraphs for it.
 
@@ -56,7 +57,8 @@ def console(stream: TextIO, width: int | None = None) -> Console:
 class Paragraph:
     """Text that is folded between words, further lines indented under the first.
 
-    ``style`` is that of the text, ``mark`` that of the ``lead`` before it.
+    ``style`` is that of the text, ``mark`` that of the ``lead`` before it. With ``overflow="end"`` it is one line that
+    loses its end if the terminal is too narrow, with ``overflow="ignore"`` one line in full, such as code to be copied.
     """
 
     text: str
@@ -64,6 +66,7 @@ class Paragraph:
     lead: str = ""
     style: str = ""
     mark: str = ""
+    overflow: Literal["fold", "end", "ignore"] = "fold"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The lead, then the text as an indented block."""
@@ -73,41 +76,13 @@ class Paragraph:
         width = min(options.max_width, PIPE_WIDTH if options.max_width >= PIPE_WIDTH else MAX_TEXT_WIDTH)
         room = max(20, width - self.indent - cell_len(self.lead))
         first = Text(f"{' ' * self.indent}{self.lead}", style=self.mark)
-        lines = Text(self.text, style=self.style).wrap(console, room)
-        for number, line in enumerate(lines):
+        if self.overflow == "ignore":
+            yield Text.assemble(first, self.text, no_wrap=True, overflow="ignore")
+            return
+        text = shorten(self.text, room, "end") if self.overflow == "end" else self.text
+        for number, line in enumerate(Text(text, style=self.style).wrap(console, room)):
             line.rstrip()
             yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), line)
-
-
-@dataclass(frozen=True, slots=True)
-class OneLine:
-    """Text that loses its end if the terminal is too narrow; ``mark`` is the style of the ``lead`` before it."""
-
-    text: str
-    lead: str = ""
-    mark: str = ""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The lead and as much of the text as fits."""
-        from rich.text import Text
-
-        room = options.max_width if options.max_width >= PIPE_WIDTH else min(options.max_width, MAX_TEXT_WIDTH)
-        text = shorten(self.text, max(20, room - display_width(self.lead)), "end")
-        yield Text.assemble(Text(self.lead, style=self.mark), text)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeLine:
-    """A line that must stay one line, such as code to be copied; the terminal may fold it, we do not."""
-
-    text: str
-    indent: int = 2
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The line as it is."""
-        from rich.text import Text
-
-        yield Text(f"{' ' * self.indent}{self.text}", no_wrap=True, overflow="ignore")
 
 
 def heading(text: str) -> Paragraph:
@@ -289,44 +264,7 @@ def print_text(text: str) -> None:
     sys.stdout.write(inert(text if text.endswith("\n") else f"{text}\n"))
 
 
-# Lines with a status symbol: passed, acceptable, failed, unknown.
-
-
-class ThresholdStatus(StrEnum):
-    """Good, acceptable, not good enough, or unknown."""
-
-    GOOD = "✓"
-    FAIR = "~"
-    BAD = "✗"
-    UNKNOWN = "?"
-
-
-_ASCII = {ThresholdStatus.GOOD: "+", ThresholdStatus.BAD: "x"}
-
-
-_STYLES = {
-    ThresholdStatus.GOOD: "green",
-    ThresholdStatus.FAIR: "yellow",
-    ThresholdStatus.BAD: "bold red",
-    ThresholdStatus.UNKNOWN: "yellow",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StatusLine:
-    """A sentence behind its mark; plain letters stand for the marks where the screen has no others."""
-
-    mark: ThresholdStatus
-    text: str
-    indent: int = 2
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The mark, then the sentence as an indented block."""
-        sign = _ASCII.get(self.mark, str(self.mark)) if options.ascii_only else str(self.mark)
-        yield Paragraph(self.text, indent=self.indent, lead=f"{sign} ", mark=_STYLES[self.mark])
-
-
-Part = Paragraph | OneLine | CodeLine | TerminalTable | StatusLine
+Part: TypeAlias = "Paragraph | TerminalTable | StatusLine"
 """What a terminal report is made of."""
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +25,8 @@ from equipoise.runs.manifest import VIEW
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
     from equipoise.report.charts.chart import Chart
     from equipoise.report.tables import SystemColumn
     from equipoise.report.terminal import Part
@@ -220,3 +223,40 @@ def findings_from_dicts(content: Iterable[Mapping[str, Any]]) -> tuple[Finding, 
         Finding(**{**finding, "severity": Severity(finding["severity"]), "evidence": tuple(finding["evidence"])})
         for finding in content
     )
+
+
+# Lines with a status symbol: passed, acceptable, failed, unknown.
+
+
+class ThresholdStatus(StrEnum):
+    """Good, acceptable, not good enough, or unknown."""
+
+    GOOD = "✓"
+    FAIR = "~"
+    BAD = "✗"
+    UNKNOWN = "?"
+
+
+_ASCII = {ThresholdStatus.GOOD: "+", ThresholdStatus.BAD: "x"}
+
+
+_STYLES = {
+    ThresholdStatus.GOOD: "green",
+    ThresholdStatus.FAIR: "yellow",
+    ThresholdStatus.BAD: "bold red",
+    ThresholdStatus.UNKNOWN: "yellow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLine:
+    """A sentence after a status symbol; ASCII letters replace symbols that the terminal cannot show."""
+
+    status: ThresholdStatus
+    text: str
+    indent: int = 2
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The symbol, then the sentence as an indented block."""
+        sign = _ASCII.get(self.status, str(self.status)) if options.ascii_only else str(self.status)
+        yield Paragraph(self.text, indent=self.indent, lead=f"{sign} ", mark=_STYLES[self.status])

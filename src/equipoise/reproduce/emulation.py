@@ -13,9 +13,7 @@ import numpy as np
 from equipoise.errors import InputError
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED, relevant_tie_groups, segment_sums
-from equipoise.metrics import ranking_functions
-from equipoise.metrics.ranking import NDCG, AveragePrecision
-from equipoise.metrics.ranking_functions import harmonic_numbers
+from equipoise.metrics.ranking import NDCG, AveragePrecision, average_precision, harmonic_numbers, n_relevant_within
 from equipoise.reproduce import tie_orders
 from equipoise.reproduce.tie_orders import ORDERS, PICK, SORT, Run, Truth
 
@@ -184,8 +182,8 @@ def average_precision_of_hits(ranking: Ranking, k: int | None) -> Floats:
     array([0.75])
     """
     last = int(ranking.depth.max(initial=1)) if k is None else k
-    total = ranking_functions.average_precision(ranking, k, capped=False) * np.maximum(ranking.counts, 1)
-    hits = ranking_functions.n_relevant_within(ranking, max(last, 1))
+    total = average_precision(ranking, k, capped=False) * np.maximum(ranking.counts, 1)
+    hits = n_relevant_within(ranking, max(last, 1))
     values = np.divide(total, hits, out=np.where(np.isnan(total), np.nan, 0.0), where=hits > 0)
     if ranking.has_ties:
         for unit in _cut_within_ties(ranking, last):
@@ -207,7 +205,7 @@ def _over_hits(ranking: Ranking, unit: int, k: int) -> float:
     start, members, relevant = int(above[cut][0]), int(size[cut][0]), int(cut.sum())
     before = int((above < start).sum())
     unit_ranking = ranking.take(np.array([unit]))
-    before_cut = float(ranking_functions.average_precision(unit_ranking, max(start, 1), capped=False)[0]) * len(above)
+    before_cut = float(average_precision(unit_ranking, max(start, 1), capped=False)[0]) * len(above)
     before_cut = before_cut if start else 0.0
     room = k - start
     harmonic = harmonic_numbers(k)

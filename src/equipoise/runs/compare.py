@@ -3,69 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import ScoredResult, run_checks
-from equipoise.checks.protocol import protocol_findings
+from equipoise.checks.protocol import ComparedResults
 from equipoise.checks.scores import concerns_primary_metric
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence
-from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
+from equipoise.stats.estimate import with_confidence_level
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import Result
 
 if TYPE_CHECKING:
     from equipoise.metrics.parser import MetricCatalogue
 
 EvidenceOrResult = Evidence | Result
-
-
-@dataclass(frozen=True)
-class AlignedSystems:
-    """Results ready to be compared; ``metrics`` has those that the catalogue knows."""
-
-    results: list[Result]
-    names: list[str]
-    primary: str
-    metrics: Mapping[str, Metric[Any]]
-
-
-def align_systems(
-    systems: Mapping[str, EvidenceOrResult] | Sequence[Result],
-    metrics: MetricNames | None,
-    primary: str | None,
-    config: StatsConfig,
-    *,
-    chance: bool = True,
-    catalogue: MetricCatalogue | None = None,
-) -> AlignedSystems:
-    """A result of every system on the same metrics, the primary one among them."""
-    entries = _entries(systems)
-    _check_same_ties(entries, config.ties)
-    resolver = _MetricResolver.of(entries, catalogue)
-    names = resolver.names(_shared_metrics(entries) if metrics is None else metrics)
-    if primary is not None:
-        chosen = resolver.names(primary)
-        if len(chosen) > 1:
-            raise ParameterError(
-                f"{primary} names {len(chosen)} metrics, and only one can be primary",
-                hint=f"write {chosen[0]}",
-            )
-        primary = chosen[0]
-        names = list(dict.fromkeys([*names, primary]))
-    # Checks that quote one metric quote the first.
-    primary_first = list(dict.fromkeys([primary or names[0], *names]))
-    scorer = partial(evaluate, chance=chance, catalogue=catalogue)
-    results = [
-        _result(system, entry, primary_first, resolver.known, config, scorer) for system, entry in entries.items()
-    ]
-    return AlignedSystems(results, names, primary or names[0], resolver.known)
 
 
 def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict[str, EvidenceOrResult]:
@@ -125,59 +84,45 @@ def _evidence_of(entries: Mapping[str, EvidenceOrResult]) -> list[Evidence]:
     return [evidence for evidence in stored if evidence is not None]
 
 
-@dataclass(frozen=True)
-class _MetricResolver:
-    """Metrics by their canonical names; a name that only the results have is used as it is."""
-
-    kind: type[Evidence] | None
-    catalogue: MetricCatalogue | None
-    in_results: frozenset[str]
-    known: dict[str, Metric[Any]]
-
-    @classmethod
-    def of(cls, entries: Mapping[str, EvidenceOrResult], catalogue: MetricCatalogue | None) -> _MetricResolver:
-        kinds = {type(evidence) for evidence in _evidence_of(entries)}
-        if len(kinds) > 1:
-            raise ParameterError(
-                f"the systems have {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
-                hint="compare systems on evidence of one kind",
-            )
-        names = [frozenset(entry.names) for entry in entries.values() if isinstance(entry, Result)]
-        in_results = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
-        return cls(next(iter(kinds), None), catalogue, in_results, {})
-
-    def names(self, metrics: MetricNames) -> list[str]:
-        names: dict[str, None] = {}
-        for expression in [metrics] if isinstance(metrics, str | Metric) else metrics:
-            try:
-                parsed = parse_metrics(expression, evidence=self.kind, catalogue=self.catalogue)
-            except (UnknownNameError, ParameterError):
-                if expression not in self.in_results:
-                    raise
-                names[str(expression)] = None
-            else:
-                self.known.update((metric.name, metric) for metric in parsed)
-                names.update((metric.name, None) for metric in parsed)
-        if not names:
-            raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
-        return list(names)
+def _metrics(
+    entries: Mapping[str, EvidenceOrResult], expressions: MetricNames, catalogue: MetricCatalogue | None
+) -> dict[str, Metric[Any] | None]:
+    """The metrics by their canonical names; None for a name that only the results have."""
+    kinds = {type(evidence) for evidence in _evidence_of(entries)}
+    if len(kinds) > 1:
+        raise ParameterError(
+            f"the systems have {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
+            hint="compare systems on evidence of one kind",
+        )
+    in_results = all(isinstance(entry, Result) for entry in entries.values())
+    metrics: dict[str, Metric[Any] | None] = {}
+    for expression in [expressions] if isinstance(expressions, str | Metric) else expressions:
+        try:
+            parsed = parse_metrics(expression, evidence=next(iter(kinds), None), catalogue=catalogue)
+            metrics.update((metric.name, metric) for metric in parsed)
+        except (UnknownNameError, ParameterError):
+            if not in_results or any(expression not in entry.names for entry in entries.values()):  # type: ignore[union-attr]
+                raise
+            metrics[str(expression)] = None
+    if not metrics:
+        raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
+    return metrics
 
 
 def _result(
     system: str,
     entry: EvidenceOrResult,
-    names: Sequence[str],
-    known: Mapping[str, Metric[Any]],
+    metrics: Mapping[str, Metric[Any] | None],
     config: StatsConfig,
     scorer: Callable[..., Result],
 ) -> Result:
     """The result of the system with all these metrics, computed if it lacks some."""
-    metrics = [known.get(name, name) for name in names]
+    expressions = [metric or name for name, metric in metrics.items()]
     if isinstance(entry, Evidence):
-        return scorer(entry, metrics, system=system, config=config)
+        return scorer(entry, expressions, system=system, config=config)
     result = entry if entry.system == system else entry.renamed(system)
-    if set(names) <= set(result.names) and config.clusters is None:
-        return _with_primary_findings(result, names, known)
+    if set(metrics) <= set(result.names) and config.clusters is None:
+        return _with_primary_findings(with_confidence_level(result, metrics, config), metrics)
     if result.evidence is None:
         raise ParameterError(
             f"the result of {system} lacks metrics or clusters, and has no evidence to compute them",
@@ -187,19 +132,19 @@ def _result(
 
     clusters = result.clusters if config.clusters is None else config.clusters
     again_config = replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters)
-    again = scorer(result.evidence, metrics, system=system, config=again_config)
+    again = scorer(result.evidence, expressions, system=system, config=again_config)
     status = {name: result.settings[name] for name in STATUS_SETTINGS if name in result.settings}
     again = replace(again, settings={**again.settings, **status})
     return replace(again, findings=run_checks(again) + again.findings)
 
 
-def _with_primary_findings(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
+def _with_primary_findings(result: Result, metrics: Mapping[str, Metric[Any] | None]) -> Result:
     """The result with the findings about the primary metric, if that is another one than before."""
-    metrics = {name: known[name] for name in names if name in known}
-    if result.evidence is None or result.names[:1] == tuple(names[:1]) or len(metrics) < len(names):
+    known = {name: metric for name, metric in metrics.items() if metric is not None}
+    if result.evidence is None or result.names[:1] == tuple(metrics)[:1] or len(known) < len(metrics):
         return result
     others = (finding for finding in result.findings if not concerns_primary_metric(finding))
-    new = (finding for finding in run_checks(ScoredResult(result, metrics)) if concerns_primary_metric(finding))
+    new = (finding for finding in run_checks(ScoredResult(result, known)) if concerns_primary_metric(finding))
     return replace(result, findings=(*others, *new))
 
 
@@ -248,22 +193,30 @@ def compare(
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'
     """
-    aligned = align_systems(systems, metrics, primary, config, chance=chance, catalogue=catalogue)
+    entries = _entries(systems)
+    _check_same_ties(entries, config.ties)
+    chosen = _metrics(entries, _shared_metrics(entries) if metrics is None else metrics, catalogue)
+    if primary is not None:
+        first = _metrics(entries, primary, catalogue)
+        if len(first) > 1:
+            raise ParameterError(
+                f"{primary} names {len(first)} metrics, and only one can be primary",
+                hint=f"write {next(iter(first))}",
+            )
+        chosen |= first
+        primary = next(iter(first))
+    primary = primary or next(iter(chosen))
+    # Checks that quote one metric quote the first.
+    primary_first = {primary: chosen[primary], **chosen}
+    scorer = partial(evaluate, chance=chance, catalogue=catalogue)
+    results = [_result(system, entry, primary_first, config, scorer) for system, entry in entries.items()]
     comparison = compare_results(
-        [_with_ordered_ties(result) for result in aligned.results],
-        metrics=aligned.names,
-        primary=aligned.primary,
+        results,
+        metrics=list(chosen),
+        primary=primary,
         config=config,
-        metric_objects=aligned.metrics,
+        metric_objects={name: metric for name, metric in chosen.items() if metric is not None},
     )
-    system_findings = tuple(finding for result in aligned.results for finding in result.findings)
-    findings = (*protocol_findings(aligned.results), *system_findings, *run_checks(comparison))
+    system_findings = tuple(finding for result in results for finding in result.findings)
+    findings = (*run_checks(ComparedResults(results)), *system_findings, *run_checks(comparison))
     return replace(comparison, findings=tuple(dict.fromkeys(findings)))
-
-
-def _with_ordered_ties(result: Result) -> Result:
-    """The result with its equal scores in the order of its tie rule, because resampling scores them again."""
-    evidence, ties = result.evidence, result.settings.get("ties")
-    if isinstance(evidence, Ranking) and ties is not None:
-        return replace(result, evidence=evidence.ordered(ties))
-    return result

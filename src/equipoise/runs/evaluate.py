@@ -13,7 +13,7 @@ from equipoise.evidence.base import Evidence
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.estimate import estimate
+from equipoise.stats.estimate import estimate, with_confidence_level
 
 if TYPE_CHECKING:
     from equipoise.metrics.parser import MetricCatalogue
@@ -125,6 +125,18 @@ def with_metrics(result: Result, metrics: Sequence[str], *, catalogue: MetricCat
         per_unit={name: column for name, column in complete.per_unit.items() if name in names},
         weights={name: column for name, column in complete.weights.items() if name in names},
     )
+
+
+def at_confidence_level(result: Result, config: StatsConfig, *, catalogue: MetricCatalogue | None = None) -> Result:
+    """The result with all intervals at the confidence level of ``config``, as far as they can be computed again."""
+    kind = None if result.evidence is None else type(result.evidence)
+    metrics: dict[str, Metric[Any] | None] = {}
+    for name in result.names:
+        try:
+            (metrics[name],) = parse_metrics(name, evidence=kind, catalogue=catalogue)
+        except (UnknownNameError, ParameterError):
+            metrics[name] = None
+    return with_confidence_level(result, metrics, config)
 
 
 def _names(result: Result, expression: str, catalogue: MetricCatalogue | None) -> list[str]:

@@ -16,7 +16,6 @@ from equipoise.errors import DuplicateError, PairingError, ParameterError, Unkno
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
-from equipoise.stats.alignment import BUDGET, FOLDS, GRID, MATCHER, TOKENIZER, AlignedResults, align_results
 from equipoise.stats.corrections import adjust
 from equipoise.stats.formatting import (
     DEFAULT_DECIMALS,
@@ -27,8 +26,10 @@ from equipoise.stats.formatting import (
     format_value,
 )
 from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
+from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.power import detectable_difference
-from equipoise.stats.resampling import ResamplingUnits, bayesian_bootstrap_sums, mean_difference, ratio
+from equipoise.stats.resampling import ResamplingUnits, bayesian_bootstrap_sums, ratio
+from equipoise.stats.result import BUDGET, FOLDS, GRID, MATCHER, TOKENIZER
 from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction, Floats, Ids
 
@@ -137,11 +138,11 @@ class UnitGains:
 
     def visible(self, test: RegressionTest) -> float:
         """The smallest true loss that Student's t detects with a power of 80 %; NaN if unknown."""
-        mean = mean_difference(self.values[:, np.newaxis], weights=self.weights, clusters=self.clusters)
-        n_units, n_blocks = float(mean.units[0]), float(mean.blocks[0])
+        units = self._units
+        n_units, n_blocks = float(units.n_units[0]), float(units.counts[0])
         if test.config.confidence_level <= 0.5 or n_blocks < 2:
             return float("nan")
-        sd = float(mean.error[0]) * sqrt(n_units)
+        sd = float(units.standard_errors[0]) * sqrt(n_units)
         beyond = detectable_difference(
             sd,
             n_units,

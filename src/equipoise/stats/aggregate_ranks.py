@@ -12,7 +12,7 @@ Ranks counted in each resample would be too narrow for models that are nearly ti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
@@ -22,9 +22,9 @@ import numpy as np
 
 from equipoise.errors import ParameterError, did_you_mean
 from equipoise.stats.corrections import adjust
-from equipoise.stats.intervals import Interval, t_interval
+from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import run_test
-from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, bootstrap_sums
+from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, UNBOUNDED, bootstrap_sums, mean_intervals
 from equipoise.stats.tie_groups import order_by_score
 from equipoise.types import Direction
 
@@ -80,7 +80,8 @@ AGGREGATES: dict[str, Callable[[Floats], Floats]] = {
 class AggregateScores:
     """One aggregate of all models: points per data set, their mean, and the mean of each resample.
 
-    ``degrees`` are the degrees of freedom of the resampled standard errors.
+    ``degrees`` are the degrees of freedom of the resampled standard errors. ``unit_intervals`` are the intervals of
+    means over the units of a single data set, the same as in an evaluation of that data set.
     """
 
     by_dataset: Floats
@@ -88,6 +89,7 @@ class AggregateScores:
     resamples: Floats
     degrees: int
     confidence_level: float
+    unit_intervals: tuple[Interval, ...] = ()
 
     @property
     def order(self) -> Ints:
@@ -100,7 +102,9 @@ class AggregateScores:
         return sqrt((self.degrees + 1) / self.degrees) if self.degrees else float("nan")
 
     def intervals(self) -> list[Interval]:
-        """The interval of each model: Student's t with the bootstrap standard error."""
+        """The interval of each model: that of its units, or Student's t with the bootstrap standard error."""
+        if self.unit_intervals:
+            return list(self.unit_intervals)
         if not self.degrees:
             reason = "one data set"
             return [Interval.unknown(reason, confidence_level=self.confidence_level) for _ in self.points]
@@ -164,7 +168,12 @@ class AggregateScores:
 
 
 def aggregate_scores(
-    rows: Floats, units: Sequence[Floats] | None, resample: Resample, config: StatsConfig
+    rows: Floats,
+    units: Sequence[Floats] | None,
+    resample: Resample,
+    config: StatsConfig,
+    *,
+    bounds: Bounds = UNBOUNDED,
 ) -> dict[str, AggregateScores]:
     """Every aggregate of the scores (data sets, models), with resamples that all aggregates share.
 
@@ -179,6 +188,8 @@ def aggregate_scores(
         then the units within each of them.
     config
         Confidence level, number of resamples and seed.
+    bounds
+        The smallest and largest possible score.
     """
     if resample not in RESAMPLE_MODES:
         hint = did_you_mean(resample, RESAMPLE_MODES) or f"choose {', '.join(RESAMPLE_MODES)}"
@@ -199,10 +210,20 @@ def aggregate_scores(
     degrees = len(rows) - 1
     if resample == "units" and units is not None:
         degrees = sum(len(values) - 1 for values in units)
-    return {
+    scores = {
         name: AggregateScores(own, own.mean(axis=0), resamples[name], degrees, config.confidence_level)
         for name, own in points.items()
     }
+    if resample == "units" and units is not None and len(units) == 1:
+        intervals = mean_intervals(
+            units[0],
+            bounds=[bounds] * rows.shape[1],
+            confidence_level=config.confidence_level,
+            n_resamples=config.n_resamples,
+            rng=config.rng(0),
+        )
+        scores["mean"] = replace(scores["mean"], unit_intervals=tuple(intervals))
+    return scores
 
 
 def _resampled_units(

@@ -6,52 +6,81 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from math import isfinite, isnan
+from itertools import combinations
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
+from equipoise.config import StatsConfig
+from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
-from equipoise.stats.alignment import AlignedResults, align_results, check_same_protocol
-from equipoise.stats.contrasts import (
-    NO_POWER,
-    Contrast,
-    MetricColumn,
-    difference_bounds,
-    unit_contrasts,
-    why_not_testable,
-)
-from equipoise.stats.corpus_intervals import DEFINED_SHARE
-from equipoise.stats.corrections import CORRECTIONS, adjust
-from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
-from equipoise.stats.power import adjustment, units_to_show_best, with_power
-from equipoise.stats.resampled_contrasts import (
-    LARGER_P,
-    JointResamples,
-    corpus_contrasts,
-    get_bootstrap_errors,
-    resample_jointly,
-    resampled_scores,
-    with_tuning_uncertainty,
-)
-from equipoise.stats.resampling import UNBOUNDED, id_order
+from equipoise.stats.corrections import CORRECTIONS
+from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
+from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
-from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
-from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
-from equipoise.types import Direction, Finding, Floats, Ids, Ints
+from equipoise.stats.tie_groups import tie_groups
+from equipoise.stats.verdict import Vocabulary, verdict_text
+from equipoise.types import Direction, Finding, nan_equal
 
 if TYPE_CHECKING:
-    from equipoise.metrics.base import Metric
-    from equipoise.stats.intervals import Bounds
-    from equipoise.stats.power import PowerEstimate
-    from equipoise.stats.result import Estimate, Result
+    from equipoise.stats.intervals import Interval
+    from equipoise.stats.result import Estimate
 
-UNEQUAL_TUNING = "EQ203"
-"""The code of the finding that systems were tuned with unequal budgets, which every verdict mentions."""
+NO_POWER = PowerEstimate(nan, "power is known for differences of units only")
 
-NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
+
+@nan_equal
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """System ``a`` minus system ``b`` on the units where both are defined.
+
+    ``wins`` counts the units on which a is better, whichever direction that is. ``adjusted`` is p corrected
+    for the family; both are NaN if there is no test, for the reason in ``reason``. ``test`` names the
+    paired test, or the resampling for a metric that is not a mean over units. ``sd`` is the standard
+    error of the difference times sqrt(n), and ``units_per_block`` the mean size of a cluster. ``detectable``
+    and ``needed`` are for the test of this pair within its family (``stats.power``), at 80 % power;
+    ``needed`` assumes that the observed difference is the true one, which is often smaller.
+    """
+
+    metric: str
+    a: str
+    b: str
+    better: Direction
+    difference: float
+    interval: Interval
+    p: float
+    adjusted: float
+    n: int
+    undefined: int
+    wins: int | None = None
+    ties: int | None = None
+    losses: int | None = None
+    sd: float | None = None
+    units_per_block: float = 1.0
+    detectable: PowerEstimate = NO_POWER
+    needed: PowerEstimate = NO_POWER
+    reason: str = ""
+    test: str = ""
+
+    def reversed(self) -> Contrast:
+        """The contrast with ``a`` and ``b`` exchanged."""
+        low, high = -self.interval.high, -self.interval.low
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            difference=-self.difference,
+            interval=replace(self.interval, low=low, high=high),
+            wins=self.losses,
+            losses=self.wins,
+        )
+
+    def winner(self, alpha: float = 0.05) -> str | None:
+        """The better system if the difference is significant, else None."""
+        if not self.adjusted < alpha or self.difference == 0:
+            return None
+        return self.a if (self.difference > 0) == (self.better == Direction.UP) else self.b
 
 
 @dataclass(frozen=True)
@@ -78,10 +107,6 @@ class Comparison:
         Differences of every pair on every metric, with interval, p value and adjusted p value.
     scores
         Scores on the primary metric, over the units that are defined for every system.
-    leader
-        The system with the best score.
-    bands
-        The letters of each system; systems that share a letter are not significantly different.
     ranks
         The interval of the rank of each system.
     families
@@ -90,10 +115,8 @@ class Comparison:
         The options of the statistics.
     findings
         Results of the checks.
-    needed_for_best
-        The number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
-    unit_noun
-        What a unit is called, such as ``query``.
+    words
+        What units and clusters are called, such as ``query`` and ``user``.
     """
 
     systems: tuple[str, ...]
@@ -105,14 +128,11 @@ class Comparison:
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
     scores: Mapping[str, float]
-    leader: str | None
-    bands: Mapping[str, tuple[str, ...]]
     ranks: Mapping[str, tuple[int, int]]
     families: Mapping[str, str]
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
-    needed_for_best: PowerEstimate = NO_POWER
-    unit_noun: str = "unit"
+    words: Vocabulary = field(default=Vocabulary(), repr=False)
 
     @property
     def alpha(self) -> float:
@@ -132,8 +152,8 @@ class Comparison:
     @property
     def adjustment(self) -> str:
         """What the tests and the planning values on the primary metric are adjusted for, in a few words."""
-        pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
-        return adjustment(pairs, self.correction)
+        tested = sum(contrast.metric == self.primary and not isnan(contrast.p) for contrast in self.contrasts)
+        return f"{CORRECTIONS[self.correction][1]} over {tested} pairs" if tested > 1 else "one test"
 
     @property
     def test(self) -> str:
@@ -159,24 +179,53 @@ class Comparison:
         return tuple(sorted(self.systems, key=lambda name: (isnan(self.scores[name]), sign * self.scores[name])))
 
     @cached_property
+    def scored(self) -> tuple[str, ...]:
+        """The systems with a score on the primary metric, best first."""
+        return tuple(name for name in self.order if not isnan(self.scores[name]))
+
+    @cached_property
+    def leader(self) -> str | None:
+        """The system with the best score; None if no system has one."""
+        return next(iter(self.scored), None)
+
+    @cached_property
     def tied_with_leader(self) -> tuple[str, ...]:
         """The systems that are not significantly different from the leader, best first."""
-        if self.leader is None:
-            return ()
-        letters = set(self.bands[self.leader])
-        return tuple(name for name in self.order if name != self.leader and letters & set(self.bands[name]))
+        letters = set(self.bands[self.scored[0]]) if self.scored else set()
+        return tuple(name for name in self.scored[1:] if letters & set(self.bands[name]))
+
+    @cached_property
+    def bands(self) -> Mapping[str, tuple[str, ...]]:
+        """The letters of each system on the primary metric; those that share one are not significantly different."""
+        return self.bands_on(self.primary)
 
     def bands_on(self, metric: str) -> Mapping[str, tuple[str, ...]]:
         """The letters of each system on a metric, as ``bands`` has them for the primary one."""
-        if metric == self.primary:
-            return self.bands
         if metric not in self.metrics:
             raise UnknownNameError.of("metric", metric, self.metrics)
-        estimates = [self.estimates[name][metric] for name in self.systems]
-        scores = np.array([estimate.value for estimate in estimates], dtype=np.float64)
-        pairs = [contrast for contrast in self.contrasts if contrast.metric == metric]
-        bands = _bands(self.systems, scores, pairs, estimates[0].better, self.alpha)
-        return dict(zip(self.systems, bands.letters, strict=True))
+        scores = {name: self.estimates[name][metric].value for name in self.systems}
+        if metric == self.primary:
+            scores = dict(self.scores)
+        at = {name: position for position, name in enumerate(self.systems)}
+        p = np.full((len(at), len(at)), nan)
+        for contrast in self.contrasts:
+            if contrast.metric == metric:
+                p[at[contrast.a], at[contrast.b]] = contrast.adjusted
+        better = self.estimates[self.systems[0]][metric].better
+        letters = tie_groups([scores[name] for name in self.systems], p, better=better, alpha=self.alpha)
+        return dict(zip(self.systems, letters, strict=True))
+
+    @cached_property
+    def needed_for_best(self) -> PowerEstimate:
+        """The units that would show the leader to be best, at 80 % power, if the observed differences are true."""
+        pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
+        return units_to_show_best(pairs, self.leader, self.correction, self.alpha) if self.leader else NO_POWER
+
+    @cached_property
+    def undecided(self) -> tuple[Contrast, ...]:
+        """The pairs that are not significantly different on the primary metric, best systems first."""
+        pairs = (self.contrast(a, b) for a, b in combinations(self.scored, 2))
+        return tuple(contrast for contrast in pairs if contrast.winner(self.alpha) is None)
 
     def contrast(self, a: str, b: str, metric: str | None = None) -> Contrast:
         """System ``a`` minus system ``b`` on a metric, by default the primary one."""
@@ -215,20 +264,7 @@ class Comparison:
         significantly different. Unequal tuning comes last. ``noun`` is what a unit is called; ``words`` has all
         names and the unit of the scores.
         """
-        words = words or Vocabulary(noun or self.unit_noun)
-        return self.with_caveats(verdict_text(self, words), words)
-
-    def with_caveats(self, text: str, words: Vocabulary) -> str:
-        """A text on the result; before it, why the setup cannot compare the systems; after it, unequal tuning.
-
-        The text is left out if the setup cannot compare the systems and no pair is significantly different.
-        """
-        sentences = [why_uninformative(self, words)]
-        if not sentences[0] or self.any_significant:
-            sentences.append(text)
-        if any(finding.code == UNEQUAL_TUNING for finding in self.findings):
-            sentences.append(NOT_ALIKE)
-        return " ".join(filter(None, sentences))
+        return verdict_text(self, words or (Vocabulary(noun) if noun else self.words))
 
     @property
     def any_significant(self) -> bool:
@@ -323,257 +359,6 @@ class Comparison:
         from equipoise.report.notebook import comparison_html
 
         return comparison_html(self)
-
-
-def compare_results(
-    results: Sequence[Result],
-    *,
-    metrics: Sequence[str] | None = None,
-    primary: str | None = None,
-    config: StatsConfig = DEFAULT_STATS,
-    metric_objects: Mapping[str, Metric[Any]] | None = None,
-) -> Comparison:
-    """Compare two or more systems, pair by pair, on the same units.
-
-    Metrics with per-unit values get a paired test and a paired bootstrap; p is corrected over the pairs of
-    each metric by itself. The order, the tie bands and the ranks are made on ``primary``, by default the
-    first metric with per-unit values. Corpus-level metrics are resampled from the evidence where the
-    results carry it and ``metric_objects`` holds the metric, and otherwise only listed.
-    """
-    pairing = align_results(results)
-    check_same_protocol(pairing.results)
-    names = _chosen(pairing, metrics, primary)
-    columns = _columns(pairing, names, metric_objects or {})
-    primary = primary or next(iter(columns), names[0])
-    contrasts, resampled = _contrasts(pairing, names, columns, primary, config, metric_objects or {})
-    alpha = config.alpha
-    adjusted = {
-        name: _adjust_contrasts(
-            [contrast for contrast in contrasts if contrast.metric == name], config.correction, alpha
-        )
-        for name in names
-    }
-    return _comparison(pairing, columns.get(primary), primary, adjusted, resampled, config, alpha)
-
-
-def _contrasts(
-    pairing: AlignedResults,
-    names: Sequence[str],
-    columns: Mapping[str, MetricColumn],
-    primary: str,
-    config: StatsConfig,
-    metric_by_name: Mapping[str, Metric[Any]],
-) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
-    """All pairs on all metrics, and the resampled scores of metrics that are not means."""
-    if primary in columns:
-        _check_testable(columns[primary], pairing.clusters, config.test)
-    results = {result.system: result for result in pairing.results}
-    contrasts = with_tuning_uncertainty(
-        unit_contrasts(list(columns.values()), pairing.systems, pairing.clusters, config), results
-    )
-    resampled: dict[str, JointResamples | None] = {}
-    for name in names:
-        if name not in columns:
-            resampled[name] = _joint(pairing, metric_by_name.get(name), config)
-            corpus_metrics = corpus_contrasts(
-                [result.estimates[name] for result in pairing.results],
-                pairing.systems,
-                resampled[name],
-                confidence_level=config.confidence_level,
-                bounds=difference_bounds(_bounds(pairing, name, metric_by_name)) or UNBOUNDED,
-            )
-            contrasts += with_tuning_uncertainty(corpus_metrics, results)
-    return contrasts, resampled
-
-
-def _comparison(
-    pairing: AlignedResults,
-    column: MetricColumn | None,
-    primary: str,
-    contrasts: Mapping[str, Sequence[Contrast]],
-    resampled: Mapping[str, JointResamples | None],
-    config: StatsConfig,
-    alpha: float,
-) -> Comparison:
-    """The order, the bands and the ranks that the (adjusted) contrasts allow."""
-    names, systems, results = tuple(contrasts), pairing.systems, pairing.results
-    better = results[0].estimates[primary].better
-    estimates = np.array([result.estimates[primary].value for result in results], dtype=np.float64)
-    scores = estimates if column is None else _complete_means(column.values, column.weights, estimates)
-    bands = _bands(systems, scores, contrasts[primary], better, alpha)
-    tuned_scores = resampled_scores(results, primary, scores)
-    ranks = _ranks(tuned_scores, column, resampled.get(primary), len(systems), better, pairing.clusters, config)
-    best = bands.order[0]
-    leader = None if np.isnan(scores[best]) else systems[best]
-    return Comparison(
-        systems=systems,
-        metrics=names,
-        primary=primary,
-        better=better,
-        n=len(pairing),
-        clusters=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
-        estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
-        contrasts=tuple(contrast for name in names for contrast in contrasts[name]),
-        scores=dict(zip(systems, scores.tolist(), strict=True)),
-        leader=leader,
-        bands=dict(zip(systems, bands.letters, strict=True)),
-        ranks={name: (int(low), int(high)) for name, (low, high) in zip(systems, ranks, strict=True)},
-        families={name: _family(name, contrasts[name], config.correction, results) for name in names},
-        config=config,
-        needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, alpha)
-        if leader
-        else NO_POWER,
-        unit_noun=unit_noun(results),
-    )
-
-
-def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
-    """The metrics to compare: the requested ones, else all that every system has; the primary among them."""
-    shared = [
-        name for name in pairing.results[0].estimates if all(name in result.estimates for result in pairing.results)
-    ]
-    names = list(dict.fromkeys(shared if metrics is None else metrics))
-    if primary is not None and primary not in names:
-        names.insert(0, primary)
-    for name in names:
-        if name not in shared:
-            raise UnknownNameError.of(
-                "metric of all these results", name, shared, more=f"they share {', '.join(shared) or 'none'}"
-            )
-    if not names:
-        raise ParameterError("the results share no metric", hint="score every system with the same metrics")
-    return names
-
-
-def _columns(
-    pairing: AlignedResults, names: Sequence[str], metric_by_name: Mapping[str, Metric[Any]]
-) -> dict[str, MetricColumn]:
-    """The metrics of which every system has per-unit values."""
-    return {
-        name: MetricColumn(
-            name,
-            pairing.results[0].estimates[name].better,
-            pairing.per_unit(name),
-            pairing.weights(name),
-            _bounds(pairing, name, metric_by_name),
-        )
-        for name in names
-        if pairing.has_parts(name)
-    }
-
-
-def _bounds(pairing: AlignedResults, name: str, metric_by_name: Mapping[str, Metric[Any]]) -> Bounds:
-    """The values of a metric that are possible on this evidence."""
-    if name not in metric_by_name:
-        return UNBOUNDED
-    reaches = [
-        metric_by_name[name].bounds_on(result.evidence) for result in pairing.results if result.evidence is not None
-    ]
-    if len(reaches) < len(pairing.results):
-        return metric_by_name[name].bounds
-    return min(low for low, _ in reaches), max(high for _, high in reaches)
-
-
-def _check_testable(primary: MetricColumn, clusters: Ids | None, test: str) -> None:
-    """A test that the primary metric cannot take is a mistake; on the others it only leaves a gap."""
-    reason = why_not_testable(primary, clusters, test)
-    if reason:
-        raise UndefinedError(f"{reason}, so it cannot test {primary.metric}", hint="use the test 'randomisation'")
-
-
-def _joint(pairing: AlignedResults, metric: Metric[Any] | None, config: StatsConfig) -> JointResamples | None:
-    evidence = pairing.evidence()
-    if metric is None or evidence is None:
-        return None
-    order = id_order(pairing.results[0].unit_ids)
-    evidence = [part.take(order) for part in evidence]
-    clusters = None if pairing.clusters is None else pairing.clusters[order]
-    swaps = None
-    if config.test == RANDOMISATION and isinstance(metric, SumMetric):
-        addends = [metric.addends(part) for part in evidence]
-        swaps = SwapTest.of(metric, addends, clusters, config.n_permutations, config.rng(4))
-    return resample_jointly(
-        metric,
-        evidence,
-        clusters=clusters,
-        n_resamples=config.n_resamples,
-        rng=config.rng(2),
-        swaps=swaps,
-    )
-
-
-def _adjust_contrasts(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
-    adjusted = adjust([contrast.p for contrast in contrasts], correction)
-    planned = with_power(contrasts, correction, alpha)
-    return [replace(contrast, adjusted=float(p)) for contrast, p in zip(planned, adjusted, strict=True)]
-
-
-def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:
-    """The caption of a metric's p values: their family, correction and test."""
-    tested = sum(not isnan(contrast.p) for contrast in contrasts)
-    if tested == 0:
-        return f"no pair tested on {metric}"
-    tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
-    suffix = "".join(f", p from the {test}" for test in sorted(tests))
-    if sum(get_bootstrap_errors(result, metric) is not None for result in results) > 1:
-        suffix += f", {LARGER_P}"
-    if tested == 1:
-        return f"one pair on {metric}{suffix}, nothing to correct for"
-    title = CORRECTIONS[correction][1]
-    return f"{title} over the {tested} pairs on {metric}{suffix}"
-
-
-def _complete_means(parts: Floats, weights: Floats | None, estimates: Floats) -> Floats:
-    """Each system's score over the units that are defined for all systems with defined units."""
-    values = estimates.copy()
-    defined = ~np.isnan(parts)
-    scored = defined.any(axis=0)
-    complete = defined[:, scored].all(axis=1)
-    if complete.any() and scored.any():
-        share = None if weights is None else weights[complete]
-        values[scored] = np.average(parts[np.ix_(complete, scored)], axis=0, weights=share)
-    values[~scored] = np.nan
-    return values
-
-
-def _bands(
-    systems: Sequence[str], scores: Floats, contrasts: Sequence[Contrast], better: Direction, alpha: float
-) -> TieGroups:
-    at = {name: position for position, name in enumerate(systems)}
-    p = np.full((len(systems), len(systems)), np.nan)
-    for contrast in contrasts:
-        p[at[contrast.a], at[contrast.b]] = p[at[contrast.b], at[contrast.a]] = contrast.adjusted
-    return tie_groups(scores, p, better=better, alpha=alpha)
-
-
-def _ranks(
-    tuned_scores: Floats | None,
-    column: MetricColumn | None,
-    resampled: JointResamples | None,
-    n_systems: int,
-    better: Direction,
-    clusters: Ids | None,
-    config: StatsConfig,
-) -> Ints:
-    """Rank intervals from the resampled scores of tuned systems, from per-unit values, or from corpus resamples."""
-    if tuned_scores is not None:
-        return rank_intervals_from_resamples(tuned_scores, better=better, confidence_level=config.confidence_level)
-    if column is not None:
-        return rank_intervals(
-            column.values,
-            better=better,
-            weights=column.weights,
-            clusters=clusters,
-            confidence_level=config.confidence_level,
-            n_resamples=config.n_resamples,
-            rng=config.rng(3),
-        )
-    if resampled is not None:
-        resamples = resampled.centred
-        complete = resamples[~np.isnan(resamples).any(axis=1)]
-        if len(complete) >= DEFINED_SHARE * len(resamples):
-            return rank_intervals_from_resamples(complete, better=better, confidence_level=config.confidence_level)
-    return np.tile(np.array([1, n_systems]), (n_systems, 1))
 
 
 def _plain(value: Any) -> Any:

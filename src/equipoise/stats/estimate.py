@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -22,11 +22,11 @@ from equipoise.errors import (
     UnknownNameError,
 )
 from equipoise.evidence.base import Evidence, as_ids
+from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric, MetricValue
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.corpus_intervals import evidence_intervals, subsample_fractions, why_not_resampled
 from equipoise.stats.intervals import Bounds, Interval
-from equipoise.stats.resampling import cluster_codes, id_order, mean_intervals
+from equipoise.stats.resampling import UNBOUNDED, cluster_codes, id_order, mean_intervals
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ids
 
@@ -52,26 +52,30 @@ def estimate(
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
-    clusters = config.clusters_for(evidence.unit_ids)
+    n_units = len(evidence)
+    clusters = None if config.clusters is None else config.clusters_for(evidence.unit_ids)
     if clusters is not None:
-        cluster_codes(clusters, len(evidence))
+        cluster_codes(clusters, n_units)
     measured = {metric.name: metric.measure(evidence) for metric in metrics}
     means = [metric for metric in metrics if _is_mean(measured[metric.name], evidence)]
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
     shared = {"clusters": clusters, "confidence_level": config.confidence_level, "n_resamples": config.n_resamples}
     intervals = _intervals_of_means(means, measured, evidence, rng=config.rng(MEANS), **shared)
-    # Random samples are taken from units in the order of their ids, not of the input.
-    order = id_order(evidence.unit_ids)
-    by_id = evidence if (order == np.arange(len(order))).all() else evidence.take(order)
-    if clusters is not None:
-        shared["clusters"] = as_ids(clusters, len(evidence))[order]
-    intervals |= _intervals_of_corpus(corpus, by_id, config, **shared)
+    by_id = evidence
+    if corpus or chance:
+        # Random samples are taken from units in the order of their ids, not of the input.
+        order = id_order(evidence.unit_ids)
+        by_id = evidence if (order == np.arange(n_units)).all() else evidence.take(order)
+        if clusters is not None:
+            shared["clusters"] = as_ids(clusters, n_units)[order]
+    if corpus:
+        intervals |= _intervals_of_corpus(corpus, by_id, config, **shared)
     estimates = {
         metric.name: _estimate(
             metric,
             measured[metric.name],
             intervals[metric.name],
-            len(evidence),
+            n_units,
             _chance(metric, by_id, config) if chance else float("nan"),
         )
         for metric in metrics
@@ -83,7 +87,7 @@ def estimate(
         estimates=estimates,
         per_unit={name: part.per_unit for name, part in parts.items() if part.per_unit is not None},
         weights={name: part.weights for name, part in parts.items() if part.weights is not None},
-        clusters=None if clusters is None else as_ids(clusters, len(evidence)),
+        clusters=None if clusters is None else as_ids(clusters, n_units),
         evidence=evidence,
         settings={**_recorded_options(config), **(settings or {})},
     )
@@ -117,20 +121,28 @@ def _intervals_of_means(
         return {}
     parts = [measured[metric.name] for metric in metrics]
     values = np.column_stack([part.per_unit for part in parts if part.per_unit is not None])
-    weights: Floats | None = None
-    if any(part.weights is not None for part in parts):
-        ones = np.ones(len(values))
-        weights = np.column_stack([ones if part.weights is None else part.weights for part in parts])
+    weights = {metric.name: part.weights for metric, part in zip(metrics, parts, strict=True)}
     bounds = [metric.bounds for metric in metrics]
     limits = [metric.bounds_on(evidence) for metric in metrics]
-    intervals = mean_intervals(values, weights=weights, bounds=bounds, limits=limits, **options)
+    intervals = mean_intervals(
+        values, weights=_stacked_weights(weights, len(values)), bounds=bounds, limits=limits, **options
+    )
     return {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)}
+
+
+def _stacked_weights(weights: Mapping[str, Floats | None], units: int) -> Floats | None:
+    """The weights of each metric as a column; None if all units count equally."""
+    if all(column is None for column in weights.values()):
+        return None
+    return np.column_stack([np.ones(units) if column is None else column for column in weights.values()])
 
 
 def _intervals_of_corpus(
     metrics: Sequence[Metric[Any]], evidence: Evidence, config: StatsConfig, **options: Any
 ) -> dict[str, Interval]:
-    """Metrics that bear the same kind of parts share them."""
+    """Metrics with the same kind of resamples share them."""
+    from equipoise.stats.corpus_metrics import evidence_intervals, subsample_fractions, why_not_resampled
+
     kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
     estimated: dict[str, Interval] = {}
     for shares in sorted(set(kinds.values())):
@@ -174,6 +186,79 @@ def _estimate(metric: Metric[Any], measurement: MetricValue, interval: Interval,
         better=metric.better,
         unit=metric.unit,
     )
+
+
+# A stored result at another confidence level.
+
+
+def with_confidence_level(result: Result, metrics: Mapping[str, Metric[Any] | None], config: StatsConfig) -> Result:
+    """The result with intervals at the confidence level of ``config``, as far as they can be computed again.
+
+    Intervals of means need the per-unit values, those of tuned systems the bootstrap errors of their scores, and those
+    of other metrics the metric and the evidence. The values do not change.
+    """
+    stale = [
+        name
+        for name in metrics
+        if result.estimates[name].interval.confidence_level != config.confidence_level
+        and result.estimates[name].interval.known
+    ]
+    if not stale:
+        return result
+    options: dict[str, Any] = {
+        "clusters": result.clusters,
+        "confidence_level": config.confidence_level,
+        "n_resamples": config.n_resamples,
+    }
+    evidence = result.evidence
+    tuned = [name for name in stale if name in result.errors]
+    means = [name for name in stale if name in result.per_unit and name not in tuned]
+    intervals: dict[str, Interval] = {}
+    if means:
+        values = np.column_stack([result.per_unit[name] for name in means])
+        weights = {name: result.weights.get(name) for name in means}
+        bounds = [_bounds_of(metrics[name], values[:, column]) for column, name in enumerate(means)]
+        limits = [
+            pair if (metric := metrics[name]) is None or evidence is None else metric.bounds_on(evidence)
+            for pair, name in zip(bounds, means, strict=True)
+        ]
+        recomputed = mean_intervals(
+            values,
+            weights=_stacked_weights(weights, len(values)),
+            bounds=bounds,
+            limits=limits,
+            rng=config.rng(MEANS),
+            **options,
+        )
+        intervals = dict(zip(means, recomputed, strict=True))
+    for name in tuned:
+        from equipoise.stats.bootstrap_errors import METHOD, interval_from_errors
+
+        estimated, column = result.estimates[name], result.per_unit.get(name)
+        if column is not None and estimated.interval.method.endswith(METHOD):
+            bounds_of = _bounds_of(metrics[name], column)
+            intervals[name] = interval_from_errors(
+                estimated.value, column, result.errors[name], bounds_of, config.confidence_level
+            )
+    others = [metrics[name] for name in stale if name not in result.per_unit and name not in tuned]
+    corpus = [metric for metric in others if metric is not None]
+    if corpus and evidence is not None:
+        ties = result.settings.get("ties")
+        ordered = evidence.ordered(ties) if ties and isinstance(evidence, Ranking) else evidence
+        intervals |= _intervals_of_corpus(corpus, ordered, config, **options)
+    estimates = {
+        name: replace(estimated, interval=intervals.get(name, estimated.interval))
+        for name, estimated in result.estimates.items()
+    }
+    return replace(result, estimates=estimates)
+
+
+def _bounds_of(metric: Metric[Any] | None, values: Floats) -> Bounds:
+    """The bounds of a metric; those of a metric that only the result knows follow from its values."""
+    if metric is not None:
+        return metric.bounds
+    defined = values[~np.isnan(values)]
+    return (0.0, 1.0) if ((defined >= 0.0) & (defined <= 1.0)).all() else UNBOUNDED
 
 
 # Results from per-unit values without evidence: scores computed by other programs, or combined from parts.
@@ -328,58 +413,3 @@ def _column(metric: str, values: Any, ids: Ids, bounds: Bounds) -> Floats:
     if np.isinf(column).any():
         raise NotFiniteError(f"{metric} has an infinite value", hint="undefined units are NaN")
     return column
-
-
-# Plain description of some numbers: mean and standard deviation, with intervals.
-
-
-@dataclass(frozen=True, slots=True)
-class MeanAndDeviation:
-    """The distribution of some numbers, without a direction that is better.
-
-    ``sd`` divides by n - 1 and is NaN for a single number.
-    """
-
-    n: int
-    mean: float
-    sd: float
-    least: float
-    most: float
-    interval: Interval
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; what is not known is None."""
-        figures = {"mean": self.mean, "sd": self.sd, "least": self.least, "most": self.most}
-        figures |= {"low": self.interval.low, "high": self.interval.high}
-        return {"n": self.n} | {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
-
-
-def mean_and_deviation(
-    values: Floats, *, clusters: Any = None, config: StatsConfig = DEFAULT_STATS
-) -> MeanAndDeviation:
-    """Mean with an interval, standard deviation and range; clusters are resampled.
-
-    >>> found = mean_and_deviation(np.array([1.0, 2.0, 3.0]))
-    >>> found.mean, found.sd, found.n
-    (2.0, 1.0, 3)
-    """
-    if not len(values):
-        nan = float("nan")
-        return MeanAndDeviation(
-            0, nan, nan, nan, nan, Interval.unknown("no defined unit", confidence_level=config.confidence_level)
-        )
-    interval = mean_intervals(
-        values[:, None],
-        clusters=clusters,
-        confidence_level=config.confidence_level,
-        n_resamples=config.n_resamples,
-        rng=np.random.default_rng(config.seed),
-    )[0]
-    return MeanAndDeviation(
-        n=len(values),
-        mean=float(values.mean()),
-        sd=float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
-        least=float(values.min()),
-        most=float(values.max()),
-        interval=interval,
-    )

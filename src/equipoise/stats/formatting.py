@@ -12,7 +12,7 @@ from math import floor, isfinite, isinf, isnan, log10
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.intervals import Interval
 
 DEFAULT_DECIMALS = 3
@@ -70,7 +70,7 @@ def format_interval(interval: Interval, decimals: int | None = None) -> str:
     >>> format_interval(Interval(0.371, 0.452)), format_interval(Interval.unknown("one unit"))
     ('[0.371, 0.452]', 'n/a (one unit)')
     """
-    if not interval.known:
+    if interval.reason:
         return f"n/a ({interval.reason})"
     decimals = n_decimals(interval) if decimals is None else decimals
     return f"[{format_value(interval.low, decimals)}, {format_value(interval.high, decimals)}]"

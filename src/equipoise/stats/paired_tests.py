@@ -8,9 +8,9 @@ it (a gate that tolerates a loss of 0.01 asks for "greater" with ``margin=-0.01`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from equipoise.config import TEST_ALIASES
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.segments import average_ranks
-from equipoise.stats.resampling import ResamplingUnits, cluster_codes, mean_difference
+from equipoise.stats.resampling import ResamplingUnits
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ids
@@ -31,6 +31,10 @@ EXACT_COLUMNS = 256
 # Sums of the same numbers with other signs differ by rounding alone; below this share of the sum of
 # magnitudes two of them are equal. Without it, p on 0/1 data would depend on the order of addition.
 EQUAL = 1e-11
+
+
+RANDOMISATION = "randomisation"
+"""The name of the default test."""
 
 
 def sign_flip_test(
@@ -94,13 +98,14 @@ def paired_t_test(
     from scipy.special import stdtr
 
     values = _subtract_margin(differences, alternative, margin)
-    means = mean_difference(values, weights=weights, clusters=clusters)
+    units = ResamplingUnits.of(values, weights, clusters)
+    means, errors = units.means, units.standard_errors
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = means.mean / means.error
-    t[~(means.error > 1e-12 * np.abs(means.mean))] = np.nan
+        t = means / errors
+    t[~(errors > 1e-12 * np.abs(means))] = np.nan
     tail = {"two-sided": -np.abs(t), "greater": -t, "less": t}[alternative]
-    p: Floats = stdtr(np.maximum(means.blocks - 1, 1), tail) * (2 if alternative == "two-sided" else 1)
-    p[(means.units > 0) & (np.nan_to_num(values) == 0).all(axis=0)] = 1.0
+    p: Floats = stdtr(np.maximum(units.counts - 1, 1), tail) * (2 if alternative == "two-sided" else 1)
+    p[(units.n_units > 0) & (np.nan_to_num(values) == 0).all(axis=0)] = 1.0
     return p
 
 
@@ -307,88 +312,3 @@ def _signed_ranks(column: Floats) -> Floats:
     signed = np.where(np.isnan(column), np.nan, 0.0)
     signed[moved] = np.sign(rounded[moved]) * average_ranks(np.abs(rounded[moved]))
     return signed
-
-
-# The randomisation test of metrics that are functions of sums over units, such as micro F1.
-
-RANDOMISATION = "randomisation"
-_BLOCK = 1024
-_EQUAL = 1e-11
-"""Figures that differ by less differ by rounding alone."""
-
-
-@runtime_checkable
-class SumMetric(Protocol):
-    """A metric that is a function of sums over units."""
-
-    def addends(self, evidence: Any) -> Floats:
-        """The contribution of each unit to each sum: one row per unit."""
-
-    def of_sums(self, sums: Floats) -> Floats:
-        """The metric of each row of sums; NaN where it is undefined."""
-
-
-@dataclass(frozen=True, eq=False)
-class SwapTest:
-    """The contribution of every unit or cluster to the sums of every system, and their permutations."""
-
-    metric: SumMetric
-    addends: Sequence[Floats]
-    n_permutations: int
-    seed: int
-
-    @classmethod
-    def of(
-        cls,
-        metric: SumMetric,
-        addends: Sequence[Floats],
-        clusters: Ids | None,
-        n_permutations: int,
-        rng: np.random.Generator,
-    ) -> Self:
-        """Units of a cluster are swapped together."""
-        if clusters is not None:
-            codes = cluster_codes(clusters, len(addends[0]))
-            addends = [_by_code(column, codes) for column in addends]
-        return cls(metric, addends, n_permutations, int(rng.integers(2**31)))
-
-    def p(self, i: int, j: int) -> float:
-        """The share of swaps with a difference between ``i`` and ``j`` at least as large, two-sided.
-
-        All swaps are enumerated if there are at most ``n_permutations``; else p = (b + 1) / (n_permutations + 1). Swaps
-        with an undefined metric count as extreme, so that they never decrease p.
-        """
-        moved = self.addends[j] - self.addends[i]
-        moved = moved[(moved != 0).any(axis=1)]
-        first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
-        observed = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
-        exact = len(moved) <= self.n_permutations.bit_length() - 1
-        far = tried = 0
-        for picked in _all(len(moved)) if exact else self._drawn(len(moved)):
-            differences = np.abs(self._apart(picked @ moved, first, second))
-            far += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
-            tried += len(picked)
-        return far / tried if exact else (far + 1) / (tried + 1)
-
-    def _apart(self, shift: Floats, first: Floats, second: Floats) -> Floats:
-        """The differences of the two metrics after moving these sums from the second to the first."""
-        return self.metric.of_sums(first + shift) - self.metric.of_sums(second - shift)
-
-    def _drawn(self, units: int) -> Iterator[Floats]:
-        rng = np.random.default_rng(self.seed)
-        for start in range(0, self.n_permutations, _BLOCK):
-            size = min(_BLOCK, self.n_permutations - start)
-            yield rng.integers(0, 2, size=(size, units)).astype(np.float64)
-
-
-def _all(units: int) -> Iterator[Floats]:
-    """Every choice of units, in blocks."""
-    for start in range(0, 2**units, _BLOCK):
-        numbers = np.arange(start, min(start + _BLOCK, 2**units))
-        yield ((numbers[:, None] >> np.arange(units)) & 1).astype(np.float64)
-
-
-def _by_code(addends: Floats, codes: Any) -> Floats:
-    sums = np.zeros((int(codes.max()) + 1, addends.shape[1]))
-    np.add.at(sums, codes, addends)
-    return sums

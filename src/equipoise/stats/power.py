@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from math import ceil, inf, isfinite, isnan, nan, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -19,12 +19,12 @@ import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import ParameterError
-from equipoise.stats.corrections import CORRECTIONS, adjust, step_level
-from equipoise.stats.intervals import normal_critical, t_critical, wilson_interval
+from equipoise.stats.corrections import adjust, step_level
+from equipoise.stats.intervals import normal_critical, t_critical
 from equipoise.types import Direction, Floats, nan_equal
 
 if TYPE_CHECKING:
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
 
 MOST_UNITS = 10**12
 MANY_DEGREES = 1000
@@ -54,20 +54,6 @@ class PowerEstimate:
     def known(self) -> bool:
         """Whether the value is known."""
         return not self.reason
-
-
-@dataclass(frozen=True, slots=True)
-class AccuracyRow:
-    """How far an interval of an accuracy reaches with this many units."""
-
-    n: int
-    low: float
-    high: float
-
-    @property
-    def half_width(self) -> float:
-        """Half the distance between the ends: the number after the plus-minus sign."""
-        return (self.high - self.low) / 2
 
 
 def detectable_difference(
@@ -134,26 +120,6 @@ def units_needed(
     return PowerEstimate(float(high))
 
 
-def accuracy_table(
-    ns: Sequence[int] = (20, 50, 80, 100, 200, 500, 1000),
-    *,
-    accuracy: float = 0.8,
-    confidence_level: float = CONFIDENCE_LEVEL,
-) -> list[AccuracyRow]:
-    """Wilson intervals of one ``accuracy`` at several sample sizes.
-
-    >>> [round(row.half_width, 3) for row in accuracy_table([50, 80, 100])]
-    [0.109, 0.087, 0.078]
-    """
-    if not 0 <= accuracy <= 1:
-        raise ParameterError(f"accuracy is {accuracy}, outside 0 to 1")
-    rows = []
-    for n in ns:
-        interval = wilson_interval(accuracy * n, n, confidence_level=confidence_level)
-        rows.append(AccuracyRow(n, interval.low, interval.high))
-    return rows
-
-
 def _noncentrality(df: float, power: float, confidence_level: float) -> float:
     """The noncentrality at which a two-sided t test with ``df`` rejects with probability ``power``.
 
@@ -192,18 +158,11 @@ _UNKNOWN_CORRELATION = 0.5
 
 def with_power(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
     """The contrasts of one metric, with ``detectable`` and ``needed`` for the tests of the family."""
-    family = _Family(tuple(contrasts), correction, alpha)
-    return [family.planned(at) for at in range(len(contrasts))]
-
-
-def adjustment(contrasts: Sequence[Contrast], correction: str) -> str:
-    """What the tests of one metric are adjusted for, in a few words.
-
-    >>> adjustment([], "holm")
-    'one test'
-    """
-    tested = sum(not isnan(contrast.p) for contrast in contrasts)
-    return f"{CORRECTIONS[correction][1]} over {tested} pairs" if tested > 1 else "one test"
+    effects = np.abs([_effect(contrast) for contrast in contrasts])
+    return [
+        _planned(contrast, partial(_family_level, effects, at, contrast, correction, alpha), len(contrasts) == 1, alpha)
+        for at, contrast in enumerate(contrasts)
+    ]
 
 
 def units_to_show_best(contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float) -> PowerEstimate:
@@ -229,65 +188,44 @@ def units_to_show_best(contrasts: Sequence[Contrast], leader: str, correction: s
     return _fewest(lambda n: share(n) >= POWER, least)
 
 
-@dataclass(frozen=True)
-class _Family:
-    """The pairs that are tested together."""
+def _family_level(effects: Floats, at: int, contrast: Contrast, correction: str, alpha: float, n: float) -> float:
+    """The level at which a pair is tested, with ``n`` units for each of the pairs.
 
-    contrasts: tuple[Contrast, ...]
-    correction: str
-    alpha: float
+    ``effects`` are the differences of all pairs in standard deviations; NaN for pairs without a test. The pair is
+    tested after those that are significant at its level. How many these are on average depends on that level: the
+    equation is solved by iteration.
+    """
+    tested = np.sort(effects[~np.isnan(effects)])
+    tests = len(tested)
+    if isnan(contrast.p) or tests == 1 or correction == "none":
+        return alpha
+    # A large family is represented by evenly spaced effects.
+    positions = np.linspace(0, tests - 1, min(tests, _MOST_EFFECTS))
+    statistics = np.append(tested[np.round(positions).astype(np.int64)], effects[at]) * sqrt(n)
+    degrees = max(n / contrast.units_per_block - 1.0, 1.0)
+    level = alpha / tests
+    for _ in range(_STEPS):
+        critical = t_critical(1.0 - level, degrees)
+        significant = _normal_cdf(statistics - critical) + _normal_cdf(-statistics - critical)
+        before = tests * float(significant[:-1].mean()) - float(significant[-1])
+        level = step_level(max(before, 0.0), tests, correction, alpha)
+    return level
 
-    @cached_property
-    def effects(self) -> Floats:
-        """The sizes of the differences in standard deviations; NaN for pairs without a test."""
-        return np.abs([_effect(contrast) for contrast in self.contrasts])
 
-    @cached_property
-    def tested(self) -> Floats:
-        """The effects of the tested pairs, in order; a large family is represented by evenly spaced ones."""
-        ordered = np.sort(self.effects[~np.isnan(self.effects)])
-        positions = np.linspace(0, len(ordered) - 1, min(len(ordered), _MOST_EFFECTS))
-        return np.asarray(ordered[np.round(positions).astype(np.int64)])
+def _planned(contrast: Contrast, level: Callable[[float], float], alone: bool, alpha: float) -> Contrast:
+    """The contrast with its planning values; ``level`` is that of its test with a number of units."""
+    if contrast.sd is None:
+        return contrast
+    sd, size = contrast.sd, contrast.units_per_block
 
-    def confidence_level(self, at: int, n: float) -> float:
-        """The level at which a pair is tested, with ``n`` units for each of the pairs.
+    def detectable(n: float) -> PowerEstimate:
+        return detectable_difference(sd, n, confidence_level=1.0 - level(n), units_per_block=size)
 
-        The pair is tested after those that are significant at its level. How many these are on average
-        depends on that level: the equation is solved by iteration.
-        """
-        tests = int(np.count_nonzero(~np.isnan(self.effects)))
-        if isnan(self.contrasts[at].p) or tests == 1 or self.correction == "none":
-            return self.alpha
-        statistics = np.append(self.tested, self.effects[at]) * sqrt(n)
-        degrees = max(n / self.contrasts[at].units_per_block - 1.0, 1.0)
-        confidence_level = self.alpha / tests
-        for _ in range(_STEPS):
-            critical = t_critical(1.0 - confidence_level, degrees)
-            significant = _normal_cdf(statistics - critical) + _normal_cdf(-statistics - critical)
-            before = tests * float(significant[:-1].mean()) - float(significant[-1])
-            confidence_level = step_level(max(before, 0.0), tests, self.correction, self.alpha)
-        return confidence_level
-
-    def planned(self, at: int) -> Contrast:
-        contrast = self.contrasts[at]
-        if contrast.sd is None:
-            return contrast
-        sd, size = contrast.sd, contrast.units_per_block
-        detectable = detectable_difference(
-            sd, contrast.n, confidence_level=1.0 - self.confidence_level(at, max(contrast.n, 1)), units_per_block=size
-        )
-        # A single test at the full level needs the fewest units of all corrections.
-        needed = units_needed(contrast.difference, sd, confidence_level=1.0 - self.alpha, units_per_block=size)
-        if needed.known and len(self.contrasts) > 1:
-
-            def shows(n: int) -> bool:
-                confidence_level = 1.0 - self.confidence_level(at, n)
-                return detectable_difference(
-                    sd, n, confidence_level=confidence_level, units_per_block=size
-                ).value <= abs(contrast.difference)
-
-            needed = _fewest(shows, int(needed.value))
-        return replace(contrast, detectable=detectable, needed=needed)
+    # A single test at the full level needs the fewest units of all corrections.
+    needed = units_needed(contrast.difference, sd, confidence_level=1.0 - alpha, units_per_block=size)
+    if needed.known and not alone:
+        needed = _fewest(lambda n: detectable(n).value <= abs(contrast.difference), int(needed.value))
+    return replace(contrast, detectable=detectable(contrast.n), needed=needed)
 
 
 def _fewest(shows: Callable[[int], bool], least: int) -> PowerEstimate:

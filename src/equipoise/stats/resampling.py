@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
-from equipoise.stats.intervals import Bounds, Interval, checked_level, t_critical, t_interval, wilson_interval
+from equipoise.stats.formatting import format_percent
+from equipoise.stats.intervals import (
+    Bounds,
+    Interval,
+    checked_level,
+    normal_critical,
+    t_critical,
+    t_interval,
+    wilson_interval,
+)
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ids, Ints
@@ -25,6 +33,8 @@ SINGLE_UNITS, GROUPS = 64, 384
 """Units at each end of a sorted column that are resampled one by one, and groups of those between them."""
 MIN_GROUPED_UNITS = 2 * (2 * SINGLE_UNITS + GROUPS)
 """With fewer units than this, each has its own weight."""
+MAX_SKEWNESS = 0.5
+"""Of the distribution of a resampled mean: below this its quantiles follow from four moments."""
 BLOCK_CELLS = 1 << 20
 """Cells of a block of the count matrix: 8 MB of float64, and about as much again while it is counted."""
 
@@ -33,21 +43,33 @@ BLOCK_CELLS = 1 << 20
 class ResamplingUnits:
     """Columns of per-unit values as sums per resampling unit: of weight times value, and of weight.
 
-    ``kish`` is the number of evenly weighted units with the same effective sample size.
+    ``counts`` are the resampling units with weight in each column, ``n_units`` the units with weight, and ``kish``
+    evenly weighted units with the same effective sample size. ``standard_errors`` are linearised for the ratio, and
+    NaN below two resampling units; without weights and clusters they are the familiar s / sqrt(n).
+
+    >>> units = ResamplingUnits.of([[1.0], [2.0], [3.0]])
+    >>> units.means, units.standard_errors.round(4)
+    (array([2.]), array([0.5774]))
     """
 
     totals: Floats
     masses: Floats
+    counts: Ints
+    means: Floats
+    standard_errors: Floats
     binary: Bools
     constant: Bools
     even: Bools
     kish: Floats
+    n_units: Ints
     clustered: bool
 
     @classmethod
     def of(cls, values: Any, weights: Any = None, clusters: Any = None) -> ResamplingUnits:
         """Add up values (one row per unit, NaN where undefined) by unit, or by cluster."""
         table = _table(values)
+        if weights is None and clusters is None and not np.isnan(table.sum(axis=0)).any():
+            return cls._of_complete(table)
         mass = np.where(np.isnan(table), 0.0, _weights_for(table, weights))
         counted = mass > 0.0
         table = np.where(counted, table, 0.0)
@@ -57,36 +79,47 @@ class ResamplingUnits:
         totals, masses = table * mass, mass
         if clusters is not None:
             totals, masses = _sums_by_code(np.stack([totals, masses]), cluster_codes(clusters, len(table)))
+        counts = np.count_nonzero(masses > 0.0, axis=0)
+        means, standard_errors = _means_and_errors(totals, masses, counts)
         return cls(
             totals,
             masses,
+            counts,
+            means,
+            standard_errors,
             binary=((table == 0.0) | (table == 1.0)).all(axis=0),
             constant=largest <= smallest,
             even=(~counted | (mass == mass.max(axis=0, initial=0.0))).all(axis=0),
             kish=np.square(mass.sum(axis=0)) / np.where(squares > 0.0, squares, 1.0),
+            n_units=np.count_nonzero(counted, axis=0),
             clustered=clusters is not None,
         )
 
-    @property
-    def counts(self) -> Ints:
-        """The number of resampling units with weight in each column."""
-        return np.asarray(np.count_nonzero(self.masses > 0.0, axis=0), dtype=np.int64)
-
-    @property
-    def means(self) -> Floats:
-        """The point estimates; NaN where nothing is defined."""
-        return ratio(self.totals.sum(axis=0), self.masses.sum(axis=0))
+    @classmethod
+    def _of_complete(cls, table: Floats) -> ResamplingUnits:
+        """Every unit is defined and counts once: the most frequent case, in a third of the time."""
+        masses = np.broadcast_to(1.0, table.shape)
+        columns = table.shape[1]
+        counts = np.full(columns, len(table))
+        means, standard_errors = _means_and_errors(table, masses, counts)
+        return cls(
+            table,
+            masses,
+            counts,
+            means,
+            standard_errors,
+            binary=(table * table == table).all(axis=0),
+            constant=table.max(axis=0, initial=-inf) <= table.min(axis=0, initial=inf),
+            even=np.ones(columns, dtype=bool),
+            kish=counts.astype(np.float64),
+            n_units=counts,
+            clustered=False,
+        )
 
     @property
     def residuals(self) -> Floats:
         """The residual of each resampling unit: its sum minus mean times weight; each column sums to 0."""
         return np.asarray(self.totals - self.masses * np.nan_to_num(self.means))
-
-    @property
-    def standard_errors(self) -> Floats:
-        """The standard error of the mean, linearised for the ratio, with the small-sample factor k / (k - 1)."""
-        factor = self.counts / np.maximum(self.counts - 1, 1)
-        return ratio(np.sqrt(np.square(self.residuals).sum(axis=0) * factor), self.masses.sum(axis=0))
 
     def ordered(self) -> ResamplingUnits:
         """Each column sorted separately, so that resamples do not depend on the order of the input.
@@ -94,23 +127,16 @@ class ResamplingUnits:
         Columns then do not share resamples; intervals of single means do not need that.
         """
         order = np.lexsort((self.totals, self.masses), axis=0)
-        return replace(
-            self,
-            totals=np.take_along_axis(self.totals, order, axis=0),
-            masses=np.take_along_axis(self.masses, order, axis=0),
-        )
+        totals = np.take_along_axis(self.totals, order, axis=0)
+        masses = np.take_along_axis(self.masses, order, axis=0)
+        means, standard_errors = _means_and_errors(totals, masses, self.counts)
+        return replace(self, totals=totals, masses=masses, means=means, standard_errors=standard_errors)
 
     def taken(self, columns: Ints) -> ResamplingUnits:
         """Some of the columns."""
-        return ResamplingUnits(
-            self.totals[:, columns],
-            self.masses[:, columns],
-            self.binary[columns],
-            self.constant[columns],
-            self.even[columns],
-            self.kish[columns],
-            self.clustered,
-        )
+        arrays = {name: getattr(self, name) for name in self.__slots__ if name != "clustered"}
+        chosen = {name: np.take(array, columns, axis=-1) for name, array in arrays.items()}
+        return ResamplingUnits(**chosen, clustered=self.clustered)
 
     def grouped(self) -> tuple[Floats, Floats, Ints]:
         """Totals and masses with consecutive units of the middle added up, and how many units each row has.
@@ -128,6 +154,15 @@ class ResamplingUnits:
         return self.means * masses + residuals * np.nan_to_num(spread, nan=1.0), masses, sizes
 
 
+def _means_and_errors(totals: Floats, masses: Floats, counts: Ints) -> tuple[Floats, Floats]:
+    """The means, and their standard errors with the small-sample factor k / (k - 1)."""
+    mass = masses.sum(axis=0)
+    means = ratio(totals.sum(axis=0), mass)
+    squares = np.square(totals - masses * np.nan_to_num(means)).sum(axis=0)
+    factor = np.where(counts < 2, np.nan, counts / np.maximum(counts - 1, 1))
+    return means, ratio(np.sqrt(squares * factor), mass)
+
+
 def _group_sizes(units: int) -> Ints:
     """One unit each at both ends, and equal groups between them."""
     ends = np.arange(GROUPS + 1) * (units - 2 * SINGLE_UNITS) // GROUPS
@@ -143,42 +178,6 @@ def mean_skewness(draws: ResamplingUnits) -> Floats:
     """
     second = np.square(draws.residuals).sum(axis=0) ** 1.5
     return ratio(np.abs((draws.residuals**3).sum(axis=0)), second)
-
-
-@dataclass(frozen=True, slots=True)
-class MeanDifference:
-    """Mean difference and standard error, one entry per metric.
-
-    ``units`` counts the defined units, ``blocks`` the independent clusters (or units) and
-    ``moved`` those of them that differ at all.
-    """
-
-    mean: Floats
-    error: Floats
-    units: Ints
-    blocks: Ints
-    moved: Ints
-
-
-def mean_difference(
-    differences: ArrayLike, *, weights: ArrayLike | None = None, clusters: Ids | None = None
-) -> MeanDifference:
-    """Mean and standard error of the differences, by linearising the (weighted) mean over blocks.
-
-    Without weights and clusters the error is the familiar s / sqrt(n); NaN below two blocks.
-
-    >>> mean_difference([[1.0], [2.0], [3.0]]).error.round(4)
-    array([0.5774])
-    """
-    draws = ResamplingUnits.of(differences, weights, clusters)
-    blocks = draws.counts
-    return MeanDifference(
-        mean=draws.means,
-        error=np.where(blocks < 2, np.nan, draws.standard_errors),
-        units=blocks if clusters is None else ResamplingUnits.of(differences, weights).counts,
-        blocks=blocks,
-        moved=np.asarray(np.count_nonzero(draws.totals, axis=0), dtype=np.int64),
-    )
 
 
 def bootstrap_sums(columns: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
@@ -206,6 +205,7 @@ def bayesian_bootstrap_sums(
     ``sizes``, has the mean of as many exponentials as its weight.
     """
     checked_resamples(n_resamples)
+    columns = np.asfortranarray(columns)  # BLAS then sums each column alike, however many there are
     draws = len(columns)
     sums, extra = np.zeros((n_resamples, columns.shape[1])), np.zeros((n_resamples, 1))
     height = max(1, BLOCK_CELLS // (draws + 1))
@@ -223,6 +223,19 @@ def checked_resamples(n_resamples: int) -> int:
     if n_resamples < 1:
         raise ParameterError(f"{n_resamples} resamples were requested", hint="2,000 are enough for a 95 % interval")
     return n_resamples
+
+
+def too_few_resamples(n_resamples: int, confidence_level: float) -> str:
+    """Why so few resamples give no interval; empty if they do. Each tail must have one resample.
+
+    >>> too_few_resamples(10, 0.95), too_few_resamples(40, 0.95)
+    ('10 resamples are too few for a 95 % interval, 40 are needed', '')
+    """
+    needed = ceil(round(2.0 / (1.0 - confidence_level), 6))
+    if n_resamples >= needed:
+        return ""
+    few = "1 resample is" if n_resamples == 1 else f"{n_resamples} resamples are"
+    return f"{few} too few for a {format_percent(confidence_level)} interval, {needed} are needed"
 
 
 def checked_seed(seed: int) -> int:
@@ -329,9 +342,12 @@ ROUNDING = 1e-12
 def bca_limits(
     draws: ResamplingUnits, confidence_level: float, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Bias-corrected and accelerated limits (Efron, 1987) of the mean of each column."""
+    """Bias-corrected and accelerated limits (Efron, 1987) of the mean of each column; NaN from too few resamples."""
     from scipy.special import ndtr
 
+    if too_few_resamples(n_resamples, confidence_level):
+        return np.full(len(draws.means), np.nan), np.full(len(draws.means), np.nan)
+    draws = draws.ordered()
     residuals, masses, counts, means = draws.residuals, draws.masses, draws.counts, draws.means
     ordered = _sorted_rows(_deviations(residuals, masses, n_resamples, rng))
     bias = median_bias(ordered, ROUNDING * np.abs(means))
@@ -358,8 +374,31 @@ def gaffke_limits(
 
     Gaffke (2005) adds a full unit at a bound of the values. These limits never undercover, but
     with 50 units they cover 97 to 99 %; half a unit, as in Jeffreys intervals, covers 94 to 97 %.
-    ``ends`` are the two values of the added unit in each column. Its weight is half the average weight.
+    ``ends`` are the two values of the added unit in each column. Its weight is half the average weight. The limits of
+    columns that too few resamples were requested for are NaN.
     """
+    low, high = np.empty(len(draws.means)), np.empty(len(draws.means))
+    left = np.arange(len(draws.means))
+    if len(draws.totals) > MIN_GROUPED_UNITS and draws.even.all() and not draws.clustered:
+        low, high, skewness = _limits_from_moments(draws, ends, confidence_level)
+        left = np.flatnonzero(skewness > MAX_SKEWNESS)
+    if len(left) and too_few_resamples(n_resamples, confidence_level):
+        low[left] = high[left] = np.nan
+    elif len(left):
+        low[left], high[left] = _resampled_limits(
+            draws.taken(left).ordered(), (ends[0][left], ends[1][left]), confidence_level, n_resamples, rng
+        )
+    return low, high
+
+
+def _resampled_limits(
+    draws: ResamplingUnits,
+    ends: tuple[Floats, Floats],
+    confidence_level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """The limits from random weights: quantiles of the weighted means."""
     columns = draws.masses.shape[1]
     can_group = len(draws.totals) > MIN_GROUPED_UNITS and draws.even.all()
     totals, masses, sizes = draws.grouped() if can_group else (draws.totals, draws.masses, None)
@@ -372,6 +411,38 @@ def gaffke_limits(
         means = ratio(sums[:, :columns] + extra * end, sums[:, columns:] + extra)
         limits.append(quantiles(_sorted_rows(means), np.full(columns, share)))
     return limits[0], limits[1]
+
+
+def _limits_from_moments(
+    draws: ResamplingUnits, ends: tuple[Floats, Floats], confidence_level: float
+) -> tuple[Floats, Floats, Floats]:
+    """The limits of many evenly weighted units without resampling, and the larger skewness of both distributions.
+
+    The weights are Dirichlet with parameters 1 (the n units) and 1/2 (the added unit), N = n + 1/2 in all. With V_k the
+    mean k-th power of the deviations, so weighted, the weighted mean has the variance V2 / (N + 1) and the central
+    moments 2 V3 / ((N + 1)(N + 2)) and (6 V4 + 3 N V2^2) / ((N + 1)(N + 2)(N + 3)). Its quantiles follow from the
+    expansion of Cornish and Fisher (1938); up to ``MAX_SKEWNESS`` they are within 0.01 standard errors of the limit of
+    infinitely many resamples, which 2,000 resamples miss by 0.06. 16 metrics of 10,000 units take 2 ms, not 35.
+    """
+    n = draws.counts.astype(np.float64)
+    deviations = draws.residuals / draws.masses.max(axis=0)
+    squares = np.square(deviations)
+    s2, s3, s4 = squares.sum(axis=0), (squares * deviations).sum(axis=0), np.square(squares).sum(axis=0)
+    critical, total = normal_critical(confidence_level), n + 0.5
+    limits, skewness = [], np.zeros(len(n))
+    for end, z in zip(ends, (-critical, critical), strict=True):
+        shift = 0.5 * (end - draws.means) / total
+        added = end - draws.means - shift
+        v2 = (s2 + n * shift**2 + 0.5 * added**2) / total
+        v3 = (s3 - 3 * shift * s2 - n * shift**3 + 0.5 * added**3) / total
+        v4 = (s4 - 4 * shift * s3 + 6 * shift**2 * s2 + n * shift**4 + 0.5 * added**4) / total
+        variance = v2 / (total + 1)
+        skew = 2 * v3 / ((total + 1) * (total + 2) * variance**1.5)
+        excess = (6 * v4 + 3 * total * v2**2) / ((total + 1) * (total + 2) * (total + 3) * variance**2) - 3
+        quantile = z + skew * (z**2 - 1) / 6 + excess * (z**3 - 3 * z) / 24 - skew**2 * (2 * z**3 - 5 * z) / 36
+        limits.append(draws.means + shift + quantile * np.sqrt(variance))
+        skewness = np.maximum(skewness, np.abs(skew))
+    return limits[0], limits[1], skewness
 
 
 def median_bias(ordered: Floats, tolerance: Floats) -> Floats:
@@ -494,7 +565,8 @@ def mean_intervals(
     'all units have the same value'
     """
     checked_resamples(n_resamples)
-    draws = ResamplingUnits.of(values, weights, clusters).ordered()
+    draws = ResamplingUnits.of(values, weights, clusters)
+    draws = draws if len(draws.totals) > MIN_GROUPED_UNITS else draws.ordered()
     columns = draws.totals.shape[1]
     declared = bounds_per_metric(bounds, columns)
     possible = declared if limits is None else bounds_per_metric(limits, columns)
@@ -503,6 +575,7 @@ def mean_intervals(
     left = np.array([column for column in range(columns) if column not in intervals], dtype=np.int64)
     if len(left):
         remaining = draws.taken(left)
+        too_few = too_few_resamples(n_resamples, confidence_level)
         if bounds is None:
             method, (low, high) = "bca", bca_limits(remaining, confidence_level, n_resamples, rng)
         else:
@@ -510,6 +583,8 @@ def mean_intervals(
             method, (low, high) = "gaffke", gaffke_limits(remaining, ends, confidence_level, n_resamples, rng)
         for column, lowest, highest in zip(left.tolist(), low.tolist(), high.tolist(), strict=True):
             interval = Interval(lowest, highest, confidence_level, method)
+            if too_few and lowest != lowest:
+                interval = Interval.unknown(too_few, confidence_level=confidence_level)
             intervals[column] = interval.around(float(draws.means[column]))
     return [intervals[column].clipped(pair) for column, pair in enumerate(possible)]
 
@@ -518,10 +593,12 @@ def _added_values(
     draws: ResamplingUnits, declared: Sequence[Bounds], possible: Sequence[Bounds], reach: float
 ) -> tuple[Floats, Floats]:
     """The lowest and highest value that the sample may lack, in each column."""
+    lowest, highest = np.array(possible, dtype=np.float64).T
+    closed = np.isfinite(np.array(declared)).all(axis=1)
+    if closed.all():
+        return lowest, highest
     deviations = np.abs(ratio(draws.residuals, draws.masses))
     distance = reach * np.nan_to_num(deviations).max(axis=0)
-    closed = np.isfinite(np.array(declared)).all(axis=1)
-    lowest, highest = np.array(possible, dtype=np.float64).T
     low = np.where(closed, lowest, np.maximum(draws.means - distance, lowest))
     high = np.where(closed, highest, np.minimum(draws.means + distance, highest))
     return low, high

@@ -16,6 +16,41 @@ if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
     from equipoise.types import Direction, Finding, Floats, Ids
 
+# Keys in the settings of a result: how it was measured.
+
+DATA = "data"
+"""What was measured on: the SHA-256 of each part, by its name."""
+
+MATCHER = "matcher"
+"""The rule by which a unit counts as right."""
+
+TRIALS = "configurations"
+"""How many configurations were tried before one was reported."""
+
+GRID = "grid"
+"""Over which values each parameter was tuned."""
+
+BUDGET = "budget"
+"""What a configuration might cost at most in order to be chosen; None where any might be."""
+
+SPENT = "retrieved_tokens"
+"""What the configuration that was chosen costs a unit."""
+
+FOLDS = "folds"
+"""The number of folds of the nested cross-validation; 1 means none."""
+
+TOKENIZER = "tokenizer"
+"""What a token is, in sizes, costs and budgets."""
+
+SPEC = "model"
+"""The spec of the model that was measured."""
+
+WINDOW = "window"
+"""How many tokens the model reads of a text, how many texts it was given, and how many it truncated."""
+
+NOTES = "notes"
+"""What to know about how the measurement was made, in sentences."""
+
 
 @nan_equal
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,23 @@
-"""Several seeds of the same system: the variability of the score across random seeds."""
+"""Several seeds of the same system: the variability of the score across random seeds; mean and spread of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan, sqrt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
 from equipoise.errors import PairingError
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
-from equipoise.stats.resampling import checked_seed
+from equipoise.stats.resampling import checked_seed, mean_intervals
 from equipoise.types import nan_equal
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats
 
 
 @nan_equal
@@ -147,3 +151,58 @@ def compare_seeds(
     p = float(paired_t_test(values)[0])
     reason = "all differences are equal" if isnan(p) else ""
     return SeedContrast(summary, p, float(sign_flip_test(values, n_permutations=n_permutations, rng=rng)[0]), reason)
+
+
+# Plain description of some numbers: mean and standard deviation, with intervals.
+
+
+@dataclass(frozen=True, slots=True)
+class MeanAndDeviation:
+    """The distribution of some numbers, without a direction that is better.
+
+    ``sd`` divides by n - 1 and is NaN for a single number.
+    """
+
+    n: int
+    mean: float
+    sd: float
+    least: float
+    most: float
+    interval: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; what is not known is None."""
+        figures = {"mean": self.mean, "sd": self.sd, "least": self.least, "most": self.most}
+        figures |= {"low": self.interval.low, "high": self.interval.high}
+        return {"n": self.n} | {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
+
+
+def mean_and_deviation(
+    values: Floats, *, clusters: Any = None, config: StatsConfig = DEFAULT_STATS
+) -> MeanAndDeviation:
+    """Mean with an interval, standard deviation and range; clusters are resampled.
+
+    >>> found = mean_and_deviation(np.array([1.0, 2.0, 3.0]))
+    >>> found.mean, found.sd, found.n
+    (2.0, 1.0, 3)
+    """
+    if not len(values):
+        nan = float("nan")
+        return MeanAndDeviation(
+            0, nan, nan, nan, nan, Interval.unknown("no defined unit", confidence_level=config.confidence_level)
+        )
+    interval = mean_intervals(
+        values[:, None],
+        clusters=clusters,
+        confidence_level=config.confidence_level,
+        n_resamples=config.n_resamples,
+        rng=np.random.default_rng(config.seed),
+    )[0]
+    return MeanAndDeviation(
+        n=len(values),
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+        least=float(values.min()),
+        most=float(values.max()),
+        interval=interval,
+    )

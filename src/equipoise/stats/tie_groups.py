@@ -8,8 +8,6 @@ Journal of Computational and Graphical Statistics 2004.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,25 +17,16 @@ from equipoise.stats.resampling import bootstrap_means
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 
-@dataclass(frozen=True, slots=True)
-class TieGroups:
-    """``letters`` of each system in the given order, and ``order`` from best to worst.
-
-    A system without a score has no letters and is last.
-    """
-
-    letters: tuple[tuple[str, ...], ...]
-    order: tuple[int, ...]
-
-
-def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = 0.05) -> TieGroups:
-    """Letters from scores and the symmetric matrix of (adjusted) p: "a" is the best band.
+def tie_groups(
+    scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = 0.05
+) -> tuple[tuple[str, ...], ...]:
+    """The letters of each system from scores and the symmetric matrix of (adjusted) p: "a" is the best band.
 
     Two systems are different if p < ``alpha``; an unknown p (NaN) is not significant. Each letter is
-    a maximal set of systems no two of which are different.
+    a maximal set of systems no two of which are different. A system without a score has none.
 
     >>> p = np.array([[1, .4, .01], [.4, 1, .3], [.01, .3, 1]])
-    >>> tie_groups([0.9, 0.8, 0.7], p, better=Direction.UP).letters
+    >>> tie_groups([0.9, 0.8, 0.7], p, better=Direction.UP)
     (('a',), ('a', 'b'), ('b',))
     """
     score = np.asarray(scores, dtype=np.float64)
@@ -53,7 +42,7 @@ def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: flo
     for number, group in enumerate(groups):
         for position in sorted(group):
             letters[ranked[position]].append(_letter(number))
-    return TieGroups(tuple(map(tuple, letters)), tuple(order.tolist()))
+    return tuple(map(tuple, letters))
 
 
 def order_by_score(scores: Floats, better: Direction) -> Ints:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import floor, isnan, log10
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,7 @@ from equipoise.stats.power import POWER
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Comparison, Contrast
     from equipoise.stats.result import Estimate, Result
 
 # Words and numbers of the sentences.
@@ -58,6 +56,11 @@ class Vocabulary:
         nouns = {key: display[key] for key in ("system", "cluster") if key in display}
         return cls(unit_noun(results), metric=percent.get(metric, metric), percent=metric in percent, **nouns)
 
+    @classmethod
+    def nouns(cls, results: Sequence[Result]) -> Vocabulary:
+        """What the units and clusters of these results are called; scores are fractions."""
+        return cls(unit_noun(results), cluster=results[0].settings.get(DISPLAY, {}).get("cluster", "cluster"))
+
     @property
     def plural(self) -> str:
         """The noun for several units."""
@@ -70,6 +73,18 @@ class Vocabulary:
         ('1,200 queries', '1 node')
         """
         return f"{n:,} {self.unit if n == 1 else plural(self.unit)}"
+
+    def size(self, n: int, n_clusters: int | None) -> str:
+        """A number of units, and of clusters if there are any.
+
+        >>> Vocabulary("query").size(9, 3), Vocabulary("visit", cluster="user").size(40, 1)
+        ('9 queries in 3 clusters', '40 visits of 1 user')
+        """
+        if n_clusters is None:
+            return self.units(n)
+        preposition = "in" if self.cluster == "cluster" else "of"
+        noun = self.cluster if n_clusters == 1 else plural(self.cluster)
+        return f"{self.units(n)} {preposition} {n_clusters:,} {noun}"
 
 
 def plural(noun: str) -> str:
@@ -103,6 +118,9 @@ def score_format(comparison: Comparison, words: Vocabulary) -> ScoreFormat:
 
 # Comparisons that show nothing: every system is at the chance level, or every system is at the ceiling.
 
+UNEQUAL_TUNING = "EQ203"
+"""The finding that systems were tuned with unequal budgets, which every verdict mentions."""
+NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02
@@ -112,9 +130,8 @@ MORE = "Use more {units}, or a task with a lower chance level: a smaller cutoff 
 _ROUNDING = 1e-9
 
 
-def why_uninformative(comparison: Comparison, words: Vocabulary | None = None) -> str:
+def why_uninformative(comparison: Comparison, words: Vocabulary) -> str:
     """Why the primary metric cannot compare these systems, and what to change; empty if it can."""
-    words = words or Vocabulary(comparison.unit_noun)
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.systems]
     estimates = [estimate for estimate in estimates if not isnan(estimate.value)]
     if len(estimates) < 2:
@@ -164,10 +181,28 @@ def _above_chance(estimate: Estimate) -> bool:
 # The decision.
 
 
-def verdict_text(comparison: Comparison, words: Vocabulary | None = None) -> str:
-    """The decision, then what is not decided and how many units would decide it."""
-    words = words or Vocabulary(comparison.unit_noun)
-    return " ".join(filter(None, (decision(comparison, words), sample_size(comparison, words))))
+def verdict_text(comparison: Comparison, words: Vocabulary) -> str:
+    """The decision, what is not decided, and how many units would decide it."""
+    sentences = " ".join(filter(None, (decision(comparison, words), sample_size(comparison, words))))
+    return _with_caveats(comparison, sentences, why_uninformative(comparison, words))
+
+
+def headline(comparison: Comparison, words: Vocabulary, uninformative: str) -> str:
+    """The decision in brief; ``uninformative`` is what ``why_uninformative`` returns."""
+    return _with_caveats(comparison, decision(comparison, words, brief=True), uninformative)
+
+
+def _with_caveats(comparison: Comparison, text: str, uninformative: str) -> str:
+    """A text on the result; before it, why the setup cannot compare the systems; after it, unequal tuning.
+
+    The text is left out if the setup cannot compare the systems and no pair is significantly different.
+    """
+    sentences = [uninformative]
+    if not uninformative or comparison.any_significant:
+        sentences.append(text)
+    if any(finding.code == UNEQUAL_TUNING for finding in comparison.findings):
+        sentences.append(NOT_ALIKE)
+    return " ".join(filter(None, sentences))
 
 
 def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
@@ -179,11 +214,11 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     score = score_format(comparison, words).value(comparison.scores[best])
     unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
     tail = f" {_names(unscored)} could not be scored." if unscored else ""
-    others = [name for name in _scored(comparison) if name != best]
+    others = [name for name in comparison.scored if name != best]
     if not others:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
     if comparison.tied_with_leader:
-        return f"Not decided: {_tie(comparison, best, words, brief=brief)}.{tail}"
+        return f"Not decided: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
     higher = "higher" if comparison.better == Direction.UP else "lower"
     return (
@@ -193,11 +228,9 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     )
 
 
-def _tie(comparison: Comparison, best: str, words: Vocabulary, *, brief: bool) -> str:
+def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocabulary, *, brief: bool) -> str:
     """The best system and those that are not significantly different from it, as a clause."""
-    tied, scores = comparison.tied_with_leader, comparison.scores
-    metric, score = _metric(comparison, words), score_format(comparison, words).value(scores[best])
-    units = _units(comparison, _n_scored(comparison), words)
+    tied, scores, metric = comparison.tied_with_leader, comparison.scores, _metric(comparison, words)
     equal = [name for name in tied if scores[name] == scores[best]]
     if equal:
         start = f"{_names([best, *equal])} share the best {metric} on {units} ({score})"
@@ -209,7 +242,7 @@ def _tie(comparison: Comparison, best: str, words: Vocabulary, *, brief: bool) -
         return start
     if len(rest) == 1:
         return f"{start}, but {rest[0]} is not significantly worse"
-    n_others = len(_scored(comparison)) - 1 - len(equal)
+    n_others = len(comparison.scored) - 1 - len(equal)
     if brief:
         every = "both" if n_others == 2 else f"all {n_others}"
         return f"{start}, tied with {every if len(rest) == n_others else len(rest)} other {words.system}s"
@@ -226,12 +259,12 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
     ``brief`` leaves out the adjustment, the assumed difference, and what would show which system is best.
     """
     best, tied = comparison.leader, comparison.tied_with_leader
-    scored = _scored(comparison)
+    scored = comparison.scored
     if best is None or len(scored) < 2:
         return ""
     if tied:
         return _sentence(_separation(comparison, comparison.contrast(best, tied[0]), words, brief=brief))
-    undecided = undecided_pairs(comparison)
+    undecided = comparison.undecided
     if undecided:
         first, n_more = undecided[0], len(undecided) - 1
         more = f" (and {n_more} more {'pair' if n_more == 1 else 'pairs'})" if n_more else ""
@@ -241,17 +274,11 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
     return _sentence(f"all pairs are significantly different{_detectable(comparison, contrast, words)}")
 
 
-def undecided_pairs(comparison: Comparison) -> list[Contrast]:
-    """The pairs on the primary metric that are not significantly different, best systems first."""
-    pairs = [comparison.contrast(a, b) for a, b in combinations(_scored(comparison), 2)]
-    return [contrast for contrast in pairs if contrast.winner(comparison.alpha) is None]
-
-
 def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool = False) -> str:
     """How many units would separate two systems, as a clause."""
     if contrast.reason:
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
-    if not contrast.needed.known:
+    if contrast.needed.reason:
         return (
             f"how many {plural(words.unit)} would be needed to separate {contrast.a} and {contrast.b} is unknown, "
             f"because {contrast.needed.reason}"
@@ -287,15 +314,11 @@ def _with_power(comparison: Comparison) -> str:
 def _to_show_best(comparison: Comparison, contrast: Contrast) -> str:
     """How many units would show that the first system is best, if it has several competitors."""
     needed = comparison.needed_for_best
-    if comparison.leader not in (contrast.a, contrast.b) or len(_scored(comparison)) < 3 or not needed.known:
+    if comparison.leader not in (contrast.a, contrast.b) or len(comparison.scored) < 3 or not needed.known:
         return ""
     if about(needed.value) == about(contrast.needed.value):
         return ""
     return f", and about {about(needed.value)} would show {comparison.leader} to be best"
-
-
-def _scored(comparison: Comparison) -> list[str]:
-    return [name for name in comparison.order if not isnan(comparison.scores[name])]
 
 
 def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
@@ -304,7 +327,7 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
         return ""
     size = contrast.detectable.value * (100 if words.percent else 1)
     shown = format_value(size, max(0, 1 - floor(log10(size))) if size > 0 else 0)
-    between = " between the first two" if len(_scored(comparison)) > 2 else ""
+    between = " between the first two" if len(comparison.scored) > 2 else ""
     units = _units(comparison, contrast.n, words)
     return (
         f"; {units} can show differences of about {shown}{' points' if words.percent else ''} or more{between} "
@@ -339,11 +362,7 @@ def _n_scored(comparison: Comparison) -> int:
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
-    """A number of units, and of clusters if there are any."""
-    if comparison.clusters is None:
-        return words.units(n)
-    preposition = "in" if words.cluster == "cluster" else "of"  # 40 visits of 3 users
-    return f"{words.units(n)} {preposition} {comparison.clusters:,} {plural(words.cluster)}"
+    return words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:

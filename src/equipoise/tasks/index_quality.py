@@ -23,9 +23,8 @@ from equipoise.geometry.search import Neighbors
 from equipoise.geometry.sharded_search import MapFunction, PreparedQueries, nearest_in_shards
 from equipoise.geometry.shards import Shards
 from equipoise.geometry.topk import RunningTopK
-from equipoise.models.stores.base import Hits, VectorStore
-from equipoise.models.stores.ingest import Block, check_same_vectors
-from equipoise.models.stores.ingest import ingest as fill_store
+from equipoise.models.stores.base import Block, Hits, VectorStore, check_same_vectors
+from equipoise.models.stores.base import ingest as fill_store
 from equipoise.models.stores.recall import exact_scores, recall_per_query
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval, quantile, quantile_interval

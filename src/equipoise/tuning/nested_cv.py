@@ -20,8 +20,8 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.metrics.base import MetricValue
-from equipoise.stats.intervals import Bounds, Interval, t_critical, t_interval, wilson_interval
-from equipoise.stats.resampled_contrasts import METHOD, root_mean_square
+from equipoise.stats.bootstrap_errors import interval_from_errors
+from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.resampling import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
 from equipoise.types import Bools, Direction, Floats, Ints
 
@@ -349,11 +349,8 @@ def nested_interval(
 ) -> Interval:
     """The interval of a nested score from its bootstrap errors.
 
-    A share gets Wilson's interval with the number of independent units that has this standard error, at most the
-    number of hits and misses; other metrics get Student's. Errors are squared around 0, not around their mean:
-    selection on fewer units is slightly worse than the deployed trial, and that is part of the error.
-
     >>> from equipoise.io.splits import kfold_splits
+    >>> from equipoise.stats.intervals import wilson_interval
     >>> from equipoise.tuning.nested_cv import nested_cv
     >>> rng = np.random.default_rng(0)
     >>> values, parts = rng.integers(0, 2, (9, 60)), kfold_splits(range(60), 5, rng=rng)
@@ -361,18 +358,4 @@ def nested_interval(
     >>> interval.method, round(interval.width, 2), round(wilson_interval(30, 60).width, 2)
     ('wilson-bootstrap-errors', 0.35, 0.25)
     """
-    defined = nested.values[~np.isnan(nested.values)]
-    if len(defined) < 2:
-        return Interval.unknown("one unit" if len(defined) else "no defined unit", confidence_level=confidence_level)
-    share, error, degrees = nested.value, root_mean_square(errors), len(defined) - 1
-    if bounds != (0.0, 1.0):
-        if error == 0.0:
-            return Interval.unknown("all units have the same value", confidence_level=confidence_level)
-        return t_interval(share, error, degrees, confidence_level, method=METHOD).clipped(bounds)
-    trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(defined))
-    if np.isin(defined, (0.0, 1.0)).all():
-        trials = min(trials, float(len(defined)))
-    hits = min(share * trials, trials)
-    return wilson_interval(
-        hits, trials, confidence_level, critical=t_critical(confidence_level, degrees), method=f"wilson-{METHOD}"
-    )
+    return interval_from_errors(nested.value, nested.values, errors, bounds, confidence_level)

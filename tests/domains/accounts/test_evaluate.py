@@ -81,7 +81,7 @@ def test_the_lowest_loss_decides_the_rate(chart: Tree) -> None:
 
 def test_runs_are_read_by_whatever_reads_runs(found: Kept) -> None:
     evaluation, folder = found
-    run_paths = [load_run(path) for path in evaluation.run_paths(folder)]
+    run_paths = [load_run(folder / "runs" / item.system) for item in evaluation.evaluations]
     for evaluations, run in zip(evaluation.evaluations, run_paths, strict=True):
         assert run.result.estimates["MAP"].value == evaluations.map.value
         assert run.manifest.parameters["geometry"] == evaluations.geometry

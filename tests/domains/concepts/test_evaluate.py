@@ -128,7 +128,7 @@ def test_the_composite_is_the_mean_of_the_five_and_its_interval_covers_it(found:
 
 
 def test_every_pair_is_compared_on_every_score(found: ConceptEvaluation) -> None:
-    for standing in found.report_data.all_score_comparisons:
+    for standing in found.all_score_comparisons:
         (contrast,) = standing.contrasts
         own = standing.estimates
         assert contrast.difference == pytest.approx(own[MODEL].value - own[OTHER].value)
@@ -153,7 +153,7 @@ def test_scores_do_not_depend_on_which_models_are_beside(found: ConceptEvaluatio
     alone = evaluate_concepts([OTHER], tasks=["similarity"], **QUICK)
     name = "semantic_similarity_score"
     assert alone[OTHER][name] == found[OTHER][name]
-    assert alone.report_data.advice[0].models == ()
+    assert alone.advice[0].models == ()
     assert OTHER in alone.recommendations["Semantic Similarity Tasks"]
 
 
@@ -190,7 +190,7 @@ def test_one_vector_for_all_leaves_the_correlation_and_so_the_score_undefined() 
     (scores,) = [found[name] for name in found]
     assert isnan(scores["semantic_similarity_score"].value)
     assert "n/a" in found.summary
-    assert [advice.models for advice in found.report_data.advice] == [()]
+    assert [advice.models for advice in found.advice] == [()]
 
 
 def test_a_model_that_fails_leaves_the_others_alone() -> None:
@@ -259,8 +259,8 @@ def test_a_model_that_knows_the_clusters_is_told_from_one_that_does_not() -> Non
             return np.eye(4)[own] + 0.05 * rng.normal(size=(len(texts), 4))
 
     found = evaluate_concepts([Knows(), "hash,dim=32"], field, **QUICK)
-    (advice,) = found.report_data.advice
-    assert advice.settled
+    (advice,) = found.advice
+    assert len(advice.models) == 1
     assert advice.models[0].endswith("Knows")
     assert not advice.formula
     standing, _ = found.score_comparisons

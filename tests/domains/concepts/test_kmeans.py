@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.domains.concepts.kmeans import fast_kmeans, rotate_to_span
+from equipoise.domains.concepts.evidence import fast_kmeans, rotate_to_span
 
 
 def inertia(points: np.ndarray, labels: np.ndarray) -> float:

@@ -16,7 +16,7 @@ from equipoise.domains.concepts.uncertainty import (
     combine_errors,
     score_task,
 )
-from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, SubsampleFractions
+from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, SubsampleFractions
 
 pytestmark = pytest.mark.slow
 

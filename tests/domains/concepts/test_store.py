@@ -11,7 +11,7 @@ import pytest
 from equipoise.config import StatsConfig
 from equipoise.domains.concepts.charts import concept_charts
 from equipoise.domains.concepts.concept_set import ConceptPair, ConceptSet
-from equipoise.domains.concepts.concept_set_reader import annotator_ceiling
+from equipoise.domains.concepts.evidence import annotator_ceiling
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
 from equipoise.domains.concepts.tasks import TASKS

@@ -5,13 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.domains.fair.compat import BinaryEvaluator, EvaluationScore
-from equipoise.domains.fair.questions import check_questions
 from equipoise.errors import (
     EquipoiseError,
-    FormatError,
     InputError,
     ParameterError,
-    ShapeError,
     UnknownNameError,
 )
 
@@ -89,13 +86,6 @@ def test_the_rule_of_the_source_gives_the_scores_of_the_real_package(answer, chu
     assert chosen.score == Real(**options).evaluate("?", answer, chunks).score
 
 
-def test_a_batch_scores_each_question_with_its_own_chunks():
-    pairs = [{"question": "a?", "answer": "rye"}, {"question": "b?", "answer": "oat", "id": "o"}]
-    scores = BinaryEvaluator().evaluate_batch(pairs, [["rye"], ["rye"]])
-    assert [(each.qa_pair_id, each.score) for each in scores] == [("q1", 1.0), ("o", 0.0)]
-    assert BinaryEvaluator().evaluate_batch(check_questions(pairs), [["rye"], ["rye"]]) == scores
-
-
 def test_a_score_from_one_half_on_is_true():
     assert EvaluationScore(0.5, "half")
     assert not EvaluationScore(0.49, "less")
@@ -110,12 +100,6 @@ def test_a_score_from_one_half_on_is_true():
         (lambda: BinaryEvaluator().evaluate("?", None, ["a"]), InputError, "expected answer is empty"),
         (lambda: BinaryEvaluator().evaluate("?", "a", "a text"), InputError, "not a list"),
         (lambda: BinaryEvaluator().evaluate("?", "a", ["a", None]), InputError, "chunk 2 is a NoneType"),
-        (lambda: BinaryEvaluator().evaluate_batch([{"question": "?"}], [[]]), FormatError, "no key 'answer'"),
-        (
-            lambda: BinaryEvaluator().evaluate_batch([{"question": "?", "answer": "a"}], []),
-            ShapeError,
-            "1 questions and 0 lists",
-        ),
     ],
 )
 def test_wrong_input_is_explained(call, kind, fact):

@@ -10,10 +10,8 @@ import pytest
 
 from embedding_server import DIMS, serving, vector
 from equipoise import fair
-from equipoise.domains.fair.compat import _EmbeddingEvalEmbedder
 from equipoise.errors import ParameterError
 from equipoise.models.backends.model_files import find_packaged_model, is_installed
-from equipoise.models.embedder import Embedder
 from fair_sample import document, pairs
 from marked import marked
 
@@ -42,11 +40,6 @@ def test_the_components_of_embedding_eval_work_together(minilm: Any) -> None:
     assert score.score == 1.0
 
 
-def test_a_model_says_its_name_and_its_size(minilm: Any) -> None:
-    assert minilm.model_name == "sentence-transformers/all-MiniLM-L6-v2"
-    assert (minilm.dimensions, minilm.max_seq_length) == (384, 256)
-
-
 @pytest.mark.engines("embedding_eval")
 def test_the_vectors_are_those_of_the_package(minilm: Any) -> None:
     peer = pytest.importorskip("embedding_eval.adapters.embedding")
@@ -54,8 +47,7 @@ def test_the_vectors_are_those_of_the_package(minilm: Any) -> None:
         warnings.simplefilter("ignore")
         theirs = peer.SentenceTransformerEmbedding(str(find_packaged_model("minilm").folder / "model"), device="cpu")
     texts = ["rye bread", "a much longer text about wheat"]
-    np.testing.assert_allclose(minilm.embed_texts(texts), theirs.embed_texts(texts), atol=1e-6)
-    np.testing.assert_allclose(minilm.embed_text("rye"), theirs.embed_text("rye"), atol=1e-6)
+    np.testing.assert_allclose(minilm.embed_documents(texts), theirs.embed_texts(texts), atol=1e-6)
     np.testing.assert_allclose(minilm.embed_query("rye"), theirs.embed_query("rye"), atol=1e-6)
 
 
@@ -77,8 +69,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_openai_answers_by_the_same_calls(service: Any) -> None:
     with fair.OpenAIEmbedding(model="tiny") as model:
-        assert model.model_name == "openai:tiny"
-        np.testing.assert_array_equal(model.embed_texts(["rye", "oats"]), [vector("rye"), vector("oats")])
+        np.testing.assert_array_equal(model.embed_documents(["rye", "oats"]), [vector("rye"), vector("oats")])
         np.testing.assert_array_equal(model.embed_query("rye"), vector("rye"))
         assert model.dimensions == DIMS
 
@@ -87,11 +78,3 @@ def test_a_key_in_the_code_is_refused() -> None:
     with pytest.raises(ParameterError) as refused:
         fair.OpenAIEmbedding(api_key="sk-secret")
     assert "sk-secret" not in refused.value.render()
-
-
-def test_texts_that_are_neither_query_nor_document_get_no_prompt() -> None:
-    model = _EmbeddingEvalEmbedder("hash", dim=16, document_prompt="passage: ", query_prompt="query: ")
-    plain = Embedder(model.encoder, model.spec.with_options(document_prompt="", query_prompt=""))
-    np.testing.assert_array_equal(model.embed_texts(["rye"]), plain.embed(["rye"]))
-    np.testing.assert_array_equal(model.embed_texts(["rye"], "document"), plain.embed(["passage: rye"]))
-    np.testing.assert_array_equal(model.embed_texts(["rye"], "query"), plain.embed(["query: rye"]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.domains.phenotypes.cases import Case, check_cases
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 
 TERMS = {
     "T:01": ("All signs", [], [], ""),

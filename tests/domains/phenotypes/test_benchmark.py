@@ -18,9 +18,9 @@ from equipoise.domains.phenotypes.cases import Case, read_cases
 from equipoise.domains.phenotypes.charts import benchmark_charts
 from equipoise.domains.phenotypes.config import benchmark_metrics
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import annotation_information_content
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.report import benchmark_view
+from equipoise.domains.phenotypes.similarity import annotation_information_content
 from equipoise.errors import (
     DuplicateError,
     InputError,
@@ -236,7 +236,7 @@ def test_a_failing_model_does_not_lose_the_others(
     ((name, error),) = found.failures.items()
     assert name.endswith("Broken")
     assert "no answer" in error.message
-    assert name in found.edition.notes[-1]
+    assert name in found.notes[-1]
     with pytest.raises(PartialError):
         run_benchmark([Broken()], some_cases, ontology, **QUICK)
 
@@ -291,7 +291,7 @@ def test_a_chart_of_strategies_alone_does_not_speak_of_single_vectors(
 def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     pytest.importorskip("torch")
     found = run_benchmark("tfidf:", some_cases, ontology, device="cpu", **QUICK)
-    assert "tfidf: runs on the CPU: a device applies to models of the kind st:" in found.edition.notes
+    assert "tfidf: runs on the CPU: a device applies to models of the kind st:" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_annotations_decide_the_similarity_and_what_is_comparable(
 def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     given = [replace(some_cases[0], expected=()), *some_cases[1:]]
     found = compare_vectors("hash", given, ontology, strategies=["all_max"], translate=False, **QUICK)
-    assert "5 of 6 cases" in " ".join(map(str, benchmark_view(found.edition).parts()))
+    assert "5 of 6 cases" in " ".join(map(str, benchmark_view(found).parts()))
     assert "6 cases" not in found.verdict()
     assert "5 cases" in found.verdict()
 

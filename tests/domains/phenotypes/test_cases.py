@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.domains.phenotypes.cases import Case, check_cases, resolve_cases
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import UnknownNameError
 
 

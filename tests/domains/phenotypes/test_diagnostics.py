@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.diagnostics import LOWER_CASE, PATHS, PURITY, RESNIK, SELF, diagnose
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
-from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
+from equipoise.domains.phenotypes.ontology import Ontology
+from equipoise.domains.phenotypes.similarity import path_lengths, term_similarity
 
 
 class Table:

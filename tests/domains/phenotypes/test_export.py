@@ -19,7 +19,7 @@ from equipoise.domains.phenotypes.export import (
 from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
 from equipoise.domains.phenotypes.extraction.extractor import extract
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import DuplicateError, InputError
 from toy_ontology import obo
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from equipoise.domains.phenotypes.cases import Case, ResolvedCases, resolve_cases
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.domains.phenotypes.scoring import RetrievedTerms, TermScorer, rank_cases_jointly
 from equipoise.errors import MissingExtraError, PartialError
 from equipoise.evidence.segments import NOT_RETRIEVED

@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.places import baseline_ranks
+from equipoise.domains.places import baselines
 from equipoise.domains.places.baselines import (
-    BaselinePrediction,
     guess_majority,
     guess_markov,
     guess_per_user,
@@ -28,12 +27,13 @@ from equipoise.domains.places.baselines import (
     most_frequent_per_user,
     random_chance,
 )
-from equipoise.domains.places.history import NO_PREVIOUS_PLACE, PredictionCases, VisitHistory
+from equipoise.domains.places.visits import NO_PREVIOUS_PLACE, PredictionCases, VisitHistory
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
 from equipoise.metrics.ranking import HitRate
+from equipoise.tasks.classification import ClassificationOutput
 from marked import marked
 
 CLASSES = 6
@@ -55,20 +55,22 @@ def allowed(cases: list[tuple[int, int, int]], exclude: tuple[int, ...]) -> list
     return [case for case in cases if case[2] not in exclude]
 
 
-def dense(keys: Sequence[Sequence[tuple[int, ...]]], targets: Any, exclude: tuple[int, ...]) -> BaselinePrediction:
+def dense(keys: Sequence[Sequence[tuple[int, ...]]], targets: Any, exclude: tuple[int, ...]) -> ClassificationOutput:
     """The same order as plain scores: the place of each tuple of counts among all, from low to high."""
     rows = []
     for row in keys:
         level = {key: at for at, key in enumerate(sorted(set(row)))}
         rows.append([level[key] for key in row])
     scores = np.array(rows, dtype=np.float64)
-    return BaselinePrediction(
+    return ClassificationOutput(
         Ranking.from_scores(scores, np.array(targets), exclude=list(exclude)),
         Labels.from_logits(scores, np.array(targets), exclude=exclude),
+        np.ones(len(scores), dtype=bool),
+        scores.shape[1] - len(exclude),
     )
 
 
-def assert_same(found: BaselinePrediction, expected: BaselinePrediction) -> None:
+def assert_same(found: ClassificationOutput, expected: ClassificationOutput) -> None:
     for name in ("above", "tied", "before", "candidates", "depth", "starts"):
         assert getattr(found.ranking, name).tolist() == getattr(expected.ranking, name).tolist(), name
     for name in ("true", "predicted", "tied_top"):
@@ -129,7 +131,7 @@ def test_markov_backs_off_from_own_moves_to_own_visits_to_all_moves_to_all_visit
     ]
     users, before, targets = zip(*cases, strict=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baseline_ranks, "BLOCK", block)
+        patch.setattr(baselines, "BLOCK", block)
         found = guess_markov(history_of(pairs), list(users), list(before), list(targets), exclude=list(exclude))
     assert_same(found, dense(keys, targets, exclude))
 

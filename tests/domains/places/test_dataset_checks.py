@@ -10,14 +10,14 @@ import pytest
 from equipoise.checks.base import run_checks
 from equipoise.domains.places.checks import MobilityData
 from equipoise.domains.places.demo import simulate_mobility
-from equipoise.domains.places.visit_files import TestSequences
+from equipoise.domains.places.visits import TestSequences
 
 
 @pytest.fixture(scope="module")
 def clean():
     """Simulated visits split by time; only rows with a known user and a known target are kept."""
     learned, cases = simulate_mobility(users=12, days=21, places=60).split()
-    keep = np.flatnonzero(learned.answerable(cases) & (learned.codes_of(cases.users) >= 0))
+    keep = np.flatnonzero((learned.counts[cases.targets] > 0) & (learned.codes_of(cases.users) >= 0))
     targets, previous = cases.targets[keep], cases.previous[keep]
     test = TestSequences(
         "test",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.places.history import NO_PREVIOUS_PLACE, VisitHistory
+from equipoise.domains.places.visits import NO_PREVIOUS_PLACE, VisitHistory
 from equipoise.errors import InputError, ParameterError, ShapeError
 
 visits = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=2, max_size=60)
@@ -62,11 +62,6 @@ def test_the_hours_and_the_users_go_with_the_visits() -> None:
         [10, 11],
         [8, 9],
     )
-
-
-def test_a_place_that_was_never_learned_cannot_be_answered() -> None:
-    learned, cases = VisitHistory.of(["a", "a", "b", "b"], [0, 1, 0, 0]).split(0.5)
-    assert learned.answerable(cases).tolist() == [False, True]
 
 
 def test_bad_visits_are_refused_with_a_sentence() -> None:

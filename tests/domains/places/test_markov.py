@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.domains.places.demo import MarkovModel
-from equipoise.domains.places.history import PredictionCases, VisitHistory
+from equipoise.domains.places.visits import PredictionCases, VisitHistory
 
 CLASSES = 5
 visits = st.lists(st.tuples(st.integers(0, 2), st.integers(0, CLASSES - 1)), min_size=1, max_size=30)

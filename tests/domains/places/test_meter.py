@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.places.score import score_evidence
 from equipoise.domains.places.training_meter import (
     PlaceMeter,
     calculate_correct_total_prediction,
     get_performance_dict,
 )
-from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
+from equipoise.errors import InputError, ParameterError, ShapeError, UnknownNameError
 
 ROWS, CLASSES = 40, 12
 RNG = np.random.default_rng(5)
@@ -26,14 +25,9 @@ TARGETS = RNG.integers(1, CLASSES, ROWS)
 USERS = np.array([f"u{user}" for user in RNG.integers(0, 5, ROWS)])
 
 
-def meter_of(rows, *, ids=False, users=True, **options) -> PlaceMeter:
+def meter_of(rows, *, users=True, **options) -> PlaceMeter:
     meter = PlaceMeter(padding=0, unseen=1, **options)
-    meter.update(
-        LOGITS[rows],
-        TARGETS[rows],
-        users=USERS[rows] if users else None,
-        unit_ids=np.arange(ROWS)[rows] if ids else None,
-    )
+    meter.update(LOGITS[rows], TARGETS[rows], users=USERS[rows] if users else None)
     return meter
 
 
@@ -43,14 +37,14 @@ def bytes_of(meter: PlaceMeter) -> bytes:
 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
-@given(st.permutations(range(ROWS)), st.lists(st.integers(0, ROWS), max_size=6), st.randoms(), st.booleans())
-def test_any_split_and_any_order_of_merging_give_the_same_bytes(order, cuts, random, ids):
+@given(st.permutations(range(ROWS)), st.lists(st.integers(0, ROWS), max_size=6), st.randoms())
+def test_any_split_and_any_order_of_merging_give_the_same_bytes(order, cuts, random):
     parts = np.split(np.array(order), sorted(cuts))
-    meters = [meter_of(part, ids=ids) for part in parts]
+    meters = [meter_of(part) for part in parts]
     while len(meters) > 1:
         one = meters.pop(random.randrange(len(meters)))
         random.choice(meters).merge_state(one)
-    assert bytes_of(meters[0]) == bytes_of(meter_of(np.arange(ROWS), ids=ids))
+    assert bytes_of(meters[0]) == bytes_of(meter_of(np.arange(ROWS)))
 
 
 @pytest.mark.slow
@@ -162,15 +156,6 @@ def test_a_batch_without_rows_adds_nothing_and_no_batch_is_an_error():
     assert len(meter) == 0
 
 
-def test_rows_with_ids_can_be_scored_with_intervals_and_others_say_why_not():
-    seen, users = meter_of(np.arange(ROWS)[::-1], ids=True).classified()
-    scores = score_evidence(seen, users=users, padding=0, ks=(1, 3))
-    assert scores.all.unit_ids.tolist() == list(range(ROWS))
-    assert scores.all["MRR"].interval.known
-    with pytest.raises(InputError):
-        meter_of(np.arange(ROWS)).classified()
-
-
 def test_what_does_not_belong_together_is_not_added():
     meter = meter_of(np.arange(ROWS))
     with pytest.raises(ParameterError):
@@ -179,14 +164,8 @@ def test_what_does_not_belong_together_is_not_added():
         meter.update(np.zeros((2, 13)), [1, 2], users=["a", "b"])
     with pytest.raises(InputError):
         meter.merge_state(meter_of(np.arange(3), users=False))
-    with pytest.raises(InputError, match="unit_ids"):
-        meter.update(LOGITS, TARGETS, users=USERS, unit_ids=np.arange(ROWS))
     with pytest.raises(ShapeError, match=r"2 users.*40 targets"):
         meter.update(LOGITS, TARGETS, users=["a", "b"])
-    twice = meter_of(np.arange(ROWS), ids=True)
-    twice.merge_state(meter_of(np.arange(3), ids=True))
-    with pytest.raises(DuplicateError):
-        twice.compute()
     with pytest.raises(ParameterError):
         PlaceMeter(ks=())
 

@@ -14,10 +14,10 @@ from equipoise.domains.places.metrics import (
     rank_distribution,
     rank_histogram,
 )
-from equipoise.errors import ParameterError, UndefinedError
+from equipoise.errors import UndefinedError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics.ranking_functions import hit_rate
+from equipoise.metrics.ranking import hit_rate
 
 scores = st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=12)
 
@@ -49,10 +49,6 @@ def test_a_place_that_was_not_retrieved_has_no_rank() -> None:
 def test_shares_of_ranks_need_one_right_place_a_unit() -> None:
     with pytest.raises(UndefinedError):
         rank_distribution(Ranking.from_lists([[1, 2]], [[1, 2]]))
-    with pytest.raises(ParameterError, match="deepest cutoff is 0"):
-        accuracy_curve(Ranking.from_ranks([1], candidates=2), 0)
-    with pytest.raises(ParameterError, match=r"\[5, 1\]"):
-        rank_histogram(Ranking.from_ranks([1], candidates=2), (5, 1))
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=60), st.integers(1, 9))
@@ -62,12 +58,8 @@ def test_the_confusion_is_a_corner_of_the_whole_matrix(pairs: list[tuple[int, in
     codes = [int(name) for name in found.classes]
     whole = confusion_matrix(true, guess, labels=range(8))
     assert found.counts[:, :-1].tolist() == whole[np.ix_(codes, codes)].tolist()
-    assert found.totals.tolist() == whole.sum(axis=1)[codes].tolist()
-    assert found.totals.sum() + found.other == len(pairs)
+    totals = found.counts.sum(axis=1)
+    assert totals.tolist() == whole.sum(axis=1)[codes].tolist()
+    assert totals.sum() + found.other == len(pairs)
     left_out = [int(whole[code].sum()) for code in range(8) if code not in codes]
-    assert max(left_out, default=0) <= min(found.totals)
-
-
-def test_no_classes_make_no_table() -> None:
-    with pytest.raises(ParameterError, match="0 classes"):
-        confusion_counts(Labels.of([0], [0]), 0)
+    assert max(left_out, default=0) <= min(totals)

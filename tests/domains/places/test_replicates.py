@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from equipoise.config import StatsConfig
-from equipoise.domains.places.seed_comparison import compare_across_seeds, evaluate_seed, pair_seeds
-from equipoise.domains.places.seed_report import method_notes, seed_claims
+from equipoise.domains.places.run_folders import evaluate_seed
+from equipoise.domains.places.seed_comparison import compare_across_seeds, pair_seeds
 from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.result import Result
 from equipoise.tasks.classification import classify
@@ -74,7 +74,7 @@ def test_users_are_tested_on_their_own_means_averaged_over_seeds() -> None:
     assert row.pooled is not None
     assert row.by_user.value == pytest.approx(np.mean(means["good"]))
     assert row.pooled.value == pytest.approx(row.seeds.mean)
-    assert found.edition.people_count == 10
+    assert found.n_users == 10
 
 
 def test_intervals_follow_users_where_users_are_alike_within() -> None:
@@ -98,7 +98,7 @@ def test_one_seed_says_one_seed_and_gives_no_spread() -> None:
     assert found.pairs[0].seeds.reason == "one seed"
     assert found.pairs[0].permutation is not None
     assert found.pairs[0].permutation.p < 0.05
-    assert any(line.startswith("One seed") for line in method_notes(found.edition))
+    assert any(line.startswith("One seed") for line in found.method_notes())
     assert "it may be due to the seed" in found.verdict()
 
 
@@ -126,7 +126,7 @@ def test_seeds_of_other_names_pair_by_order_and_say_so() -> None:
     lined_up, notes = pair_seeds({"a": own, "b": other})
     assert lined_up["b"]["seed2"] is own["seed2"]
     assert "seed1 with run7, seed2 with run9" in notes[0]
-    assert notes[0] in compare_across_seeds({"a": own, "b": other}, config=QUICK).edition.notes
+    assert notes[0] in compare_across_seeds({"a": own, "b": other}, config=QUICK).notes
 
 
 def test_an_odd_number_of_seeds_is_refused() -> None:
@@ -142,8 +142,8 @@ def test_three_models_are_corrected_for_three_pairs() -> None:
     pairs = [pair for pair in found.pairs if pair.metric == "HR@1"]
     raw = sorted(pair.seeds.p for pair in pairs)
     assert min(pair.p_seeds for pair in pairs) == pytest.approx(min(1.0, 3 * raw[0]))
-    assert "Holm over the 3 pairs" in found.edition.family
-    assert len(seed_claims(found.edition)) == 3
+    assert "Holm over the 3 pairs" in found.family
+    assert len(found.claims()) == 3
 
 
 def test_equal_models_are_equal() -> None:

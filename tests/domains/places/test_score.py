@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from equipoise.domains.places.history import VisitHistory
 from equipoise.domains.places.prediction_files import TopKPredictions
 from equipoise.domains.places.score import score_places, score_top_k
+from equipoise.domains.places.visits import VisitHistory
 from equipoise.errors import InputError, ParameterError, ShapeError
 
 ROWS, CLASSES = 400, 30
@@ -138,13 +138,13 @@ def test_ties_are_counted_and_their_range_is_told():
 def test_what_is_not_known_is_not_split():
     plain = score_places(LOGITS, TARGETS, **QUICK)
     assert plain.answerable is None
-    assert "unknown" in plain.edition.notes[0]
+    assert "unknown" in plain.all_notes[0]
     known = score_places(LOGITS, TARGETS, unseen=1, **QUICK)
     assert known.answerable is known.all
-    assert "All targets were seen" in known.edition.notes[0]
+    assert "All targets were seen" in known.all_notes[0]
     nothing = score_places(LOGITS, TARGETS, train_counts=np.zeros(CLASSES, dtype=int), **QUICK)
     assert nothing.answerable is None
-    assert "No target was seen" in nothing.edition.notes[0]
+    assert "No target was seen" in nothing.all_notes[0]
 
 
 def test_the_same_seed_gives_the_same_bytes():
@@ -165,7 +165,7 @@ def test_cut_predictions_give_what_logits_give_where_they_reach():
     assert cut.all["MRR"].value < whole.all["MRR"].value
     assert cut.baselines == whole.baselines
     assert len(set(cut.all.clusters.tolist())) == 25
-    assert "beyond the predicted classes" in cut.edition.notes[0]
+    assert "beyond the predicted classes" in cut.all_notes[0]
 
 
 def test_cut_predictions_refuse_what_they_cannot_know():
@@ -207,7 +207,7 @@ def test_default_cutoffs_stop_at_the_number_of_classes_with_a_note(classes, padd
     usable = classes - (padding is not None)
     kept = [f"HR@{k}" for k in (1, 3, 5, 10) if k <= usable]
     assert [name for name in scores.all.names if name.startswith("HR@")] == kept
-    assert any("Acc@10" in note and "left out" in note for note in scores.edition.notes)
+    assert any("Acc@10" in note and "left out" in note for note in scores.all_notes)
     with pytest.raises(ParameterError):
         score_places(rng.normal(size=(40, classes)), targets, padding=padding, ks=(1, usable + 1))
 
@@ -215,4 +215,4 @@ def test_default_cutoffs_stop_at_the_number_of_classes_with_a_note(classes, padd
 def test_default_cutoffs_stop_at_the_shortest_predicted_list_with_a_note():
     scores = score_top_k(TopKPredictions("t", [2, 5, 1], [[2, 1, 4], [1, 0, 3], [1, 2, 0, 4, 5]]), classes=9)
     assert [name for name in scores.all.names if name.startswith("HR@")] == ["HR@1", "HR@3"]
-    assert any("Acc@5, Acc@10" in note for note in scores.edition.notes)
+    assert any("Acc@5, Acc@10" in note for note in scores.all_notes)

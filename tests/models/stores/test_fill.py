@@ -30,7 +30,7 @@ MODEL = ("--model-name", "hash", "--multi-vector")
 
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.models.stores.ingest.BATCH_ROWS", 5)
+    monkeypatch.setattr("equipoise.models.stores.base.BATCH_ROWS", 5)
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ def test_a_server_that_goes_away_between_queries_leaves_the_answers_before(
 def test_a_server_that_goes_away_while_it_is_filled_is_filled_up_by_the_same_call(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.models.stores.ingest.BATCH_ROWS", 100)
+    monkeypatch.setattr("equipoise.models.stores.base.BATCH_ROWS", 100)
     failing = Failing(postgres, collection="goes while filling")
     add, added = failing.store.add, []
 
@@ -202,7 +202,7 @@ def test_as_many_vectors_under_other_ids_are_refused() -> None:
 
 
 def test_a_lost_vector_is_sent_again(make_persistent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.models.stores.ingest.BATCH_ROWS", 100)
+    monkeypatch.setattr("equipoise.models.stores.base.BATCH_ROWS", 100)
     made = make_persistent(6)
     measure_index(made, ROWS, QUERIES, 5)
     made.delete(["5"])

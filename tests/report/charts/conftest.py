@@ -16,8 +16,9 @@ from equipoise.report.view_model import Point, Projection
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import UnitContent
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import Result
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 from equipoise.types import Direction

@@ -59,7 +59,7 @@ def test_a_cosine_of_zero_is_counted_above_zero() -> None:
         (0.0, 0.05),
         (0.5, 0.55),
     ]
-    assert "0.500 of all pairs are from 0.00 to 0.05" in bars[1]["says"]
+    assert "0.500 of all pairs are from 0.00 to 0.05" in bars[1]["tooltip"]
 
 
 def test_the_map_says_what_it_keeps() -> None:

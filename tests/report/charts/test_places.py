@@ -66,23 +66,23 @@ def test_the_bars_of_ranks_have_the_shares_as_heights() -> None:
     heights = [row["base"] - row["top"] for row in bars[:6]]
     shares = [share for row in SHARES.values() for share in row]
     assert [height / heights[0] * shares[0] for height in heights] == pytest.approx(shares)
-    assert "mine: 0.600 of the units have rank 1" in said(chart)
+    assert "mine: 60.0 % of the visits have rank 1" in said(chart)
 
 
 def test_the_confusion_says_how_many_units_are_taken_for_what() -> None:
     chart = confusion_chart("mine", ["home", "work"], COUNTS)
-    assert "2 of 10 units of home are predicted as work" in said(chart)
-    assert "5 of 10 units of work are predicted as another class" in said(chart)
+    assert "2 of 10 visits to home are predicted as work" in said(chart)
+    assert "5 of 10 visits to work are predicted as another class" in said(chart)
     assert chart.description == (
-        "mine predicts 12 of 20 units of the 2 most frequent classes correctly; home is most often predicted as "
-        "work (2 units)."
+        "mine predicts 12 of 20 visits to the 2 most frequent classes correctly; home is most often predicted as "
+        "work (2 visits)."
     )
 
 
 def test_the_diagram_says_how_sure_and_how_right_each_bin_is() -> None:
     chart = reliability_chart("mine", DOTS, 0.12, 0.03)
-    assert said(chart)[0] == "confidence 25.0 %: accuracy 50.0 % [30.0 %, 70.0 %]; 10 units"
-    assert "confidence 95.0 %: accuracy 80.0 %; 30 units" in said(chart)
+    assert said(chart)[0] == "confidence 25.0 %: accuracy 50.0 % [30.0 %, 70.0 %]; 10 visits"
+    assert "confidence 95.0 %: accuracy 80.0 %; 30 visits" in said(chart)
     assert "30 of them are in overconfident bins" in chart.description
     assert chart.spec["title"]["subtitle"] == "Expected calibration error 12.0 %; by chance 3.0 %."
 

@@ -22,7 +22,7 @@ from equipoise.cli.main import cli
 from equipoise.config import StatsConfig
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.phenotypes.benchmark import run_benchmark
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError, PartialError
 from equipoise.evidence.ranking_from_vectors import ranking_from_shards
 from equipoise.geometry.sharded_search import nearest_in_shards
@@ -314,7 +314,7 @@ def test_trees_are_embedded_on_a_cluster_with_the_same_figures(
     (tmp_path / "tree.csv").write_text("id,parent\n" + "".join(f"{top},\n" for top in "abcd") + "".join(rows))
     monkeypatch.chdir(tmp_path)
     words = ["accounts", "evaluate", "--tree", "tree.csv", "--dims", "2", "--learning-rates", "0.3", "--epochs", "2"]
-    words += ["--n-seeds", "2", "--n-resamples", "30", "-o"]
+    words += ["--n-seeds", "2", "--n-resamples", "40", "-o"]
     for folder, where in (("here", []), ("there", ["--engine", "ray"])):
         ended = eq_here(*words, folder, *where)
         assert ended.exit_code == 0, ended.output

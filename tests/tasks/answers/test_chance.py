@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.fair.answer_matching import AnswerParts, answer_matcher
-from equipoise.domains.fair.chunk_index import MAX_SAMPLES, chance_levels, locate_answers, rank_answers
+from equipoise.domains.fair.chunk_index import MAX_SAMPLES, chance_levels, rank_answers
 from equipoise.domains.fair.compat import BinaryEvaluator
 from equipoise.domains.fair.questions import check_questions
-from equipoise.metrics.ranking_functions import hit_rate
+from equipoise.metrics.ranking import hit_rate
 from equipoise.models.chunking import Chunk
-from fair_sample import chunks_of, document, pairs
+from fair_sample import chunks_of, document, locate_answers, pairs
 
 WORDS = ["rye", "wheat", "oats", "spelt", "corn"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), min_size=1, max_size=6)
@@ -77,7 +77,7 @@ def test_where_texts_are_read_alone_it_is_the_expectation_of_equal_scores(seed, 
             yield slice(0, len(queries)), np.zeros((len(queries), len(texts)))
 
     chunks = [Chunk(text, 0, len(text), 1) for text in texts]
-    found = rank_answers(Constant(), asked, chunks, answer_matcher("words"), depth, locations=held)
+    found = rank_answers(Constant(), asked, chunks, held, depth)
     expected = [hit_rate(found.ranking, k).mean() for k in range(1, len(found.chance) + 1)]
     np.testing.assert_allclose(found.chance, expected, atol=1e-12)
 

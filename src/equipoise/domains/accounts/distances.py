@@ -18,13 +18,13 @@ from equipoise.domains.accounts.evaluation import (
 )
 from equipoise.domains.accounts.shape import TreeShape, sample_nodes, shape_of_distances
 from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS
-from equipoise.domains.accounts.vectors import is_number
-from equipoise.errors import FormatError, InputError, ShapeError
+from equipoise.domains.accounts.vectors import is_number, rows_of_tree
+from equipoise.errors import FormatError, ShapeError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import read_array
 from equipoise.io.text import PathLike, display_path, open_text
-from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
+from equipoise.stats.result import DATA
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
@@ -85,14 +85,7 @@ def align_distances(tree: Tree, ids: list[str] | None, distances: Floats) -> Flo
                 hint="give one row per node, or ids in the first column",
             )
         return distances
-    position = {key: index for index, key in enumerate(ids)}
-    missing = [key for key in tree.ids if key not in position]
-    if missing:
-        raise InputError(
-            f"{len(missing)} of {len(tree)} nodes have no distances, {missing[0]} is the first",
-            hint="the ids of the distances must be those of the tree",
-        )
-    order = np.array([position[key] for key in tree.ids])
+    order = rows_of_tree(tree, ids, "distance")
     return distances[np.ix_(order, order)]
 
 

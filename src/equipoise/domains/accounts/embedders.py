@@ -385,19 +385,6 @@ TREE_EMBEDDERS: dict[str, type] = {
 
 _TEXT = "text"
 
-__all__ = [
-    "TREE_EMBEDDERS",
-    "CombinatorialEmbedder",
-    "EuclideanEmbedder",
-    "LorentzEmbedder",
-    "PoincareEmbedder",
-    "RandomEmbedder",
-    "TextEmbedder",
-    "TreeEmbedder",
-    "normalise_name",
-    "tree_embedder",
-]
-
 
 def tree_embedder(name: str, **options: Any) -> TreeEmbedder:
     """Create an embedder of trees by name.

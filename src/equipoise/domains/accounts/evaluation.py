@@ -25,11 +25,13 @@ from equipoise.geometry.base import Geometry, PointArray, as_vectors
 from equipoise.geometry.spaces import Poincare
 from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.metrics.parser import parse_metrics
-from equipoise.metrics.ranking import AveragePrecision, MeanRank, MedianRank, ReciprocalRank
+from equipoise.metrics.ranking import AveragePrecision, ReciprocalRank
+from equipoise.metrics.ranking_more import MeanRank, MedianRank
 from equipoise.metrics.structure import NormDepthCorrelation
-from equipoise.stats.alignment import DATA
-from equipoise.stats.estimate import MeanAndDeviation, estimate, mean_and_deviation
+from equipoise.stats.estimate import estimate
 from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, mean_intervals
+from equipoise.stats.result import DATA
+from equipoise.stats.seeds import MeanAndDeviation, mean_and_deviation
 from equipoise.stats.slices import Slice, slice_estimates
 from equipoise.stats.verdict import UNIT_NOUN
 
@@ -102,21 +104,15 @@ def reconstruct(
     *,
     relation: str = "parent",
     filtered: bool | None = None,
-    unit_ids: Any = None,
     device: Any = None,
 ) -> Reconstruction:
     """Rank the targets of every node among all other nodes, by distance.
 
-    Parameters
-    ----------
-    tree : the tree
-    vectors : one row per node, in the order of the tree
-    relation : the targets: "parent", "ancestors" (as in the published code of Poincare embeddings), or "closure":
-        ancestors and descendants. The node itself is not a candidate.
-    filtered : exclude the other targets from the ranks; by default raw for the parent and filtered otherwise
-    device : such as "cuda": rank there by matrix products, which round
-
-    Points outside their space are an error that names them.
+    ``vectors`` has one row per node, in the order of the tree. Targets are the "parent", the "ancestors" (as in the
+    published code of Poincare embeddings), or the "closure": ancestors and descendants. The node itself is not a
+    candidate. ``filtered`` excludes the other targets from the ranks; by default ranks are raw for the parent and
+    filtered otherwise. A ``device`` such as "cuda" ranks by matrix products, which round. Points outside their space
+    are an error that names them.
 
     >>> from equipoise.domains.accounts.trees.tree import Tree
     >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
@@ -134,7 +130,7 @@ def reconstruct(
     check_has_edges(tree)
     pairs = tree.pairs(relation)
     invalid_points = check_points(space, points, tree)
-    ids = list(tree.ids) if unit_ids is None else unit_ids
+    ids = list(tree.ids)
     ranking = _ranking(points, pairs, space, ids, device)
     return Reconstruction(
         tree=tree,

@@ -40,7 +40,7 @@ from equipoise.runs.executors import Executor, LocalExecutor, check_device
 from equipoise.runs.experiment_folder import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, run_jobs
-from equipoise.stats.alignment import GRID, TRIALS
+from equipoise.stats.result import GRID, TRIALS
 from equipoise.stats.seeds import summarise_seeds
 
 DIMS = (2, 5, 10, 15, 25, 50)

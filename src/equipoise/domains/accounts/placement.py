@@ -23,8 +23,8 @@ from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.dag import reachable
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.compare import compare
-from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
+from equipoise.stats.result import DATA
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.shape import EmbeddingShape
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.stats.comparison import Comparison
-    from equipoise.stats.estimate import MeanAndDeviation
     from equipoise.stats.result import Estimate
+    from equipoise.stats.seeds import MeanAndDeviation
     from equipoise.stats.slices import Slice
 
 SINGLE_TARGET_NOTE = "Every node has at most one target, so that MAP is the mean reciprocal rank."

@@ -331,10 +331,6 @@ class AccountsEvaluation:
         frame: DataFrame = pandas.DataFrame([to_row(evaluation) for evaluation in self.evaluations])
         return frame
 
-    def run_paths(self, output: str | Path) -> list[Path]:
-        """The run directories of the embeddings in an output folder."""
-        return [Path(output) / RUNS / folder_name(evaluation.system) for evaluation in self.evaluations]
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         tree, comparison, first = self.tree, self.comparison, self.evaluations[0]

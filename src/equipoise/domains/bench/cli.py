@@ -1,4 +1,4 @@
-"""``eq bench``: compare embedding models on your own data sets, and list the kinds of data."""
+"""``eq bench``: compare models on your own data sets. ``eq leaderboard``: how certain published ranks are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import options, output
+from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import ChoiceWithHint, MultiValueOption, SeveralCommand, engine_options, executor_context
@@ -17,7 +17,6 @@ from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis
     from equipoise.runs.executors import Executor
 
 
@@ -132,8 +131,10 @@ def run(
     """See ``RUN_HELP``."""
     if not data:
         raise ParameterError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
-    if not models and no_baselines:
-        raise ParameterError("no model was named", hint="name models with --models; eq ls models lists them")
+    if not models:
+        raise ParameterError(
+            "no model was named", hint="add --models, such as --models minilm; eq ls models lists them"
+        )
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
     from equipoise.report.view import findings_from_dicts
     from equipoise.runs.experiment_folder import exit_code
@@ -261,7 +262,7 @@ def ls(out: Output, /) -> int:
     return exits.DONE
 
 
-HELP = """
+LEADERBOARD_HELP = """
 \b
   eq leaderboard mteb.csv
   eq leaderboard results/ --missing models -o report/
@@ -281,10 +282,9 @@ RANKS = "equipoise.stats.aggregate_ranks"
 aggregates = options.names_in(RANKS, "AGGREGATES")
 modes = options.names_in(RANKS, "RESAMPLE_MODES")
 policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLICIES")
-exports = options.names_in("equipoise.domains.bench.leaderboard_report", "EXPORTS")
 
 
-@click.command(cls=SeveralCommand, help=HELP, short_help="Show the uncertainty of published ranks.")
+@click.command(cls=SeveralCommand, help=LEADERBOARD_HELP, short_help="Show the uncertainty of published ranks.")
 @click.argument("table", metavar="TABLE", required=False)
 @click.option("--models", cls=MultiValueOption, metavar="MODEL ...", help="Only these models.")
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
@@ -316,24 +316,18 @@ exports = options.names_in("equipoise.domains.bench.leaderboard_report", "EXPORT
 @click.option("--split", metavar="NAME", help="The split of MTEB results. Default: test.")
 @click.option("--subset", "subsets", cls=MultiValueOption, metavar="NAME ...", help="Subsets of MTEB results.")
 @options.stats_options()
-@click.option("--to", type=ChoiceWithHint("format", exports), help="Write the leaderboard in this format.")
 @click.option("-o", "--output", "folder", metavar="FOLDER", help="Write results.json and report.html here.")
 @options.fail_option
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def leaderboard(
-    out: Output,
-    /,
-    table: str | None,
-    to: str | None,
-    folder: str | None,
-    fail_on: str | None,
-    config: StatsConfig,
-    **settings: Any,
+    out: Output, /, table: str | None, folder: str | None, fail_on: str | None, config: StatsConfig, **settings: Any
 ) -> int:
-    """See ``HELP``."""
+    """See ``LEADERBOARD_HELP``."""
     from equipoise.domains.bench.leaderboard import N_STEPS
     from equipoise.domains.bench.leaderboard import leaderboard as analyse
+    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
     from equipoise.runs.experiment_folder import check_writable
 
     if table is None:
@@ -342,21 +336,12 @@ def leaderboard(
         check_writable(folder)
     with out.progress(N_STEPS) as step:
         analysis = analyse(table, config=config, progress=step, **settings)
-    _show_leaderboard(out, analysis, to, folder)
-    return output.gate(out, analysis.findings, fail_on)
-
-
-def _show_leaderboard(out: Output, analysis: LeaderboardAnalysis, to: str | None, folder: str | None) -> None:
-    """Print the leaderboard, and write the files."""
-    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
-
-    if to is not None:
-        out.file(analysis.export(to))
-    elif out.json:
+    if out.json:
         out.data(analysis.to_dict())
     else:
         details = "" if folder is None else f"{folder}/report.html"
-        out.view(leaderboard_view(analysis, details, None if out.verbose else SHOWN_MODELS))
+        out.view(leaderboard_view(analysis, details, None if out.verbose or out.to else SHOWN_MODELS))
     if folder is not None:
         results, page = analysis.write(folder)
         out.note(f"wrote {results} and {page}")
+    return exits.gate(out, analysis.findings, fail_on)

@@ -238,12 +238,6 @@ class LeaderboardAnalysis:
         frame: DataFrame = pandas.DataFrame(map(_entry_dict, self.entries)).set_index("model")
         return frame
 
-    def export(self, form: str) -> str:
-        """The leaderboard as ``md``, ``latex``, ``csv`` or ``json``."""
-        from equipoise.domains.bench.leaderboard_report import export_leaderboard
-
-        return export_leaderboard(self, form)
-
     def report(self, path: PathLike) -> None:
         """Write a self-contained HTML page with the tables and the chart of rank intervals."""
         from equipoise.domains.bench.leaderboard_report import leaderboard_view, rank_chart
@@ -329,7 +323,7 @@ def leaderboard(
     Returns
     -------
     LeaderboardAnalysis
-        With ``entries``, ``verdict()``, ``to_frame()``, ``export(form)`` and ``report(path)``.
+        With ``entries``, ``verdict()``, ``to_frame()``, ``to_dict()`` and ``report(path)``.
 
     Examples
     --------
@@ -360,7 +354,9 @@ def leaderboard(
         )
     progress("resampling")
     rows = complete.oriented.T
-    scores = aggregate_scores(rows, units, mode, config)
+    low, high = complete.bounds
+    bounds = (-high, -low) if complete.lower >= set(complete.datasets) else (low, high)
+    scores = aggregate_scores(rows, units, mode, config, bounds=bounds)
     primary = scores[chosen]
     return LeaderboardAnalysis(
         source=source,

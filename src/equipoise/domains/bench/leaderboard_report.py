@@ -1,17 +1,13 @@
-"""A leaderboard in the terminal, and as Markdown, LaTeX, CSV and JSON."""
+"""The view of a leaderboard, and the chart of its rank intervals."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.errors import ParameterError, did_you_mean
-from equipoise.redaction import inert
 from equipoise.report.answer import Answer
 from equipoise.report.charts.chart import Chart, chart, shorten_labels
 from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
@@ -27,14 +23,10 @@ from equipoise.report.charts.marks import (
     text_column,
 )
 from equipoise.report.charts.theme import LIGHT
-from equipoise.report.export.latex import escape_latex
-from equipoise.report.export.paper_table import escape_markdown
-from equipoise.report.export.tables import inert_cell
 from equipoise.report.sections import axis_scale
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.report.view_model import AxisScale
-from equipoise.runs.unit_table import json_text
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.formatting import (
     format_count,
@@ -268,93 +260,6 @@ def _half_steps(values: Sequence[float]) -> list[str]:
 def as_sentence(text: str) -> str:
     """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
-
-
-# Exports.
-
-HEADS = ("rank", "model", "mean", "interval", "Borda", "median rank", "best on")
-
-
-def leaderboard_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
-    """The cells of every model, as text."""
-    places, entries = mean_decimals(analysis), analysis.entries
-    return list(
-        zip(
-            [format_ranks(entry.rank_low, entry.rank_high) for entry in entries],
-            [entry.model for entry in entries],
-            [format_value(entry.mean, places) for entry in entries],
-            [format_interval(entry.interval, places) for entry in entries],
-            _half_steps([entry.borda for entry in entries]),
-            _half_steps([entry.median_rank for entry in entries]),
-            [str(entry.first_places) for entry in entries],
-            strict=True,
-        )
-    )
-
-
-def as_markdown(analysis: LeaderboardAnalysis) -> str:
-    """A Markdown table with the verdict and the method."""
-    rows = [[escape_markdown(cell) for cell in row] for row in leaderboard_rows(analysis)]
-    lines = [_bars(HEADS), _bars(["--:", ":--", *["--:"] * 5]), *map(_bars, rows)]
-    notes = [analysis.verdict(), *summary_lines(analysis), *method_lines(analysis)]
-    return "\n".join([*lines, "", *(f"{escape_markdown(note)}\n" for note in notes)])
-
-
-def as_latex(analysis: LeaderboardAnalysis) -> str:
-    """A LaTeX table with the verdict and the method as its caption."""
-    caption = " ".join([analysis.verdict(), *summary_lines(analysis), *method_lines(analysis)])
-    rows = [" & ".join(map(escape_latex, row)) + r" \\" for row in leaderboard_rows(analysis)]
-    lines = [
-        r"% needs \usepackage{booktabs, longtable}",
-        r"\begin{longtable}{rlrrrrr}",
-        rf"\caption{{{escape_latex(caption)}}}\\",
-        r"\toprule",
-        " & ".join(HEADS) + r" \\",
-        r"\midrule",
-        r"\endhead",
-        r"\bottomrule",
-        r"\endfoot",
-        *rows,
-        r"\end{longtable}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def as_csv(analysis: LeaderboardAnalysis) -> str:
-    """One row per model with unrounded numbers."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    entries = analysis.to_dict()["leaderboard"]
-    writer.writerow(entries[0])
-    for entry in entries:
-        writer.writerow([_csv_cell(value) for value in entry.values()])
-    return buffer.getvalue()
-
-
-def _csv_cell(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if isnan(value) else value
-    return inert(inert_cell(value)) if isinstance(value, str) else value
-
-
-def as_json(analysis: LeaderboardAnalysis) -> str:
-    """Everything, as ``results.json`` has it."""
-    return f"{json_text(analysis.to_dict(), indent=2)}\n"
-
-
-EXPORTS = {"md": as_markdown, "latex": as_latex, "csv": as_csv, "json": as_json}
-
-
-def export_leaderboard(analysis: LeaderboardAnalysis, form: str) -> str:
-    """The leaderboard in one of the ``EXPORTS``."""
-    if form not in EXPORTS:
-        hint = did_you_mean(form, EXPORTS) or f"choose {', '.join(EXPORTS)}"
-        raise ParameterError(f"there is no export {form!r} of a leaderboard", hint=hint)
-    return EXPORTS[form](analysis)
-
-
-def _bars(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def rank_chart(analysis: LeaderboardAnalysis) -> Chart:

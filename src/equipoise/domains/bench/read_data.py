@@ -19,7 +19,7 @@ from equipoise.domains.bench.text_data import (
     Similarity,
     language_columns,
 )
-from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
+from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.columns import (
     ColumnTable,
     as_text,
@@ -77,7 +77,7 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
     if isinstance(source, str | PathLike):
         path = Path(source)
         if not path.exists():
-            raise InputError(f"there is no file or folder {path}", hint="check the path; eq bench ls lists the formats")
+            raise _missing_file(str(source))
         name = name or _name(path)
     kind, options = PREFIXES[prefix] if prefix else (None, {})
     if isinstance(source, str | PathLike) and has_retrieval_files(Path(source)):
@@ -90,6 +90,17 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
     chosen = kind or recognise(table, text)
     built: BenchData = chosen(table, name=name or table.name, text=text, **options)  # type: ignore[call-arg]
     return built
+
+
+def _missing_file(text: str) -> EquipoiseError:
+    """The error for a path that does not exist; a word before a colon may be a kind with a typo."""
+    kind, _, rest = text.partition(":")
+    if rest and Path(rest).exists():
+        return UnknownNameError.of("kind of data", kind, PREFIXES, more=f"the kinds are {', '.join(PREFIXES)}")
+    folder = Path(text).parent
+    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    hint = did_you_mean(Path(text).name, names) or "check the path; eq bench ls lists the formats"
+    return InputError(f"there is no file or folder {text}", hint=hint)
 
 
 def split_prefix(source: Any) -> tuple[str, Any]:

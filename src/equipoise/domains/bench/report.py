@@ -20,7 +20,6 @@ from equipoise.report.answer import (
     Answer,
     AnswerOptions,
     comparison_answer,
-    cost_report_columns,
     single_answer,
 )
 from equipoise.report.charts.chart import Chart, chart, shorten_labels
@@ -39,6 +38,7 @@ from equipoise.report.charts.theme import LIGHT, series_style
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.sections import axis_scale
+from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, heading
 from equipoise.report.view import View
 from equipoise.runs.experiment_folder import RESULTS, RUNS, folder_names

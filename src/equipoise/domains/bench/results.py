@@ -18,7 +18,7 @@ from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict
 from equipoise.stats.aggregate_ranks import AggregateScores, borda_points, first_places
-from equipoise.stats.corpus_intervals import value_or_nan
+from equipoise.stats.corpus_metrics import value_or_nan
 from equipoise.stats.resampling import id_order
 from equipoise.types import Finding, Floats
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.errors import PairingError, ParameterError, UnknownNameError, did_you_mean
-from equipoise.types import Severity
 
 if TYPE_CHECKING:
     from equipoise.io.published.numbers import PrintedNumber
@@ -350,98 +349,15 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
             yield Observation(name, message, evidence_names(printed))
 
 
-CHECKS = (
-    Check(
-        "EQ420",
-        "missing scores",
-        Severity.NOTE,
-        ScoreTable,
-        missing_cells,
-        "Means over different data sets are not comparable: a model without a score on a difficult data set has a "
-        "higher mean. An imputed score is not a measurement, so nothing is imputed.",
-        "--missing datasets keeps the data sets that all models share, --missing models the complete models",
-        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.base import run_checks\n"
-        "run_checks(read_scores({'a': {'x': 71.0, 'y': 60.5}, 'b': {'x': 70.2}}))",
-    ),
-    Check(
-        "EQ421",
-        "scores on different scales",
-        Severity.ISSUE,
-        ScoreTable,
-        mixed_scales,
-        "In a mean of percentages and fractions, the data sets with percentages decide. In a mean of accuracies and "
-        "error rates, good and bad scores cancel.",
-        "rank by --aggregate borda, or convert the columns; --lower names columns where lower is better",
-        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.base import run_checks\n"
-        "run_checks(read_scores({'a': {'x': 71.0, 'y': 0.6}, 'b': {'x': 70.2, 'y': 0.5}}))",
-    ),
-    Check(
-        "EQ422",
-        "a fraction among percentages",
-        Severity.TIP,
-        ScoreTable,
-        misplaced_cells,
-        "One cell on another scale moves its model down in the order: 0.70 instead of 70 lowers a mean over ten data "
-        "sets by seven points.",
-        "correct the cell if it is a fraction",
-        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.base import run_checks\n"
-        "run_checks(read_scores({'a': {'x': 71.0}, 'b': {'x': 0.702}, 'c': {'x': 69.5}}))",
-    ),
-    Check(
-        "EQ423",
-        "a data set on which lower may be better",
-        Severity.TIP,
-        ScoreTable,
-        lower_is_better,
-        "Error rates, losses and perplexities are better when they are lower. Taken as scores, they put the worst "
-        "model first.",
-        "declare such columns with --lower, or mark them with ↓ in the header",
-        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.base import run_checks\n"
-        "run_checks(read_scores({'a': {'WER': 7.1}, 'b': {'WER': 8.2}}))",
-    ),
-    Check(
-        FEW_DATASETS_CODE,
-        "too few data sets",
-        Severity.TIP,
-        ScoreTable,
-        few_datasets,
-        "Whether an order of models holds on other data sets can be tested only with enough of them. With five, even "
-        "a model that is better on all of them is not significantly better.",
-        "add data sets; with per-unit scores, --resample units tests the difference on these data sets",
-        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.base import run_checks\n"
-        "run_checks(read_scores({'a': {'x': 71.0, 'y': 60.5}, 'b': {'x': 70.2, 'y': 61.0}}))",
-    ),
-    Check(
-        "EQ425",
-        "unreadable scores",
-        Severity.ISSUE,
-        ScoreTable,
-        unreadable_cells,
-        "A cell that is not a number counts as missing, and a file that cannot be read is left out. Both may remove a "
-        "data set or a model from the comparison.",
-        "write a number, or leave the cell empty",
-        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.base import run_checks\n"
-        "run_checks(read_scores({'a': {'x': 71.0}, 'b': {'x': 'OOM'}, 'c': {'x': 70.2}}))",
-    ),
-    Check(
-        "EQ426",
-        "accuracies that are impossible with n units",
-        Severity.ISSUE,
-        ScoreTable,
-        impossible_accuracies,
-        "An accuracy on n units is a multiple of 1/n, rounded as printed. If none fits, the number of units "
-        "or the score is wrong, or the score is not an accuracy.",
-        "check the number of units, or whether the score is an accuracy",
-        "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.base import run_checks\n"
-        "rows = [{'model': 'a', 'dataset': 'accuracy', 'score': 66.67, 'n': 10},\n"
-        "        {'model': 'b', 'dataset': 'accuracy', 'score': 50.00, 'n': 10}]\n"
-        "run_checks(read_scores(rows))",
-    ),
+_FUNCTIONS = {
+    "EQ420": missing_cells,
+    "EQ421": mixed_scales,
+    "EQ422": misplaced_cells,
+    "EQ423": lower_is_better,
+    FEW_DATASETS_CODE: few_datasets,
+    "EQ425": unreadable_cells,
+    "EQ426": impossible_accuracies,
+}
+CHECKS = declared_checks(
+    "equipoise.domains.bench", {code: (ScoreTable, function) for code, function in _FUNCTIONS.items()}
 )

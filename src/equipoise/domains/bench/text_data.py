@@ -47,7 +47,7 @@ def text_columns(table: ColumnTable, text: Sequence[str]) -> tuple[str, str]:
     """The two columns of text: as chosen, by their usual names, or two columns named after languages."""
     if text:
         if len(text) != 2:
-            raise InputError(f"pairs have two text columns, and {len(text)} were named", hint="--text FIRST SECOND")
+            raise InputError(f"pairs have two text columns, and --text names {len(text)}", hint="--text FIRST SECOND")
         return table.column("text_a", text[0]), table.column("text_b", text[1])
     if table.find("text_a") is None and len(languages := language_columns(table)) == 2:
         return languages[0], languages[1]

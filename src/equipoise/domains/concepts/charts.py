@@ -12,7 +12,18 @@ import numpy as np
 from equipoise.metrics.intrinsic import directions
 from equipoise.report.charts.bars import radar_chart
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug, unique_names
-from equipoise.report.charts.marks import TOOLTIP, Row, column_header, linear_axis
+from equipoise.report.charts.marks import (
+    PIXELS,
+    Row,
+    column_header,
+    line,
+    linear_axis,
+    position,
+    rectangles,
+    series_points,
+    text_marks,
+    with_grid,
+)
 from equipoise.report.charts.projection import MAX_POINTS, projection_chart
 from equipoise.report.charts.projection import SIZE as MAP_SIZE
 from equipoise.report.charts.theme import LIGHT, TEXT_SIZE, Spec
@@ -29,47 +40,30 @@ TENTHS = tuple((tenth / 10, format_value(tenth / 10, 1)) for tenth in range(-10,
 BAND, WIDTH, BIN = 64, 520, 0.05
 OTHER_CLUSTERS = 78
 NAME_SIZE, LONGEST_NAME = 9, 26
-_PLAIN: Spec = {"type": "quantitative", "scale": None, "axis": None}
 
 
 def similarity_chart(
     model: str, pairs: Sequence[str], predicted: Floats, expected: Floats, correlation: str = ""
 ) -> Chart:
-    """A dot a pair: the expected similarity, and the cosine; on the line they would agree."""
+    """A dot per pair: the expected similarity, and the cosine; on the line they agree."""
     low = min(0.0, float(np.floor(predicted.min(initial=0.0) * 5) / 5))
     x = linear_axis(0.0, 1.0, [tick for tick in TENTHS if tick[0] >= 0], "expected similarity")
     y = linear_axis(low, 1.0, [tick for tick in TENTHS if tick[0] >= low - 1e-9], "cosine")
-    for axis in (x, y):
-        axis["axis"]["grid"] = True
+    where = position(with_grid(x), with_grid(y))
     rows: list[Row] = [
         {"x": float(wanted), "y": float(said), "tooltip": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
         for name, said, wanted in zip(pairs, predicted, expected, strict=True)
     ]
-    line: Spec = {
-        "data": {"values": [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]},
-        "mark": {"type": "line", "stroke": LIGHT["chance"], "strokeDash": [5, 3], "aria": False},
-        "encoding": {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}},
-    }
-    dots: Spec = {
-        "data": {"values": rows},
-        "mark": {
-            "type": "point",
-            "filled": True,
-            "fill": LIGHT["lead"],
-            "stroke": LIGHT["paper"],
-            "strokeWidth": 0.6,
-            "size": 56,
-            "opacity": 0.8,
-        },
-        "encoding": {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}, **TOOLTIP},
-    }
     farthest = int(np.argmax(np.abs(predicted - expected)))
     suffix = f" {correlation}." if correlation else ""
     return chart(
         f"similarity-{slug(model)}",
         f"Similarities of {shorten_label(model)} against what is expected",
         f"{format_count(len(rows))} pairs.{suffix} Farthest from the line: {rows[farthest]['tooltip']}.",
-        [line, dots],
+        [
+            line([{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], where, LIGHT["chance"], strokeDash=[5, 3]),
+            series_points(rows, where, LIGHT["lead"], "circle", size=56),
+        ],
         subtitle=f"Dashed: where both are the same.{suffix}",
         width=SIZE,
         height=SIZE,
@@ -79,7 +73,7 @@ def similarity_chart(
 def cosine_histogram(
     cosines: Mapping[str, Floats], related: Mapping[str, Floats] | None = None, name: str = "cosines"
 ) -> Chart:
-    """A histogram a model: cosines of all pairs of concepts, and as a line those of one cluster."""
+    """A histogram per model: cosines of all pairs of concepts, and as a line those of one cluster."""
     every = [*cosines.values(), *(related or {}).values()]
     first = min(0, int(np.floor(min(values.min() for values in every) / BIN)))
     # Rounded, since a cosine of exactly 0 belongs above the edge at 0.
@@ -88,18 +82,11 @@ def cosine_histogram(
     x = linear_axis(low, 1.0 + BIN, [tick for tick in TENTHS if tick[0] >= low], "cosine of two concepts")
     layers: list[Spec] = []
     for place, (model, values) in enumerate(cosines.items()):
-        related_values = (related or {}).get(model)
-        layers += _histogram(model, place, values, related_values, edges, x)
-    named = [
-        {"name": called, "at": (place + 0.75) * BAND} for place, called in enumerate(shorten_labels(list(cosines), 28))
-    ]
-    layers.append(
-        {
-            "data": {"values": named},
-            "mark": {"type": "text", "align": "right", "fontSize": TEXT_SIZE},
-            "encoding": {"x": {"value": -12}, "y": {"field": "at", **_PLAIN}, "text": {"field": "name"}},
-        }
-    )
+        layers += _histogram(model, (place + 1) * BAND - 4, values, (related or {}).get(model), edges, x)
+    labels = shorten_labels(list(cosines), 28)
+    names = [{"text": label, "at": (place + 0.75) * BAND} for place, label in enumerate(labels)]
+    beside = {"x": {"value": -12}, "y": {"field": "at", **PIXELS}}
+    layers.append(text_marks(names, beside, align="right", fontSize=TEXT_SIZE))
     if related:
         layers.append(column_header("bars: all pairs; line: pairs of one cluster", WIDTH, align="right"))
     means = [f"{model} {format_value(float(values.mean()), 2)}" for model, values in cosines.items()]
@@ -115,57 +102,33 @@ def cosine_histogram(
 
 
 def _histogram(
-    model: str, place: int, values: Floats, related_values: Floats | None, edges: Floats, x: Spec
+    model: str, base: float, values: Floats, related_values: Floats | None, edges: Floats, x: Spec
 ) -> list[Spec]:
+    """The bars of all pairs on a line at ``base``, and the outline of the pairs of one cluster."""
     shares = np.histogram(values, edges)[0] / max(len(values), 1)
-    inner = None if related_values is None else np.histogram(related_values, edges)[0] / max(len(related_values), 1)
-    tallest = max(float(shares.max()), 0.0 if inner is None else float(inner.max())) or 1.0
-    base = (place + 1) * BAND - 4
-
-    def top(share: float) -> float:
-        return base - (BAND - 14) * share / tallest
-
+    related = np.zeros(0) if related_values is None else related_values
+    inner = np.histogram(related, edges)[0] / max(len(related), 1)
+    tops = base - (BAND - 14) * np.stack([shares, inner]) / (max(shares.max(), inner.max()) or 1.0)
     bars: list[Row] = [
         {
             "from": float(left),
             "to": float(right),
             "base": base,
-            "top": top(share),
-            "says": f"{model}: {format_value(float(share))} of all pairs are from {left:.2f} to {right:.2f}",
+            "top": float(top),
+            "tooltip": f"{model}: {format_value(float(share))} of all pairs are from {left:.2f} to {right:.2f}",
         }
-        for left, right, share in zip(edges[:-1], edges[1:], shares, strict=True)
+        for left, right, share, top in zip(edges[:-1], edges[1:], shares, tops[0], strict=True)
         if share > 0
     ]
-    layers: list[Spec] = [
-        {
-            "data": {"values": bars},
-            "mark": {"type": "rect", "fill": LIGHT["heat3"]},
-            "encoding": {
-                "x": {**x, "field": "from"},
-                "x2": {"field": "to"},
-                "y": {"field": "top", **_PLAIN},
-                "y2": {"field": "base"},
-                **TOOLTIP,
-            },
-        }
-    ]
-    if inner is not None:
+    layers = [rectangles(bars, {"x": {**x, "field": "from"}, "x2": {"field": "to"}}, fill=LIGHT["heat3"])]
+    if related_values is not None:
         steps: list[Row] = [
-            {"x": float(edge), "y": top(share), "step": 2 * at + side}
-            for at, share in enumerate(inner)
+            {"x": float(edge), "y": float(top), "step": 2 * at + side}
+            for at, top in enumerate(tops[1])
             for side, edge in enumerate((edges[at], edges[at + 1]))
         ]
-        layers.append(
-            {
-                "data": {"values": steps},
-                "mark": {"type": "line", "stroke": LIGHT["chance"], "strokeWidth": 1.6, "aria": False},
-                "encoding": {
-                    "x": {**x, "field": "x"},
-                    "y": {"field": "y", **_PLAIN},
-                    "order": {"field": "step"},
-                },
-            }
-        )
+        outline = {**position(x, PIXELS), "order": {"field": "step"}}
+        layers.append(line(steps, outline, LIGHT["chance"], width=1.6))
     return layers
 
 
@@ -181,8 +144,8 @@ def concept_projection(
         Projection(f"Concepts as {shorten_label(model)} sees them", "plane", drawn), f"map-{slug(model)}"
     )
     made = replace(made, spec={**made.spec, "layer": [*made.spec["layer"], _names(drawn, made.spec["layer"])]})
-    lines = [line for line in (made.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS)) if line]
-    title = {**made.spec["title"], "subtitle": lines}
+    texts = (made.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS))
+    title = {**made.spec["title"], "subtitle": [text for text in texts if text]}
     return replace(made, spec={**made.spec, "title": title}, description=f"{made.description} {caption}")
 
 
@@ -205,11 +168,7 @@ def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
         ):
             taken.append((across, up, width))
             rows.append({"x": point.x, "y": point.y, "text": text})
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": NAME_SIZE, "aria": False},
-        "encoding": {**axes, "text": {"field": "text"}},
-    }
+    return text_marks(rows, axes, align="left", dx=6, fontSize=NAME_SIZE, aria=False)
 
 
 # Points of many dimensions in the plane, and how much of their neighbourhoods is left there.
@@ -244,13 +203,7 @@ class PlaneProjection:
 
 
 def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProjection:
-    """The directions along the two axes in which they differ most; points without a direction are left out.
-
-    >>> from equipoise.evidence.space import Space
-    >>> plane = project_to_plane(Space.of(np.eye(3)[[0, 0, 1, 1]] + 0.1 * np.eye(4, 3)), neighbours=1)
-    >>> plane.kept, round(plane.chance_overlap, 2)
-    (1.0, 0.33)
-    """
+    """The directions along the two axes in which they differ most; points without a direction are left out."""
     units, pointed = directions(space)
     many = len(units)
     centred = units - units.mean(axis=0) if many else units

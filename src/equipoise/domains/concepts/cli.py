@@ -2,176 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from equipoise.checks.base import pluralize, run_checks
+from equipoise.checks.base import run_checks
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.concepts.checks import MAX_DISSIMILAR
-from equipoise.domains.concepts.concept_set_reader import read_with_issues
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS
+from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.errors import ParameterError
-from equipoise.report.terminal import (
-    Paragraph,
-    ReportColumn,
-    StatusLine,
-    TerminalTable,
-    ThresholdStatus,
-    findings_section,
-    heading,
-)
-from equipoise.stats.formatting import format_count, format_value
-from equipoise.types import Finding, Severity, with_label
+from equipoise.types import Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.results import ConceptEvaluation
     from equipoise.runs.executors import Executor
-
-# The terminal report of a concept set: its parts, its problems and whether it can be used.
-
-_OF_PROBLEMS = ("EQ130", "EQ131", "EQ132")
-"""Findings that sum up the problems, which the report lists one by one."""
-MAX_LISTED = 100
-"""So many problems are listed, unless all are asked for: a table with a wrong header has one a row."""
-
-
-def concept_set_report(
-    concept_set: ConceptSet, findings: Sequence[Finding], *, quiet: bool = False, verbose: bool = False
-) -> list[Any]:
-    """The parts, all problems, other findings, and the status."""
-    facts = summary_lines(concept_set)
-    parts: list[Any] = [heading(f"Concept set {concept_set.name}")]
-    if facts:
-        sizes = [format_count(len(getattr(concept_set, part))) for part in facts]
-        columns = [ReportColumn("part", list(facts)), ReportColumn("entries", sizes, right=True)]
-        parts.append(TerminalTable([*columns, ReportColumn("", list(facts.values()), shortens="end")]))
-    if concept_set.unread:
-        parts += [Paragraph(""), Paragraph(f"not read: {', '.join(concept_set.unread)}")]
-    missing = missing_sections(concept_set)
-    if missing and not quiet:
-        parts += [Paragraph(""), heading("What the missing files cost")]
-        parts += [Paragraph(f"{file}: {cost}", indent=2) for file, cost in missing.items()]
-    parts += _problems(concept_set, verbose=verbose)
-    if not quiet:
-        others = [finding for finding in findings if finding.code not in _OF_PROBLEMS]
-        parts += findings_section(others, verbose=verbose)
-    return [*parts, Paragraph(""), _status(concept_set, findings)]
-
-
-def summary_lines(concept_set: ConceptSet) -> dict[str, str]:
-    """A line about each part that there is."""
-    return {part: _FACTS[part](concept_set) for part in concept_set.present}
-
-
-_FILES = {
-    "pairs": "pairs.json",
-    "clusters": "clusters.json",
-    "sentences": "entities.json",
-    "relations": "relations.json",
-    "concepts": "concepts.json",
-}
-
-
-def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
-    """For each file that there is not: the score, the ground-truth metric and the advice that are lost without it."""
-    from equipoise.domains.concepts.experiment import select_tasks
-
-    tasks = select_tasks(concept_set, ())[0] if concept_set.present else ()
-    costs = {}
-    for score in CONCEPT_SCORES.values():
-        if getattr(concept_set, score.needs) is not None:
-            continue
-        if score.task in tasks:
-            cost = (
-                f"{score.name} is measured on the {len(concept_set.standard_concepts or ())} concepts of the clusters"
-            )
-        else:
-            lost = [score.name, *filter(None, [score.truth]), *([f"advice for {score.use}"] if score.use else [])]
-            cost = f"no {', no '.join(lost)}, no {COMPOSITE}"
-        costs[_FILES[score.needs]] = cost
-    return costs
-
-
-def _problems(concept_set: ConceptSet, *, verbose: bool) -> list[Any]:
-    if not concept_set.problems:
-        return []
-    parts: list[Any] = [Paragraph(""), heading(pluralize(len(concept_set.problems), "problem").capitalize())]
-    shown = concept_set.problems if verbose else concept_set.problems[:MAX_LISTED]
-    for problem in shown:
-        parts.append(StatusLine(ThresholdStatus.BAD if problem.fatal else ThresholdStatus.FAIR, problem.message))
-        if problem.hint:
-            parts.append(Paragraph(problem.hint, indent=4, lead="-> "))
-    rest = len(concept_set.problems) - len(shown)
-    return [*parts, Paragraph(f"and {format_count(rest)} more (-v shows all)", indent=2)] if rest else parts
-
-
-def _status(concept_set: ConceptSet, findings: Sequence[Finding]) -> StatusLine:
-    fatal = sum(problem.fatal for problem in concept_set.problems)
-    if fatal:
-        return StatusLine(ThresholdStatus.BAD, f"cannot be used: fix {pluralize(fatal, 'problem')} first", indent=0)
-    if concept_set.problems:
-        return StatusLine(
-            ThresholdStatus.FAIR, f"can be used, with {pluralize(len(concept_set.problems), 'problem')}", indent=0
-        )
-    if any(finding.code == "EQ135" for finding in findings):
-        return StatusLine(ThresholdStatus.FAIR, "can be used in part: not every score is defined on it", indent=0)
-    return StatusLine(ThresholdStatus.GOOD, "can be used", indent=0)
-
-
-def _pairs(concept_set: ConceptSet) -> str:
-    expected = [pair.expected for pair in concept_set.pairs or ()]
-    if not expected:
-        return "none can be used"
-    unlike = sum(similarity <= MAX_DISSIMILAR for similarity in expected)
-    span = f"expected {format_value(min(expected), 2)} to {format_value(max(expected), 2)}"
-    return f"{span}, {format_count(unlike)} at {format_value(MAX_DISSIMILAR, 2)} or below"
-
-
-def _clusters(concept_set: ConceptSet) -> str:
-    sizes = [len(cluster.concepts) for cluster in concept_set.clusters or ()]
-    if not sizes:
-        return "none can be used"
-    span = str(min(sizes)) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
-    return f"{pluralize(sum(sizes), 'concept')}, {span} in a cluster"
-
-
-def _sentences(concept_set: ConceptSet) -> str:
-    types = Counter(entity.label for sentence in concept_set.sentences or () for entity in sentence.entities)
-    named = ", ".join(f"{label} {format_count(times)}" for label, times in types.most_common())
-    return f"{sum(types.values()):,} entities: {named}" if types else "no entities"
-
-
-def _relations(concept_set: ConceptSet) -> str:
-    relations = concept_set.relations or ()
-    entities = {name for relation in relations for name in (relation.subject, relation.object)}
-    predicates = {relation.predicate for relation in relations}
-    return f"{format_count(len(entities))} entities, {pluralize(len(predicates), 'predicate')}"
-
-
-def _concepts(concept_set: ConceptSet) -> str:
-    concepts = concept_set.concepts or ()
-    return ", ".join([*concepts[:3], *(["..."] if len(concepts) > 3 else [])])
-
-
-_FACTS: dict[str, Callable[[ConceptSet], str]] = {
-    "pairs": _pairs,
-    "clusters": _clusters,
-    "sentences": _sentences,
-    "relations": _relations,
-    "concepts": _concepts,
-}
-
 
 COMMANDS = {
     "run": CommandEntry(
@@ -340,7 +191,7 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
     """Print the report or the JSON data, and write the results."""
     from equipoise.domains.concepts.report import concepts_view
 
-    out.results(evaluation.to_dict, lambda: concepts_view(evaluation.report_data))
+    out.results(evaluation.to_dict, lambda: concepts_view(evaluation))
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:
@@ -392,36 +243,28 @@ there are issues, 2 that the concept set cannot be used.
 @pass_output
 def check(out: Output, /, path: str | None, similarity_scale: float | None) -> int:
     """See ``CHECK_HELP``."""
+    from equipoise.domains.concepts.concept_set_reader import read_with_issues
+    from equipoise.domains.concepts.report import concept_set_view, missing_sections, summary_lines
+
     concept_set = read_with_issues(path, scale=similarity_scale)
     findings = run_checks(concept_set)
+    is_usable = not any(problem.fatal for problem in concept_set.problems)
     if out.json:
-        out.data(_data(concept_set, findings))
+        out.data(
+            {
+                "concept_set": concept_set.name,
+                "usable": is_usable,
+                "parts": {part: len(getattr(concept_set, part)) for part in concept_set.present},
+                "facts": summary_lines(concept_set),
+                "missing": missing_sections(concept_set),
+                "problems": [problem.to_dict() for problem in concept_set.problems],
+                "findings": [asdict(finding) for finding in findings],
+                "not_read": concept_set.unread,
+                "fingerprint": concept_set.fingerprint,
+            }
+        )
     else:
-        out.show(*concept_set_report(concept_set, findings, quiet=out.quiet, verbose=out.verbose))
-    return _exit_code(concept_set, findings)
-
-
-def _exit_code(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> int:
-    if any(problem.fatal for problem in concept_set.problems):
+        out.view(concept_set_view(concept_set, findings, verbose=out.verbose))
+    if not is_usable:
         return exits.BAD_INPUT
     return exits.GATE_FAILED if any(finding.severity is Severity.ISSUE for finding in findings) else exits.DONE
-
-
-def _data(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> dict[str, Any]:
-    return {
-        "concept_set": concept_set.name,
-        "usable": not any(problem.fatal for problem in concept_set.problems),
-        "parts": {part: len(getattr(concept_set, part)) for part in concept_set.present},
-        "facts": summary_lines(concept_set),
-        "missing": missing_sections(concept_set),
-        "problems": [
-            {"rule": problem.rule, "fatal": problem.fatal, **_problem_dict(problem)} for problem in concept_set.problems
-        ],
-        "findings": [asdict(finding) for finding in findings],
-        "not_read": concept_set.unread,
-        "fingerprint": concept_set.fingerprint,
-    }
-
-
-def _problem_dict(problem: Any) -> dict[str, str]:
-    return {"file": problem.file, "message": problem.message, "hint": problem.hint}

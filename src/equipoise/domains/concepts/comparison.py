@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.concepts.score_comparison import ScoreComparison
 from equipoise.domains.concepts.scores import (
     COMPOSITE,
     CONCEPT_STATS,
@@ -19,19 +18,98 @@ from equipoise.domains.concepts.scores import (
     ScoreTerm,
 )
 from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors, per_unit
-from equipoise.errors import EquipoiseError, ShapeError
+from equipoise.errors import EquipoiseError, ShapeError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.comparison import compare_results
-from equipoise.stats.contrasts import Contrast
+from equipoise.stats.comparison import Contrast
 from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import Estimate, Result
-from equipoise.stats.tie_groups import tie_groups
+from equipoise.stats.tie_groups import order_by_score, tie_groups
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
+
+ByModel = Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class ScoreComparison:
+    """All models on one score.
+
+    ``terms`` are the summands of the score; ``parts`` are the values behind them, and ``reference_metrics``
+    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
+    share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
+    says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
+    what p was corrected for. ``readings`` define ambiguous parts.
+    ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the p of "no
+    better than shuffled" by metric and model, ``truth_contrasts`` every pair of models on it.
+    """
+
+    score: str
+    title: str
+    formula: str
+    estimates: ByModel
+    contrasts: tuple[Contrast, ...] = field(repr=False)
+    letters: Mapping[str, tuple[str, ...]]
+    order: tuple[str, ...]
+    drawn: str
+    units: str = ""
+    chance_baseline: str = ""
+    family: str = ""
+    method: str = ""
+    readings: tuple[str, ...] = ()
+    truth: str = ""
+    chance_p: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
+    terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    reference_metrics: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    slices: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    """The ground-truth metric by category of the units and by model."""
+
+    @property
+    def ground_truth(self) -> ByModel:
+        """The ground-truth metric by model; empty if there is none."""
+        return self.reference_metrics.get(self.truth, {})
+
+    @property
+    def leader(self) -> str | None:
+        """The model with the highest score; None where no model has one."""
+        return next((name for name in self.order if self.letters[name]), None)
+
+    def above_chance(self, metric: str, model: str) -> bool:
+        """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
+        estimate = self.reference_metrics[metric][model]
+        if metric in self.chance_p:
+            return self.chance_p[metric].get(model, nan) < 1 - estimate.interval.confidence_level
+        return estimate.interval.known and estimate.interval.low > estimate.chance
+
+    def truth_contrast(self, a: str, b: str) -> Contrast | None:
+        """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
+        for contrast in self.truth_contrasts:
+            if {contrast.a, contrast.b} == {a, b}:
+                return contrast if contrast.a == a else contrast.reversed()
+        return None
+
+    def is_better(self, a: str, b: str) -> bool:
+        """Whether the ground-truth metric of ``a`` is significantly better than that of ``b``."""
+        contrast = self.truth_contrast(a, b)
+        return (
+            contrast is not None
+            and contrast.difference > 0
+            and contrast.adjusted < 1 - contrast.interval.confidence_level
+        )
+
+    def contrast(self, a: str, b: str) -> Contrast:
+        """Model ``a`` minus model ``b``."""
+        for contrast in self.contrasts:
+            if {contrast.a, contrast.b} == {a, b} and a != b:
+                return contrast if contrast.a == a else contrast.reversed()
+        raise UnknownNameError.of("pair of models", f"{a}, {b}", (f"{c.a}, {c.b}" for c in self.contrasts))
+
 
 # Reference metrics that use the true labels, compared with chance and between models.
 
@@ -42,9 +120,9 @@ def chance_p_values(
     """By metric and model, the p-value of the permutation test against chance, corrected over the models."""
     first = next(iter(measured.values()))
     p_values = {}
-    for figure in first.observed.chance_tests:
-        p = adjust([score.observed.chance_tests[figure].p for score in measured.values()], config.correction)
-        p_values[figure] = dict(zip(measured, map(float, p), strict=True))
+    for metric in first.observed.chance_tests:
+        p = adjust([score.observed.chance_tests[metric].p for score in measured.values()], config.correction)
+        p_values[metric] = dict(zip(measured, map(float, p), strict=True))
     return p_values
 
 
@@ -53,10 +131,10 @@ def reference_contrasts(
 ) -> tuple[Contrast, ...]:
     """Every pair of models on the reference metric, adjusted over the pairs."""
     first = next(iter(measured.values()))
-    figure = first.blend.truth
-    if len(measured) < 2 or figure not in first.observed.reference_metrics:
+    truth = first.blend.truth
+    if len(measured) < 2 or truth not in first.observed.reference_metrics:
         return ()
-    metric = first.observed.reference_metrics[figure].metric
+    metric = first.observed.reference_metrics[truth].metric
     results = [_result_with(score, metric) for score in measured.values()]
     evidence = results[0].evidence
     (parsed,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
@@ -132,20 +210,14 @@ def compare_on_composite(
     blends = [
         task_scores.blend for task_scores in next(iter(scores.values())).values() if task_scores.blend.task in shares
     ]
-    bounds = _composite_bound(blends, shares, 0), _composite_bound(blends, shares, 1)
+    low, high = (sum(shares[blend.task] * blend.bounds[end] for blend in blends) for end in (0, 1))
     estimates = {}
     for name, task_scores in scores.items():
         value = sum(share * task_scores[task].value for task, share in shares.items())
-        estimates[name] = Estimate(
-            metric=COMPOSITE,
-            value=value,
-            interval=_composite_reach(task_scores, spreads[name], value, config.confidence_level).clipped(bounds),
-            n=sum(task_scores[task].estimate.n for task in shares),
-            undefined=0,
-            chance=sum(share * task_scores[task].estimate.chance for task, share in shares.items()),
-            better=Direction.UP,
-            unit="blend",
-        )
+        chance = sum(share * task_scores[task].estimate.chance for task, share in shares.items())
+        n = sum(task_scores[task].estimate.n for task in shares)
+        interval = _composite_reach(task_scores, spreads[name], value, config.confidence_level).clipped((low, high))
+        estimates[name] = Estimate(COMPOSITE, value, interval, n, 0, chance, Direction.UP, "blend")
     return ScoreComparison(
         score=COMPOSITE,
         title="Composite",
@@ -171,16 +243,9 @@ def _ground_truth(
         scales = [weights[task] / total / (1.0 - metric.chance) for task, metric in zip(tasks, metrics, strict=True)]
         value = sum(scale * (metric.value - metric.chance) for scale, metric in zip(scales, metrics, strict=True))
         spreads[name] = combine_errors([task_scores[task].truth_spread for task in tasks], scales)
-        estimates[name] = Estimate(
-            metric=GROUND_TRUTH,
-            value=value,
-            interval=spreads[name].interval(value, config.confidence_level),
-            n=sum(metric.n for metric in metrics),
-            undefined=0,
-            chance=0.0,
-            better=Direction.UP,
-            unit="blend",
-        )
+        interval = spreads[name].interval(value, config.confidence_level)
+        n = sum(metric.n for metric in metrics)
+        estimates[name] = Estimate(GROUND_TRUTH, value, interval, n, 0, 0.0, Direction.UP, "blend")
     return {
         "truth": GROUND_TRUTH,
         "truth_contrasts": _claims(estimates, spreads, config)["contrasts"],
@@ -211,20 +276,15 @@ def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
     )
 
 
-def _composite_bound(blends: Sequence[ConceptScore], shares: Mapping[str, float], end: int) -> float:
-    """One end of what the composite can be."""
-    return sum(shares[blend.task] * blend.bounds[end] for blend in blends)
-
-
 def _formula(blends: Sequence[ConceptScore], shares: Mapping[str, float]) -> str:
     if len(set(shares.values())) == 1:
         return f"({' + '.join(blend.name for blend in blends)}) / {len(blends)}"
     return " + ".join(f"{shares[blend.task]:.3g} x {blend.name}" for blend in blends)
 
 
-def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
-    names = dict.fromkeys(name for values in figures.values() for name in values)
-    return {name: {model: values[name] for model, values in figures.items() if name in values} for name in names}
+def _by_name(by_model: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
+    names = dict.fromkeys(name for values in by_model.values() for name in values)
+    return {name: {model: values[name] for model, values in by_model.items() if name in values} for name in names}
 
 
 def _claims(
@@ -243,14 +303,14 @@ def _claims(
     for contrast in contrasts:
         matrix[position[contrast.a], position[contrast.b]] = contrast.adjusted
     scores = [estimates[name].value for name in models]
-    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=config.alpha)
+    letters = tie_groups(scores, matrix, better=Direction.UP, alpha=config.alpha)
     tested = sum(not np.isnan(contrast.p) for contrast in contrasts)
     title = CORRECTIONS[config.correction][1]
     return {
         "estimates": dict(estimates),
         "contrasts": tuple(contrasts),
-        "letters": dict(zip(models, bands.letters, strict=True)),
-        "order": tuple(models[at] for at in bands.order),
+        "letters": dict(zip(models, letters, strict=True)),
+        "order": tuple(models[at] for at in order_by_score(np.array(scores), Direction.UP)),
         "family": f"{title} over the {tested} pairs" if tested > 1 else "",
     }
 
@@ -279,6 +339,15 @@ def _contrast(
 
 WEIGHTINGS = 20_000
 """Number of sampled weightings: the standard error of a share of one half is 0.007."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSensitivity:
+    """The share of weightings in which a model is first: with the scores, and with resampled units."""
+
+    model: str
+    share: float
+    resampled: float
 
 
 def weight_sensitivity(

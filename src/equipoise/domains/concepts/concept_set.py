@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from equipoise.errors import DuplicateError, FormatError, InputError
 
@@ -57,6 +57,16 @@ class ConceptSetIssue:
     def fatal(self) -> bool:
         """Whether a run stops."""
         return self.rule not in (IssueKind.OFFSETS, IssueKind.DUPLICATE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "rule": self.rule,
+            "fatal": self.fatal,
+            "file": self.file,
+            "message": self.message,
+            "hint": self.hint,
+        }
 
     def error(self, *, more: int = 0, location: str = "") -> InputError:
         """The problem as an error; ``more`` others are pointed at by the command that lists them all."""

@@ -1,14 +1,17 @@
-"""The sections of a concept set except its pairs: clusters, entities, relations and concepts, as lists or as tables."""
+"""The sections of a concept set: pairs, clusters, entities, relations and concepts, as lists or as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan, nan
 from typing import Any
 
 from equipoise.domains.concepts.concept_set import (
     AnnotatedSentence,
     ConceptCluster,
+    ConceptPair,
     ConceptSetIssue,
     EntityMention,
     IssueKind,
@@ -65,13 +68,13 @@ class SectionRows:
             more = f" (and {len(rows) - len(listed)} more)" if len(listed) < len(rows) else ""
             self.report(IssueKind.DUPLICATE, listed, f"{what} and left out{more}", "remove the duplicates")
 
-    def record(self, row: int, example: str) -> Mapping[str, Any] | None:
-        """The entry as a mapping, or a report that it is none."""
-        value = self.values[row]
-        if isinstance(value, Mapping):
-            return value
-        self.report(IssueKind.ENTRY, [row], f"is {quote_value(value)}, not an object", f"write {example}")
-        return None
+    def records(self, example: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """The entries that are mappings with their rows; others are reported."""
+        for row, value in enumerate(self.values):
+            if isinstance(value, Mapping):
+                yield row, value
+            else:
+                self.report(IssueKind.ENTRY, [row], f"is {quote_value(value)}, not an object", f"write {example}")
 
     def text(self, row: int, value: Mapping[str, Any], key: str, noun: str = "") -> str | None:
         """The text under a key without the white space around it, or a report of what is there instead."""
@@ -120,6 +123,135 @@ def quote_value(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
+# Pairs: texts with an expected similarity, an optional category and optional single ratings.
+
+TEXTS = (
+    ("concept_1", "concept_2"),
+    ("sentence1", "sentence2"),
+    ("sentence_1", "sentence_2"),
+    ("text1", "text2"),
+    ("text_1", "text_2"),
+    ("first", "second"),
+)
+"""Accepted keys of the two texts."""
+SCORES = ("expected_similarity", "similarity", "score", "similarity_score", "label")
+"""Accepted keys of the similarity; ``score_0_5`` and ``score (0-5)`` give its scale as well."""
+CATEGORIES = ("category", "stratum", "difficulty", "genre")
+"""Accepted keys of the category, which results are also shown by."""
+SELF_SIMILARITY_LIMIT = 0.9
+"""Every model gives a text similarity 1 to itself; a lower expectation is an error."""
+PAIRS_EXAMPLE = '{"concept_1": "...", "concept_2": "...", "expected_similarity": 0.7}'
+
+_SCALED = re.compile(
+    rf"(?:{'|'.join(SCORES)})[ _]*[\[(]?0(?:[ _]*(?:-|\.\.|to)[ _]*|_)([0-9]+(?:\.[0-9]+)?)[\])]?", re.I
+)
+_RATING = re.compile(r"(?:rating|rater|annotator)[ _-]?[0-9]+", re.I)
+"""A column with the ratings of one annotator."""
+
+
+def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[ConceptPair, ...]:
+    """The pairs; similarities on a scale from 0 to ``scale`` are divided by it.
+
+    A scale that the name of a column gives counts for that column. Without any, 3.8 is out of range: it may
+    be a slip of the point as well as another scale.
+    """
+    pairs: list[ConceptPair] = []
+    first_of: dict[frozenset[str], tuple[int, ConceptPair]] = {}
+    duplicates: list[int] = []
+    for row, value in entries.records(PAIRS_EXAMPLE):
+        pair = _pair(entries, row, value, scale)
+        if pair is None:
+            continue
+        if pair.first.casefold() == pair.second.casefold() and pair.expected < SELF_SIMILARITY_LIMIT:
+            fact = f"pairs {pair.first!r} with itself and expects the similarity {pair.expected:g}"
+            entries.report(IssueKind.ENTRY, [row], fact, "a text is always equal to itself; leave it out")
+            continue
+        texts = frozenset((pair.first.casefold(), pair.second.casefold()))
+        first, earlier = first_of.setdefault(texts, (row, pair))
+        if first == row:
+            pairs.append(pair)
+        elif earlier.expected == pair.expected:
+            duplicates.append(row)
+        else:
+            fact = (
+                f"are the same pair, {pair.first!r} and {pair.second!r}, and expect the similarities "
+                f"{earlier.expected:g} and {pair.expected:g}"
+            )
+            entries.report(IssueKind.REPEATED, [first, row], fact, "keep one of them, or give both as ratings")
+    entries.report_duplicates(duplicates)
+    entries.too_few(
+        2, "pair", len(entries) - len(duplicates), "a correlation needs two pairs, and means little below twenty"
+    )
+    return tuple(pairs)
+
+
+def score_key(value: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    """The key of the similarity, and the scale that its name gives."""
+    for key in SCORES:
+        if key in value:
+            return key, None
+    for key in value:
+        match = _SCALED.fullmatch(str(key).strip())
+        if match:
+            return key, float(match[1])
+    return None, None
+
+
+def _pair(entries: SectionRows, row: int, value: Mapping[str, Any], scale: float | None) -> ConceptPair | None:
+    keys = next((pair for pair in TEXTS if pair[0] in value or pair[1] in value), TEXTS[0])
+    first, second = (entries.text(row, value, key) for key in keys)
+    ratings = _ratings(entries, row, value, scale)
+    if ratings is None:
+        return None
+    known = [rating for rating in ratings if not isnan(rating)]
+    key, key_scale = score_key(value)
+    if key is None and not known:
+        entries.missing(row, value, SCORES[0])
+        return None
+    expected = _similarity(entries, row, value, key, key_scale or scale) if key else sum(known) / len(known)
+    if first is None or second is None or expected is None:
+        return None
+    category = next((str(value[key]).strip() for key in CATEGORIES if value.get(key) is not None), "")
+    return ConceptPair(first, second, expected, category, ratings)
+
+
+def _similarity(
+    entries: SectionRows, row: int, value: Mapping[str, Any], key: str, scale: float | None
+) -> float | None:
+    score = entries.number(row, value, key)
+    if score is None:
+        return None
+    # Without "+ 0.0", a similarity of -0.0 would have a different fingerprint.
+    expected = score / (scale or 1.0) + 0.0
+    if 0.0 <= expected <= 1.0:
+        return expected
+    hint = "correct it" if scale else "correct it; for values up to 5 use --similarity-scale 5 or a column score_0_5"
+    fact = f"expects the similarity {score:g}, outside 0 to {scale or 1:g}"
+    entries.report(IssueKind.RANGE, [row], fact, hint)
+    return None
+
+
+def _ratings(entries: SectionRows, row: int, value: Mapping[str, Any], scale: float | None) -> tuple[float, ...] | None:
+    """The rating of each annotator, NaN for an empty cell; None after a report of an invalid one."""
+    listed = value.get("ratings")
+    if listed is not None and not isinstance(listed, list | tuple):
+        fact = f"has {quote_value(listed)} as its ratings"
+        entries.report(IssueKind.ENTRY, [row], fact, "write a list with one number per annotator: [0.7, 0.8]")
+        return None
+    named = {f"rating {nth}": rating for nth, rating in enumerate(listed or (), start=1)}
+    named |= {str(key): rating for key, rating in value.items() if _RATING.fullmatch(str(key).strip())}
+    ratings = []
+    for key, rating in named.items():
+        is_empty = rating is None or (isinstance(rating, str) and not rating.strip())
+        similarity = nan if is_empty else _similarity(entries, row, named, key, scale)
+        if similarity is None:
+            return None
+        ratings.append(similarity)
+    return tuple(ratings)
+
+
+# Clusters: lists of concepts, or a table of texts with labels.
+
 LABELLED = ("text", "concept", "sentence")
 LABELS = ("label", "theme", "class", "category", "cluster")
 """The columns of a classification table: a text, and what it belongs to."""
@@ -152,12 +284,11 @@ def _rows_of_table(entries: SectionRows) -> list[tuple[int, str, str]]:
     labelled = []
     keys = label_keys(next(value for value in entries.values if isinstance(value, Mapping)))
     assert keys is not None
-    for row in range(len(entries)):
-        value = entries.record(row, '{"text": "...", "label": "..."}')
-        if value is None:
-            continue
-        named_value = {**value, keys[1]: _name(value.get(keys[1]))} if keys[1] in value else value
-        text, label = entries.text(row, value, keys[0]), entries.text(row, named_value, keys[1])
+    for row, value in entries.records('{"text": "...", "label": "..."}'):
+        label_value = value.get(keys[1])
+        if isinstance(label_value, int) and not isinstance(label_value, bool):  # numbers are names, too
+            value = {**value, keys[1]: str(label_value)}
+        text, label = (entries.text(row, value, key) for key in keys)
         if text is not None and label is not None:
             labelled.append((row, label, text))
     return labelled
@@ -167,10 +298,9 @@ def _rows_of_lists(entries: SectionRows) -> list[tuple[int, str, str]]:
     """The row, cluster and concept of each concept in the lists."""
     labelled = []
     first_of: dict[str, int] = {}
-    for row in range(len(entries)):
-        value = entries.record(row, EXAMPLE)
-        name = None if value is None else _cluster_name(entries, row, value)
-        if value is None or name is None:
+    for row, value in entries.records(EXAMPLE):
+        name = _cluster_name(entries, row, value)
+        if name is None:
             continue
         first = first_of.setdefault(name, row)
         if first != row:
@@ -203,11 +333,6 @@ def _concepts(entries: SectionRows, row: int, value: Mapping[str, Any]) -> Seque
     return [text for text in texts if text is not None]
 
 
-def _name(label: Any) -> Any:
-    """Labels that are numbers are names all the same."""
-    return str(label) if isinstance(label, int) and not isinstance(label, bool) else label
-
-
 def _report_repeats(entries: SectionRows, labelled: Sequence[tuple[int, str, str]]) -> None:
     first_of: dict[str, tuple[int, str]] = {}
     for row, name, concept in labelled:
@@ -232,10 +357,7 @@ def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
     """The relations, without duplicates, and none of an entity with itself."""
     relations: dict[Relation, None] = {}
     duplicates: list[int] = []
-    for row in range(len(entries)):
-        value = entries.record(row, RELATIONS_EXAMPLE)
-        if value is None:
-            continue
+    for row, value in entries.records(RELATIONS_EXAMPLE):
         texts = [entries.text(row, value, key) for key in KEYS]
         if None in texts:
             continue
@@ -282,10 +404,9 @@ def parse_sentences(entries: SectionRows) -> tuple[AnnotatedSentence, ...]:
     sentences: list[AnnotatedSentence] = []
     first_of: dict[str, tuple[int, AnnotatedSentence]] = {}
     duplicates: list[int] = []
-    for row in range(len(entries)):
-        value = entries.record(row, SENTENCES_EXAMPLE)
-        text = None if value is None else entries.text(row, value, "text")
-        if value is None or text is None:
+    for row, value in entries.records(SENTENCES_EXAMPLE):
+        text = entries.text(row, value, "text")
+        if text is None:
             continue
         # Offsets count from the text as it was given, white space and all.
         sentence = AnnotatedSentence(str(value["text"]), _entities(entries, row, value))

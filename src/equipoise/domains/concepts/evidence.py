@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan, log, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +22,11 @@ from equipoise.domains.concepts.concept_set import (
 from equipoise.errors import InputError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.segments import average_ranks
 from equipoise.evidence.space import Space
 from equipoise.geometry.search import score_blocks
-from equipoise.metrics.structure import GraphClustering, GraphDensity
-from equipoise.tasks.classification import linear_probe
+from equipoise.metrics.pairs import correlation
+from equipoise.tasks.classification import N_INIT, kmeans, linear_probe
 from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, unit_rows
 
 if TYPE_CHECKING:
@@ -83,6 +85,28 @@ def binary_pairs(pairs: Pairs) -> Pairs | None:
     return replace(pairs, expected=similar.astype(np.float64))
 
 
+def annotator_ceiling(pairs: Sequence[ConceptPair]) -> float:
+    """Mean Spearman correlation of each annotator with the mean of the others: what a human reaches on these pairs.
+
+    The annotator in position j of every pair is taken for the same person. NaN for fewer than two annotators.
+    """
+    annotators = max((len(pair.ratings) for pair in pairs), default=0)
+    ratings = np.full((len(pairs), annotators), nan)
+    for row, pair in enumerate(pairs):
+        ratings[row, : len(pair.ratings)] = pair.ratings
+    given = ~np.isnan(ratings)
+    values = np.where(given, ratings, 0.0)
+    agreements = []
+    for nth in range(annotators):
+        # Summed without the annotator: a subtraction would turn ties into almost ties.
+        others = np.delete(given, nth, axis=1).sum(axis=1)
+        rows = given[:, nth] & (others > 0)
+        means = np.delete(values, nth, axis=1).sum(axis=1)[rows] / others[rows]
+        agreements.append(correlation(average_ranks(values[rows, nth]), average_ranks(means)))
+    defined = [agreement for agreement in agreements if not isnan(agreement)]
+    return float(np.mean(defined)) if defined else nan
+
+
 # Entities: clustering by type, and similarity to their sentences.
 
 
@@ -111,15 +135,7 @@ class EntityEvidence:
 
 
 def entity_evidence(encode: Encode, sentences: Sequence[AnnotatedSentence], *, seed: int = 0) -> EntityEvidence:
-    """Embed sentences and entities; ``seed`` decides the folds of the probe.
-
-    >>> vectors = {"Plato wrote Laws.": [1.0, 1.0], "Plato": [1.0, 0.0], "Laws": [0.0, 1.0]}
-    >>> mentions = (EntityMention("Plato", "PERSON"), EntityMention("Laws", "WORK"))
-    >>> marked = AnnotatedSentence("Plato wrote Laws.", mentions)
-    >>> found = entity_evidence(lambda texts: [vectors[text] for text in texts], [marked])
-    >>> found.entity_text.round(3).tolist(), found.space.classes.tolist()
-    ([0.707, 0.707], ['PERSON', 'WORK'])
-    """
+    """Embed sentences and entities; ``seed`` decides the folds of the probe."""
     mentions = [(index, entity) for index, sentence in enumerate(sentences) for entity in sentence.entities]
     kinds = list(dict.fromkeys((entity.text, entity.label) for _, entity in mentions))
     if len({label for _, label in kinds}) < 2:
@@ -188,27 +204,11 @@ class RelationEvidence:
     ends: Ints
     """The rows of the subject and of the object of each relation."""
 
-    @property
-    def graph_density(self) -> float:
-        """Edges over possible edges of the directed graph, by networkx; not capped."""
-        return GraphDensity().value(self.space)
-
-    @property
-    def clustering_coefficient(self) -> float:
-        """Mean clustering coefficient of the graph without directions, by networkx."""
-        return GraphClustering().value(self.space)
-
 
 def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> RelationEvidence:
     """Embed all entities, join the related ones, and look for the object of each relation.
 
     The question is the subject and the predicate as words, ``Plato wrote``; the answers are ranked by cosine.
-
-    >>> vectors = {"Plato": [1.0, 0.0], "Laws": [0.0, 1.0], "Kant": [0.6, 0.8], "Plato wrote": [0.2, 1.0]}
-    >>> vectors |= {"Kant read": [1.0, 0.1]}
-    >>> said = [Relation("Plato", "wrote", "Laws"), Relation("Kant", "read", "Plato")]
-    >>> relation_evidence(lambda texts: [vectors[text] for text in texts], said).ranking.ranks
-    array([1., 1.])
     """
     if len(relations) < 2:
         raise InputError(
@@ -267,11 +267,7 @@ def _ranking(
 
 
 def concept_space(encode: Encode, concepts: Sequence[str]) -> Space:
-    """The vectors of the concepts; a unit is a concept.
-
-    >>> len(concept_space(lambda texts: [[1.0, 0.0], [0.0, 1.0]], ["amor fati", "qualia"]))
-    2
-    """
+    """The vectors of the concepts; a unit is a concept."""
     if len(concepts) < 2:
         raise InputError(
             f"there {'is one concept' if concepts else 'are no concepts'}",
@@ -287,10 +283,6 @@ def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generato
     """One row per resample and one column per edge: weights with variance 1, and covariance 1 if edges share a node.
 
     No weights have exactly these covariances in every graph; the nearest that exist are a little larger.
-
-    >>> apart = dyadic_weights(np.array([[0, 1], [2, 3]]), 4, 20_000, np.random.default_rng(0))
-    >>> bool(np.allclose(np.cov(apart.T), np.eye(2), atol=0.05))
-    True
     """
     ends = np.zeros((len(edges), points))
     rows = np.arange(len(edges))
@@ -307,3 +299,68 @@ def dyadic_errors(values: Floats, edges: Ints, points: int, draws: int, rng: np.
     """Errors of the mean of ``values`` (one per edge): one per resample."""
     weights = dyadic_weights(edges, points, draws, rng)
     return np.asarray(weights @ (values - values.mean()) / len(values))
+
+
+# K-means for resampling: all starts of a small set of points at once, in numpy, on one thread. The clustering score is
+# K-means of scikit-learn. Its interval and its chance level repeat K-means hundreds of times on a few dozen points,
+# where scikit-learn spends most of the time on checks and threads. This is the same algorithm (greedy k-means++ and
+# Lloyd's iterations) with one array operation for all starts.
+
+MAX_POINTS = 2000
+"""Above this, the squared distances of all points would not fit the cache, and scikit-learn is as fast."""
+MAX_ITERATIONS = 300
+
+
+def rotate_to_span(vectors: Floats) -> Floats:
+    """Coordinates in the space that the vectors span: all inner products are kept, with at most n columns."""
+    if vectors.shape[0] >= vectors.shape[1]:
+        return vectors
+    left, sizes, _ = np.linalg.svd(vectors, full_matrices=False)
+    return np.asarray(left * sizes)
+
+
+def fast_kmeans(points: Floats, count: int, *, seed: int = 0, starts: int = N_INIT) -> Ints:
+    """The cluster of each row in the tightest of several runs of K-means, each with its own k-means++ start."""
+    if not count <= len(points) <= MAX_POINTS:
+        return kmeans(points, count, seed=seed, starts=starts)
+    points = points - points.mean(axis=0)
+    squares = np.einsum("ij,ij->i", points, points)
+    # Distances only decide between points: tiny negative values of rounding are 0.
+    distances = np.maximum(squares[:, None] + squares - 2.0 * (points @ points.T), 0.0)
+    centers = points[_initial_rows(distances, count, starts, np.random.default_rng(seed))]
+    labels = _nearest(points, centers)
+    for _ in range(MAX_ITERATIONS):
+        members = (labels[:, None, :] == np.arange(count)[:, None]).astype(np.float64)
+        sizes = members.sum(axis=2, keepdims=True)
+        # An empty cluster keeps its center.
+        centers = np.where(sizes > 0, members @ points / np.maximum(sizes, 1.0), centers)
+        previous, labels = labels, _nearest(points, centers)
+        if np.array_equal(labels, previous):
+            break
+    inertia = ((points - np.take_along_axis(centers, labels[:, :, None], axis=1)) ** 2).sum(axis=(1, 2))
+    return np.asarray(labels[int(np.argmin(inertia))])
+
+
+def _nearest(points: Floats, centers: Floats) -> Ints:
+    """The nearest center of each point, of shape (starts, points); |x|^2 is the same for all centers."""
+    distances = np.einsum("skd,skd->sk", centers, centers)[:, None, :] - 2.0 * (points @ centers.transpose(0, 2, 1))
+    return np.asarray(distances.argmin(axis=2))
+
+
+def _initial_rows(distances: Floats, count: int, starts: int, rng: np.random.Generator) -> Ints:
+    """Greedy k-means++ (Arthur and Vassilvitskii, 2007): the best of 2 + ln k candidates per center."""
+    trials = 2 + int(log(count))
+    rows = np.empty((starts, count), dtype=np.int64)
+    rows[:, 0] = rng.integers(len(distances), size=starts)
+    closest = distances[rows[:, 0]]
+    every = np.arange(starts)
+    for place in range(1, count):
+        cumulated = closest.cumsum(axis=1)
+        targets = rng.random((starts, trials)) * cumulated[:, -1:]
+        candidates = (cumulated[:, None, :] <= targets[:, :, None]).sum(axis=2)
+        candidates = np.minimum(candidates, len(distances) - 1)
+        reached = np.minimum(closest[:, None, :], distances[candidates])
+        best = reached.sum(axis=2).argmin(axis=1)
+        rows[:, place] = candidates[every, best]
+        closest = reached[every, best]
+    return rows

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import inf, isnan
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.domains.concepts.score_comparison import ByModel, ConceptReportData, ScoreComparison
+from equipoise.domains.concepts.checks import MAX_DISSIMILAR
+from equipoise.domains.concepts.comparison import ByModel, ScoreComparison
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, interpret_score
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
+    format_count,
     format_difference,
     format_interval,
     format_p,
@@ -23,42 +27,46 @@ from equipoise.stats.formatting import (
 from equipoise.types import Direction, with_label
 
 if TYPE_CHECKING:
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.domains.concepts.concept_set import ConceptSet
+    from equipoise.domains.concepts.results import ConceptEvaluation
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
+    from equipoise.types import Finding
 
 SMALL = 10.0
-"""Figures below this are no ranks."""
+"""Values below this are no ranks."""
 MAX_REASON_LENGTH = 24
 """The longest reason that a table shows in place of an interval; results.json has them all."""
 
 Row = tuple[str, str, ByModel]
-"""What a figure is about, its name, and what every model has."""
+"""What a metric is about, its name, and the estimate of every model."""
 
 
-def concepts_view(report_data: ConceptReportData) -> View:
+def concepts_view(evaluation: ConceptEvaluation) -> View:
     """The answer, then advice, ground truth and reference metrics, categories, scores, pairs and weightings."""
     sections = (
-        *advice_section(report_data),
-        reference_metric_section(report_data),
-        *slice_section(report_data),
-        score_section(report_data),
-        component_section(report_data),
-        *pairwise_section(report_data),
-        *weight_section(report_data),
+        *advice_section(evaluation),
+        reference_metric_section(evaluation),
+        *slice_section(evaluation),
+        score_section(evaluation),
+        component_section(evaluation),
+        *pairwise_section(evaluation),
+        *weight_section(evaluation),
     )
-    return View(concepts_answer(report_data), sections)
+    return View(concepts_answer(evaluation), sections)
 
 
 AT_CHANCE = "*"
 """Marks a ground-truth metric that is not significantly above chance."""
 
 
-def concepts_answer(report_data: ConceptReportData) -> Answer:
+def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
     """Which model to use for what, and every model with its ground-truth metrics, best first."""
-    comparisons = report_data.all_score_comparisons
+    comparisons = evaluation.all_score_comparisons
     with_truth = [comparison for comparison in comparisons if comparison.ground_truth]
-    order = _answer_order(with_truth, comparisons[-1])
+    # By the last ground-truth metric: the mean of all, if there is one.
+    order = _best_first(with_truth[-1].ground_truth) if with_truth else comparisons[-1].order
     columns = [ReportColumn("model", order, shortens="middle")]
     for rank, comparison in enumerate(with_truth, start=1):
         columns.append(ReportColumn(comparison.truth, _truth_cells(comparison, order), right=True, rank=rank))
@@ -66,25 +74,17 @@ def concepts_answer(report_data: ConceptReportData) -> Answer:
         last = comparisons[-1]
         columns.append(ReportColumn(last.score, _score_cells(last, order), right=True, rank=len(comparisons) + 1))
     return Answer(
-        headline=_decision(report_data),
+        headline=_decision(evaluation),
         columns=tuple(columns),
         notes=(
             *filter(None, [_chance_sentence(with_truth)]),
-            *(f"{recommendation.use}: {recommendation.short}" for recommendation in report_data.advice),
-            *(f"{note}." for note in report_data.notes),
+            *(f"{recommendation.use}: {recommendation.short}" for recommendation in evaluation.advice),
+            *(f"{note}." for note in evaluation.notes),
         ),
-        warnings=tuple(with_label(f"{name} failed", text) for name, text in report_data.failures.items()),
-        findings=report_data.findings,
+        warnings=tuple(with_label(f"{name} failed", error.message) for name, error in evaluation.failures.items()),
+        findings=evaluation.findings,
         details="Details: add -v (recommendations with values, categories, scores, parts, pairs, findings with hints).",
     )
-
-
-def _answer_order(with_truth: Sequence[ScoreComparison], last: ScoreComparison) -> tuple[str, ...]:
-    """The models, best first in the last ground-truth metric: the mean of all, if there is one."""
-    if not with_truth:
-        return last.order
-    values = with_truth[-1].ground_truth
-    return tuple(sorted(last.order, key=lambda name: (isnan(values[name].value), -values[name].value)))
 
 
 def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
@@ -103,22 +103,22 @@ def _score_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]
     return [format_value(comparison.estimates[name].value, places) for name in order]
 
 
-def _decision(report_data: ConceptReportData) -> str:
+def _decision(evaluation: ConceptEvaluation) -> str:
     """The recommendation for general use, or for the first use that was measured."""
-    name = report_data.name
-    if not report_data.advice:
+    name = evaluation.concept_set.name
+    if not evaluation.advice:
         return f"Not decided: no task that was measured on {name} has labels to compare the models with."
-    advice = report_data.advice[0]
+    advice = evaluation.advice[0]
     if not advice.models:
         return f"No model can be recommended on {name}: {advice.message.removeprefix('no model: ')}."
     best, others = advice.models[0], advice.models[1:]
-    if len(report_data.models) < 2:
+    if len(evaluation.models) < 2:
         return f"{best} on {name}: {advice.value}. One model alone does not show which is best: add a baseline."
     if others:
         verb = "is" if len(others) == 1 else "are"
         names = join_names(others)
         return f"Not decided: {best} is highest on {name} ({advice.value}); {names} {verb} not significantly worse."
-    count = len(report_data.models)
+    count = len(evaluation.models)
     if not advice.test.startswith("significantly better"):
         return f"{best} is the only one of {count} models that can be recommended on {name} ({advice.value})."
     return f"{best} is the best of {count} models on {name} ({advice.value})."
@@ -140,9 +140,9 @@ def _chance_sentence(with_truth: Sequence[ScoreComparison]) -> str:
     return f"Chance levels: {levels}.{mark}" if levels else ""
 
 
-def advice_section(report_data: ConceptReportData) -> list[Section]:
+def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
     """What to use, with the test, and what the published formula would have picked."""
-    advice = report_data.advice
+    advice = evaluation.advice
     if not advice:
         return []
     columns = [
@@ -160,9 +160,9 @@ def advice_section(report_data: ConceptReportData) -> list[Section]:
     return [Section.of_table("What to use, by ground truth", columns, *notes)]
 
 
-def slice_section(report_data: ConceptReportData) -> list[Section]:
+def slice_section(evaluation: ConceptEvaluation) -> list[Section]:
     """The ground-truth metric by category, one column per model, and the annotator ceiling."""
-    ceiling = report_data.ceiling
+    ceiling = evaluation.ceiling
     note = (
         ""
         if isnan(ceiling)
@@ -170,7 +170,7 @@ def slice_section(report_data: ConceptReportData) -> list[Section]:
         "mean of the others. A model is not expected to exceed it."
     )
     sections = []
-    for comparison in report_data.score_comparisons:
+    for comparison in evaluation.score_comparisons:
         rows = comparison.slices
         if not rows and not (note and comparison.truth == "Spearman"):
             continue
@@ -179,7 +179,7 @@ def slice_section(report_data: ConceptReportData) -> list[Section]:
             ReportColumn("category", list(shown)),
             ReportColumn("n", [str(next(iter(by_model.values())).n) for by_model in shown.values()], right=True),
         ]
-        for place, model in enumerate(report_data.models):
+        for place, model in enumerate(evaluation.models):
             cells = [_value_and_interval(by_model, model) for by_model in shown.values()]
             columns.append(ReportColumn(model, cells, right=True, rank=place))
         sections.append(Section.of_table(f"{comparison.truth} by category", columns, note))
@@ -191,77 +191,67 @@ def _value_and_interval(by_model: ByModel, model: str) -> str:
     return f"{format_value(by_model[model].value, places)} {_reach(by_model[model].interval, places)}"
 
 
-def score_section(report_data: ConceptReportData) -> Section:
+def score_section(evaluation: ConceptEvaluation) -> Section:
     """Every score of every model, with what is known about it."""
-    several = ", best first in every score" if len(report_data.models) > 1 else ""
-    title = f"The weighted scores of {pluralize(len(report_data.models), 'model')} on {report_data.name}{several}"
-    return Section(title, (ReportTable.of(score_columns(report_data)),), (caption(report_data),))
+    several = ", best first in every score" if len(evaluation.models) > 1 else ""
+    title = (
+        f"The weighted scores of {pluralize(len(evaluation.models), 'model')} on {evaluation.concept_set.name}{several}"
+    )
+    return Section(title, (ReportTable.of(score_columns(evaluation)),), (caption(evaluation),))
 
 
-def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
+def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
     """One row per score and model, Spearman first; on a narrow screen the score and the band are kept longest."""
+    groups: list[tuple[str, ByModel, Sequence[str], Mapping[str, Sequence[str]]]] = [
+        ("Spearman", by_model, _best_first(by_model), {}) for by_model in _spearman(evaluation)
+    ]
+    groups += [(each.score, each.estimates, each.order, each.letters) for each in evaluation.all_score_comparisons]
     rows = []
-    for by_model in _spearman(report_data):
-        places = _places(list(by_model.values()))
-        for number, name in enumerate(sorted(by_model, key=lambda name: _descending(by_model[name].value))):
-            estimate = by_model[name]
+    for score, estimates, order, letters in groups:
+        places = _places(list(estimates.values()))
+        for number, name in enumerate(order):
+            estimate = estimates[name]
             rows.append(
                 (
-                    "Spearman" if number == 0 else "",
-                    "",
+                    score if number == 0 else "",
+                    (" ".join(letters[name]) or "-") if letters else "",
                     name,
                     format_value(estimate.value, places),
                     format_interval(estimate.interval, places),
                     format_value(estimate.chance, places),
-                    "ground truth",
+                    interpret_score(estimate.value, estimate.interval) if letters else "ground truth",
                 )
             )
-    for score_comparison in report_data.all_score_comparisons:
-        estimates = [score_comparison.estimates[name] for name in score_comparison.order]
-        places = _places(estimates)
-        for number, (name, estimate) in enumerate(zip(score_comparison.order, estimates, strict=True)):
-            rows.append(
-                (
-                    score_comparison.score if number == 0 else "",
-                    " ".join(score_comparison.letters[name]) or "-",
-                    name,
-                    format_value(estimate.value, places),
-                    format_interval(estimate.interval, places),
-                    format_value(estimate.chance, places),
-                    report_data.readings[score_comparison.score][name],
-                )
-            )
-    score, band, model, value, reach, chance, said = zip(*rows, strict=True)
-    confidence_level = format_percent(report_data.settings.get("confidence_level", 0.95))
-    several = [ReportColumn("band", band, rank=1)] if len(report_data.models) > 1 else []
+    score_cells, band, model, value, reach, chance, reading = zip(*rows, strict=True)
+    several = [ReportColumn("band", band, rank=1)] if len(evaluation.models) > 1 else []
     return [
-        ReportColumn("score", score),
+        ReportColumn("score", score_cells),
         *several,
         ReportColumn("model", model, shortens="middle"),
         ReportColumn("value", value, right=True),
-        ReportColumn(f"{confidence_level} interval", reach, right=True, rank=2),
+        ReportColumn(f"{format_percent(evaluation.config.confidence_level)} interval", reach, right=True, rank=2),
         ReportColumn("chance", chance, right=True, rank=3),
-        ReportColumn("reading", said, rank=4),
+        ReportColumn("reading", reading, rank=4),
     ]
 
 
-def _spearman(report_data: ConceptReportData) -> list[ByModel]:
+def _spearman(evaluation: ConceptEvaluation) -> list[ByModel]:
     """Spearman's correlation by model, if similarities were measured."""
-    return [item.ground_truth for item in report_data.score_comparisons if item.truth == "Spearman"]
+    return [item.ground_truth for item in evaluation.score_comparisons if item.truth == "Spearman"]
 
 
-def _descending(value: float) -> float:
-    """A sort key: the highest value first, undefined ones last."""
-    return inf if isnan(value) else -value
+def _best_first(by_model: ByModel) -> list[str]:
+    """The models by value, the highest first and undefined ones last."""
+    return sorted(by_model, key=lambda name: (isnan(by_model[name].value), -by_model[name].value))
 
 
-def caption(report_data: ConceptReportData) -> str:
+def caption(evaluation: ConceptEvaluation) -> str:
     """What the letters, the intervals and the chance levels are."""
-    comparisons = report_data.score_comparisons
+    comparisons = evaluation.score_comparisons
     letters = (
         "Models that share a letter are not significantly different on that score "
         f"({comparisons[0].family or 'one pair, nothing to correct for'}). "
-        if len(report_data.models) > 1
+        if len(evaluation.models) > 1
         else ""
     )
     drawn = ", ".join(comparison.drawn for comparison in comparisons)
@@ -273,10 +263,10 @@ def caption(report_data: ConceptReportData) -> str:
     )
 
 
-def component_section(report_data: ConceptReportData) -> Section:
+def component_section(evaluation: ConceptEvaluation) -> Section:
     """What each score adds up, term by term."""
-    comparisons = report_data.score_comparisons
-    rows = [("ground truth", "  Spearman", by_model) for by_model in _spearman(report_data)]
+    comparisons = evaluation.score_comparisons
+    rows = [("ground truth", "  Spearman", by_model) for by_model in _spearman(evaluation)]
     rows += [
         (f"{score_comparison.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", by_model)
         for score_comparison in comparisons
@@ -288,21 +278,21 @@ def component_section(report_data: ConceptReportData) -> Section:
     return Section.of_table("What the scores are made of", columns, *(f"{method}." for method in methods))
 
 
-def reference_metric_section(report_data: ConceptReportData) -> Section:
-    """Figures that the faults of the blends do not touch."""
+def reference_metric_section(evaluation: ConceptEvaluation) -> Section:
+    """The metrics that the faults of the scores do not affect."""
     rows = [
         (score_comparison.title if place == 0 else "", f"{name} {_arrow(by_model)}", by_model)
-        for score_comparison in report_data.score_comparisons
+        for score_comparison in evaluation.score_comparisons
         for place, (name, by_model) in enumerate(score_comparison.reference_metrics.items())
     ]
-    if report_data.composite is not None and report_data.composite.ground_truth:
-        rows.append(("All tasks", f"{report_data.composite.truth} ↑", report_data.composite.ground_truth))
+    if evaluation.composite is not None and evaluation.composite.ground_truth:
+        rows.append(("All tasks", f"{evaluation.composite.truth} ↑", evaluation.composite.ground_truth))
     title = "Ground truth, and other metrics that do not depend on scale"
     return Section.of_table(title, _estimate_columns("about", "metric", rows))
 
 
 def _estimate_columns(first: str, second: str, rows: Sequence[Row]) -> list[ReportColumn]:
-    """One row per figure and model."""
+    """One row per metric and model."""
     digits = [_places(list(by_model.values())) for _, _, by_model in rows]
     cells = [
         (
@@ -328,7 +318,7 @@ def _estimate_columns(first: str, second: str, rows: Sequence[Row]) -> list[Repo
 
 
 def _places(estimates: Sequence[Estimate]) -> int:
-    """Decimals for figures side by side; two at least where they are small: a correlation is never 1.0."""
+    """Decimals for values next to each other; two at least where they are small: a correlation is never 1.0."""
     places = shared_decimals(estimate.interval for estimate in estimates)
     return (
         max(places, 2)
@@ -358,9 +348,9 @@ def _chance(by_model: ByModel, places: int) -> str:
     return format_range(min(known), max(known), places) if known else ""
 
 
-def pairwise_section(report_data: ConceptReportData) -> list[Section]:
+def pairwise_section(evaluation: ConceptEvaluation) -> list[Section]:
     """Every pair of models on every ground-truth metric, then on every score."""
-    comparisons = report_data.all_score_comparisons
+    comparisons = evaluation.all_score_comparisons
     every = [(comparison.truth, comparison.truth_contrasts) for comparison in comparisons]
     every += [(comparison.score, comparison.contrasts) for comparison in comparisons]
     tables = tuple(ReportTable.of(_pair_columns(title, contrasts)) for title, contrasts in every if contrasts)
@@ -379,18 +369,142 @@ def _pair_columns(title: str, contrasts: Sequence[Contrast]) -> list[ReportColum
     ]
 
 
-def weight_section(report_data: ConceptReportData) -> list[Section]:
+def weight_section(evaluation: ConceptEvaluation) -> list[Section]:
     """How much the winner of the composite owes to the weights."""
-    if not report_data.winning:
+    if not evaluation.winning:
         return []
-    ordered = sorted(report_data.winning, key=lambda outcome: -outcome.share)
+    ordered = sorted(evaluation.winning, key=lambda outcome: -outcome.share)
     columns = [
         ReportColumn("model", [outcome.model for outcome in ordered], shortens="middle"),
         ReportColumn("comes first in", [_share(outcome.share) for outcome in ordered], right=True),
         ReportColumn("with resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
     ]
-    for by_model in _spearman(report_data):
+    for by_model in _spearman(evaluation):
         cells = [_value_and_interval(by_model, outcome.model) for outcome in ordered]
         columns.insert(1, ReportColumn("Spearman", cells, right=True))
     note = "of all weightings of the composite, each as likely as any other."
     return [Section.of_table("If the scores were weighted otherwise", columns, note)]
+
+
+# The files of a concept set: what each part holds, all problems, and whether it can be used.
+
+_SUMMARISING = ("EQ130", "EQ131", "EQ132", "EQ136")
+"""Findings that sum up the problems, which the view lists one by one."""
+MAX_LISTED = 100
+"""So many problems are listed without ``--verbose``: a table with a wrong header has one per row."""
+
+
+def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, verbose: bool = False) -> View:
+    """Whether the concept set can be used, its parts, the cost of missing files, all problems and other findings."""
+    facts = summary_lines(concept_set)
+    sizes = [format_count(len(getattr(concept_set, part))) for part in facts]
+    columns = (
+        ReportColumn("part", list(facts)),
+        ReportColumn("entries", sizes, right=True),
+        ReportColumn("", list(facts.values()), shortens="end"),
+    )
+    problems = concept_set.problems if verbose else concept_set.problems[:MAX_LISTED]
+    lines = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
+    rest = len(concept_set.problems) - len(lines)
+    lines += [f"and {format_count(rest)} more (-v shows all)"] if rest else []
+    missing = [f"{file}: {cost}" for file, cost in missing_sections(concept_set).items()]
+    sections = (
+        Section("What the missing files cost", notes=tuple(missing), always=True),
+        Section(pluralize(len(concept_set.problems), "problem").capitalize(), notes=tuple(lines), always=True),
+    )
+    answer = Answer(
+        f"The concept set {concept_set.name} {_usability(concept_set, findings)}.",
+        columns if facts else (),
+        notes=(f"not read: {', '.join(concept_set.unread)}",) if concept_set.unread else (),
+        findings=tuple(finding for finding in findings if finding.code not in _SUMMARISING),
+    )
+    return View(answer, tuple(section for section in sections if section.notes), title=concept_set.name)
+
+
+def _usability(concept_set: ConceptSet, findings: Sequence[Finding]) -> str:
+    fatal = sum(problem.fatal for problem in concept_set.problems)
+    if fatal:
+        return f"cannot be used: fix {pluralize(fatal, 'problem')} first"
+    if concept_set.problems:
+        return f"can be used, with {pluralize(len(concept_set.problems), 'problem')}"
+    if any(finding.code == "EQ135" for finding in findings):
+        return "can be used in part: not every score is defined on it"
+    return "can be used"
+
+
+def summary_lines(concept_set: ConceptSet) -> dict[str, str]:
+    """A line about each part that there is."""
+    return {part: _FACTS[part](concept_set) for part in concept_set.present}
+
+
+_FILES = {
+    "pairs": "pairs.json",
+    "clusters": "clusters.json",
+    "sentences": "entities.json",
+    "relations": "relations.json",
+    "concepts": "concepts.json",
+}
+
+
+def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
+    """For each missing file: the score, the ground-truth metric and the advice that are lost without it."""
+    from equipoise.domains.concepts.experiment import select_tasks
+
+    tasks = select_tasks(concept_set, ())[0] if concept_set.present else ()
+    costs = {}
+    for score in CONCEPT_SCORES.values():
+        if getattr(concept_set, score.needs) is not None:
+            continue
+        if score.task in tasks:
+            cost = (
+                f"{score.name} is measured on the {len(concept_set.standard_concepts or ())} concepts of the clusters"
+            )
+        else:
+            lost = [score.name, *filter(None, [score.truth]), *([f"advice for {score.use}"] if score.use else [])]
+            cost = f"no {', no '.join(lost)}, no {COMPOSITE}"
+        costs[_FILES[score.needs]] = cost
+    return costs
+
+
+def _pair_facts(concept_set: ConceptSet) -> str:
+    expected = [pair.expected for pair in concept_set.pairs or ()]
+    if not expected:
+        return "none can be used"
+    unlike = sum(similarity <= MAX_DISSIMILAR for similarity in expected)
+    span = f"expected {format_value(min(expected), 2)} to {format_value(max(expected), 2)}"
+    return f"{span}, {format_count(unlike)} at {format_value(MAX_DISSIMILAR, 2)} or below"
+
+
+def _cluster_facts(concept_set: ConceptSet) -> str:
+    sizes = [len(cluster.concepts) for cluster in concept_set.clusters or ()]
+    if not sizes:
+        return "none can be used"
+    span = str(min(sizes)) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    return f"{pluralize(sum(sizes), 'concept')}, {span} in a cluster"
+
+
+def _sentence_facts(concept_set: ConceptSet) -> str:
+    types = Counter(entity.label for sentence in concept_set.sentences or () for entity in sentence.entities)
+    named = ", ".join(f"{label} {format_count(times)}" for label, times in types.most_common())
+    return f"{sum(types.values()):,} entities: {named}" if types else "no entities"
+
+
+def _relation_facts(concept_set: ConceptSet) -> str:
+    relations = concept_set.relations or ()
+    entities = {name for relation in relations for name in (relation.subject, relation.object)}
+    predicates = {relation.predicate for relation in relations}
+    return f"{format_count(len(entities))} entities, {pluralize(len(predicates), 'predicate')}"
+
+
+def _concept_facts(concept_set: ConceptSet) -> str:
+    concepts = concept_set.concepts or ()
+    return ", ".join([*concepts[:3], *(["..."] if len(concepts) > 3 else [])])
+
+
+_FACTS: dict[str, Callable[[ConceptSet], str]] = {
+    "pairs": _pair_facts,
+    "clusters": _cluster_facts,
+    "sentences": _sentence_facts,
+    "relations": _relation_facts,
+    "concepts": _concept_facts,
+}

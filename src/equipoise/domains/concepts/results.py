@@ -13,10 +13,16 @@ import numpy as np
 
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
-from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, weight_sensitivity
-from equipoise.domains.concepts.concept_set_reader import annotator_ceiling
+from equipoise.domains.concepts.comparison import (
+    ScoreComparison,
+    WeightSensitivity,
+    compare_on_composite,
+    compare_on_score,
+    weight_sensitivity,
+)
+from equipoise.domains.concepts.evidence import annotator_ceiling
+from equipoise.domains.concepts.recommendation import Recommendation, recommend
 from equipoise.domains.concepts.report import concepts_view
-from equipoise.domains.concepts.score_comparison import ConceptReportData, ScoreComparison, WeightSensitivity, recommend
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.io.atomic import write_text
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
     from equipoise.domains.concepts.uncertainty import TaskScore
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import View
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
 
@@ -80,13 +86,18 @@ class ConceptEvaluation:
             raise self.failures[model]
         if model not in self.scores:
             raise UnknownNameError.of("model", model, self.scores, more=f"there are {', '.join(self.scores)}")
-        return {comparison.score: comparison.estimates[model] for comparison in self.report_data.all_score_comparisons}
+        return {comparison.score: comparison.estimates[model] for comparison in self.all_score_comparisons}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that were scored."""
+        return tuple(self.scores)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -112,6 +123,11 @@ class ConceptEvaluation:
         by_model = {name: model_scores.tasks for name, model_scores in self.scores.items()}
         return compare_on_composite(by_model, self.weights, config=self.config)
 
+    @property
+    def all_score_comparisons(self) -> tuple[ScoreComparison, ...]:
+        """The scores and, where there is one, the composite after them."""
+        return self.score_comparisons if self.composite is None else (*self.score_comparisons, self.composite)
+
     @cached_property
     def winning(self) -> tuple[WeightSensitivity, ...]:
         """The share of random weightings of the composite in which each model is first."""
@@ -134,7 +150,7 @@ class ConceptEvaluation:
     @property
     def recommendations(self) -> dict[str, str]:
         """For each use, the recommended model, or those that are not significantly different."""
-        return {advice.use: advice.text for advice in self.report_data.advice}
+        return {advice.use: advice.text for advice in self.advice}
 
     @property
     def collapsed(self) -> frozenset[str]:
@@ -167,33 +183,14 @@ class ConceptEvaluation:
         return findings
 
     @cached_property
-    def report_data(self) -> ConceptReportData:
-        """The data of the report."""
-        every = self.score_comparisons if self.composite is None else (*self.score_comparisons, self.composite)
-        return ConceptReportData(
-            name=self.concept_set.name,
-            models=tuple(self.scores),
-            score_comparisons=self.score_comparisons,
-            composite=self.composite,
-            advice=recommend(every, self.collapsed),
-            winning=self.winning,
-            readings={
-                comparison.score: {
-                    name: interpret_score(model_scores.value, model_scores.interval)
-                    for name, model_scores in comparison.estimates.items()
-                }
-                for comparison in every
-            },
-            findings=self.findings,
-            notes=self.notes,
-            failures={name: error.message for name, error in self.failures.items()},
-            settings={
-                "seed": self.config.seed,
-                "confidence_level": self.config.confidence_level,
-                "weights": dict(self.weights),
-            },
-            ceiling=annotator_ceiling(self.concept_set.pairs or ()) if "similarity" in self.tasks else nan,
-        )
+    def advice(self) -> tuple[Recommendation, ...]:
+        """For each use, the recommended models with the reasons."""
+        return recommend(self.all_score_comparisons, self.collapsed)
+
+    @property
+    def ceiling(self) -> float:
+        """Mean correlation of an annotator with the others; NaN without several ratings."""
+        return annotator_ceiling(self.concept_set.pairs or ()) if "similarity" in self.tasks else nan
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -219,12 +216,12 @@ class ConceptEvaluation:
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*concepts_view(self.report_data).parts())
+        return render_text(*concepts_view(self).parts())
 
     @cached_property
     def view(self) -> View:
         """The whole report: answer, tables and charts."""
-        return concepts_view(self.report_data).with_charts(self.charts())
+        return concepts_view(self).with_charts(self.charts())
 
     def report(self, path: str | Path) -> Path:
         """Write the whole run as one HTML page: recommendations, every table, findings and charts.
@@ -247,7 +244,6 @@ class ConceptEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
-
         return evaluation_dict(self)
 
     def write(self, folder: str | Path) -> Path:
@@ -321,7 +317,6 @@ _SPACES = {
 
 def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
     """Scores by name, their parts, the comparisons and the settings, as plain values."""
-    report_data = evaluation.report_data
     return {
         "schema": 1,
         "concept_set": {"name": evaluation.concept_set.name, "fingerprint": evaluation.concept_set.fingerprint},
@@ -333,10 +328,7 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
             }
             for name, model_scores in evaluation.scores.items()
         },
-        "scores": [
-            _comparison_dict(comparison, report_data.readings[comparison.score])
-            for comparison in report_data.all_score_comparisons
-        ],
+        "scores": [_comparison_dict(comparison) for comparison in evaluation.all_score_comparisons],
         "recommendations": [
             {
                 "use": advice.use,
@@ -347,18 +339,23 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
                 "formula": advice.formula,
                 "excluded": dict(advice.excluded),
             }
-            for advice in report_data.advice
+            for advice in evaluation.advice
         ],
-        "annotator_ceiling": None if isnan(report_data.ceiling) else report_data.ceiling,
-        "weight_sensitivity": [asdict(sensitivity) for sensitivity in report_data.winning],
+        "annotator_ceiling": None if isnan(evaluation.ceiling) else evaluation.ceiling,
+        "weight_sensitivity": [asdict(sensitivity) for sensitivity in evaluation.winning],
         "findings": [asdict(finding) for finding in evaluation.findings],
         "notes": list(evaluation.notes),
         "failures": failures_to_dict(evaluation.failures),
-        "settings": {**report_data.settings, "command": list(evaluation.command)},
+        "settings": {
+            "seed": evaluation.config.seed,
+            "confidence_level": evaluation.config.confidence_level,
+            "weights": dict(evaluation.weights),
+            "command": list(evaluation.command),
+        },
     }
 
 
-def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[str, Any]:
+def _comparison_dict(score_comparison: ScoreComparison) -> dict[str, Any]:
     return {
         "score": score_comparison.score,
         "formula": score_comparison.formula,
@@ -372,11 +369,11 @@ def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[s
             name: {
                 **estimate.to_dict(),
                 "band": list(score_comparison.letters[name]),
-                "reading": readings[name],
+                "reading": interpret_score(estimate.value, estimate.interval),
                 "parts": {part: model_scores[name].to_dict() for part, model_scores in score_comparison.parts.items()},
                 "reference_metrics": {
-                    figure: {**model_scores[name].to_dict(), **_chance_p(score_comparison, figure, name)}
-                    for figure, model_scores in score_comparison.reference_metrics.items()
+                    metric: {**model_scores[name].to_dict(), **_chance_p(score_comparison, metric, name)}
+                    for metric, model_scores in score_comparison.reference_metrics.items()
                     if name in model_scores
                 },
             }
@@ -392,9 +389,9 @@ def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[s
     }
 
 
-def _chance_p(score_comparison: ScoreComparison, figure: str, model: str) -> dict[str, float]:
+def _chance_p(score_comparison: ScoreComparison, metric: str, model: str) -> dict[str, float]:
     """The adjusted p-value of the permutation test against chance, if there is one."""
-    return {"chance_p": score_comparison.chance_p[figure][model]} if figure in score_comparison.chance_p else {}
+    return {"chance_p": score_comparison.chance_p[metric][model]} if metric in score_comparison.chance_p else {}
 
 
 def _contrast(contrast: Contrast) -> dict[str, Any]:

@@ -85,20 +85,12 @@ class ConceptScore:
     limits: str = ""
 
     def value(self, parts: Mapping[str, float]) -> float:
-        """The score; NaN where a part is NaN or absent.
-
-        >>> round(CONCEPT_SCORES["similarity"].value({"accuracy": 0.5, "correlation": 0.75, "mae": 0.25}), 12)
-        0.65
-        """
+        """The score; NaN where a part is NaN or absent."""
         return sum(term.adds(parts.get(term.part, nan)) for term in self.terms)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest that the score can be.
-
-        >>> CONCEPT_SCORES["similarity"].bounds
-        (-0.6000000000000001, 1.0)
-        """
+        """The lowest and the highest that the score can be."""
         low, high = (sum(term.weight * term.bounds[end] for term in self.terms) for end in (0, 1))
         return low, high
 
@@ -211,11 +203,7 @@ GENERAL_USE = "General Knowledge Graph Tasks"
 
 
 def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:
-    """Title, definition and facts about one of the scores, for ``eq explain``; None for another name.
-
-    >>> explain_score("clustering_score")[2]["decide by"]
-    'ARI'
-    """
+    """Title, definition and facts about one of the scores, for ``eq explain``; None for another name."""
     if name == COMPOSITE:
         measured = " + ".join(score.name for score in CONCEPT_SCORES.values())
         text = (

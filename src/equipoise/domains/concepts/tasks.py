@@ -15,9 +15,10 @@ from equipoise.domains.concepts.evidence import (
     concept_space,
     dyadic_errors,
     entity_evidence,
+    fast_kmeans,
     relation_evidence,
+    rotate_to_span,
 )
-from equipoise.domains.concepts.kmeans import fast_kmeans, rotate_to_span
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
 from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit, permutation_chance
 from equipoise.evidence.space import Space
@@ -37,10 +38,11 @@ from equipoise.metrics.intrinsic import (
 )
 from equipoise.metrics.labels import Accuracy
 from equipoise.metrics.pairs import MeanAbsoluteError, PairAveragePrecision, Pearson, Spearman, WithinTolerance
-from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
+from equipoise.metrics.ranking import HitRate, ReciprocalRank
+from equipoise.metrics.ranking_more import MeanRank
 from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClustering, GraphDensity, edge_cosines
 from equipoise.runs.evaluate import evaluate
-from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
+from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
 from equipoise.tasks.classification import cluster_texts
 from equipoise.tasks.similarity import Encode, similarity
@@ -70,7 +72,7 @@ Given = Mapping[str, Any]
 Named = Mapping[str, Metric[Any]]
 
 
-def _figures(metrics: Named) -> Callable[[Evidence], Parts]:
+def _measured_parts(metrics: Named) -> Callable[[Evidence], Parts]:
     """The parts of a blend on any evidence, NaN where it cannot give them."""
     return lambda evidence: {
         name: value_or_nan(lambda part, metric=metric: metric.measure(part).value, evidence)  # type: ignore[misc]
@@ -107,14 +109,16 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
         results["pair-classification"] = evaluate(binary, [average_precision], system=system, config=secondary)
         reference["pair AP"] = results["pair-classification"].estimates[average_precision.name]
     reference |= _estimates(result, {"mean absolute error": MeanAbsoluteError()})
-    parts, figures = _estimates(result, metrics), _figures({**metrics, **truth})
+    parts, measured_parts = _estimates(result, metrics), _measured_parts({**metrics, **truth})
     return TaskEvidence(
         CONCEPT_SCORES["similarity"],
         parts,
         reference,
         results,
         "similarity",
-        ResamplingPlan("pairs", len(pairs), WITH_REPLACEMENT, lambda rows: figures(pairs.take(rows)), groups=groups),
+        ResamplingPlan(
+            "pairs", len(pairs), WITH_REPLACEMENT, lambda rows: measured_parts(pairs.take(rows)), groups=groups
+        ),
         _chances(parts),
         chance_tests=permutation_chance(pairs, truth, seed=config.seed),
         pairs=pairs,
@@ -154,7 +158,7 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: S
         "cluster_coherence": ClusterCoherence(),
         "cluster_separation": ClusterSeparation(),
     }
-    figures = _figures(metrics)
+    measured_parts = _measured_parts(metrics)
 
     vectors = rotate_to_span(clustered.found.vectors.astype(np.float64))
 
@@ -162,7 +166,7 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: S
         """K-means with a random start, since the initialisation is part of the variability of the score."""
         found = fast_kmeans(vectors[rows], count, seed=state)
         agreement = AdjustedRand().value(replace(clustered.labels.take(rows), predicted=found))
-        return {**figures(Space.of(vectors[rows], labels=found)), "ARI": agreement}
+        return {**measured_parts(Space.of(vectors[rows], labels=found)), "ARI": agreement}
 
     def resample(rows: Ints) -> Parts:
         return again(rows, int(rows @ np.arange(1, len(rows) + 1)))
@@ -172,7 +176,7 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: S
     result = evaluate(
         clustered.found, list(metrics.values()), system=system, config=replace(config, n_resamples=1), chance=False
     )
-    chance = _random_parts(clustered.found, count, figures, config.seed)
+    chance = _random_parts(clustered.found, count, measured_parts, config.seed)
     result = _with_chances(result, {metrics[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
     labels = evaluate(
@@ -205,13 +209,13 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: S
     )
 
 
-def _random_parts(space: Space, count: int, figures: Callable[[Evidence], Parts], seed: int) -> dict[str, float]:
+def _random_parts(space: Space, count: int, measured_parts: Callable[[Evidence], Parts], seed: int) -> dict[str, float]:
     """The parts of the clustering score where there is nothing to find: K-means on random directions."""
     rng = np.random.default_rng([seed, count])
     rows = []
     for _ in range(N_RANDOM_BASELINES):
         vectors = rotate_to_span(random_vectors(space, rng).vectors.astype(np.float64))
-        rows.append(figures(Space.of(vectors, labels=fast_kmeans(vectors, count, seed=seed))))
+        rows.append(measured_parts(Space.of(vectors, labels=fast_kmeans(vectors, count, seed=seed))))
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
@@ -344,14 +348,14 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, config: Stat
         system=system,
         config=replace(config, n_resamples=SPACE_RESAMPLES),
     )
-    parts, figures = _estimates(result, metrics), _figures(metrics)
+    parts, measured_parts = _estimates(result, metrics), _measured_parts(metrics)
     return TaskEvidence(
         CONCEPT_SCORES["quality"],
         parts,
         _estimates(result, reference),
         {"quality": result},
         "quality",
-        ResamplingPlan("concepts", len(space), HALF_SAMPLES, lambda rows: figures(space.take(rows))),
+        ResamplingPlan("concepts", len(space), HALF_SAMPLES, lambda rows: measured_parts(space.take(rows))),
         _chances(parts),
         space=space,
     )

@@ -19,7 +19,8 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.concepts.scores import CONCEPT_STATS
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.corpus_intervals import (
+from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID, t_difference
+from equipoise.stats.corpus_metrics import (
     DEFINED_SHARE,
     MIN_RESAMPLING_UNITS,
     SubsampleFractions,
@@ -28,7 +29,6 @@ from equipoise.stats.corpus_intervals import (
     value_or_nan,
 )
 from equipoise.stats.intervals import Interval
-from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID, t_difference
 from equipoise.stats.resampling import cluster_members
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ints
@@ -44,11 +44,7 @@ Parts = Mapping[str, float]
 
 
 def per_unit(config: StatsConfig) -> StatsConfig:
-    """The options of metrics with one value per unit: cheap to resample, so at least the usual number of times.
-
-    >>> per_unit(CONCEPT_STATS).n_resamples
-    2000
-    """
+    """The options of metrics with one value per unit: cheap to resample, so at least the usual number of times."""
     return replace(config, n_resamples=max(config.n_resamples, DEFAULT_STATS.n_resamples))
 
 
@@ -190,12 +186,7 @@ def _factor(shares: SubsampleFractions, count: int) -> float:
 
 
 def combine_errors(spreads: Sequence[BootstrapErrors], weights: Sequence[float]) -> BootstrapErrors:
-    """The errors of a weighted sum of scores on different units; degrees after Welch.
-
-    >>> one = BootstrapErrors(np.array([-1.0, 1.0, -1.0, 1.0]), 10)
-    >>> combine_errors([one, BootstrapErrors(np.array([-1.0, -1.0, 1.0, 1.0]), 10)], [0.5, 0.5]).errors.tolist()
-    [-1.0, 0.0, 0.0, 1.0]
-    """
+    """The errors of a weighted sum of scores on different units; degrees after Welch."""
     reason = next((spread.reason for spread in spreads if spread.reason), "")
     if reason:
         return BootstrapErrors(np.zeros(0), nan, reason)
@@ -235,11 +226,11 @@ def permutation_chance(
 
 
 def _chance_test(metric: Metric[Any], evidence: Evidence, samples: list[Any]) -> ChanceTest:
-    def figure(part: Any) -> float:
+    def value_of(part: Any) -> float:
         return metric.measure(part).value
 
-    observed = value_or_nan(figure, evidence)
-    values = np.array([value_or_nan(figure, sample) for sample in samples])
+    observed = value_or_nan(value_of, evidence)
+    values = np.array([value_or_nan(value_of, sample) for sample in samples])
     defined = values[~np.isnan(values)]
     if isnan(observed) or not len(defined):
         return ChanceTest(nan, nan)
@@ -339,16 +330,9 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     blend, sampling = observed.blend, observed.sampling
     value = blend.value({name: estimate.value for name, estimate in observed.parts.items()})
     spread, of_parts = bootstrap_score(blend, sampling, config=config)
-    estimate = Estimate(
-        metric=blend.name,
-        value=value,
-        interval=_reach(observed, spread, value, confidence_level).clipped(blend.bounds),
-        n=sampling.count,
-        undefined=0,
-        chance=blend.value(observed.chance),
-        better=Direction.UP,
-        unit="blend",
-    )
+    interval = _reach(observed, spread, value, confidence_level).clipped(blend.bounds)
+    chance = blend.value(observed.chance)
+    estimate = Estimate(blend.name, value, interval, sampling.count, 0, chance, Direction.UP, "blend")
     parts = dict(observed.parts)
     if sampling.shares or sampling.errors_of:
         for term in blend.terms:

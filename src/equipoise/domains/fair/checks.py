@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.stats.formatting import format_value
-from equipoise.stats.power import PowerEstimate, accuracy_table, detectable_difference
-from equipoise.types import Severity
+from equipoise.stats.intervals import wilson_interval
+from equipoise.stats.power import PowerEstimate, detectable_difference
 
 TOO_FEW_QUESTIONS = "EQ105"
 ACCURACY = 0.8
@@ -91,7 +91,7 @@ class SampleSize:
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % Wilson interval of the accuracy."""
-        return accuracy_table([self.questions], accuracy=self.accuracy)[0].half_width
+        return wilson_interval(self.accuracy * self.questions, self.questions).width / 2
 
     @property
     def detectable(self) -> PowerEstimate:
@@ -276,120 +276,15 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
         )
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ102",
-        title="answers that no single chunk contains",
-        severity=Severity.ISSUE,
-        applies_to=AnswersInDocument | SplitAnswers,
-        function=missing_answers,
-        why="""\
-A question counts as answered when a retrieved chunk contains its answer. If no chunk does, every system
-fails, and the maximum accuracy is below 1. The usual cause is a paraphrase or a typo in the answer.
-An answer that is in the document is also lost if a chunk boundary splits it; then use an overlap longer than the
-longest answer, or larger chunks.""",
-        hint="write the answer as it is in the document; eq fair validate shows the closest passage",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
-missing = AnswerOccurrences("q2", "Lyons", places=0, chunks=0)
-run_checks(AnswersInDocument([AnswerOccurrences("q1", "Paris", places=1, chunks=1), missing], chunks=40))""",
-    ),
-    Check(
-        code="EQ103",
-        title="ambiguous answers",
-        severity=Severity.TIP,
-        applies_to=AnswersInDocument,
-        function=ambiguous_answers,
-        why="""\
-An answer such as "1995" or "Paris" may be in many chunks, and retrieving any of them counts as a hit,
-even if that chunk is unrelated to the question. The more chunks contain the answer, the higher the chance
-level, and the less a hit shows. Overlap alone does not make an answer ambiguous: what counts is the number
-of occurrences in the document.""",
-        hint="make the answer longer, so that only the right passage contains it",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
-common = AnswerOccurrences("q1", "Paris", places=14, chunks=9)
-run_checks(AnswersInDocument([common, AnswerOccurrences("q2", "in May 1871", places=1, chunks=1)], chunks=40))""",
-    ),
-    Check(
-        code=TOO_FEW_QUESTIONS,
-        title="too few questions",
-        severity=Severity.ISSUE,
-        applies_to=SampleSize,
-        function=too_few_questions,
-        why="""\
-The interval of an accuracy narrows with the square root of the number of questions, and so does the
-smallest detectable difference. With 20 questions, two systems must differ by more than a third. The values
-are computed for two systems of accuracy 0.8 that err independently, a
-two-sided paired test at 5 %, and a power of 80 %.""",
-        hint="write more questions; eq fair validate shows the precision by number of questions",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.fair.checks import SampleSize
-run_checks(SampleSize(questions=20))""",
-    ),
-    Check(
-        code="EQ108",
-        title="the document is so short that top_k retrieves most of it",
-        severity=Severity.ISSUE,
-        applies_to=RetrievedFraction,
-        function=retrieves_most,
-        why="""\
-When a search returns half of the chunks or more, random retrieval finds half of the answers or more, and
-all systems have similar, high scores. The accuracy then measures the length of the document.""",
-        hint="use a smaller top_k, smaller chunks, or a longer document",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.fair.checks import RetrievedFraction
-run_checks(RetrievedFraction(chunks=12, top_k=10))""",
-    ),
-    Check(
-        code="EQ111",
-        title="duplicate question",
-        severity=Severity.ISSUE,
-        applies_to=QuestionSet,
-        function=duplicate_questions,
-        why="""\
-Two equal questions are one observation. Counted twice, they violate the independence of questions, and
-intervals are too narrow. The nested comparison keeps questions with the same answer in one fold and one
-resampling cluster, so its intervals are valid; the score is still weighted towards the duplicates.""",
-        hint="remove the duplicate",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.fair.checks import QuestionSet
-run_checks(QuestionSet(questions=80, repeated=['q41 "Who built the mill?"']))""",
-    ),
-    Check(
-        code="EQ112",
-        title="question contains its answer",
-        severity=Severity.TIP,
-        applies_to=QuestionSet,
-        function=leaking_questions,
-        why="""\
-The question "In which year, 1871 or 1873, was the mill built?" contains its answer: a lexical system finds
-the chunk by matching it, so the question does not measure semantic retrieval.""",
-        hint="rephrase the question without the answer",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.fair.checks import QuestionSet
-run_checks(QuestionSet(questions=80, leaking=['q7 "Was it built in 1871?"']))""",
-    ),
-    Check(
-        code="EQ116",
-        title="draft questions",
-        severity=Severity.ISSUE,
-        applies_to=QuestionSet,
-        function=draft_questions,
-        why="""\
-Drafts of eq fair draft are made by rules or by a model. Cloze questions repeat the words of the document, which favours
-lexical systems, and a model writes questions that suit models of its kind. A comparison on drafts does not show which
-system is better for the questions that people ask.""",
-        hint='edit each question and remove its "draft"',
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.fair.checks import QuestionSet
-run_checks(QuestionSet(questions=80, drafts=['d7 "The mill was built in ____."']))""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.domains.fair",
+    {
+        "EQ102": (AnswersInDocument | SplitAnswers, missing_answers),
+        "EQ103": (AnswersInDocument, ambiguous_answers),
+        TOO_FEW_QUESTIONS: (SampleSize, too_few_questions),
+        "EQ108": (RetrievedFraction, retrieves_most),
+        "EQ111": (QuestionSet, duplicate_questions),
+        "EQ112": (QuestionSet, leaking_questions),
+        "EQ116": (QuestionSet, draft_questions),
+    },
 )

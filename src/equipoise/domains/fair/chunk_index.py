@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from equipoise.domains.fair.answer_matching import AnswerIndex, AnswerMatcher, AnswerParts
 from equipoise.domains.fair.questions import holders_within, locate_passages
-from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.ranking import Ranking, unanswerable_as_misses
 from equipoise.evidence.segments import NOT_RETRIEVED
 from equipoise.geometry.topk import top_columns
@@ -335,29 +334,12 @@ class AnswerRanking:
     reachable: float
 
 
-def locate_answers(
-    questions: Sequence[QuestionAnswer], chunks: Sequence[Chunk], matcher: AnswerMatcher
-) -> AnswerLocations:
-    """Search every answer in every chunk, once for all systems."""
-    if not questions or not chunks:
-        raise InputError(
-            f"there are {len(questions)} questions and {len(chunks)} chunks",
-            hint="at least one of each is needed",
-        )
-    index = matcher.build_index([chunk.text for chunk in chunks])
-    return AnswerLocations(
-        matcher.joins, index, tuple(index.holders_of_any(question.answers) for question in questions)
-    )
-
-
 def rank_answers(
     fitted: ScoresTexts,
     questions: Sequence[QuestionAnswer],
     chunks: Sequence[Chunk],
-    matcher: AnswerMatcher,
+    locations: AnswerLocations,
     depth: int,
-    *,
-    locations: AnswerLocations | None = None,
 ) -> AnswerRanking:
     """Rank the chunks for every question and find the ranks of those that contain the answer.
 
@@ -366,14 +348,8 @@ def rank_answers(
     level. A matcher that joins the retrieved chunks has no such ranking: the answer has the rank of the chunk
     that completes it, and an answer that is not complete within ``depth`` is a miss.
 
-    A question whose answer is in no chunk is a miss with chance level 0. Pass ``locations`` to avoid searching
-    the answers again for the next system.
+    A question whose answer is in no chunk is a miss with chance level 0.
     """
-    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-        raise ParameterError(f"depth is {depth!r}; it must be an integer of 1 or more")
-    locations = locations or locate_answers(questions, chunks, matcher)
-    if len(locations.holders) != len(questions):
-        raise ShapeError(f"the answers of {len(locations.holders)} questions were located, not of {len(questions)}")
     top = _TopChunks(len(questions), min(depth, len(chunks)))
     blocks = top.record(fitted.score_blocks([question.question for question in questions]))
     ids = np.array([question.id for question in questions], dtype=object)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
+from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -362,107 +364,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
 
-OPTION_DETAILS = {
-    "compare": {
-        "--models": (
-            "A spec is an alias (minilm), a kind with a name (st:NAME, openai:NAME, vectors:FILE), a path, a "
-            "lexical system (bm25:, tfidf:) or a fusion (sum:minilm+bm25:, rrf:use+tfidf:). Keep bm25: as a "
-            "baseline."
-        ),
-        "--doc": (
-            "The text of all documents is chunked; no chunk spans two documents. Words that are hyphenated at "
-            "line ends, as in PDF files, are joined when answers are searched."
-        ),
-        "--qa": (
-            "Each question has an answer in the words of the document, or a list of accepted answers, of which "
-            "any is enough. With passages (excerpts of the document), an answer counts only inside one of them."
-        ),
-        "--chunk-sizes": (
-            "Small chunks are precise, large ones keep answers and their context together. Every model gets its "
-            "own best size. The default is reduced for short documents, so that at most a tenth is retrieved."
-        ),
-        "--overlaps": (
-            "Consecutive chunks share this many tokens, so that an answer at a boundary is in one of them. An "
-            "overlap must be smaller than the chunk size."
-        ),
-        "--top-k": (
-            "More retrieved chunks contain the answer more often and cost more tokens. Tuning top_k without "
-            "--token-budget selects the largest value (EQ202)."
-        ),
-        "--chunkers": (
-            "fixed: windows of tokens. sentence: whole sentences up to the chunk size, without overlap. "
-            "section: windows within Markdown sections. Several chunkers are part of the grid."
-        ),
-        "--rerankers": (
-            "A reranker reads a question with each of the first chunks and reorders them: cross-encoder:NAME, "
-            "maxsim:minilm (late interaction of tokens), or fusion:maxsim:+bm25:. Each model is compared alone "
-            "and with each reranker, as MODEL > RERANKER."
-        ),
-        "--rerank-depths": (
-            "The number of first chunks that a reranker reorders is tuned like a chunk size. The largest depth "
-            "decides the time: each question is read with that many chunks of each chunking."
-        ),
-        "--token-budget": (
-            "Only configurations that retrieve at most this many tokens per question on average can be "
-            "selected, and every top_k up to the largest one is tried. Accuracies are then compared at equal "
-            "cost."
-        ),
-        "--n-folds": (
-            "Parameters are selected on all folds but one and scored on that one. With 1, the best "
-            "configuration is scored on the questions that selected it, which is biased upwards (EQ201)."
-        ),
-        "--n-repeats": (
-            "The score of one split into folds depends on the split. Scores are means over this many random "
-            "splits; with 100 the verdict hardly depends on the seed."
-        ),
-        "--matcher": (
-            "words: the normalised answer occurs in one chunk as whole words and numbers. source: the rule of "
-            "embedding-eval, which joins the retrieved chunks, ignores word boundaries and accepts most of the "
-            "words."
-        ),
-        "--unanswerable": (
-            "refuse: stop with an error that lists the questions. zero: count them as misses of every model. "
-            "skip: leave them out, with a note."
-        ),
-        "--allow-drafts": (
-            "Questions of eq fair draft are marked as drafts until they are edited. A comparison with "
-            "drafts has the finding EQ116 and their number in results.json."
-        ),
-        "--tokenizer": (
-            "Defines what a token is in chunk sizes, overlaps and budgets: cl100k (of OpenAI's models), words, "
-            "or the tokenizer of a model. It does not change how a model reads a chunk."
-        ),
-        "--charts": "The charts of eq report, in the folder visualizations. The HTML report contains them in any case.",
-        "--output": (
-            "A folder gets results.json, one run directory per model and the view for eq report. The same "
-            "command resumes: only what is missing or has changed is computed. A .json file gets embedding- "
-            "eval's list of results."
-        ),
-    },
-    "validate": {
-        "--strict": (
-            "Missing answers and duplicate questions always give exit status 1. With --strict, so does a "
-            "minimum that is not met."
-        ),
-        "--matcher": (
-            "words: the normalised answer occurs in one chunk as whole words and numbers. source: the rule of "
-            "embedding-eval, which joins the retrieved chunks, ignores word boundaries and accepts most of the "
-            "words."
-        ),
-        "--min-multihop": (
-            "Only checked if questions have categories. Questions that connect several facts separate models best."
-        ),
-        "--min-hard": "Only checked if questions have difficulties.",
-    },
-    "draft": {
-        "--model": (
-            "openai:MODEL asks OpenAI, openai:MODEL,base_url=URL any compatible server (Ollama, vLLM, LM "
-            "Studio), litellm:PROVIDER/MODEL any other service. Keys are read from the environment. Answers "
-            "that are not copied from the document are dropped."
-        ),
-        "--n-questions": "Drafts are spread evenly over the document. There are fewer if not enough pass the checks.",
-    },
-}
+OPTION_DETAILS = loads((files("equipoise.domains.fair") / "option_details.toml").read_text(encoding="utf-8"))
 """More about options, for ``eq explain --OPTION``."""
 
 DRAFT_HELP = """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,6 @@ from equipoise.domains.fair.answer_matching import (
     EmbeddingEvalMatcher,
     answer_matcher,
 )
-from equipoise.domains.fair.questions import QuestionAnswer, check_questions
 from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.registry import parse_spec
@@ -25,8 +24,6 @@ from equipoise.stats.formatting import format_percent
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerMatcher
-    from equipoise.models.encoder import Vectors
-    from equipoise.types import Role
 
 
 class SearchResult(dict[str, Any]):
@@ -37,27 +34,10 @@ class SearchResult(dict[str, Any]):
     True
     """
 
-    @property
-    def id(self) -> str:
-        """The id of the vector."""
-        return str(self["id"])
-
-    @property
-    def score(self) -> float:
-        """The similarity to the query."""
-        return float(self["score"])
-
-    @property
-    def text(self) -> str | None:
-        """The text of the vector, if it was stored."""
-        text: str | None = self["text"]
-        return text
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """The metadata of the vector."""
-        metadata: Mapping[str, Any] = self["metadata"]
-        return metadata
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(f"a search hit has no {name}")
+        return self[name]
 
 
 class InMemoryVectorStore:
@@ -80,13 +60,6 @@ class InMemoryVectorStore:
     def connect(self) -> None:
         """Does nothing: there is no server. For compatibility with other stores."""
 
-    def disconnect(self) -> None:
-        """Does nothing: the collections stay."""
-
-    def is_connected(self) -> bool:
-        """Always true: there is no server."""
-        return True
-
     def create_collection(self, name: str, dimensions: int, distance_metric: str = "cosine") -> bool:
         """Create an empty collection; the distance is ``cosine``, ``dot`` or ``euclidean``."""
         dims, space = check_collection(MemoryStore, name, dimensions, distance_metric)
@@ -97,19 +70,6 @@ class InMemoryVectorStore:
         self._collections[name] = MemoryStore(name, int(dims or 0), space)
         self._metadata[name] = {}
         return True
-
-    def delete_collection(self, name: str) -> bool:
-        """Remove a collection; False if there is none."""
-        self._metadata.pop(name, None)
-        return self._collections.pop(name, None) is not None
-
-    def collection_exists(self, name: str) -> bool:
-        """Whether there is a collection with this name."""
-        return name in self._collections
-
-    def list_collections(self) -> list[str]:
-        """The names of all collections."""
-        return list(self._collections)
 
     def upsert(
         self,
@@ -138,25 +98,6 @@ class InMemoryVectorStore:
             for (row, score), text in zip(hits, texts, strict=True)
         ]
 
-    def delete(self, name: str, ids: Sequence[str]) -> int:
-        """Remove vectors by id and return how many existed."""
-        return self._collection(name).delete(ids)
-
-    def count(self, name: str) -> int:
-        """The number of vectors of a collection."""
-        return self._collection(name).count()
-
-    def close(self) -> None:
-        """Remove all collections."""
-        self._collections.clear()
-        self._metadata.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def _collection(self, name: str) -> MemoryStore:
         if name not in self._collections:
             raise UnknownNameError.of(
@@ -169,33 +110,16 @@ class InMemoryVectorStore:
 
 
 class _EmbeddingEvalEmbedder(Embedder):
-    """An embedder with the method names of embedding-eval; vectors are rows of an array, not lists."""
+    """An embedder by the name of its model, with its options as parameters."""
 
     def __init__(self, spec: str, **options: object) -> None:
         model = embedder(parse_spec(spec).with_options(**options))
         super().__init__(model.encoder, model.spec, cache=model.cache)
 
     @property
-    def model_name(self) -> str:
-        """The name of the model at its provider."""
-        return self.spec.name
-
-    @property
     def dimensions(self) -> int:
         """The length of the vectors."""
         return self.dims
-
-    def embed_text(self, text: str) -> Vectors:
-        """The vector of one text, without a prompt."""
-        vector: Vectors = self.embed_texts([text])[0]
-        return vector
-
-    def embed_texts(self, texts: Sequence[str], input_type: Role | str | None = None) -> Vectors:
-        """The vectors of queries or documents; without ``input_type``, no prompt is added."""
-        if input_type is not None:
-            return self.embed(texts, input_type)
-        bare = Embedder(self.encoder, self.spec.with_options(document_prompt=""), cache=self.cache)
-        return bare.embed(texts)
 
 
 class SentenceTransformerEmbedding(_EmbeddingEvalEmbedder):
@@ -218,11 +142,6 @@ class SentenceTransformerEmbedding(_EmbeddingEvalEmbedder):
             trust_remote_code=trust_remote_code or None,
         )
 
-    @property
-    def max_seq_length(self) -> int | None:
-        """The maximum number of tokens per text."""
-        return self.card.max_tokens
-
 
 class OpenAIEmbedding(_EmbeddingEvalEmbedder):
     """A model at OpenAI, or at the server that OPENAI_BASE_URL names."""
@@ -237,11 +156,6 @@ class OpenAIEmbedding(_EmbeddingEvalEmbedder):
             )
         super().__init__(f"openai:{model}", dimensions=dimensions)
 
-    @property
-    def model_name(self) -> str:
-        """The name of the model with the prefix of the provider."""
-        return f"openai:{self.spec.name}"
-
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScore:
@@ -250,7 +164,6 @@ class EvaluationScore:
     score: float
     explanation: str
     retrieved_chunks: tuple[str, ...] = field(default=(), repr=False)
-    qa_pair_id: str = ""
 
     def __bool__(self) -> bool:
         return self.score >= PASS_SCORE
@@ -312,23 +225,6 @@ class BinaryEvaluator:
         if isinstance(self.matcher, EmbeddingEvalMatcher):
             return self.matcher.score(answer, chunks)
         return 0.0 if self.matcher.first_hit(answer, chunks) is None else 1.0
-
-    def evaluate_batch(
-        self,
-        qa_pairs: Iterable[Mapping[str, Any] | QuestionAnswer],
-        retrieved_chunks_list: Sequence[Sequence[str]],
-    ) -> list[EvaluationScore]:
-        """The scores of many questions, each with its own chunks."""
-        questions = check_questions(qa_pairs)
-        if len(questions) != len(retrieved_chunks_list):
-            raise ShapeError(
-                f"there are {len(questions)} questions and {len(retrieved_chunks_list)} lists of chunks",
-                hint="pass one list per question",
-            )
-        return [
-            replace(self.evaluate(question.question, question.answers, chunks), qa_pair_id=question.id)
-            for question, chunks in zip(questions, retrieved_chunks_list, strict=True)
-        ]
 
     def _explained(self, score: float, answer: str, chunks: Sequence[str]) -> str:
         if score == 0.0:

@@ -8,8 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import ScoredResult, TruncationStats, run_checks
-from equipoise.checks.protocol import TunedSystem
+from equipoise.checks.base import ScoredResult, run_checks
+from equipoise.checks.models import TruncationStats
+from equipoise.checks.tuning import TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.chunk_index import chunk_locations
 from equipoise.domains.fair.config import ACCURACY, METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
@@ -43,7 +44,7 @@ from equipoise.runs.manifest import Manifest
 from equipoise.runs.progress import report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, executor_map, run_jobs
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.stats.alignment import NOTES, SPEC, WINDOW
+from equipoise.stats.result import NOTES, SPEC, WINDOW
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tuning.nested_cv import majority_hits
@@ -73,7 +74,6 @@ def evaluate_model(
         plan.indexed_chunks,
         plan.dataset,
         settings.depth,
-        plan.matcher,
         step,
         reranker=reranker,
         rerank_depths=rerank_depths,

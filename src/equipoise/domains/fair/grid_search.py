@@ -21,13 +21,13 @@ from equipoise.domains.fair.chunk_index import (
 from equipoise.domains.fair.config import ACCURACY, METRIC
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits
-from equipoise.metrics.ranking_functions import hit_rate
+from equipoise.metrics.ranking import hit_rate
 from equipoise.models.dense import Truncation, dense_models, measure_truncation
 from equipoise.models.rerank import FittedRerankedRetriever, RerankedRetriever, Reranker
-from equipoise.stats.alignment import BUDGET, DATA, FOLDS, GRID, MATCHER, SPENT, TOKENIZER, TRIALS
+from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_count, format_value
-from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID
+from equipoise.stats.result import BUDGET, DATA, FOLDS, GRID, MATCHER, SPENT, TOKENIZER, TRIALS
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord, best_within_budget, pareto_frontier
 from equipoise.tuning.nested_cv import (
     RESAMPLED_SPLITS,
@@ -40,7 +40,6 @@ from equipoise.tuning.nested_cv import (
 from equipoise.types import Bools, Floats, Ints, Role
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.answer_matching import AnswerMatcher
     from equipoise.domains.fair.config import FairConfig
     from equipoise.domains.fair.plan import QADataset
     from equipoise.models.embedder import EmbedStats
@@ -91,7 +90,6 @@ def run_grid(
     indexed_chunks: dict[ChunkingParams, IndexedChunks],
     dataset: QADataset,
     depth: int,
-    matcher: AnswerMatcher,
     step: Progress,
     *,
     reranker: Reranker | None = None,
@@ -107,13 +105,13 @@ def run_grid(
         fitted = system.fit(indexed.chunked.texts)
         truncation = _worst_truncation(system, indexed.chunked.texts)
         if reranker is None:
-            observed[Search(chunking)] = _observe(fitted, indexed, dataset, depth, matcher, truncation)
+            observed[Search(chunking)] = _observe(fitted, indexed, dataset, depth, truncation)
             continue
         # The largest depth first: a memoised reranker then has the scores of all smaller ones.
         for rerank_depth in sorted(rerank_depths, reverse=True):
             reranked = RerankedRetriever(system, reranker, depth=rerank_depth)
             order = FittedRerankedRetriever(reranked, fitted, indexed.chunked.texts)
-            observed[Search(chunking, rerank_depth)] = _observe(order, indexed, dataset, depth, matcher, truncation)
+            observed[Search(chunking, rerank_depth)] = _observe(order, indexed, dataset, depth, truncation)
     return observed
 
 
@@ -140,11 +138,10 @@ def _observe(
     indexed: IndexedChunks,
     dataset: QADataset,
     depth: int,
-    matcher: AnswerMatcher,
     truncation: Truncation | None,
 ) -> GridEvidence:
     chunked, start = indexed.chunked, perf_counter()
-    search = rank_answers(fitted, dataset.questions, chunked.chunks, matcher, depth, locations=indexed.locations)
+    search = rank_answers(fitted, dataset.questions, chunked.chunks, indexed.locations, depth)
     seconds = perf_counter() - start
     retrieved = search.order.shape[1]
     hits = np.array([hit_rate(search.ranking, k) for k in range(1, retrieved + 1)])

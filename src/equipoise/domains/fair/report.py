@@ -126,7 +126,8 @@ def _tuning_note(data: FairComparison) -> str:
             "same questions. Use --n-folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.outcomes), 0)
-    return f"Scores are held out; tuning and scoring on the same questions would inflate them by up to {gap} points."
+    points = f"{gap} point{'' if gap == '1' else 's'}"
+    return f"Scores are held out; tuning and scoring on the same questions would inflate them by up to {points}."
 
 
 def short_caption(data: FairComparison) -> Iterator[str]:

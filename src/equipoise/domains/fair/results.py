@@ -22,8 +22,8 @@ from equipoise.runs.manifest import VIEW, Manifest, read_manifest, redact_secret
 from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import UnitContents
-from equipoise.stats.alignment import NOTES
 from equipoise.stats.intervals import wilson_interval
+from equipoise.stats.result import NOTES
 from equipoise.tuning.grid import Trial, TuningRecord
 
 if TYPE_CHECKING:

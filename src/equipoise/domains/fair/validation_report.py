@@ -14,12 +14,11 @@ from equipoise.report.terminal import (
     Paragraph,
     Part,
     ReportColumn,
-    StatusLine,
     TerminalTable,
-    ThresholdStatus,
     findings_section,
     heading,
 )
+from equipoise.report.view import StatusLine, ThresholdStatus
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Severity
 

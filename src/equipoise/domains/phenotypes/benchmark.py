@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from equipoise.checks.base import pluralize, run_checks
-from equipoise.domains.phenotypes.cases import Case, ResolvedCases, expected_term_ranks, read_cases, resolve_cases
-from equipoise.domains.phenotypes.cases import check_cases as checked_cases
+from equipoise.domains.phenotypes.cases import (
+    Case,
+    ResolvedCases,
+    check_cases,
+    expected_term_ranks,
+    read_cases,
+    resolve_cases,
+)
 from equipoise.domains.phenotypes.config import (
     DEFAULT_MODEL,
     DEFAULT_RERANKER,
@@ -31,10 +37,9 @@ from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Wei
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
 from equipoise.domains.phenotypes.index.lexicon import Translations, make_translator, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
-from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, information_values, term_similarity
-from equipoise.domains.phenotypes.report import BenchmarkReportData, SystemScores, write_system_runs
+from equipoise.domains.phenotypes.max_similarity import check_bounded, random_max_similarity
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.report import write_benchmark, write_system_runs
 from equipoise.domains.phenotypes.scoring import (
     MIN_DEPTH,
     RetrievedTerms,
@@ -46,6 +51,7 @@ from equipoise.domains.phenotypes.scoring import (
     failure_message,
     rank_cases_jointly,
 )
+from equipoise.domains.phenotypes.similarity import TermSimilarity, information_values, term_similarity
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores
@@ -75,11 +81,6 @@ class TermReranker:
     documents: Sequence[str]
     depth: int
 
-    @property
-    def name(self) -> str:
-        """The spec of the reranker."""
-        return self.reranker.card.spec
-
     def scores(self, texts: Sequence[str], scores: NDArray[Any]) -> NDArray[Any]:
         """Reranked terms score above 0 in their new order, all others 0 or less in their old order."""
         return reranked_scores(scores, self.reranker, queries=texts, documents=self.documents, depth=self.depth)
@@ -104,6 +105,11 @@ class TermSystemResult:
     def name(self) -> str:
         """The name of the system in tables."""
         return self.result.system
+
+    @property
+    def mode(self) -> str:
+        """The representation, and the reranker if there is one."""
+        return self.representation.name + (f" > {self.reranker}" if self.reranker else "")
 
 
 VERSION = "phenotype benchmark 2"
@@ -227,7 +233,7 @@ class BenchmarkContext:
         retrieved: RetrievedTerms,
         seconds: float,
     ) -> TermSystemResult:
-        reranker = "" if self.reranker is None else self.reranker.name
+        reranker = "" if self.reranker is None else self.reranker.reranker.card.spec
         system = f"{name} ({representation.name})" + (f" > {reranker}" if reranker else "")
         settings = self.settings
         result = benchmark_result(
@@ -275,7 +281,8 @@ def _score_blocks(
     """The scores of all representations from one pass over the components."""
 
     def ask(texts: list[str]) -> Iterator[tuple[Mapping[str, NDArray[Any]], slice]]:
-        for part, scores in _blocks(terms, representations, texts):
+        multi_vector = representations[0].multi_vector
+        for part, scores in terms.component_blocks(texts) if multi_vector else terms.score_blocks(texts):
             scores_by_name = {
                 representation.name: aggregate_scores(
                     scores, terms.components, representation.strategy, representation.weights
@@ -291,12 +298,6 @@ def _score_blocks(
             yield scores_by_name, part
 
     return ask
-
-
-def _blocks(
-    terms: TermRetriever, representations: Sequence[TermRepresentation], texts: list[str]
-) -> Iterator[tuple[slice, NDArray[Any]]]:
-    return terms.component_blocks(texts) if representations[0].multi_vector else terms.score_blocks(texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,31 +336,12 @@ class PhenotypeBenchmark:
         return {**self.failed_models, **failed_cases}
 
     @property
-    def edition(self) -> BenchmarkReportData:
-        """All that a report shows."""
-        resolved_cases, settings = self.bench.resolved_cases, self.bench.settings
-        ontology = resolved_cases.ontology
-        return BenchmarkReportData(
-            cases=len(resolved_cases.cases),
-            scored=resolved_cases.scored,
-            ontology=ontology.title,
-            citation=ontology.citation,
-            terms=len(ontology),
-            measure=self.bench.similarity.name,
-            metrics=settings.further_metrics,
-            systems=tuple(
-                SystemScores(
-                    outcome.result,
-                    outcome.slices,
-                    () if outcome.diagnosis is None else outcome.diagnosis.scores,
-                    outcome.model,
-                    outcome.representation.name + (f" > {outcome.reranker}" if outcome.reranker else ""),
-                )
-                for outcome in self.outcomes
-            ),
-            comparison=self.comparison,
-            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self.bench.translated, self._failed()))),
-            findings=self.findings,
+    def notes(self) -> tuple[str, ...]:
+        """Notes about ids, devices, translations and failures, without full stops."""
+        return (
+            *self.bench.resolved_cases.notes,
+            *self.bench.notes,
+            *filter(None, (self.bench.translated, self._failed())),
         )
 
     def _failed(self) -> str:
@@ -377,8 +359,6 @@ class PhenotypeBenchmark:
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write a run directory for every system, results.json, and the charts if they can be rendered."""
-        from equipoise.domains.phenotypes.report import write_benchmark
-
         return write_benchmark(Path(folder), self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -406,7 +386,7 @@ class PhenotypeBenchmark:
             "systems": [_system(outcome) for outcome in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             "verdict": self.verdict(),
-            "notes": list(self.edition.notes),
+            "notes": list(self.notes),
             "findings": [asdict(finding) for finding in self.findings],
             "failures": [
                 {"where": where, "code": error.code, "message": error.message} for where, error in self.failures.items()
@@ -621,7 +601,10 @@ def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: B
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
     similarity = term_similarity(terms, settings.measure, information=information_values(terms, settings.annotations))
     check_bounded(similarity)
-    resolved_cases = resolve_cases(_load_cases(cases), terms, skip_unknown=settings.skip_unknown)
+    if cases is None:
+        cases = (*read_cases("english"), *read_cases("german"))
+    listed = read_cases(cases) if isinstance(cases, str | Path) else check_cases(cases)
+    resolved_cases = resolve_cases(listed, terms, skip_unknown=settings.skip_unknown)
     if not resolved_cases.scored:
         raise InputError(
             f"none of {pluralize(len(resolved_cases.cases), 'case')} has an expected term, so nothing can be scored",
@@ -637,18 +620,15 @@ def compare_systems(
     outcomes: Sequence[TermSystemResult], bench: BenchmarkContext, command: Sequence[str] = ()
 ) -> PhenotypeBenchmark:
     """The paired comparison of all results."""
-    settings = bench.settings
-    shared = _findings(outcomes, bench)
+    retrieved = {outcome.name: outcome.retrieved for outcome in outcomes}
+    shared = run_checks(expected_term_ranks(retrieved, bench.resolved_cases, bench.similarity))
     # They are stored in every run directory, because reports are built from these.
-    outcomes = [replace(outcome, result=_with_findings(outcome.result, shared)) for outcome in outcomes]
-    results = [outcome.result for outcome in outcomes]
-    comparison = None
-    if len(results) > 1:
-        comparison = compare(
-            results,
-            primary=PRIMARY,
-            config=settings.config,
-        )
+    results = [
+        replace(outcome.result, findings=tuple(dict.fromkeys((*shared, *outcome.result.findings))))
+        for outcome in outcomes
+    ]
+    outcomes = [replace(outcome, result=result) for outcome, result in zip(outcomes, results, strict=True)]
+    comparison = compare(results, primary=PRIMARY, config=bench.settings.config) if len(results) > 1 else None
     return PhenotypeBenchmark(
         outcomes=tuple(outcomes),
         bench=bench,
@@ -656,21 +636,6 @@ def compare_systems(
         findings=comparison.findings if comparison else results[0].findings,
         command=tuple(command),
     )
-
-
-def _with_findings(result: Result, shared: tuple[Finding, ...]) -> Result:
-    return replace(result, findings=tuple(dict.fromkeys((*shared, *result.findings))))
-
-
-def _findings(outcomes: Sequence[TermSystemResult], bench: BenchmarkContext) -> tuple[Finding, ...]:
-    retrieved = {outcome.name: outcome.retrieved for outcome in outcomes}
-    return run_checks(expected_term_ranks(retrieved, bench.resolved_cases, bench.similarity))
-
-
-def _load_cases(cases: Cases | None) -> tuple[Case, ...]:
-    if cases is None:
-        return (*read_cases("english"), *read_cases("german"))
-    return read_cases(cases) if isinstance(cases, str | Path) else checked_cases(cases)
 
 
 def _make_reranker(settings: BenchmarkConfig, ontology: Ontology) -> TermReranker | None:

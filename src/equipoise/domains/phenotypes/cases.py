@@ -21,9 +21,9 @@ from equipoise.io.tables import Table, read_table, table_format, table_of_json
 from equipoise.io.text import PathLike, display_path, open_text
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.ontology import Ontology, ResolvedId
     from equipoise.domains.phenotypes.scoring import RetrievedTerms
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.io.dataset import Value
     from equipoise.types import Ids, Ints
 
@@ -55,11 +55,7 @@ class Case:
 
 
 def check_cases(rows: Iterable[Mapping[str, Any] | Case]) -> tuple[Case, ...]:
-    """Validate cases given as dicts, as in a test file, or as ``Case`` objects.
-
-    >>> check_cases([{"text": "She faints", "hpo_ids": ["HP:0001279"], "language": "en"}])[0].expected
-    ('HP:0001279',)
-    """
+    """Validate cases given as dicts, as in a test file, or as ``Case`` objects."""
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise InputError(f"the cases are a {type(rows).__name__}, not a list", hint=f"give [{_EXAMPLE}, ...]")
     plain = [_plain(row) for row in rows]
@@ -258,7 +254,6 @@ class ResolvedCases:
 
     @property
     def unit_ids(self) -> Ids:
-        """The ids of the cases."""
         ids = np.empty(len(self.cases), dtype=object)
         ids[:] = [case.id for case in self.cases]
         return ids

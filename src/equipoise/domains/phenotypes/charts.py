@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, format_params
+from equipoise.domains.phenotypes.extraction.report import format_params
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.ranking import HitRate, Precision, Recall
 from equipoise.report.charts.bars import metric_bars
@@ -19,6 +19,7 @@ from equipoise.stats.formatting import format_value
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark
+    from equipoise.domains.phenotypes.extraction.tuning_results import TunedModel
 
 # The charts of a benchmark: metrics with intervals, hit rate over k, precision against recall, representations.
 
@@ -70,21 +71,21 @@ ISO_F1 = (0.2, 0.4, 0.6, 0.8)
 _STEPS = 60
 
 
-def precision_recall_frontier(parts: Sequence[TunedModelSummary], name: str = "precision-recall-frontier") -> Chart:
-    """Small marks are trials, the line joins those Pareto nothing beats, the large mark is what was chosen."""
+def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precision-recall-frontier") -> Chart:
+    """Small marks are trials, the line joins the Pareto-optimal ones, and the large mark is the chosen one."""
     x = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall of documents")
     y = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision of documents")
     layers = _iso_f1_layers(x, y)
     for place, part in enumerate(parts):
         layers += _model_layers(part, place, x, y)
-    ends = [part.precision[part.frontier[-1]] if part.frontier else 0.0 for part in parts]
+    ends = [float(part.trials.precision[part.frontier[-1]]) if part.frontier else 0.0 for part in parts]
     layers += series_labels([part.name for part in parts], [(1.0 - end) * HEIGHT for end in ends], WIDTH)
     return chart(
         name,
-        "What more recall costs in precision",
+        "Precision and recall of all trials",
         _alt_text(parts),
         layers,
-        subtitle="Every trial on the documents that chose: optimistic. Grey curves: equal F1 of both means.",
+        subtitle="On the documents used for selection (optimistic). Grey curves: equal F1 of both means.",
         width=WIDTH,
         height=HEIGHT,
     )
@@ -123,7 +124,7 @@ def _iso_f1_layers(x: Spec, y: Spec) -> list[Spec]:
     return layers
 
 
-def _model_layers(part: TunedModelSummary, place: int, x: Spec, y: Spec) -> list[Spec]:
+def _model_layers(part: TunedModel, place: int, x: Spec, y: Spec) -> list[Spec]:
     colour, shape = series_style(place)
     rows = [_trial_row(part, trial) for trial in range(len(part.tuning.grid))]
     edge = [rows[trial] for trial in part.frontier]
@@ -148,8 +149,8 @@ def _model_layers(part: TunedModelSummary, place: int, x: Spec, y: Spec) -> list
     ]
 
 
-def _trial_row(part: TunedModelSummary, trial: int) -> Row:
-    recall, precision = part.recall[trial], part.precision[trial]
+def _trial_row(part: TunedModel, trial: int) -> Row:
+    recall, precision = float(part.trials.recall[trial]), float(part.trials.precision[trial])
     known = recall == recall and precision == precision
     params = format_params(part.tuning.trials[trial].params)
     return {
@@ -160,10 +161,10 @@ def _trial_row(part: TunedModelSummary, trial: int) -> Row:
     }
 
 
-def _alt_text(parts: Sequence[TunedModelSummary]) -> str:
+def _alt_text(parts: Sequence[TunedModel]) -> str:
     sentences = [
-        f"{part.name} was chosen at precision {format_value(part.precision[part.tuning.best], 3)} and recall "
-        f"{format_value(part.recall[part.tuning.best], 3)}"
+        f"{part.name} was chosen at precision {format_value(part.trials.precision[part.tuning.best], 3)} and recall "
+        f"{format_value(part.trials.recall[part.tuning.best], 3)}"
         for part in parts
     ]
     return f"{'; '.join(sentences)}."

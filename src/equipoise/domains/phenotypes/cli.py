@@ -15,9 +15,9 @@ from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.index.build import BuildReport, BuiltIndex
+    from equipoise.domains.phenotypes.index.build import BuiltIndex
     from equipoise.domains.phenotypes.index.files import IndexMetadata, TermIndex
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.embedder import Embedder
     from equipoise.models.retriever import Retriever
     from equipoise.runs.executors import Executor
@@ -84,8 +84,21 @@ strategy_option = click.option(
     "--aggregation-strategy", metavar="STRATEGY", help="How component scores are aggregated to the score of a term."
 )
 
+
+def _parse_weights(context: click.Context, parameter: click.Parameter, text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(weight) for weight in text.split(",")]
+    except ValueError:
+        raise ParameterError(f"the weights are {text!r}", hint="write three numbers: --weights 0.5,0.3,0.2") from None
+
+
 weights_option = click.option(
-    "--weights", metavar="L,S,D", help="Weights of label, synonyms and definition, for all_weighted."
+    "--weights",
+    metavar="L,S,D",
+    callback=_parse_weights,
+    help="Weights of label, synonyms and definition, for all_weighted.",
 )
 
 
@@ -111,21 +124,7 @@ annotations_option = click.option(
 )
 
 
-def parse_weights(text: str | None) -> list[float] | None:
-    """The three weights as numbers.
-
-    >>> parse_weights("0.5,0.3,0.2")
-    [0.5, 0.3, 0.2]
-    """
-    if text is None:
-        return None
-    try:
-        return [float(weight) for weight in text.split(",")]
-    except ValueError:
-        raise ParameterError(f"the weights are {text!r}", hint="write three numbers: --weights 0.5,0.3,0.2") from None
-
-
-def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: str | None) -> None:
+def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: list[float] | None) -> None:
     """Raise an error for a strategy or weights without multi-vector terms."""
     if not (strategy is None and weights is None) and not multi_vector:
         raise ParameterError(
@@ -160,8 +159,7 @@ command embeds only new and changed texts. Lexical systems need no index; for a 
 sum:use+tfidf:, the dense models get one. An index is written atomically.
 
 With --engine ray the texts are embedded on a cluster, and the vectors are byte-identical. With --store the vectors are
-also
-written to a database: chroma:FOLDER, pgvector:URL or qdrant:URL, for eq phenotypes query --store. Credentials
+also written to a database: chroma:FOLDER, pgvector:URL or qdrant:URL, for eq phenotypes query --store. Credentials
 are read from PGPASSWORD and QDRANT_API_KEY. After an interruption, the same command resumes.
 """
 
@@ -201,12 +199,16 @@ def build(
     device: str | None,
     engine: Executor,
 ) -> int:
-    """See ``BUILD_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.index.retriever import dense_model_specs
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes.ontology import load_ontology
+    from equipoise.models.stores.base import without_password
 
-    _check_persistent_store(store)
+    if store is not None and (kind := store.partition(":")[0]) in ("memory", "faiss"):
+        raise ParameterError(
+            f"a {kind} store ends with this command",
+            hint="chroma:FOLDER, pgvector: and qdrant: keep vectors; eq phenotypes query also takes faiss",
+        )
     spec = model or DEFAULT_MODEL
     models = dense_model_specs(spec)
     if not models:
@@ -217,20 +219,35 @@ def build(
     specs = options.models_on_device(models, device, out)
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
-    target = _IndexTarget(index_folder(index_dir), multi_vector, store)
+    folder = index_folder(index_dir)
     with executor_context(engine, out, "a block of texts"):
-        built = [_build(out, terms, dense_spec, target, threads, engine) for dense_spec in specs.values()]
+        built = [
+            _build(out, terms, dense_spec, folder, multi_vector, store, threads, engine)
+            for dense_spec in specs.values()
+        ]
     if out.json:
-        records = [_index_record(index, stored) for index, stored in built]
+        records = [
+            {
+                "folder": str(one.index.folder),
+                **asdict(one.index.meta),
+                "report": asdict(one.report),
+                "store": None if stored is None else asdict(stored),
+            }
+            for one, stored in built
+        ]
         out.data({"indexes": records, "citation": terms.citation})
         return output.DONE
-    for built_index, stored in built:
-        _show_built(out, built_index, stored)
+    for one, stored in built:
+        _show_built(out, one, stored)
     out.note(terms.citation)
     if store is not None and not out.quiet:
-        words = _query_command(models[0], target, ontology, index_dir)
-        out.text(suggestion(words))
-        if words[-1] != store:
+        address = without_password(store)
+        words = ["eq", "phenotypes", "query", "seizures", "--model", models[0]]
+        words += [] if multi_vector else ["--single-vector"]
+        words += ["--ontology", ontology] if ontology != "hpo" else []
+        words += ["--index-dir", index_dir] if index_dir else []
+        out.text(suggestion([*words, "--store", address]))
+        if address != store:
             out.note("the address is shown without its password; set PGPASSWORD")
     return output.DONE
 
@@ -241,7 +258,6 @@ def build(
 @options.output_options
 @pass_output
 def list_indexes(out: Output, index_dir: str | None) -> int:
-    """See ``LIST_HELP``."""
     from equipoise.domains.phenotypes.index.files import find_indexes
     from equipoise.errors import EquipoiseError
 
@@ -263,15 +279,6 @@ def list_indexes(out: Output, index_dir: str | None) -> int:
 
 
 @dataclass(frozen=True)
-class _IndexTarget:
-    """Folder, representation and store of the index to build."""
-
-    folder: Path
-    multi_vector: bool
-    store: str | None
-
-
-@dataclass(frozen=True)
 class _StoreReport:
     """The number of vectors in a store, and how many were sent now."""
 
@@ -282,7 +289,14 @@ class _StoreReport:
 
 
 def _build(
-    out: Output, terms: Ontology, spec: str, target: _IndexTarget, threads: int, engine: Executor
+    out: Output,
+    terms: Ontology,
+    spec: str,
+    folder: Path,
+    multi_vector: bool,
+    store: str | None,
+    threads: int,
+    engine: Executor,
 ) -> tuple[BuiltIndex, _StoreReport | None]:
     from equipoise.domains.phenotypes.index.build import build_index_with_report
     from equipoise.domains.phenotypes.index.files import term_texts
@@ -293,83 +307,48 @@ def _build(
     with out.working(f"loading {spec}"):
         system = retriever(spec, threads=threads)
     assert isinstance(system, DenseRetriever)
-    texts = term_texts(terms, target.multi_vector)
+    texts = term_texts(terms, multi_vector)
     with system.embedder as model:
-        if target.store is not None:
-            check_store(texts, system, target.store)
+        if store is not None:
+            check_store(texts, system, store)
         with out.count(f"embedding with {model.card.name}", len(texts)) as count:
             built = build_index_with_report(
                 terms,
                 model,
-                target.folder,
-                multi_vector=target.multi_vector,
+                folder,
+                multi_vector=multi_vector,
                 progress=lambda done, total: count(done),
                 executor=embedding_map(engine, cores=threads),
             )
-        if target.store is None:
+        if store is None:
             return built, None
         with out.count("filling the store", len(texts)) as count:
-            filled = fill_store(built.index, system, target.store, count)
+            filled = fill_store(built.index, system, store, count)
         filled.store.close()
-    return built, _StoreReport(store_label(target.store), filled.store.collection, len(texts), filled.sent)
-
-
-def _check_persistent_store(store: str | None) -> None:
-    """Raise an error for a store in the memory of this process."""
-    if store is not None and store.partition(":")[0] in ("memory", "faiss"):
-        raise ParameterError(
-            f"a {store.partition(':')[0]} store ends with this command",
-            hint="chroma:FOLDER, pgvector: and qdrant: keep vectors; eq phenotypes query also takes faiss",
-        )
-
-
-def _query_command(model: str, target: _IndexTarget, ontology: str, index_dir: str | None) -> list[str]:
-    """The query command for the store, with the same options and without the password."""
-    from equipoise.models.stores.base import without_password
-
-    words = ["eq", "phenotypes", "query", "seizures", "--model", model]
-    words += [] if target.multi_vector else ["--single-vector"]
-    words += ["--ontology", ontology] if ontology != "hpo" else []
-    words += ["--index-dir", index_dir] if index_dir else []
-    return [*words, "--store", without_password(str(target.store))]
+    return built, _StoreReport(store_label(store), filled.store.collection, len(texts), filled.sent)
 
 
 def _show_built(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> None:
     from equipoise.checks.base import pluralize
+    from equipoise.stats.formatting import format_percent
 
     meta, report = built.index.meta, built.report
     out.text(
         f"{built.index.folder}: {meta.components:,} vectors of {meta.dims:,} dimensions "
         f"for {meta.terms:,} terms by {meta.model_name} ({meta.kind})"
     )
-    out.text(_work_summary(report))
+    if report.reused == report.texts:
+        out.text("the index was up to date, and nothing was embedded")
+    else:
+        parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.reused, "reused"))
+        counts = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
+        share = format_percent(round(report.embedding_seconds / report.seconds, 2))
+        out.text(f"{counts} in {report.seconds:.1f} s, {share} of it in the embedder")
     if stored is not None:
         sent = f"{stored.sent:,} sent now" if stored.sent else "all of them were already stored"
         out.text(f"{stored.store}: {pluralize(stored.vectors, 'vector')}, {sent}")
         if out.verbose:
             out.text(f"the collection there is called {stored.collection}")
-
-
-def _work_summary(report: BuildReport) -> str:
-    """The number of embedded texts and the time."""
-    from equipoise.checks.base import pluralize
-    from equipoise.stats.formatting import format_percent
-
-    if report.reused == report.texts:
-        return "the index was up to date, and nothing was embedded"
-    parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.reused, "reused"))
-    counts = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
-    share = report.embedding_seconds / report.seconds
-    return f"{counts} in {report.seconds:.1f} s, {format_percent(round(share, 2))} of it in the embedder"
-
-
-def _index_record(built: BuiltIndex, stored: _StoreReport | None) -> dict[str, Any]:
-    return {
-        "folder": str(built.index.folder),
-        **asdict(built.index.meta),
-        "report": asdict(built.report),
-        "store": None if stored is None else asdict(stored),
-    }
 
 
 def _table(indexes: list[tuple[Path, IndexMetadata]]) -> Any:

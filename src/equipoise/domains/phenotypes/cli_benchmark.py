@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import options, output
+from equipoise.cli import options
+from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
@@ -18,7 +19,6 @@ from equipoise.domains.phenotypes.cli import (
     index_dir_option,
     multi_vector_option,
     ontology_option,
-    parse_weights,
     strategy_option,
     translate_option,
     translations_option,
@@ -64,100 +64,12 @@ def benchmark() -> None:
 
 def bounded_measures() -> list[str]:
     """The similarity measures for MaxOntSim: those between 0 and 1."""
-    from equipoise.domains.phenotypes.ontology.similarity import MEASURES
+    from equipoise.domains.phenotypes.similarity import MEASURES
 
     return [name for name, measure in MEASURES.items() if measure.bounded]
 
 
-@dataclass(frozen=True)
-class BenchmarkOptions:
-    """The options shared by ``run`` and ``compare-vectors``."""
-
-    models: tuple[str, ...]
-    data: str | None
-    output: str | None
-    language: str | None
-    skip_unknown_ids: bool
-    ontology: str
-    fail_on: str | None
-    enable_reranker: bool
-    reranker: str | None
-    rerank_depth: int | None
-    weights: str | None
-    translate: bool
-    translations: tuple[str, ...]
-    gpu: bool
-    device: str | None
-    index_dir: str | None
-    similarity_measure: str
-    annotations: str | None
-    metrics: tuple[str, ...]
-    plugins: tuple[str, ...]
-    n_diagnosed_labels: int
-    config: StatsConfig
-    threads: int
-    engine: Executor
-
-    @property
-    def model_specs(self) -> list[str]:
-        """The models, or the default one."""
-        from equipoise.domains.phenotypes.config import DEFAULT_MODEL
-
-        return list(self.models) or [DEFAULT_MODEL]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of the benchmark."""
-        from equipoise.domains.phenotypes.config import DEFAULT_RERANK_DEPTH
-
-        reranker = self.reranker or self.enable_reranker
-        if self.rerank_depth is not None and not reranker:
-            raise ParameterError(
-                "--rerank-depth needs a reranker", hint="add --enable-reranker, or leave the depth out"
-            )
-        return {
-            "weights": parse_weights(self.weights),
-            "measure": self.similarity_measure,
-            "annotations": self.annotations,
-            "metrics": self.metrics,
-            "plugins": self.plugins,
-            "reranker": reranker,
-            "rerank_depth": self.rerank_depth or DEFAULT_RERANK_DEPTH,
-            "device": self._device,
-            "index_dir": self.index_dir,
-            "n_diagnosed_labels": self.n_diagnosed_labels,
-            "config": self.config,
-            "threads": self.threads,
-            "skip_unknown": self.skip_unknown_ids,
-            "translate": self.translate,
-            "translations": self.translations,
-        }
-
-    @property
-    def _device(self) -> str | None:
-        if self.gpu and self.device is not None:
-            raise ParameterError(f"--gpu and --device {self.device} are the same option", hint="omit one of them")
-        return "cuda" if self.gpu else self.device
-
-    def cases(self) -> tuple[Case, ...]:
-        """The cases of the file, or the samples; with ``language`` only those in that language."""
-        from equipoise.domains.phenotypes.cases import SAMPLES, read_cases
-
-        files = SAMPLES if self.data is None else (self.data,)
-        cases = tuple(case for file in files for case in read_cases(file, language=self.language))
-        if self.language is None:
-            return cases
-        language = self.language.casefold()
-        selected = tuple(case for case in cases if case.language.casefold() == language)
-        if not selected:
-            known = sorted({case.language for case in cases})
-            raise InputError(
-                f"no case is in the language {self.language!r}", hint=f"the cases are in {', '.join(known)}"
-            )
-        return selected
-
-
-_BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+benchmark_options = options.joined(
     options.models_option(
         aliases=("--model-name", "--model"), text="The models, such as use, minilm, tfidf: or sum:use+tfidf:."
     ),
@@ -177,23 +89,26 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Write runs, results.json and charts here.",
     ),
     click.option("--language", metavar="CODE", help="Only cases in this language, or without a language."),
-    click.option("--skip-unknown-ids", is_flag=True, help="Skip expected ids that are not in the ontology."),
+    click.option(
+        "--skip-unknown-ids", "skip_unknown", is_flag=True, help="Skip expected ids that are not in the ontology."
+    ),
     ontology_option,
     click.option("--enable-reranker", is_flag=True, help="Rerank the top terms by late interaction."),
     click.option("--reranker", metavar="SPEC", help="Reranker to use, such as cross-encoder:FOLDER."),
-    click.option(
-        "--rerank-depth",
-        type=click.IntRange(min=1),
-        help="Number of top terms to rerank.  [default: 20]",
-    ),
+    click.option("--rerank-depth", type=click.IntRange(min=1), help="Number of top terms to rerank.  [default: 20]"),
     options.device_option,
     click.option("--gpu", is_flag=True, hidden=True, help="The same as --device cuda."),
     index_dir_option,
     weights_option,
     translate_option,
     translations_option,
-    options.one_of(
-        "--similarity-measure", "similarity measure", bounded_measures, "lin", "Ontology similarity of near misses."
+    click.option(
+        "--similarity-measure",
+        "measure",
+        type=options.ChoiceWithHint("similarity measure", bounded_measures),
+        default="lin",
+        show_default=True,
+        help="Ontology similarity of near misses.",
     ),
     annotations_option,
     options.metric_option,
@@ -213,59 +128,105 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.log_option,
     options.table_options(file=False),
 )
-
-benchmark_options = options.options_as(BenchmarkOptions, "settings", *_BENCHMARK_OPTIONS)
-"""All shared options as one argument ``settings``."""
+"""The options shared by ``run`` and ``compare-vectors``: those of ``evaluate``, and fields of ``BenchmarkConfig``."""
 
 
-def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) -> int:
+def evaluate(
+    out: Output,
+    benchmark: Callable[..., PhenotypeBenchmark],
+    n_passes: int,
+    *,
+    models: tuple[str, ...],
+    data: str | None,
+    language: str | None,
+    ontology: str,
+    output: str | None,
+    enable_reranker: bool,
+    gpu: bool,
+    engine: Executor,
+    fail_on: str | None,
+    **settings: Any,
+) -> int:
+    """Run a benchmark with these options and show it; ``n_passes`` is the number of evaluations per model."""
+    from equipoise.domains.phenotypes.config import DEFAULT_MODEL, DEFAULT_RERANK_DEPTH
+
+    settings["reranker"] = settings["reranker"] or enable_reranker
+    if settings["rerank_depth"] is not None and not settings["reranker"]:
+        raise ParameterError("--rerank-depth needs a reranker", hint="add --enable-reranker, or leave the depth out")
+    settings["rerank_depth"] = settings["rerank_depth"] or DEFAULT_RERANK_DEPTH
+    if gpu and settings["device"] is not None:
+        raise ParameterError(f"--gpu and --device {settings['device']} are the same option", hint="omit one of them")
+    settings["device"] = "cuda" if gpu else settings["device"]
+    specs = list(models) or [DEFAULT_MODEL]
+    with options.executor_context(engine, out, "a model"), out.progress(len(specs) * n_passes + 1) as step:
+        evaluation = benchmark(
+            specs,
+            _read_cases(data, language),
+            ontology,
+            output=output,
+            progress=step,
+            command=out.command,
+            engine=engine,
+            **settings,
+        )
+    return show_benchmark(out, evaluation, output, fail_on)
+
+
+def _read_cases(data: str | None, language: str | None) -> tuple[Case, ...]:
+    """The cases of the file, or the samples; with ``language`` only those in that language."""
+    from equipoise.domains.phenotypes.cases import SAMPLES, read_cases
+
+    files = SAMPLES if data is None else (data,)
+    cases = tuple(case for file in files for case in read_cases(file, language=language))
+    if language is None:
+        return cases
+    selected = tuple(case for case in cases if case.language.casefold() == language.casefold())
+    if not selected:
+        known = sorted({case.language for case in cases})
+        raise InputError(f"no case is in the language {language!r}", hint=f"the cases are in {', '.join(known)}")
+    return selected
+
+
+def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, folder: str | None, fail_on: str | None) -> int:
     """Show the report or JSON, write the files, and return the exit status."""
+    from equipoise.cli.output import after_comparison, suggestion
     from equipoise.domains.phenotypes.report import benchmark_view
+    from equipoise.report.terminal import sort_by_severity
 
-    out.results(evaluation.to_dict, lambda: benchmark_view(evaluation.edition))
+    out.results(evaluation.to_dict, lambda: benchmark_view(evaluation))
     for name in evaluation.resumed:
-        out.note(with_label(name, f"loaded from {settings.output}, not computed again"))
-    if settings.output is not None:
-        _write_results(out, evaluation, Path(settings.output))
+        out.note(with_label(name, f"loaded from {folder}, not computed again"))
+    next_command = after_comparison(sort_by_severity(evaluation.findings), "MRR")
+    if folder is not None:
+        next_command = suggestion(["eq", "report", *_write_results(out, evaluation, Path(folder))])
     for where, error in evaluation.failures.items():
         out.error(
             {"where": where, "code": error.code, "message": error.message, "hint": error.hint},
             f"{where}: {error.render()}",
         )
     if not out.quiet and not out.json:
-        out.text(_next_command(evaluation, settings))
+        out.text(next_command)
     if evaluation.failures:
-        return output.FAILED_UNITS
-    return output.gate(out, evaluation.findings, settings.fail_on)
+        return exits.FAILED_UNITS
+    return exits.gate(out, evaluation.findings, fail_on)
 
 
-def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> None:
-    """Write results and charts; the runs are already written."""
-    from equipoise.domains.phenotypes.report import unrelated_runs, write_benchmark
-    from equipoise.runs.experiment_folder import VISUALIZATIONS
+def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> list[str]:
+    """Write results and charts, and return the folders of this benchmark; the runs are already written."""
+    from equipoise.domains.phenotypes.report import write_benchmark
+    from equipoise.runs.experiment_folder import VISUALIZATIONS, ExperimentFolder
 
     written = write_benchmark(folder, evaluation, runs=False)
     out.note(f"wrote {folder}/")
-    older = unrelated_runs(folder, evaluation)
+    target, names = ExperimentFolder(folder), list(evaluation.results)
+    older = target.unrelated_runs(names)
     if older:
         out.note(f"unrelated runs in the same folder: {', '.join(path.name for path in older)}")
     if len(written) > 1:
         out.note(f"charts are in {folder / VISUALIZATIONS}/")
     else:
         out.note(f"For charts: {install_command('report')}")
-
-
-def _next_command(evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) -> str:
-    """The suggested next command."""
-    from equipoise.cli.output import after_comparison, suggestion
-    from equipoise.domains.phenotypes.report import run_paths, unrelated_runs
-    from equipoise.report.terminal import sort_by_severity
-
-    if settings.output is not None:
-        folder = Path(settings.output)
-        runs = [str(path) for path in run_paths(folder, evaluation)]
-        return suggestion(["eq", "report", *(runs if unrelated_runs(folder, evaluation) else [str(folder)])])
-    return after_comparison(sort_by_severity(evaluation.findings), "MRR")
+    return [str(path) for path in target.run_paths(names).values()] if older else [str(folder)]
 
 
 BENCHMARK_RUN_HELP = """
@@ -293,27 +254,16 @@ A text with German words is scored by itself and by its English translation, fro
 @strategy_option
 @options.output_options
 @pass_output
-def run(out: Output, settings: BenchmarkOptions, multi_vector: bool, aggregation_strategy: str | None) -> int:
-    """See ``BENCHMARK_RUN_HELP``."""
+def run(
+    out: Output, /, multi_vector: bool, aggregation_strategy: str | None, weights: list[float] | None, **choices: Any
+) -> int:
     from equipoise.domains.phenotypes.benchmark import run_benchmark
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
 
-    check_strategy_applies(multi_vector, aggregation_strategy, settings.weights)
-    models = settings.model_specs
-    with options.executor_context(settings.engine, out, "a model"), out.progress(len(models) + 1) as step:
-        evaluation = run_benchmark(
-            models,
-            settings.cases(),
-            settings.ontology,
-            multi_vector=multi_vector,
-            strategy=DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy,
-            output=settings.output,
-            progress=step,
-            command=out.command,
-            engine=settings.engine,
-            **settings.settings,
-        )
-    return show_benchmark(out, evaluation, settings)
+    check_strategy_applies(multi_vector, aggregation_strategy, weights)
+    strategy = DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy
+    benchmark = partial(run_benchmark, multi_vector=multi_vector, strategy=strategy, weights=weights)
+    return evaluate(out, benchmark, 1, **choices)
 
 
 BENCHMARK_COMPARE_HELP = """
@@ -347,7 +297,6 @@ def compare(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    """See ``BENCHMARK_COMPARE_HELP``."""
     from equipoise.cli.compare import read_systems, show_comparison
     from equipoise.cli.inputs import EvidenceOptions, parse_systems
     from equipoise.errors import StoreError
@@ -363,13 +312,13 @@ def compare(
             f"a comparison needs at least two runs; there are {len(paths) or 'none'}", hint=NO_RUNS_HINT
         )
     with out.progress(len(paths) + 1) as step:
-        read = read_systems(parse_systems(paths), EvidenceOptions(), step)
+        systems, stored = read_systems(parse_systems(paths), EvidenceOptions(), step)
         step("comparing")
-        comparison = compare_systems(read.systems, metrics or COMPARED_METRICS, primary=primary or "MRR", config=config)
-    show_comparison(out, comparison, read.runs)
-    if any(run.caution for run in read.runs):
-        return output.FAILED_UNITS
-    return output.gate(out, comparison.findings, fail_on)
+        comparison = compare_systems(systems, metrics or COMPARED_METRICS, primary=primary or "MRR", config=config)
+    show_comparison(out, comparison, stored)
+    if any(run.caution for run in stored):
+        return exits.FAILED_UNITS
+    return exits.gate(out, comparison.findings, fail_on)
 
 
 COMPARE_VECTORS_HELP = """
@@ -400,26 +349,11 @@ such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
 @click.option("--single/--no-single", default=True, help="Whether to include one vector per term.")
 @options.output_options
 @pass_output
-def compare_vectors(out: Output, settings: BenchmarkOptions, strategies: str, single: bool) -> int:
-    """See ``COMPARE_VECTORS_HELP``."""
+def compare_vectors(out: Output, /, strategies: str, single: bool, weights: list[float] | None, **choices: Any) -> int:
     from equipoise.domains.phenotypes.benchmark import compare_vectors as compared
 
-    models = settings.model_specs
-    n_steps = len(models) * (2 if single else 1) + 1
-    with options.executor_context(settings.engine, out, "a model"), out.progress(n_steps) as step:
-        evaluation = compared(
-            models,
-            settings.cases(),
-            settings.ontology,
-            strategies=split_strategies(strategies),
-            single=single,
-            output=settings.output,
-            progress=step,
-            command=out.command,
-            engine=settings.engine,
-            **settings.settings,
-        )
-    return show_benchmark(out, evaluation, settings)
+    benchmark = partial(compared, strategies=split_strategies(strategies), single=single, weights=weights)
+    return evaluate(out, benchmark, 2 if single else 1, **choices)
 
 
 def split_strategies(text: str) -> list[str]:

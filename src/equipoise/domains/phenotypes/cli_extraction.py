@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +25,12 @@ from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
     from equipoise.domains.phenotypes.index.lexicon import Translations
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.runs.executors import Executor
     from equipoise.types import Finding
 
@@ -86,7 +85,6 @@ top_term_option = click.option(
 
 
 def branch_setting(branch: str | None) -> dict[str, str | None]:
-    """The setting of ``--branch``; empty if it is not given."""
     return {} if branch is None else {"branch": None if branch.casefold() == "all" else branch}
 
 
@@ -138,7 +136,7 @@ def extract(
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
     from equipoise.domains.phenotypes.index.lexicon import read_translations
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes.ontology import load_ontology
 
     documents = read_notes(note, language=language)
     settings = make_config(given_settings(**choices) | branch_setting(branch))
@@ -269,7 +267,7 @@ def _notes(terms: Ontology, candidates: Candidates, predicted: Predictions) -> l
     threshold = predicted.settings.chunk_threshold
     languages = ", ".join(sorted({document.detected_language for document in candidates.documents}))
     where = "" if len(predicted) == 1 else f" of {pluralize(len(predicted), 'note')}"
-    notes = [f"{n_terms} terms in {len(candidates)} phrases{where}; {languages}; {candidates.system}"]
+    notes = [f"{n_terms} terms in {len(candidates)} phrases{where}; language {languages}; model {candidates.system}"]
     best = float(candidates.scores.max(initial=-np.inf))
     if not n_terms and np.isfinite(best):
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
@@ -308,50 +306,10 @@ def extraction() -> None:
     """See ``EXTRACTION_HELP``."""
 
 
-measures = options.names_in("equipoise.domains.phenotypes.ontology.similarity", "MEASURES")
+measures = options.names_in("equipoise.domains.phenotypes.similarity", "MEASURES")
 
 
-@dataclass(frozen=True)
-class ExtractionOptions:
-    """The options shared by ``run`` and ``tune``."""
-
-    dataset: str | None
-    output: str | None
-    ontology: str
-    index_dir: str | None
-    chunkers: str | None
-    dictionary: bool | None
-    branch: str | None
-    translations: tuple[str, ...]
-    multi_vector: bool | None
-    include_assertions: bool | None
-    no_bootstrap_ci: bool
-    config: StatsConfig
-    threads: int
-    device: str | None
-    engine: Executor
-    fail_on: str | None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that are set; others keep their defaults or come from a tuning."""
-        return {
-            **given_settings(
-                chunkers=self.chunkers,
-                dictionary=self.dictionary,
-                multi_vector=self.multi_vector,
-                include_assertions=self.include_assertions,
-            ),
-            **branch_setting(self.branch),
-            "translations": self.translations,
-            "bootstrap": not self.no_bootstrap_ci,
-            "config": self.config,
-            "threads": self.threads,
-            "index_dir": self.index_dir,
-        }
-
-
-_EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+extraction_options = options.joined(
     click.option("--dataset", metavar="NAME", help="Name of one of the data sets in the folder."),
     click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
     ontology_option,
@@ -380,9 +338,15 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.log_option,
     options.table_options(file=False),
 )
+"""The options shared by ``run`` and ``tune``."""
 
-extraction_options = options.options_as(ExtractionOptions, "shared", *_EXTRACTION_OPTIONS)
-"""All shared options as one argument ``shared``."""
+
+def shared_settings(
+    *, chunkers: str | None, branch: str | None, no_bootstrap_ci: bool, **values: Any
+) -> dict[str, Any]:
+    """The settings that are set; others keep their defaults or come from a tuning."""
+    listed = given_settings(chunkers=chunkers, **values) | branch_setting(branch)
+    return listed | {"bootstrap": not no_bootstrap_ci}
 
 
 def models_on_device(models: Sequence[str], device: str | None, out: Output) -> list[str]:
@@ -416,9 +380,8 @@ computed; --averaging and --include-assertions select the primary ones. A file t
 and skipped, and the run is partial (exit status 3).
 
 The defaults are those of eq phenotypes extract: the dictionary, and the model for phrases that the dictionary does not
-match. The
-dictionary alone (--model dict:) is a baseline row of every report. --branch limits the terms that are found, not
-the gold annotations.
+match. The dictionary alone (--model dict:) is a baseline row of every report. --branch limits the terms that are
+found, not the gold annotations.
 """
 
 averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
@@ -446,6 +409,7 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 @pass_output
 def run(
     out: Output,
+    /,
     source: str,
     model: str | None,
     averaging: str,
@@ -456,11 +420,16 @@ def run(
     chunk_threshold: float | None,
     min_confidence: float | None,
     top_term_only: bool | None,
-    shared: ExtractionOptions,
+    ontology: str,
+    dataset: str | None,
+    output: str | None,
+    device: str | None,
+    engine: Executor,
+    fail_on: str | None,
+    **choices: Any,
 ) -> int:
-    """See ``EXTRACTION_RUN_HELP``."""
     from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
-    from equipoise.domains.phenotypes.extraction.experiment import run_extraction
+    from equipoise.domains.phenotypes.extraction.experiment import RESULTS, run_extraction
     from equipoise.domains.phenotypes.extraction.report import extraction_view
     from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
     from equipoise.errors import ParameterError
@@ -477,30 +446,28 @@ def run(
             f"{next(iter(pipeline))} and --tuned-parameters set the same parameter", hint="omit one of them"
         )
     spec = model or (DEFAULT_EXTRACTOR if tuned is None else tuned.model)
-    with options.executor_context(shared.engine, out, "a model"), out.progress(3) as step:
+    with options.executor_context(engine, out, "a model"), out.progress(3) as step:
         evaluation = run_extraction(
             source,
-            models_on_device([spec], shared.device, out)[0],
-            shared.ontology,
-            dataset=shared.dataset,
+            models_on_device([spec], device, out)[0],
+            ontology,
+            dataset=dataset,
             tuned=tuned,
-            output=shared.output,
+            output=output,
             progress=step,
             command=out.command,
-            engine=shared.engine,
+            engine=engine,
             averaging=averaging,
             measure=similarity_measure,
             **pipeline,
-            **shared.settings,
+            **shared_settings(**choices),
         )
-    out.results(evaluation.to_dict, lambda: extraction_view(evaluation.edition))
+    out.results(evaluation.to_dict, lambda: extraction_view(evaluation))
     if evaluation.resumed:
-        out.note(with_label(evaluation.model, f"loaded from {shared.output}, not computed again"))
-    if shared.output is not None:
-        from equipoise.domains.phenotypes.extraction.experiment import RESULTS
-
-        out.note(f"wrote {shared.output.rstrip('/')}/{RESULTS}")
-    return exit_status(out, evaluation.gold, evaluation.findings, shared.fail_on)
+        out.note(with_label(evaluation.model, f"loaded from {output}, not computed again"))
+    if output is not None:
+        out.note(f"wrote {output.rstrip('/')}/{RESULTS}")
+    return exit_status(out, evaluation.gold, evaluation.findings, fail_on)
 
 
 EXTRACTION_COMPARE_HELP = """
@@ -532,7 +499,6 @@ def compare(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    """See ``EXTRACTION_COMPARE_HELP``."""
     from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.experiment import compare_extraction_runs, read_extractions
 
@@ -584,37 +550,48 @@ F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json h
 @options.output_options
 @pass_output
 def tune(
-    out: Output, source: str, models: tuple[str, ...], n_trials: int, n_folds: int, shared: ExtractionOptions
+    out: Output,
+    /,
+    source: str,
+    models: tuple[str, ...],
+    n_trials: int,
+    n_folds: int,
+    ontology: str,
+    dataset: str | None,
+    output: str | None,
+    device: str | None,
+    engine: Executor,
+    fail_on: str | None,
+    **choices: Any,
 ) -> int:
-    """See ``EXTRACTION_TUNE_HELP``."""
     from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.report import tuning_view
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 
-    specs = models_on_device(models or (DEFAULT_EXTRACTOR,), shared.device, out)
-    with options.executor_context(shared.engine, out, "a model"), out.progress(len(specs) + 1) as step:
+    specs = models_on_device(models or (DEFAULT_EXTRACTOR,), device, out)
+    with options.executor_context(engine, out, "a model"), out.progress(len(specs) + 1) as step:
         tuning = tune_extraction(
             source,
             specs,
-            shared.ontology,
+            ontology,
             budget=n_trials,
             folds=n_folds,
-            dataset=shared.dataset,
-            output=shared.output,
+            dataset=dataset,
+            output=output,
             progress=step,
             command=out.command,
-            engine=shared.engine,
-            **shared.settings,
+            engine=engine,
+            **shared_settings(**choices),
         )
-    out.results(tuning.to_dict, lambda: tuning_view(tuning.edition))
-    if shared.output is not None:
-        out.note(f"wrote {shared.output.rstrip('/')}/")
+    out.results(tuning.to_dict, lambda: tuning_view(tuning))
+    if output is not None:
+        out.note(f"wrote {output.rstrip('/')}/")
     for name in tuning.resumed:
-        out.note(with_label(name, f"loaded from {shared.output}, not computed again"))
+        out.note(with_label(name, f"loaded from {output}, not computed again"))
     for name, error in tuning.failures.items():
         fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, error.render())
-    status = exit_status(out, tuning.gold, tuning.findings, shared.fail_on)
+    status = exit_status(out, tuning.gold, tuning.findings, fail_on)
     return exit_code(tuning.failures) or status
 
 
@@ -666,7 +643,6 @@ def score(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    """See ``EXTRACTION_SCORE_HELP``."""
     from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions
 
@@ -706,7 +682,6 @@ used, on which the rules were developed. -v lists the accuracy by kind of senten
 @options.output_options
 @pass_output
 def assertions(out: Output, file: str | None, language: str) -> int:
-    """See ``EXTRACTION_ASSERTIONS_HELP``."""
     from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
     from equipoise.domains.phenotypes.extraction.report import assertion_view
     from equipoise.domains.phenotypes.language import LANGUAGES

@@ -19,7 +19,6 @@ from equipoise.domains.phenotypes.cli import (
     multi_vector_option,
     ontology_option,
     open_or_build_indexes,
-    parse_weights,
     strategy_option,
     translate_option,
     translations_option,
@@ -29,9 +28,9 @@ from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.ontology import Ontology, ResolvedId
     from equipoise.domains.phenotypes.query import TermMatch
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
 
 ENGLISH_ONLY_MODELS = ("minilm", "glove", "wordllama")
 """Short names of models that support English only."""
@@ -51,11 +50,7 @@ _SHORT = {code: short for short, long in USE_LANGUAGES.items() for code in long.
 
 
 def validate_language_code(language: str | None) -> str | None:
-    """Raise an error if the language is not a code: two or three letters, with or without a region.
-
-    >>> validate_language_code("de"), validate_language_code("pt-BR"), validate_language_code(None)
-    ('de', 'pt-BR', None)
-    """
+    """Raise an error if the language is not a code: two or three letters, with or without a region."""
     if language is not None and _CODE.fullmatch(language) is None:
         raise ParameterError(
             f"{language!r} is not a language code", hint="write two or three letters, such as en or de"
@@ -67,11 +62,6 @@ def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
     """Notes on the limits of a system in this language; ``kinds`` maps its parts to their kinds.
 
     There are no notes about models whose languages are unknown, such as those of the hub.
-
-    >>> language_notes({"tfidf:": "tfidf"}, "de")
-    ['tfidf matches shared letters only; use, or sum:use+tfidf:, supports de']
-    >>> language_notes({"use": "use"}, "fi")
-    ['no installed model supports fi; only shared letters match']
     """
     known = [_named(spec, kind) for spec, kind in kinds.items()]
     if language is None or primary_subtag(language) == "en" or not all(known):
@@ -88,11 +78,7 @@ def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
 
 
 def primary_subtag(language: str) -> str:
-    """A language without its region, by its shorter code.
-
-    >>> primary_subtag("de-AT"), primary_subtag("DEU"), primary_subtag("fin")
-    ('de', 'de', 'fin')
-    """
+    """A language without its region, by its shorter code."""
     code = re.split("[-_]", language.casefold())[0]
     return _SHORT.get(code, code)
 
@@ -163,7 +149,7 @@ def query(
     model: str | None,
     multi_vector: bool,
     aggregation_strategy: str | None,
-    weights: str | None,
+    weights: list[float] | None,
     translate: bool,
     translations: tuple[str, ...],
     language: str | None,
@@ -179,14 +165,14 @@ def query(
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, parse_strategy
     from equipoise.domains.phenotypes.index.lexicon import read_translations
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes.ontology import load_ontology
     from equipoise.models.retriever import retriever
 
     queries = _read_texts(texts, file)
     validate_language_code(language)
     check_strategy_applies(multi_vector, aggregation_strategy, weights)
     strategy = DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy
-    parse_strategy(strategy, parse_weights(weights))
+    parse_strategy(strategy, weights)
     spec = model or DEFAULT_MODEL
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
@@ -200,7 +186,7 @@ def query(
             terms,
             multi_vector=multi_vector,
             strategy=strategy,
-            weights=parse_weights(weights),
+            weights=weights,
             index=indexes,
             translate=translate,
             translations=translated_labels,
@@ -338,18 +324,13 @@ disease annotations of the Human Phenotype Ontology.
 Alternative and replaced ids are resolved, with a note. --ontology takes any OBO or OBO-graph JSON file.
 """
 
-_MAX_MEASURE_COLUMNS = 3
-"""The maximum number of measures in columns."""
-
 
 @click.command(help=SIMILARITY_HELP, short_help="Show the similarity of ontology terms.")
 @click.argument("terms", nargs=-1, metavar="TERM TERM...")
 @click.option(
     "--measure",
     "measures",
-    type=options.ChoiceWithHint(
-        "similarity", options.names_in("equipoise.domains.phenotypes.ontology.similarity", "MEASURES")
-    ),
+    type=options.ChoiceWithHint("similarity", options.names_in("equipoise.domains.phenotypes.similarity", "MEASURES")),
     multiple=True,
     default=("lin",),
     show_default=True,
@@ -359,7 +340,7 @@ _MAX_MEASURE_COLUMNS = 3
     "--information-content",
     type=options.ChoiceWithHint(
         "information content",
-        options.names_in("equipoise.domains.phenotypes.ontology.similarity", "INFORMATION_CONTENT_KINDS"),
+        options.names_in("equipoise.domains.phenotypes.similarity", "INFORMATION_CONTENT_KINDS"),
     ),
     help="Kind of information content from the graph.  [default: descendants]",
 )
@@ -380,9 +361,8 @@ def similarity(
     as_published: bool,
     ontology: str,
 ) -> None:
-    """See ``SIMILARITY_HELP``."""
-    from equipoise.domains.phenotypes.ontology import similarity as arithmetic
-    from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+    from equipoise.domains.phenotypes import similarity as arithmetic
+    from equipoise.domains.phenotypes.ontology import load_ontology
 
     if len(terms) < 2:
         raise ParameterError(
@@ -415,7 +395,7 @@ def _pair_record(similarities: list[TermSimilarity], left: ResolvedId, right: Re
     """One pair: ids, similarities, path length, and the best common ancestor by the first measure."""
     import numpy as np
 
-    from equipoise.domains.phenotypes.ontology.similarity import common_ancestor, path_lengths
+    from equipoise.domains.phenotypes.similarity import common_ancestor, path_lengths
 
     ontology = similarities[0].ontology
     a, b = np.array([left.term]), np.array([right.term])
@@ -434,19 +414,10 @@ def _similarity_record(
     ontology: Ontology, information_content: str, resolved: list[ResolvedId], rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
-        "ontology": {
-            "name": ontology.name,
-            "release": ontology.release,
-            "citation": ontology.citation,
-        },
+        "ontology": {"name": ontology.name, "release": ontology.release, "citation": ontology.citation},
         "information": information_content,
         "terms": [
-            {
-                "given": term.id,
-                "id": ontology.ids[term.term],
-                "label": ontology.labels[term.term],
-                "how": term.how,
-            }
+            {"given": term.id, "id": ontology.ids[term.term], "label": ontology.labels[term.term], "how": term.how}
             for term in resolved
         ],
         "pairs": rows,
@@ -456,62 +427,36 @@ def _similarity_record(
 def _similarity_report(
     ontology: Ontology, similarities: list[TermSimilarity], resolved: list[ResolvedId], rows: list[dict[str, Any]]
 ) -> list[Any]:
-    from equipoise.report.terminal import Paragraph, TerminalTable
+    """The terms, then one row per pair and measure; a pair is named in its first row."""
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
 
-    terms = [Paragraph(_term_heading(ontology, term)) for term in resolved]
-    layout = _by_measure if len(similarities) > _MAX_MEASURE_COLUMNS else _by_pair
-    columns = layout(similarities, rows)
-    formulas = [Paragraph(f"{item.measure.name}: {item.measure.formula}") for item in similarities]
+    cells = [
+        (
+            *((row["a"], row["b"]) if item is similarities[0] else ("", "")),
+            item.measure.name,
+            format_value(row["similarity"][item.measure.name], 3),
+            *((_edges(row["edges"]), _ancestor_label(row["ancestor"])) if item is similarities[0] else ("", "")),
+        )
+        for row in rows
+        for item in similarities
+    ]
+    left, right, measures, values, edges, ancestors = zip(*cells, strict=True)
+    columns = [
+        ReportColumn("term", left),
+        ReportColumn("with", right),
+        ReportColumn("measure", measures),
+        ReportColumn("similarity", values, right=True),
+        ReportColumn("edges", edges, right=True),
+        ReportColumn("common ancestor", ancestors, shortens="end", rank=1),
+    ]
     return [
-        *terms,
+        *(Paragraph(_term_heading(ontology, term)) for term in resolved),
         Paragraph(""),
         TerminalTable(columns),
         Paragraph(""),
-        *formulas,
+        *(Paragraph(f"{item.measure.name}: {item.measure.formula}") for item in similarities),
         Paragraph(ontology.citation),
-    ]
-
-
-def _by_pair(similarities: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
-    """One row per pair, one column per measure."""
-    from equipoise.report.terminal import ReportColumn
-    from equipoise.stats.formatting import format_value
-
-    columns = [
-        ReportColumn("term", [row["a"] for row in rows]),
-        ReportColumn("with", [row["b"] for row in rows]),
-    ]
-    for item in similarities:
-        cells = [format_value(row["similarity"][item.measure.name], 3) for row in rows]
-        columns.append(ReportColumn(item.measure.name, cells, right=True))
-    return [*columns, *_ancestor_columns(rows)]
-
-
-def _by_measure(similarities: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
-    """One row per pair and measure."""
-    from equipoise.report.terminal import ReportColumn
-    from equipoise.stats.formatting import format_value
-
-    blank = [{"a": "", "b": "", "edges": "", "ancestor": ""}] * (len(similarities) - 1)
-    pairs = [line for row in rows for line in (row, *blank)]
-    cells = [format_value(row["similarity"][item.measure.name], 3) for row in rows for item in similarities]
-    return [
-        ReportColumn("term", [row["a"] for row in pairs]),
-        ReportColumn("with", [row["b"] for row in pairs]),
-        ReportColumn("measure", [item.measure.name for _ in rows for item in similarities]),
-        ReportColumn("similarity", cells, right=True),
-        *_ancestor_columns(pairs),
-    ]
-
-
-def _ancestor_columns(rows: list[dict[str, Any]]) -> list[Any]:
-    """Path length and best common ancestor."""
-    from equipoise.report.terminal import ReportColumn
-
-    edges = ["none" if row["edges"] is None else str(row["edges"]) for row in rows]
-    return [
-        ReportColumn("edges", edges, right=True),
-        ReportColumn("common ancestor", [_ancestor_label(row["ancestor"]) for row in rows], shortens="end", rank=1),
     ]
 
 
@@ -522,7 +467,9 @@ def _term_heading(ontology: Ontology, resolved: ResolvedId) -> str:
     return f"{term} (given as {resolved.id}{how})" if how else term
 
 
-def _ancestor_label(ancestor: dict[str, str] | str | None) -> str:
-    if isinstance(ancestor, str):
-        return ancestor
+def _edges(number: int | None) -> str:
+    return "none" if number is None else str(number)
+
+
+def _ancestor_label(ancestor: dict[str, str] | None) -> str:
     return "none" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"

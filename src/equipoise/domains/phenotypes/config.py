@@ -30,11 +30,7 @@ _AT_K = ("HR", "nDCG", "R", "P", "MAP", "MaxOntSim")
 def benchmark_metrics(
     ks: Iterable[int] = CUTOFFS, metrics: Iterable[Any] = (), plugins: Sequence[str] = ()
 ) -> list[Metric[Any]]:
-    """MRR, all other ranking metrics at each cutoff, and further ``metrics``, which may be defined in plugin files.
-
-    >>> [metric.name for metric in benchmark_metrics([1, 3], ["P@2"])]  # doctest: +ELLIPSIS
-    ['MRR', 'HR@1', 'HR@3', 'nDCG@1', 'nDCG@3', ..., 'P@2']
-    """
+    """MRR, all other ranking metrics at each cutoff, and further ``metrics``, which may be defined in plugin files."""
     cutoffs = ",".join(map(str, ks))
     names = [PRIMARY, *(f"{symbol}@{{{cutoffs}}}" for symbol in _AT_K)]
     return list(parse_metrics([*names, *metrics], catalogue=catalogue_with(plugins) if plugins else None))
@@ -58,11 +54,7 @@ class TermRepresentation:
 
     @property
     def name(self) -> str:
-        """``single``, or the name of the strategy.
-
-        >>> TermRepresentation().name, TermRepresentation(multi_vector=True, strategy="all_max").name
-        ('single', 'all_max')
-        """
+        """``single``, or the name of the strategy."""
         return self.strategy if self.multi_vector else SINGLE
 
     def checked(self) -> TermRepresentation:
@@ -159,20 +151,12 @@ RERANKER_KIND_ON_DEVICE = "cross-encoder"
 
 
 def supports_device(model: Any) -> bool:
-    """Whether a model accepts a device: a spec of the right kind that is no fusion.
-
-    >>> supports_device("st:BAAI/bge-base-en-v1.5"), supports_device("minilm"), supports_device("sum:use+tfidf:")
-    (True, False, False)
-    """
+    """Whether a model accepts a device: a spec of the right kind that is no fusion."""
     return isinstance(model, str) and not is_fusion(model) and spec_kind(model) in MODEL_KINDS_ON_DEVICE
 
 
 def reranker_supports_device(reranker: Any) -> bool:
-    """Whether a reranker accepts a device.
-
-    >>> reranker_supports_device("cross-encoder:folder"), reranker_supports_device(True), reranker_supports_device(None)
-    (True, False, False)
-    """
+    """Whether a reranker accepts a device."""
     return isinstance(reranker, str) and reranker.startswith(RERANKER_KIND_ON_DEVICE)
 
 

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
+from equipoise.domains.phenotypes.similarity import path_lengths, term_similarity
 from equipoise.geometry.topk import top_columns
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology, TopLevelBranches
+    from equipoise.domains.phenotypes.ontology import Ontology, TopLevelBranches
     from equipoise.domains.phenotypes.scoring import TermScorer
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Bools, Floats, Ints
@@ -52,7 +52,6 @@ class LabelDiagnostics:
         return (shares[SELF], *parts, shares[LOWER_CASE], shares[PURITY], *correlations.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         estimates = [*self.shares.estimates.values(), *self.correlations.estimates.values()]
         return {
             "terms": self.terms,
@@ -187,11 +186,7 @@ def _spearman(a: Floats, b: Floats) -> float:
 
 
 def _synonym_group(synonyms: int) -> str:
-    """The class of a number of synonyms.
-
-    >>> [_synonym_group(n) for n in (0, 1, 2, 3, 5, 6, 40)]
-    ['0', '1', '2', '3 to 5', '3 to 5', '6 and more', '6 and more']
-    """
+    """The class of a number of synonyms."""
     if synonyms < 3:
         return str(synonyms)
     return "3 to 5" if synonyms < 6 else "6 and more"

@@ -18,7 +18,7 @@ from equipoise.io.text import PathLike, display_path, read_text
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
 
 NOTE_PATTERN = "*.txt"
 SCHEMA_VERSION = "2.0"

@@ -34,11 +34,7 @@ FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION_WO
 
 
 def validate_language(name: str) -> str:
-    """The language of a code such as ``de`` or ``en-GB``; an error for a language without rules.
-
-    >>> validate_language("en-GB")
-    'en'
-    """
+    """The language of a code such as ``de`` or ``en-GB``; an error for a language without rules."""
     code = name.strip().casefold().replace("_", "-").partition("-")[0]
     if code not in LANGUAGES:
         raise UnknownNameError.of("language with rules", name, LANGUAGES, more="there are rules for en and de")
@@ -52,9 +48,6 @@ def lexicon_entries(language: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     Each line of ``extraction/lexicon_en.txt`` and ``lexicon_de.txt`` is the label of a term and the names that are
     added to it. They are matched like the synonyms of the ontology, in any word order, inflection and spelling;
     abbreviations must have the same upper and lower case.
-
-    >>> dict(lexicon_entries("en"))["Hypertension"][0]
-    'HTN'
     """
     text = _bundled(f"lexicon_{language}.txt")
     entries = (line.partition(": ") for line in text.splitlines())
@@ -110,20 +103,12 @@ def _evidence(word: str) -> int:
 
 
 def guess_language(text: str) -> str:
-    """The language with more words in the text, English if there are as many; see ``language_segments``.
-
-    >>> [guess_language(text) for text in ("Kein Fieber, aber Husten.", "No fever.", "Arterielle Hypertonie")]
-    ['de', 'en', 'de']
-    """
+    """The language with more words in the text, English if there are as many; see ``language_segments``."""
     return "de" if sum(map(_evidence, _words(text))) > 0 else "en"
 
 
 def language_segments(text: str) -> list[tuple[int, int, str]]:
-    """Start, end and language of the segments of a text, which cover it.
-
-    >>> language_segments("Known with arterielle Hypertonie and obesity.")
-    [(0, 11, 'en'), (11, 33, 'de'), (33, 45, 'en')]
-    """
+    """Start, end and language of the segments of a text, which cover it."""
     words = [
         (match.start(), evidence) for match in _LETTERS.finditer(text) if (evidence := _evidence(match[0].casefold()))
     ]

@@ -22,7 +22,7 @@ from equipoise.domains.phenotypes.index.files import ComponentKind
 from equipoise.domains.phenotypes.index.lexicon import average_with_translation, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever, dense_models
 from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
-from equipoise.domains.phenotypes.ontology.ontology import HPO, Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import HPO, Ontology, load_ontology
 from equipoise.errors import EquipoiseError, FormatError, InputError, ParameterError, StoreError
 from equipoise.geometry.topk import top_columns
 from equipoise.io.tables import read_table, table_format
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
     from equipoise.models.stores.base import VectorStore
     from equipoise.types import Ints
-
-DEFAULT_TOP_K = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def query(
     model: str = DEFAULT_MODEL,
     ontology: Ontology | str = HPO,
     *,
-    k: int = DEFAULT_TOP_K,
+    k: int = 10,
     **options: Any,
 ) -> list[TermMatch] | list[list[TermMatch]]:
     """Retrieve the terms of a text, or of each of several texts.
@@ -104,7 +102,8 @@ def query(
     >>> query("Krampfanfälle", k=1)[0].label  # doctest: +SKIP
     'Seizure'
     """
-    system = shared_retriever(model, ontology, **options)
+    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    system = _opened_once(model, ontology, **hashable)
     listed = [texts] if isinstance(texts, str) else list(texts)
     matches = term_matches(system, system.search(listed, min(k, len(system.ontology))))
     return matches[0] if isinstance(texts, str) else matches
@@ -170,12 +169,6 @@ def open_term_retriever(
 
 
 _opened_once = lru_cache(maxsize=4)(open_term_retriever)
-
-
-def shared_retriever(model: str, ontology: Ontology | str, **options: Any) -> TermRetriever:
-    """``open_term_retriever``, once per process for the same arguments."""
-    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-    return _opened_once(model, ontology, **hashable)
 
 
 def term_matches(system: TermRetriever, hits: TermHits) -> list[list[TermMatch]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,135 +36,90 @@ from equipoise.stats.verdict import Vocabulary
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import BenchmarkContext, PhenotypeBenchmark, TermSystemResult
     from equipoise.stats.comparison import Comparison
-    from equipoise.stats.result import Estimate, Result
-    from equipoise.stats.slices import Slice
-    from equipoise.types import Finding
+    from equipoise.stats.result import Result
 
 SUMMARY_METRICS = (
-    "HR@1",
-    "HR@3",
-    "HR@5",
-    "HR@10",
-    "nDCG@10",
-    "R@10",
-    "P@10",
-    "MAP@10",
-    "MaxOntSim@1",
-    "MaxOntSim@10",
-)
+    "HR@1", "HR@3", "HR@5", "HR@10", "nDCG@10", "R@10", "P@10", "MAP@10", "MaxOntSim@1", "MaxOntSim@10",
+)  # fmt: skip
 """The columns of the summary table."""
 _FEW_CASES_MARK = "*"
 _DECIMALS = 3
-
-
-@dataclass(frozen=True)
-class SystemScores:
-    """One system: its result, the primary metric by slice, and the label diagnosis."""
-
-    result: Result
-    slices: tuple[Slice, ...] = ()
-    diagnosis: tuple[Estimate, ...] = ()
-    model: str = ""
-    representation: str = ""
-
-
-@dataclass(frozen=True)
-class BenchmarkReportData:
-    """The data of a benchmark report; ``scored`` is the number of cases with an expected term."""
-
-    cases: int
-    scored: int
-    ontology: str
-    citation: str
-    terms: int
-    measure: str
-    systems: tuple[SystemScores, ...]
-    comparison: Comparison | None = None
-    notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    metrics: tuple[str, ...] = ()
-    """Further metrics that were requested."""
-
-    @property
-    def model(self) -> str:
-        """The model of all systems, if it is one model with several representations."""
-        models = {part.model for part in self.systems}
-        return models.pop() if len(models) == 1 and len(self.systems) > 1 else ""
-
-    @property
-    def called(self) -> dict[str, str]:
-        """The name of each system in the tables: its representation if there is one model."""
-        return {part.result.system: part.representation if self.model else part.result.system for part in self.systems}
 
 
 ANSWER_METRICS = ("HR@1", "HR@10", "MaxOntSim@10")
 """Further columns of the answer."""
 
 
-def benchmark_view(edition: BenchmarkReportData) -> View:
+def benchmark_view(benchmark: PhenotypeBenchmark) -> View:
     """The answer, then all metrics, methods, slices and the label diagnosis."""
-    results = [part.result for part in edition.systems]
-    sections = (*_metric_sections(edition, results), *slice_section(edition), *diagnosis_section(edition))
-    return View(phenotype_answer(edition), sections, citation=edition.citation)
+    sections = (*_metric_sections(benchmark), *_slice_section(benchmark), *_diagnosis_section(benchmark))
+    return View(_answer(benchmark), sections, citation=benchmark.bench.ontology.citation)
 
 
-def phenotype_answer(edition: BenchmarkReportData) -> Answer:
+def _answer(benchmark: PhenotypeBenchmark) -> Answer:
     """Which system is best, with hit rates and ontology similarity."""
-    scored = "" if edition.scored == edition.cases else f"{format_count(edition.scored)} of "
-    where = f"{scored}{pluralize(edition.cases, 'case')}, {format_count(edition.terms)} terms ({edition.ontology})"
-    comparison = edition.comparison
+    cases, ontology, comparison = benchmark.bench.resolved_cases, benchmark.bench.ontology, benchmark.comparison
+    n_cases, model = len(cases.cases), _only_model(benchmark)
+    scored = "" if cases.scored == n_cases else f"{format_count(cases.scored)} of "
+    where = f"{scored}{pluralize(n_cases, 'case')}, {format_count(len(ontology))} terms ({ontology.title})"
     options = AnswerOptions(
-        Vocabulary("case", "mode" if edition.model else "system"),
-        notes=(f"{where}{f', {edition.model}' if edition.model else ''}.", *(f"{note}." for note in edition.notes)),
-        findings=edition.findings,
+        Vocabulary("case", "mode" if model else "system"),
+        notes=(f"{where}{f', {model}' if model else ''}.", *(f"{note}." for note in benchmark.notes)),
+        findings=benchmark.findings,
         details="Details: add -v (all metrics, slices, label diagnosis, findings with hints).",
     )
+    shown = list(dict.fromkeys((*ANSWER_METRICS, *benchmark.bench.settings.further_metrics)))
     if comparison is None:
-        result = edition.systems[0].result
-        estimates = [result[name] for name in _answer_metrics(edition) if name in result.estimates]
+        result = benchmark[0]
         columns = [
-            ReportColumn(estimate.metric, [format_value(estimate.value, _DECIMALS)], right=True)
-            for estimate in estimates
+            ReportColumn(name, [format_value(result[name].value, _DECIMALS)], right=True)
+            for name in shown
+            if name in result.estimates
         ]
         return single_answer(result.system, result[result.names[0]], replace(options, columns=tuple(columns)))
-    shown = [name for name in _answer_metrics(edition) if name in comparison.metrics and name != comparison.primary]
+    shown = [name for name in shown if name in comparison.metrics and name != comparison.primary]
     answer = comparison_answer(comparison, replace(options, columns=tuple(metric_columns(comparison, shown))))
-    return replace(answer, columns=tuple(_short_names(edition, answer.columns)))
+    return replace(answer, columns=tuple(_short_names(benchmark, answer.columns)))
 
 
-def _answer_metrics(edition: BenchmarkReportData) -> dict[str, None]:
-    """The further columns of the answer, each once."""
-    return dict.fromkeys((*ANSWER_METRICS, *edition.metrics))
+def _only_model(benchmark: PhenotypeBenchmark) -> str:
+    """The model of all systems, if it is one model with several representations."""
+    models = {outcome.model for outcome in benchmark.outcomes}
+    return models.pop() if len(models) == 1 and len(benchmark) > 1 else ""
 
 
-def _metric_sections(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Section]:
+def _metric_sections(benchmark: PhenotypeBenchmark) -> list[Section]:
     """Every metric of every system; before it the comparison with a summary, if there are several systems."""
-    comparison = edition.comparison
-    every = _table(edition, _with_exact_chance(score_columns(results), results))
-    sections = [Section("Every metric", (every,), (_caption(edition, results),))]
+    comparison, results = benchmark.comparison, list(benchmark.results.values())
+    every = _table(benchmark, _with_exact_chance(score_columns(results), results))
+    text = (
+        score_caption(results) if comparison is None else f"{comparison_caption(comparison)} {chance_note(comparison)}"
+    )
+    caption = (
+        f"{text} All {format_count(len(benchmark.bench.ontology))} terms are ranked for every case, so that all "
+        f"systems have the same depth. MaxOntSim by {benchmark.bench.similarity.name}."
+    )
+    sections = [Section("Every metric", (every,), (caption,))]
     if comparison is None:
         return sections
-    tables = (_table(edition, primary_columns(comparison)), _table(edition, metric_summary_table(comparison)))
+    tables = (_table(benchmark, primary_columns(comparison)), _table(benchmark, metric_summary_table(comparison)))
     return [Section(f"{comparison.primary}, best first", tables), *sections]
 
 
-def _table(edition: BenchmarkReportData, columns: Sequence[ReportColumn], *notes: str) -> ReportTable:
+def _table(benchmark: PhenotypeBenchmark, columns: Sequence[ReportColumn], *notes: str) -> ReportTable:
     """The table with short system names; without the column of the system if there is one system."""
-    shown = [column for column in columns if len(edition.systems) > 1 or column.head != "system"]
-    return ReportTable.of(_short_names(edition, shown), *notes)
+    shown = [column for column in columns if len(benchmark) > 1 or column.head != "system"]
+    return ReportTable.of(_short_names(benchmark, shown), *notes)
 
 
-def _short_names(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> list[ReportColumn]:
-    """The columns with short system names; an incomplete run keeps its mark."""
-    called = edition.called
-    marked = {f"{name}{INCOMPLETE_MARK}": f"{short}{INCOMPLETE_MARK}" for name, short in called.items()}
-    names = called | marked
+def _short_names(benchmark: PhenotypeBenchmark, columns: Sequence[ReportColumn]) -> list[ReportColumn]:
+    """The columns with representations as names if there is one model; an incomplete run keeps its mark."""
+    if not _only_model(benchmark):
+        return list(columns)
+    names = {outcome.name: outcome.mode for outcome in benchmark.outcomes}
+    names |= {f"{name}{INCOMPLETE_MARK}": f"{short}{INCOMPLETE_MARK}" for name, short in names.items()}
     return [
-        replace(
-            column,
-            head="mode" if edition.model else column.head,
-            cells=[names.get(cell, cell) for cell in column.cells],
-        )
+        replace(column, head="mode", cells=[names.get(cell, cell) for cell in column.cells])
         if column.head in ("system", "mode")
         else column
         for column in columns
@@ -198,43 +153,30 @@ def metric_summary_table(comparison: Comparison) -> list[ReportColumn]:
 
 
 def _format_chance(value: float) -> str:
-    """A chance level; a small positive value is shown as an upper bound.
-
-    >>> _format_chance(0.0001), _format_chance(0.234)
-    ('<0.001', '0.234')
-    """
+    """A chance level; a small positive value is shown as an upper bound."""
     least = 10**-_DECIMALS
     return f"<{format_value(least, _DECIMALS)}" if 0 < value < least / 2 else format_value(value, _DECIMALS)
 
 
-def _caption(edition: BenchmarkReportData, results: Sequence[Result]) -> str:
-    comparison = edition.comparison
-    text = (
-        score_caption(results) if comparison is None else f"{comparison_caption(comparison)} {chance_note(comparison)}"
-    )
-    return (
-        f"{text} All {format_count(edition.terms)} terms are ranked for every case, so that all systems have the "
-        f"same depth. MaxOntSim by {edition.measure}."
-    )
-
-
-def slice_section(edition: BenchmarkReportData) -> list[Section]:
-    """The primary metric by slice, one row per slice and system."""
-    first = edition.systems[0].slices
+def _slice_section(benchmark: PhenotypeBenchmark) -> list[Section]:
+    """The primary metric by slice, one row per slice and system; the slice is named in its first row."""
+    first = benchmark.outcomes[0].slices
     if not first:
         return []
     metric = first[0].estimate.metric
     rows = [
         (
-            part.slices[at].name if part is edition.systems[0] else "",
-            part.slices[at].value if part is edition.systems[0] else "",
-            f"{format_count(row.estimate.n)}{_FEW_CASES_MARK if row.few else ''}" if part is edition.systems[0] else "",
-            part.result.system,
-            format_value(part.slices[at].estimate.value, _DECIMALS),
-            format_interval(part.slices[at].estimate.interval, _DECIMALS),
+            *(
+                (part.name, part.value, f"{format_count(part.estimate.n)}{_FEW_CASES_MARK if part.few else ''}")
+                if outcome is benchmark.outcomes[0]
+                else ("", "", "")
+            ),
+            outcome.name,
+            format_value(outcome.slices[at].estimate.value, _DECIMALS),
+            format_interval(outcome.slices[at].estimate.interval, _DECIMALS),
         )
-        for at, row in enumerate(first)
-        for part in edition.systems
+        for at, part in enumerate(first)
+        for outcome in benchmark.outcomes
     ]
     names, values, sizes, systems, estimates, intervals = zip(*rows, strict=True)
     confidence_level = format_percent(first[0].estimate.interval.confidence_level)
@@ -246,26 +188,26 @@ def slice_section(edition: BenchmarkReportData) -> list[Section]:
         ReportColumn(metric, estimates, right=True),
         ReportColumn(f"{confidence_level} interval", intervals, right=True, rank=1),
     ]
-    note = f"{_FEW_CASES_MARK} few cases, low precision." if any(row.few for row in first) else ""
-    return [Section(f"{metric} by slice of the cases", (_table(edition, columns, note),))]
+    note = f"{_FEW_CASES_MARK} few cases, low precision." if any(part.few for part in first) else ""
+    return [Section(f"{metric} by slice of the cases", (_table(benchmark, columns, note),))]
 
 
-def diagnosis_section(edition: BenchmarkReportData) -> list[Section]:
-    """The label diagnosis, one row per metric and system."""
-    diagnosed = [part for part in edition.systems if part.diagnosis]
+def _diagnosis_section(benchmark: PhenotypeBenchmark) -> list[Section]:
+    """The label diagnosis, one row per metric and system; the metric is named in its first row."""
+    diagnosed = [(outcome.name, outcome.diagnosis.scores) for outcome in benchmark.outcomes if outcome.diagnosis]
     if not diagnosed:
         return []
     rows = [
         (
-            outcome.diagnosis[at].metric if outcome is diagnosed[0] else "",
-            outcome.result.system,
-            format_value(outcome.diagnosis[at].value, _DECIMALS),
-            format_interval(outcome.diagnosis[at].interval, _DECIMALS),
-            _format_chance(outcome.diagnosis[at].chance),
-            format_count(outcome.diagnosis[at].n),
+            estimate.metric if system == diagnosed[0][0] else "",
+            system,
+            format_value(estimate.value, _DECIMALS),
+            format_interval(estimate.interval, _DECIMALS),
+            _format_chance(estimate.chance),
+            format_count(estimate.n),
         )
-        for at in range(len(diagnosed[0].diagnosis))
-        for outcome in diagnosed
+        for at in range(len(diagnosed[0][1]))
+        for system, estimate in ((system, scores[at]) for system, scores in diagnosed)
     ]
     metrics, systems, estimates, intervals, chance_levels, sizes = zip(*rows, strict=True)
     columns = [
@@ -281,17 +223,7 @@ def diagnosis_section(edition: BenchmarkReportData) -> list[Section]:
         "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
         "of the system's distance with path length, of its score with Resnik; means over terms."
     )
-    return [Section("Diagnosis with ontology labels", (_table(edition, columns, note),), always=True)]
-
-
-def run_paths(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
-    """The run directories of a benchmark."""
-    return list(ExperimentFolder(folder).run_paths(outcome.name for outcome in benchmark.outcomes).values())
-
-
-def unrelated_runs(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
-    """Runs of earlier benchmarks in the same folder, which may be of other cases."""
-    return ExperimentFolder(folder).unrelated_runs(outcome.name for outcome in benchmark.outcomes)
+    return [Section("Diagnosis with ontology labels", (_table(benchmark, columns, note),), always=True)]
 
 
 def write_system_runs(
@@ -330,14 +262,13 @@ def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Seque
 def write_benchmark(folder: Path, benchmark: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
     """Write all files of a benchmark; ``runs``: also the run directories."""
     from equipoise.domains.phenotypes.charts import benchmark_charts
-    from equipoise.domains.phenotypes.report import benchmark_view
     from equipoise.report.charts.chart import write_charts
 
     target = ExperimentFolder(folder)
     target.check_writable()
     if runs:
         write_system_runs(target, benchmark.outcomes, benchmark.bench, benchmark.command)
-    view = benchmark_view(benchmark.edition).with_charts(benchmark_charts(benchmark))
+    view = benchmark_view(benchmark).with_charts(benchmark_charts(benchmark))
     view.write(folder)
     drawn = write_charts(view.charts, folder / VISUALIZATIONS, required=False)
     return [target.write_results(benchmark.to_dict()), *drawn]

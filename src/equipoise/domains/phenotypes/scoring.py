@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.phenotypes.config import PRIMARY, BenchmarkConfig, benchmark_metrics
-from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies, with_max_similarity
+from equipoise.domains.phenotypes.max_similarity import CutoffTies, with_max_similarity
 from equipoise.errors import (
     EquipoiseError,
     MissingExtraError,
@@ -21,7 +21,7 @@ from equipoise.errors import (
     StoreError,
     UnknownNameError,
 )
-from equipoise.evidence.kernels.rank_counts import count_above_and_tied
+from equipoise.evidence.kernels.threshold_counts import count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED
 from equipoise.geometry.topk import top_columns
@@ -29,13 +29,13 @@ from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.stats.alignment import DATA
+from equipoise.stats.result import DATA
 from equipoise.stats.slices import Slice, slice_estimates
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.cases import ResolvedCases
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.stats.result import Result
     from equipoise.types import Floats, Ints
 

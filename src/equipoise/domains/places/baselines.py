@@ -1,19 +1,20 @@
 """Baselines: random, most visited places, and first-order Markov.
 
-All are scored by the same kernel as any model: for each unit, the number of places above the target
-and the number tied with it. Ties are not ordered: metrics take the expectation over all tie orders.
+All are scored like any model: for each unit, the number of places above the target and the number tied with it. Ties
+are not ordered: metrics take the expectation over all tie orders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equipoise.domains.places.baseline_ranks import CountLevel, rank_targets
-from equipoise.domains.places.history import (
+from equipoise.domains.places.visits import (
+    ContextCounts,
     VisitHistory,
     as_class_codes,
     context_key,
@@ -25,9 +26,9 @@ from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import to_numpy, unique_ids
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
+from equipoise.io.arrays import segment_indices
 from equipoise.metrics.labels import ClassF1
-from equipoise.metrics.ranking import NDCG, HitRate, ReciprocalRank
-from equipoise.metrics.ranking_functions import harmonic_numbers
+from equipoise.metrics.ranking import NDCG, HitRate, ReciprocalRank, harmonic_numbers
 from equipoise.tasks.classification import ClassificationOutput
 
 if TYPE_CHECKING:
@@ -35,16 +36,6 @@ if TYPE_CHECKING:
 
 KS = (1, 3, 5, 10)
 NDCG_AT = 10
-
-
-class BaselinePrediction(NamedTuple):
-    """The predictions of a baseline: the rank of each target, and the first choice.
-
-    Where several places share the first rank, the one of the lowest code is chosen and the tie is marked.
-    """
-
-    ranking: Ranking
-    labels: Labels
 
 
 def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
@@ -187,7 +178,9 @@ def markov(
     return guess_markov(history, users, previous, targets, exclude=exclude, unit_ids=unit_ids).ranking
 
 
-def guess_majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> BaselinePrediction:
+def guess_majority(
+    train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+) -> ClassificationOutput:
     """See ``majority``; with the first choices."""
     counts = to_numpy(train_counts)
     if counts.ndim != 1 or not len(counts):
@@ -197,27 +190,20 @@ def guess_majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit
             "the training counts are not all non-negative integers",
             hint="count the targets of the training data: numpy.bincount(y_train, minlength=classes)",
         )
-    return _guess([], None, counts.astype(np.int64), targets, exclude, unit_ids)
+    return _guess([], counts.astype(np.int64), targets, exclude, unit_ids)
 
 
 def guess_per_user(
     history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
-) -> BaselinePrediction:
+) -> ClassificationOutput:
     """See ``most_frequent_per_user``; with the first choices."""
-    user_codes = _users(history, users, targets)
-    levels = [CountLevel(user_visit_counts(history), user_codes)]
-    return _guess(levels, None, history.counts, targets, exclude, unit_ids)
+    levels = [CountLevel(user_visit_counts(history), _users(history, users, targets))]
+    return _guess(levels, history.counts, targets, exclude, unit_ids)
 
 
 def guess_markov(
-    history: VisitHistory,
-    users: Any,
-    previous: Any,
-    targets: Any,
-    *,
-    exclude: Any = None,
-    unit_ids: Any = None,
-) -> BaselinePrediction:
+    history: VisitHistory, users: Any, previous: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+) -> ClassificationOutput:
     """See ``markov``; with the first choices."""
     user_codes = _users(history, users, targets)
     before = as_class_codes(previous, "previous places")
@@ -226,8 +212,9 @@ def guess_markov(
     levels = [
         CountLevel(user_transition_counts(history), context_key(user_codes, before, history.classes)),
         CountLevel(user_visit_counts(history), user_codes),
+        CountLevel(transition_counts(history), before),
     ]
-    return _guess(levels, CountLevel(transition_counts(history), before), history.counts, targets, exclude, unit_ids)
+    return _guess(levels, history.counts, targets, exclude, unit_ids)
 
 
 def _users(history: VisitHistory, users: Any, targets: Any) -> Ints:
@@ -240,18 +227,16 @@ def _users(history: VisitHistory, users: Any, targets: Any) -> Ints:
 
 
 def _guess(
-    personal_levels: Sequence[CountLevel],
-    shared: CountLevel | None,
-    counts: Ints,
-    targets: Any,
-    exclude: Any,
-    unit_ids: Any,
-) -> BaselinePrediction:
-    """The order by the user's counts, then by counts in a context shared by users, then by all visits."""
+    levels: Sequence[CountLevel], counts: Ints, targets: Any, exclude: Any, unit_ids: Any
+) -> ClassificationOutput:
+    """The order by the counts of each level, the first level first, then by all visits.
+
+    Where several places share the first rank, the one of the lowest code is chosen and the tie is marked.
+    """
     predictable = _predictable_classes(exclude, len(counts))
     codes = _targets(targets, predictable)
     ids: Ids = unique_ids(unit_ids, len(codes))
-    ranked = rank_targets(personal_levels, shared, counts, codes, predictable)
+    ranked = rank_targets(levels, CommonOrder(counts, predictable), codes)
     pool = np.full(len(codes), int(predictable.sum()), dtype=np.int64)
     ranking = Ranking.of_items(
         ids,
@@ -263,7 +248,8 @@ def _guess(
         depth=pool,
         candidates=pool,
     )
-    return BaselinePrediction(ranking, Labels(ids, codes, ranked.first, np.arange(len(counts)), ranked.first_tied))
+    labels = Labels(ids, codes, ranked.first, np.arange(len(counts)), ranked.first_tied)
+    return ClassificationOutput(ranking, labels, np.ones(len(codes), dtype=bool), int(predictable.sum()))
 
 
 def _predictable_classes(exclude: Any, classes: int) -> Bools:
@@ -297,7 +283,135 @@ def _targets(targets: Any, predictable: Bools) -> Ints:
     return codes
 
 
-# The baselines that can be had with what is given, for the same units as a system.
+# Ranks of the targets: a context has counts of few places; all others follow in the order of all visits.
+
+BLOCK = 1 << 20
+"""Counted places of all queries of a block together: bounds the memory, some 200 bytes each."""
+
+
+class CountLevel(NamedTuple):
+    """Counts that decide, and the context of each unit in them."""
+
+    tally: ContextCounts
+    contexts: Ints
+
+
+class BaselineRanks(NamedTuple):
+    """For each unit: places above the target, tied with it, and tied ones that precede it by name.
+
+    ``first`` is the first place, the lowest code if ``first_tied``.
+    """
+
+    above: Ints
+    tied: Ints
+    before: Ints
+    first: Ints
+    first_tied: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class CommonOrder:
+    """The predictable places by the number of all visits."""
+
+    counts: Ints
+    predictable: Bools
+
+    @cached_property
+    def name_ranks(self) -> Ints:
+        """The rank of each class by its name; an order by id puts larger names first, as trec_eval does."""
+        name_ranks = np.empty(len(self.counts), dtype=np.int64)
+        name_ranks[np.argsort(np.arange(len(self.counts)).astype(str), kind="stable")] = np.arange(len(self.counts))
+        return name_ranks
+
+    @cached_property
+    def ranks(self) -> BaselineRanks:
+        """The rank counts of every class, and the first class of all."""
+        classes = len(self.counts)
+        keys = self.counts * classes + self.name_ranks
+        ordered = np.sort(keys[self.predictable])
+        left = np.searchsorted(ordered, self.counts * classes)
+        right = np.searchsorted(ordered, (self.counts + 1) * classes)
+        later = right - np.searchsorted(ordered, keys, side="right")
+        top = np.flatnonzero(self.predictable & (self.counts == self.counts[self.predictable].max()))
+        return BaselineRanks(len(ordered) - right, right - left - 1, later, top[:1], np.array([len(top) > 1]))
+
+
+def rank_targets(levels: Sequence[CountLevel], order: CommonOrder, targets: Ints) -> BaselineRanks:
+    """The rank counts of each unit's target among the predictable classes."""
+    tallies = [level.tally for level in levels]
+    rows = [level.tally.rows(level.contexts) for level in levels]
+    # Units of the same context and target have equal ranks.
+    queries, unit = np.unique(np.stack([*rows, targets], axis=1), axis=0, return_inverse=True)
+    parts = [_rank_block(tallies, order, *queries[part].T) for part in _blocks(tallies, queries)]
+    return BaselineRanks(*(np.concatenate(column)[unit.reshape(-1)] for column in zip(*parts, strict=True)))
+
+
+def _blocks(tallies: Sequence[ContextCounts], queries: Ints) -> Iterator[slice]:
+    """Slices of the queries with a bounded number of counted places each."""
+    sizes = np.zeros(len(queries), dtype=np.int64)
+    for column, tally in enumerate(tallies):
+        sizes += tally.lengths(queries[:, column])
+    ends = np.flatnonzero(np.diff(np.cumsum(sizes) // BLOCK)) + 1
+    for start, end in zip([0, *ends.tolist()], [*ends.tolist(), len(queries)], strict=True):
+        yield slice(start, end)
+
+
+def _rank_block(tallies: Sequence[ContextCounts], order: CommonOrder, *columns: Ints) -> BaselineRanks:
+    """The rank counts of queries: a row of each tally, and the target."""
+    *rows, targets = columns
+    query, place = _counted_places(tallies, rows, order.predictable)
+    seen = [tally.seen(row[query], place) for tally, row in zip(tallies, rows, strict=True)]
+    wanted = [tally.seen(row, targets) for tally, row in zip(tallies, rows, strict=True)]
+    is_counted = np.any(wanted, axis=0) if wanted else np.zeros(len(targets), dtype=bool)
+    seen.append(order.counts[place])
+    wanted.append(order.counts[targets])
+    higher, equal = np.zeros(len(place), dtype=bool), np.ones(len(place), dtype=bool)
+    for column, limit in zip(seen, wanted, strict=True):
+        higher |= equal & (column > limit[query])
+        equal &= column == limit[query]
+    is_later = order.name_ranks[place] > order.name_ranks[targets][query]
+    is_common = seen[-1] == wanted[-1][query]
+
+    def count(mask: Bools) -> Ints:
+        return np.bincount(query[mask], minlength=len(targets))
+
+    # A place without counts is below all counted ones, and follows in the common order without them.
+    common = order.ranks
+    above = count(higher) + np.where(is_counted, 0, common.above[targets] - count(seen[-1] > wanted[-1][query]))
+    tied = np.where(is_counted, count(equal) - 1, common.tied[targets] - count(is_common))
+    before = np.where(is_counted, count(equal & is_later), common.before[targets] - count(is_common & is_later))
+    return BaselineRanks(above, tied, before, *_first_places(query, place, seen, len(targets), common))
+
+
+def _counted_places(tallies: Sequence[ContextCounts], rows: Sequence[Ints], predictable: Bools) -> tuple[Ints, Ints]:
+    """The predictable places that any tally counts for each query, each once, with the index of the query."""
+    keys = [np.zeros(0, dtype=np.int64)]
+    for tally, row in zip(tallies, rows, strict=True):
+        lengths = tally.lengths(row)
+        query = np.repeat(np.arange(len(row)), lengths)
+        keys.append(query * len(predictable) + tally.places[segment_indices(tally.starts[row], lengths)])
+    query, place = np.divmod(np.unique(np.concatenate(keys)), len(predictable))
+    return query[predictable[place]], place[predictable[place]]
+
+
+def _first_places(
+    query: Ints, place: Ints, keys: Sequence[Ints], n_queries: int, common: BaselineRanks
+) -> tuple[Ints, Bools]:
+    """The first choice of each query and whether it is tied: a counted place, or else the first of all."""
+    first, tied = np.repeat(common.first, n_queries), np.repeat(common.first_tied, n_queries)
+    if not len(query):
+        return first, tied
+    order = np.lexsort((place, *(-column for column in reversed(keys)), query))
+    lead = np.flatnonzero(np.r_[True, query[order][1:] != query[order][:-1]])
+    best, second = order[lead], order[np.minimum(lead + 1, len(order) - 1)]
+    is_tied = (second != best) & (query[second] == query[best])
+    for column in keys:
+        is_tied &= column[second] == column[best]
+    first[query[best]], tied[query[best]] = place[best], is_tied
+    return first, tied
+
+
+# The baselines that the given data allow, for the same units as a system.
 
 
 @dataclass(frozen=True)
@@ -314,27 +428,21 @@ class BaselineInputs:
 def run_baselines(
     classified: ClassificationOutput, inputs: BaselineInputs, cutoffs: tuple[int, ...]
 ) -> dict[str, ClassificationOutput | Mapping[str, float]]:
-    """Random is known exactly; the others say where they would have put the target of each unit."""
+    """The exact scores of the random baseline, and the predictions of the others."""
     # Micro F1 is the accuracy of the first class, so that of a guess is known too.
     guess = random_chance(classified.classes, cutoffs) | {ClassF1("micro").name: 1.0 / classified.classes}
     guesses: dict[str, ClassificationOutput | Mapping[str, float]] = {"random": guess}
     targets = classified.labels.true
     options = {"exclude": inputs.padding, "unit_ids": classified.ranking.unit_ids}
     if inputs.train_counts is not None:
-        guesses["majority"] = _like(classified, guess_majority(inputs.train_counts, targets, **options))
+        guesses["majority"] = guess_majority(inputs.train_counts, targets, **options)
     if inputs.history is None:
         if inputs.previous is not None:
             raise ParameterError("previous places were given without a history", hint="give a history too")
         return guesses
     if inputs.users is None:
         raise ParameterError("a history was given without the users of the rows", hint="give users, one per row")
-    guesses["user"] = _like(classified, guess_per_user(inputs.history, inputs.users, targets, **options))
+    guesses["user"] = guess_per_user(inputs.history, inputs.users, targets, **options)
     if inputs.previous is not None:
-        moved = guess_markov(inputs.history, inputs.users, inputs.previous, targets, **options)
-        guesses["markov"] = _like(classified, moved)
+        guesses["markov"] = guess_markov(inputs.history, inputs.users, inputs.previous, targets, **options)
     return guesses
-
-
-def _like(classified: ClassificationOutput, guess: BaselinePrediction) -> ClassificationOutput:
-    """A baseline prediction as ``ClassificationOutput``."""
-    return ClassificationOutput(guess.ranking, guess.labels, classified.answerable, classified.classes)

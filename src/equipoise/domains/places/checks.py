@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
-from equipoise.domains.places.history import NO_PREVIOUS_PLACE
-from equipoise.domains.places.visit_files import read_history, read_test_sequences
+from equipoise.domains.places.visits import NO_PREVIOUS_PLACE, read_history, read_test_sequences
 from equipoise.errors import FormatError
 from equipoise.io.arrays import ARRAY_FORMATS, split_member
 from equipoise.stats.formatting import format_count, format_percent
 from equipoise.types import Severity
 
 if TYPE_CHECKING:
-    from equipoise.domains.places.history import VisitHistory
-    from equipoise.domains.places.visit_files import TestSequences
+    from equipoise.domains.places.visits import TestSequences, VisitHistory
     from equipoise.io.text import PathLike
     from equipoise.types import Bools, Ints
 
@@ -118,11 +116,7 @@ def read_mobility_data(history: PathLike, sequences: PathLike) -> MobilityData:
 
 
 def share(mask: Bools) -> str:
-    """A share in percent with the count: ``5 of 20 (25 %)``.
-
-    >>> share(np.array([True, False]))
-    '1 of 2 (50 %)'
-    """
+    """A share in percent with the count: ``5 of 20 (25 %)``."""
     count, total = int(np.count_nonzero(mask)), len(mask)
     return f"{format_count(count)} of {format_count(total)} ({format_percent(round(count / total, 3))})"
 
@@ -221,8 +215,8 @@ def repeated_places(data: MobilityData) -> Iterator[Observation]:
 _EXAMPLE = """\
 from equipoise.checks.base import run_checks
 from equipoise.domains.places.checks import MobilityData
-from equipoise.domains.places.history import VisitHistory
-from equipoise.domains.places.visit_files import TestSequences
+from equipoise.domains.places.visits import VisitHistory
+from equipoise.domains.places.visits import TestSequences
 import numpy as np
 train = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2])
 """

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from equipoise.domains.places.demo import PlacesDemo
     from equipoise.domains.places.prediction_files import ScoredPredictions
     from equipoise.domains.places.score import PlaceScores
-    from equipoise.domains.places.seed_comparison import SeedComparison
-    from equipoise.domains.places.visit_files import TestSequences
+    from equipoise.domains.places.visits import TestSequences
 
 COMMANDS = {
     "score": CommandEntry("equipoise.domains.places.cli:score", "Score a next-place model, with baselines."),
@@ -69,8 +68,13 @@ CALIBRATION = ("auto", "logits", "probabilities", "none")
 
 @dataclass(frozen=True)
 class ScoreInputs:
-    """The options about the visits."""
+    """The options about the predictions and the visits."""
 
+    logits: str | None
+    predictions: str | None
+    targets: str | None
+    n_classes: int | None
+    device: str | None
     name: str | None
     padding: tuple[int, ...]
     unseen: tuple[int, ...]
@@ -88,7 +92,7 @@ class ScoreInputs:
     @cached_property
     def test(self) -> TestSequences | None:
         """The visits to be predicted, if a table of them is given."""
-        from equipoise.domains.places.visit_files import read_test_sequences
+        from equipoise.domains.places.visits import read_test_sequences
 
         return None if self.sequences is None else read_test_sequences(self.sequences)
 
@@ -103,7 +107,7 @@ class ScoreInputs:
     def columns(self, n_classes: int | None, users: Any = None) -> dict[str, Any]:
         """Users, slices, history, previous places and coordinates; columns that are named replace those of files."""
         from equipoise.domains.places.geography import read_coordinates
-        from equipoise.domains.places.visit_files import read_history
+        from equipoise.domains.places.visits import read_history
 
         test = self.test
         slices = {} if test is None else dict(test.columns)
@@ -174,83 +178,54 @@ class ScoreInputs:
 @options.table_options(file=False)
 @options.output_options
 @pass_output
-def score(
-    out: Output,
-    /,
-    logits: str | None,
-    targets: str | None,
-    predictions: str | None,
-    n_classes: int | None,
-    config: StatsConfig,
-    device: str | None,
-    fail_on: str | None,
-    output: str | None,
-    **columns: Any,
-) -> int:
+def score(out: Output, /, config: StatsConfig, fail_on: str | None, output: str | None, **inputs: Any) -> int:
     """See ``HELP``."""
-    inputs = ScoreInputs(**columns)
     if output is not None:
         check_writable(output)
-    if (logits is None) == (predictions is None):
-        raise ParameterError(
-            "there is nothing to score" if logits is None else "--logits and --predictions exclude each other",
-            hint="give one of --logits logits.npy and --predictions top10.parquet",
-        )
     with out.working("ranking the places and resampling the visits"):
-        scores, files = _scores(logits, predictions, targets, n_classes, inputs, config, device)
+        scores, files = _scores(ScoreInputs(**inputs), config)
     written = [] if output is None else _write(scores, output, files, out, config)
     _show(out, scores, written)
     return exits.gate(out, scores.findings, fail_on)
 
 
-def _scores(
-    logits: str | None,
-    predictions: str | None,
-    targets: str | None,
-    n_classes: int | None,
-    inputs: ScoreInputs,
-    config: StatsConfig,
-    device: str | None,
-) -> tuple[PlaceScores, list[str]]:
+def _scores(inputs: ScoreInputs, config: StatsConfig) -> tuple[PlaceScores, list[str]]:
     """The scores of logits, LibCity predictions or top-k lists, and the files that were read."""
     from equipoise.domains.places.prediction_files import TopKPredictions, read_predictions, read_score_arrays
     from equipoise.domains.places.score import score_top_k
 
-    name, path = inputs.system(str(logits if predictions is None else predictions))
-    read = read_predictions(path) if logits is None else read_score_arrays(path)
+    words = [word for word in (inputs.logits, inputs.predictions) if word is not None]
+    if len(words) != 1:
+        raise ParameterError(
+            "--logits and --predictions exclude each other" if words else "there is nothing to score",
+            hint="give one of --logits logits.npy and --predictions top10.parquet",
+        )
+    name, path = inputs.system(words[0])
+    read = read_predictions(path) if inputs.logits is None else read_score_arrays(path)
     if not isinstance(read, TopKPredictions):
-        return _from_scores(read, targets, name, path, inputs, config, device)
-    options = inputs.columns(n_classes)
-    for column in ("padding", "coordinates"):
-        if options.get(column) is None:
-            del options[column]
-    return score_top_k(read, classes=n_classes, system=name, config=config, **options), [path]
+        return _from_scores(read, name, path, inputs, config)
+    columns = inputs.columns(inputs.n_classes)
+    return score_top_k(read, classes=inputs.n_classes, system=name, config=config, **columns), [path]
 
 
 def _from_scores(
-    read: ScoredPredictions,
-    targets: str | None,
-    name: str,
-    path: str,
-    inputs: ScoreInputs,
-    config: StatsConfig,
-    device: str | None,
+    read: ScoredPredictions, name: str, path: str, inputs: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
     from equipoise.domains.places.score import score_places
 
-    true = read.targets
-    if targets is not None:
-        true = read_class_codes(targets, "--targets")
-    elif true is None and inputs.test is not None:
-        true = inputs.test.targets
-    if true is None:
+    targets = read.targets
+    if inputs.targets is not None:
+        targets = read_class_codes(inputs.targets, "--targets")
+    elif targets is None and inputs.test is not None:
+        targets = inputs.test.targets
+    if targets is None:
         raise ParameterError(
             f"the logits in {path} need targets", hint="add --targets y.npy, or --sequences test.parquet"
         )
     with errors_name_file(path):
         scores = score_places(
-            read.scores if device is None else _on_device(read.scores, device),
-            true,
+            read.scores if inputs.device is None else _on_device(read.scores, inputs.device),
+            targets,
             unit_ids=_optional(inputs.unit_ids, "--unit-ids", read_column),
             system=name,
             calibration=inputs.calibration != "none",
@@ -261,7 +236,7 @@ def _from_scores(
             n_resamples=config.n_resamples,
             seed=config.seed,
         )
-    return scores, [path, *(file for file in (targets, inputs.sequences) if file is not None)]
+    return scores, [path, *(file for file in (inputs.targets, inputs.sequences) if file is not None)]
 
 
 def _on_device(matrix: Any, device: str) -> Any:
@@ -359,11 +334,8 @@ def compare(
     device: str | None,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.places.seed_comparison import (
-        SeedRunReader,
-        compare_across_seeds,
-        find_seed_runs,
-    )
+    from equipoise.domains.places.run_folders import SeedRunReader, find_seed_runs
+    from equipoise.domains.places.seed_comparison import compare_across_seeds
 
     models = find_seed_runs(folders)
     if len(models) < 2:
@@ -382,16 +354,10 @@ def compare(
     )
     with out.working("reading the seeds and comparing the models"):
         comparison = compare_across_seeds(reader.read(models), metrics=metrics, primary=primary, config=config)
-    _compare_show(out, comparison, reader.cautions)
-    return exits.FAILED_UNITS if reader.cautions else exits.DONE
-
-
-def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) -> None:
-    from equipoise.domains.places.seed_report import seed_comparison_view
-
-    for caution in cautions:
+    for caution in reader.cautions:
         out.note(f"caution: {caution}")
-    out.results(lambda: comparison.to_dict() | {"cautions": cautions}, lambda: seed_comparison_view(comparison.edition))
+    out.results(lambda: comparison.to_dict() | {"cautions": reader.cautions}, comparison.view)
+    return exits.FAILED_UNITS if reader.cautions else exits.DONE
 
 
 # ``eq places check``: training and test visits, before a model is trained.

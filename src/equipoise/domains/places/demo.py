@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.domains.places.history import (
+from equipoise.domains.places.score import PlaceScores, score_places
+from equipoise.domains.places.visits import (
     ContextCounts,
     PredictionCases,
     VisitHistory,
@@ -19,7 +20,6 @@ from equipoise.domains.places.history import (
     user_transition_counts,
     user_visit_counts,
 )
-from equipoise.domains.places.score import PlaceScores, score_places
 from equipoise.errors import ParameterError
 from equipoise.io.arrays import segment_indices
 from equipoise.io.atomic import write_bytes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.domains.places.prediction_files import find_column, require_column
-from equipoise.domains.places.visit_files import PLACE
+from equipoise.domains.places.visits import PLACE
 from equipoise.errors import DuplicateError, FormatError, InputError, ShapeError
 from equipoise.evidence.base import to_numpy
 from equipoise.io.arrays import ARRAY_FORMATS, read_matrix, split_member
@@ -41,11 +41,7 @@ ERROR = "distance error"
 
 
 def haversine_km(one: Any, other: Any) -> Floats:
-    """The distance in km between points of latitude and longitude in degrees, the last axis of both arrays.
-
-    >>> haversine_km([52.52, 13.405], [48.137, 11.575]).round(1).item()
-    504.3
-    """
+    """The distance in km between points of latitude and longitude in degrees, the last axis of both arrays."""
     first, second = (np.radians(np.asarray(points, dtype=np.float64)) for points in (one, other))
     latitude, longitude = ((second - first)[..., axis] for axis in (0, 1))
     chord = np.sin(latitude / 2) ** 2 + np.cos(first[..., 0]) * np.cos(second[..., 0]) * np.sin(longitude / 2) ** 2
@@ -107,14 +103,10 @@ def read_coordinates(path: PathLike, classes: int) -> Floats:
         if not np.isnan(points[code]).all():
             raise table.error(DuplicateError, [index], f"has the place {code} a second time", hint="keep one")
         points[code] = values
-    return _named_errors(points, classes, display_path(path))
-
-
-def _named_errors(points: Floats, classes: int, name: str) -> Floats:
     try:
         return check_coordinates(points, classes)
     except InputError as error:
-        raise type(error)(f"{name}: {error.message}", hint=error.hint) from error
+        raise type(error)(f"{display_path(path)}: {error.message}", hint=error.hint) from error
 
 
 @dataclass(frozen=True)
@@ -152,11 +144,7 @@ class DistanceErrors:
 
 
 def radius_metric(radius: float) -> str:
-    """The name of the accuracy within a radius.
-
-    >>> radius_metric(5.0)
-    'within 5 km'
-    """
+    """The name of the accuracy within a radius: ``within 5 km``."""
     return f"within {radius:g} km"
 
 

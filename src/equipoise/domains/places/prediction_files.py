@@ -17,7 +17,7 @@ from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, split_member
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.tables import Table, TableRow, read_table, table_format
+from equipoise.io.tables import Table, read_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text, parse_number
 from equipoise.tasks.classification import ClassificationOutput
 
@@ -56,21 +56,15 @@ def read_topk_predictions(path: PathLike) -> TopKPredictions:
     unit = find_column(table, UNIT)
     if unit is not None:
         table.require(unit)
-    special_columns = {target, predicted, scored, unit}
+    rows, others = range(len(table.rows)), set(table.rows[0]) - {target, predicted, scored, unit}
     return TopKPredictions(
         name=table.name,
-        targets=[_code(table, row, record, record.get(target)) for row, record in enumerate(table.rows)],
-        predictions=[_codes(table, row, record, predicted) for row, record in enumerate(table.rows)],
-        scores=None if scored is None else [_scores(table, row, scored, predicted) for row in _rows(table)],
-        unit_ids=None if unit is None else [_id(table, row, unit) for row in _rows(table)],
-        columns={
-            name: [record.get(name) for record in table.rows] for name in table.rows[0] if name not in special_columns
-        },
+        targets=[_code(table, row, table.rows[row].get(target)) for row in rows],
+        predictions=[_codes(table, row, predicted) for row in rows],
+        scores=None if scored is None else [_scores(table, row, scored, predicted) for row in rows],
+        unit_ids=None if unit is None else [_id(table, row, unit) for row in rows],
+        columns={name: [record.get(name) for record in table.rows] for name in table.rows[0] if name in others},
     )
-
-
-def _rows(table: Table) -> range:
-    return range(len(table.rows))
 
 
 def find_column(table: Table, names: Sequence[str]) -> str | None:
@@ -90,22 +84,18 @@ def require_column(table: Table, names: Sequence[str], role: str) -> str:
     return match
 
 
-def _code(table: Table, index: int, row: TableRow, value: Any) -> int:
+def _code(table: Table, index: int, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise table.error(FormatError, [index], f"names the class {value!r}", hint="classes are integers")
     return value
 
 
-def _codes(table: Table, index: int, row: TableRow, column: str) -> list[int]:
-    value = row.get(column)
+def _codes(table: Table, index: int, column: str) -> list[int]:
+    value = table.rows[index].get(column)
     if not isinstance(value, list) or not value:
-        raise table.error(
-            FormatError,
-            [index],
-            f"has {value!r} for {column}",
-            hint="give a list of classes, best first: [12, 7, 3]",
-        )
-    return [_code(table, index, row, item) for item in value]
+        hint = "give a list of classes, best first: [12, 7, 3]"
+        raise table.error(FormatError, [index], f"has {value!r} for {column}", hint=hint)
+    return [_code(table, index, item) for item in value]
 
 
 def _scores(table: Table, index: int, column: str, predicted: str) -> list[float]:
@@ -294,7 +284,7 @@ def _join_batches(name: str, batches: Sequence[Mapping[str, Any]]) -> ScoredPred
 
 
 GENERIC_STEMS = frozenset(
-    {"logits", "predictions", "prediction", "preds", "pred", "scores", "outputs", "output", "topk"}
+    {"logits", "predictions", "prediction", "preds", "pred", "scores", "outputs", "output", "out", "topk"}
 )
 """File names that say what a file holds and not which system wrote it."""
 
@@ -306,9 +296,6 @@ def system_name(path: PathLike) -> str:
     """The name of the system that wrote a file: that of the file, or of its folder if the file has a generic name.
 
     A folder of a seed is named with the folder around it.
-
-    >>> system_name("runs/lstm/logits.npy"), system_name("runs/lstm/seed1/preds.pt:x"), system_name("runs/gru.npy")
-    ('lstm', 'lstm-seed1', 'gru')
     """
     file = split_member(path)[0]
     stem = Path(file.name.removesuffix(".gz")).stem

@@ -51,23 +51,14 @@ ANY = RoundingRange(0.0, 1.0)
 
 
 def accuracy_range(curve: Curve, k: int) -> RoundingRange:
-    """Accuracy never falls as k grows.
-
-    >>> accuracy_range({1: RoundingRange(0.2, 0.2), 10: RoundingRange(0.6, 0.6)}, 5)
-    RoundingRange(low=0.2, high=0.6)
-    """
+    """Accuracy never falls as k grows."""
     below = [reach.low for cutoff, reach in curve.items() if cutoff <= k]
     above = [reach.high for cutoff, reach in curve.items() if cutoff >= k]
     return RoundingRange(max(below, default=0.0), min(above, default=1.0))
 
 
 def mean_gain_range(curve: Curve, earned: Earned) -> RoundingRange:
-    """The mean of what ranks earn: a hit within k and not before earns at least what rank k does.
-
-    >>> reach = mean_gain_range({1: RoundingRange(0.5, 0.5), 3: RoundingRange(1.0, 1.0)}, reciprocal_rank_gain)
-    >>> round(reach.low, 4), round(reach.high, 4)
-    (0.6667, 0.75)
-    """
+    """The mean of what ranks earn: a hit within k and not before earns at least what rank k does."""
     cutoffs = sorted(curve)
     low = sum(curve[k].low * (earned(k) - (earned(later) if later else 0.0)) for k, later in pairwise([*cutoffs, 0]))
     high = sum(curve[k].high * (earned(before + 1) - earned(k + 1)) for before, k in pairwise([0, *cutoffs]))
@@ -133,14 +124,6 @@ class WrittenValue:
 
 
 @dataclass(frozen=True)
-class RowKnowledge:
-    """What is proven of a row so far: how many units there are, and accuracies."""
-
-    total: int | None
-    curve: Curve
-
-
-@dataclass(frozen=True)
 class UnitDecision:
     """The unit and range of the value, or None and the reason why it is unknown."""
 
@@ -149,34 +132,27 @@ class UnitDecision:
     why: str
 
 
-def infer_unit(written: WrittenValue, row: RowKnowledge) -> UnitDecision:
-    """Try every unit, and keep the one that what is known allows.
+def infer_unit(written: WrittenValue, total: int | None, curve: Curve) -> UnitDecision:
+    """Try every unit, and keep the one that the number of units and the proven accuracies allow.
 
     >>> from equipoise.io.published.numbers import parse_printed
-    >>> known = RowKnowledge(50, {1: RoundingRange(0.2, 0.2)})
-    >>> infer_unit(WrittenValue("MRR", None, "", "mrr", parse_printed("0.34")), known).unit.value
+    >>> mrr = WrittenValue("MRR", None, "", "mrr", parse_printed("0.34"))
+    >>> infer_unit(mrr, 50, {1: RoundingRange(0.2, 0.2)}).unit.value
     'fraction'
-    >>> infer_unit(WrittenValue("MRR", None, "", "mrr", parse_printed("0.34")), RowKnowledge(None, {})).why
+    >>> infer_unit(mrr, None, {}).why
     'it may be a fraction (0.34) or percent (0.0034)'
     """
-    readings = _readings(written, row.total)
-    if written.number.value == 0.0:
-        return UnitDecision(
-            ValueUnit.PERCENT if written.signed else ValueUnit.FRACTION, readings[_first(readings)], "0 is 0"
-        )
+    readings = _readings(written, total)
     if written.signed:
-        reach = readings[ValueUnit.PERCENT]
-        reason = _refusal(written, reach, row)
-        return (
-            UnitDecision(None, reach, f"as percent {reason}")
-            if reason
-            else UnitDecision(ValueUnit.PERCENT, reach, "a percent sign")
-        )
-    refusals = {unit: _refusal(written, reach, row) for unit, reach in readings.items()}
+        readings = {ValueUnit.PERCENT: readings[ValueUnit.PERCENT]}
+    if written.number.value == 0.0:
+        unit, reach = next(iter(readings.items()))
+        return UnitDecision(unit, reach, "0 is 0")
+    refusals = {unit: _refusal(written, reach, total, curve) for unit, reach in readings.items()}
     left = [unit for unit, reason in refusals.items() if not reason]
     reasons = "; ".join(f"as {_words(unit)} {reason}" for unit, reason in refusals.items() if reason)
     if len(left) == 1:
-        return UnitDecision(left[0], readings[left[0]], reasons)
+        return UnitDecision(left[0], readings[left[0]], "a percent sign" if written.signed else reasons)
     if left:
         alternatives = " or ".join(f"{_words(unit)} ({_middle(readings[unit])})" for unit in left)
         return UnitDecision(None, ANY, f"it may be {alternatives}")
@@ -192,25 +168,21 @@ def _readings(written: WrittenValue, total: int | None) -> Mapping[ValueUnit, Ro
     return {unit: RoundingRange(number.low * scale, number.high * scale) for unit, scale in scales.items()}
 
 
-def _first(readings: Mapping[ValueUnit, RoundingRange]) -> ValueUnit:
-    return next(iter(readings))
-
-
-def _refusal(written: WrittenValue, reach: RoundingRange, row: RowKnowledge) -> str:
+def _refusal(written: WrittenValue, reach: RoundingRange, total: int | None, curve: Curve) -> str:
     """Why the score cannot have these values; empty if it can."""
     middle = _middle(reach)
     if not reach.meets(ANY):
         return f"it would be {middle}, and a share is at most 1"
-    bounds = _bounds(written, row.curve)
+    bounds = _bounds(written, curve)
     if not reach.meets(bounds):
         return (
             f"it would be {middle}, and the accuracies allow {format_value(bounds.low, _PLACES)} to "
             f"{format_value(bounds.high, _PLACES)}"
         )
     # A count of hits is stronger evidence, and tied scores give fractional hits.
-    counted = (written.k or 1) in row.curve
-    if written.symbol == "HR" and not counted and row.total is not None and not _units_whole(reach, row.total):
-        return f"it would be {middle}, which no number of hits among {format_count(row.total)} units gives"
+    counted = (written.k or 1) in curve
+    if written.symbol == "HR" and not counted and total is not None and not _units_whole(reach, total):
+        return f"it would be {middle}, which no number of hits among {format_count(total)} units gives"
     return ""
 
 
@@ -429,24 +401,19 @@ def _groups(record: SystemRecord, source: str) -> Iterable[tuple[str, list[Table
 def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -> PublishedScores:
     n = _total(name, cells, total)
     hits = _hits(name, cells, n)
-    row_facts = RowKnowledge(n, {k: RoundingRange(times / n, times / n) for k, times in hits.items()} if n else {})
-    figures = [score for cell in cells if (score := _figure(cell, f1)) is not None]
-    decided = _decide_units(figures, row_facts)
+    curve = {k: RoundingRange(times / n, times / n) for k, times in hits.items()} if n else {}
+    written_values = [score for cell in cells if (score := _written_value(cell, f1)) is not None]
+    decided = _decide_units(written_values, n, curve)
     counted = [
         AcceptedValue(
-            f"HR@{k}",
-            times / n,
-            f"correct@{k}",
-            f"{times:.10g}",
-            "count",
-            f"{times:,.10g} of {format_count(n)} units",
+            f"HR@{k}", times / n, f"correct@{k}", f"{times:.10g}", "count", f"{times:,.10g} of {format_count(n)} units"
         )
         for k, times in sorted(hits.items())
         if n
     ]
     accepted = {value.metric: value for value in counted}
     refused = []
-    for written, decision in zip(figures, decided, strict=True):
+    for written, decision in zip(written_values, decided, strict=True):
         if decision.unit is None:
             refused.append(RejectedValue(written.metric, written.label, written.number.text, decision.why))
         else:
@@ -455,28 +422,24 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
     return PublishedScores(name, n, tuple(accepted.values()), tuple(refused), tuple(empty))
 
 
-def _decide_units(figures: Sequence[WrittenValue], row: RowKnowledge) -> list[UnitDecision]:
+def _decide_units(written_values: Sequence[WrittenValue], total: int | None, counted: Curve) -> list[UnitDecision]:
     """Every proven accuracy narrows what the others can be, so ask again until nothing changes."""
-    curve = dict(row.curve)
+    curve = dict(counted)
     while True:
-        decided = [infer_unit(written, RowKnowledge(row.total, _others(written, curve, row))) for written in figures]
-        proven = {
+        decided = []
+        for written in written_values:
+            # An accuracy is no evidence of its own unit, unless hits were counted.
+            cutoff = written.k if written.symbol == "HR" else None
+            others = {k: reach for k, reach in curve.items() if k != cutoff or k in counted}
+            decided.append(infer_unit(written, total, others))
+        new = {
             written.k or 1: decision.reach
-            for written, decision in zip(figures, decided, strict=True)
-            if written.symbol == "HR" and decision.unit is not None
+            for written, decision in zip(written_values, decided, strict=True)
+            if written.symbol == "HR" and decision.unit is not None and (written.k or 1) not in curve
         }
-        new = {k: reach for k, reach in proven.items() if k not in curve}
         if not new:
             return decided
         curve |= new
-
-
-def _others(
-    written: WrittenValue, curve: Mapping[int, RoundingRange], row: RowKnowledge
-) -> Mapping[int, RoundingRange]:
-    """The evidence about a score: the counts, and the other accuracies."""
-    cutoff = written.k if written.symbol == "HR" else None
-    return {k: reach for k, reach in curve.items() if k != cutoff or k in row.curve}
 
 
 def _accept(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
@@ -487,7 +450,7 @@ def _accept(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
     return AcceptedValue(written.metric, middle, written.label, written.number.text, unit, decision.why)
 
 
-def _figure(cell: TableCell, f1: str) -> WrittenValue | None:
+def _written_value(cell: TableCell, f1: str) -> WrittenValue | None:
     meaning = _written_as(cell.label)
     number = parse_printed(cell.text) if meaning and cell.text.strip() else None
     if meaning is None or number is None:

@@ -1,12 +1,14 @@
-"""The views of a data set, of one scored system, and of several systems."""
+"""The views of a data set, of one scored system, and of several systems; scores are in percent."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import isnan
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from equipoise.checks.base import pluralize
 from equipoise.domains.places.charts import PlaceCharts
@@ -31,121 +33,27 @@ if TYPE_CHECKING:
     from equipoise.domains.places.checks import MobilityData
     from equipoise.domains.places.geography import DistanceErrors
     from equipoise.domains.places.metrics import PlaceCalibration
+    from equipoise.domains.places.score import PlaceScores
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
-    from equipoise.stats.slices import Slice
 
-# Next-location scores in percent, on all and on answerable visits, with baselines.
+Baselines = Mapping[str, Mapping[str, float]]
+"""What each baseline scores, by metric."""
 
-_SPARSE = "*"
-_OUTER = 3
+BASELINES = {
+    "random": "a guess among all classes",
+    "majority": "the most frequent places in training",
+    "user": "the most frequent places of the user",
+    "markov": "the most frequent places of the user after the previous place",
+}
+"""What each baseline does, in a few words."""
+SPARSE = "*"
+N_EXTREME_USERS = 3
 """How many of the best and of the worst users are shown."""
 
 
-@dataclass(frozen=True)
-class UnitSubset:
-    """Some of the units: what the system scores on them, and what each baseline does, by metric."""
-
-    title: str
-    result: Result
-    baselines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PlacesReportData:
-    """All that the report of one system shows; figures are fractions here and percent in print."""
-
-    system: str
-    classes: int
-    parts: tuple[UnitSubset, ...]
-    by_user: Result | None = None
-    slices: tuple[Slice, ...] = ()
-    tied: int = 0
-    tied_top: int = 0
-    tie_range: tuple[float, float] | None = None
-    tie_metric: str = ""
-    calibration: PlaceCalibration | None = None
-    distances: DistanceErrors | None = None
-    notes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-
-def places_view(edition: PlacesReportData, charts: PlaceCharts | None = None) -> View:
-    """The answer, then the scores on subsets, calibration, distances, users and slices, the methods and the charts."""
-    drawn = charts or PlaceCharts()
-    sections = (
-        *(score_section(edition, part) for part in edition.parts[1:]),  # the answer has the scores of all visits
-        Section("Ranks", charts=drawn.ranks),
-        *calibration_section(edition, drawn.calibration),
-        *distance_section(edition, drawn.distances),
-        *user_section(edition),
-        *slice_section(edition),
-        Section("Confusion of the most frequent places", charts=drawn.confusion),
-        Section("Methods", notes=(_caption(edition), tie_note(edition))),
-    )
-    shown = tuple(section for section in sections if section.tables or section.notes or section.charts)
-    return View(places_answer(edition), shown, title=edition.system)
-
-
-def places_answer(edition: PlacesReportData) -> Answer:
-    """The first metric against the best baseline, and all metrics on all visits."""
-    part = edition.parts[0]
-    visits = pluralize(len(part.result.unit_ids), "visit")
-    first = part.result[part.result.names[0]]
-    level = format_percent(first.interval.confidence_level)
-    shown = ScoreFormat(1, percent=True)
-    interval = shown.interval(first.interval)
-    return Answer(
-        headline=(
-            f"{edition.system}: {display_metric(first.metric)} {shown.value(first.value)} on {visits} "
-            f"({level} interval {interval}){_best_baseline(part, first)}."
-        ),
-        columns=tuple(score_columns(part)),
-        notes=(
-            f"Scores are in percent, among {format_count(edition.classes)} classes. {_baselines(edition)}".rstrip(),
-            *_calibration_note(edition.calibration),
-            *_distance_note(edition.distances),
-            *(f"{note}." for note in edition.notes),
-        ),
-        findings=edition.findings,
-        details="Details: add -v (subsets, calibration, distances, users, slices, methods, findings with hints).",
-    )
-
-
-def _best_baseline(part: UnitSubset, first: Estimate) -> str:
-    """The baseline with the highest value of the metric."""
-    scores = {name: values.get(first.metric, float("nan")) for name, values in part.baselines.items()}
-    known = {name: value for name, value in scores.items() if not isnan(value)}
-    if not known:
-        return ""
-    best = max(known, key=known.__getitem__)
-    return f"; the best baseline, {best}, has {ScoreFormat(1, percent=True).value(known[best])}"
-
-
-def score_section(edition: PlacesReportData, part: UnitSubset) -> Section:
-    """One table: each figure with interval and what the baselines would score."""
-    visits = pluralize(len(part.result.unit_ids), "visit")
-    title = f"{edition.system}, {part.title}: {visits}, {format_count(edition.classes)} classes (percent)"
-    return Section.of_table(title, score_columns(part))
-
-
-def score_columns(part: UnitSubset) -> list[ReportColumn]:
-    """One row a metric, in percent."""
-    estimates = list(part.result.estimates.values())
-    reaches = [estimate.interval.scaled(100.0) for estimate in estimates]
-    places = shared_decimals(reaches)
-    level = format_percent(estimates[0].interval.confidence_level)
-    columns = [
-        ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
-        ReportColumn("estimate", [format_value(100 * estimate.value, places) for estimate in estimates], right=True),
-        ReportColumn(f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1),
-    ]
-    for rank, (name, figures) in enumerate(part.baselines.items(), start=2):
-        cells = [format_value(100 * figures.get(estimate.metric, float("nan")), places) for estimate in estimates]
-        columns.append(ReportColumn(name, cells, right=True, rank=rank))
-    n = [format_count(estimate.n) for estimate in estimates]
-    return [*columns, ReportColumn("n", n, right=True, rank=len(part.baselines) + 2)]
+# Names and numbers of this field: Acc@k, visits, users, percent.
 
 
 def display_metric(metric: str) -> str:
@@ -155,54 +63,154 @@ def display_metric(metric: str) -> str:
     ('Acc@5', 'F1 macro', 'MRR')
     """
     if metric.startswith("F1"):
-        average = metric.partition("=")[2].rstrip(")")
-        return f"F1 {average or 'weighted'}"
+        return f"F1 {metric.partition('=')[2].rstrip(')') or 'weighted'}"
     return metric.replace("HR@", "Acc@")
+
+
+_FRACTION = re.compile(r"\b(?:0\.\d+|1\.0+)\b")
+_METRIC = re.compile(r"\b(?:HR@\d+|MRR|nDCG@\d+|F1(?:\(average=\w+\))?(?!\w))")
+_TERMS = (
+    ("queries", "visits"),
+    ("relevant items", "targets"),
+    ("candidate", "place"),
+    ("one cluster", "one user"),
+)
 
 
 def in_percent(finding: Finding) -> Finding:
     """A finding of the core about ranks in the names and units of this field: visits, Acc@k and percent."""
-    metric_and_scores = rf"(?:{_METRICS})\S*(?: is between)? {_FRACTION}(?: and {_FRACTION})?"
-    message = re.sub(metric_and_scores, _to_shares, finding.message)
-    evidence = tuple(
-        _place_terms(re.sub(_FRACTION, _to_shares, line)) if re.match(_METRICS, line) else line
-        for line in finding.evidence
+
+    def translated(text: str) -> str:
+        if _METRIC.search(text):
+            text = _FRACTION.sub(lambda number: _share(float(number[0])), text)
+        for core_term, term in _TERMS:
+            text = text.replace(core_term, term)
+        return _METRIC.sub(lambda metric: display_metric(metric[0]), text)
+
+    evidence = tuple(map(translated, finding.evidence))
+    return replace(finding, message=translated(finding.message), hint=translated(finding.hint), evidence=evidence)
+
+
+def _share(value: float) -> str:
+    """A share in percent with one decimal: ``8.5 %``."""
+    return f"{format_value(100 * value, 1)} %"
+
+
+def _km(value: float) -> str:
+    return format_value(value, 2)
+
+
+def _interval(interval: Interval, decimals: int) -> str:
+    return format_interval(interval, decimals).replace("one cluster", "one user")
+
+
+def _level(estimates: Iterable[Estimate]) -> str:
+    return f"{format_percent(next(iter(estimates)).interval.confidence_level)} interval"
+
+
+# One scored system.
+
+
+def places_view(scores: PlaceScores, charts: PlaceCharts | None = None) -> View:
+    """The answer, then the scores on subsets, calibration, distances, users and slices, the methods and the charts."""
+    charts = charts or PlaceCharts()
+    sections = (
+        *_answerable_section(scores),  # the answer has the scores of all visits
+        Section("Ranks", charts=charts.ranks),
+        *_calibration_section(scores.calibration, charts.calibration),
+        *_distance_section(scores.distances, charts.distances),
+        *_user_section(scores.by_user),
+        *_slice_section(scores),
+        Section("Confusion of the most frequent places", charts=charts.confusion),
+        Section("Methods", notes=(_methods(scores), tie_note(scores))),
     )
-    return replace(finding, message=_place_terms(message), hint=_place_terms(finding.hint), evidence=evidence)
+    shown = tuple(section for section in sections if section.tables or section.notes or section.charts)
+    return View(_places_answer(scores), shown, title=scores.system)
 
 
-_METRICS = "HR|MRR|nDCG|F1"
-_FRACTION = r"\b(?:0\.\d+|1\.0+)\b"
+def _places_answer(scores: PlaceScores) -> Answer:
+    """The first metric against the best baseline, and all metrics on all visits."""
+    result = scores.all
+    first = result[result.names[0]]
+    shown = ScoreFormat(1, percent=True)
+    interval = shown.interval(first.interval).replace("one cluster", "one user")
+    return Answer(
+        headline=(
+            f"{scores.system}: {display_metric(first.metric)} {shown.value(first.value)} on "
+            f"{pluralize(len(result.unit_ids), 'visit')} ({_level([first])} {interval})"
+            f"{_best_baseline(scores.baselines, first)}."
+        ),
+        columns=tuple(_score_columns(result, scores.baselines)),
+        notes=(
+            f"Scores are in percent, among {format_count(scores.classified.classes)} classes. "
+            f"{_baseline_note(scores.baselines)}".rstrip(),
+            *_calibration_note(scores.calibration),
+            *_distance_note(scores.distances),
+            *(f"{note}." for note in scores.all_notes),
+        ),
+        findings=scores.findings,
+        details="Details: add -v (subsets, calibration, distances, users, slices, methods, findings with hints).",
+    )
 
 
-def _to_shares(match: re.Match[str]) -> str:
-    """The matched text with its fractions in percent."""
-    return re.sub(_FRACTION, lambda number: _share(float(number[0])), match[0])
+def _best_baseline(baselines: Baselines, first: Estimate) -> str:
+    """The baseline with the highest value of the metric."""
+    values = {name: by_metric.get(first.metric, nan) for name, by_metric in baselines.items()}
+    known = {name: value for name, value in values.items() if not isnan(value)}
+    if not known:
+        return ""
+    best = max(known, key=known.__getitem__)
+    return f"; the best baseline, {best}, has {_share(known[best])}"
 
 
-def _place_terms(text: str) -> str:
-    terms = (("HR@", "Acc@"), ("queries", "visits"), ("relevant items", "targets"), ("candidate", "place"))
-    for core_term, term in terms:
-        text = text.replace(core_term, term)
-    return text
+def _baseline_note(baselines: Baselines) -> str:
+    known = [f"{name} is {BASELINES[name]}" for name in baselines if name in BASELINES]
+    return f"Baselines: {'; '.join(known)}." if known else ""
 
 
-def tie_note(edition: PlacesReportData) -> str:
-    """How many scores are equal, and how much hangs on their order."""
-    if not edition.tied and not edition.tied_top:
+def _percent_columns(result: Result, header: str) -> tuple[list[ReportColumn], int]:
+    """The metrics of a result with their intervals in percent, and the number of decimals."""
+    estimates = list(result.estimates.values())
+    intervals = [estimate.interval.scaled(100.0) for estimate in estimates]
+    decimals = shared_decimals(intervals)
+    columns = [
+        ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
+        ReportColumn(header, [format_value(100 * estimate.value, decimals) for estimate in estimates], right=True),
+        ReportColumn(_level(estimates), [_interval(interval, decimals) for interval in intervals], right=True, rank=1),
+    ]
+    return columns, decimals
+
+
+def _score_columns(result: Result, baselines: Baselines) -> list[ReportColumn]:
+    """One row per metric, one column per baseline."""
+    columns, decimals = _percent_columns(result, "estimate")
+    for rank, (name, values) in enumerate(baselines.items(), start=2):
+        cells = [format_value(100 * values.get(metric, nan), decimals) for metric in result.estimates]
+        columns.append(ReportColumn(name, cells, right=True, rank=rank))
+    n = [format_count(estimate.n) for estimate in result.estimates.values()]
+    return [*columns, ReportColumn("n", n, right=True, rank=len(baselines) + 2)]
+
+
+def _answerable_section(scores: PlaceScores) -> list[Section]:
+    if scores.answerable is None or not scores.partly_answerable:
+        return []
+    visits = pluralize(len(scores.answerable.unit_ids), "visit")
+    classes = format_count(scores.classified.classes)
+    title = f"{scores.system}, answerable visits: {visits}, {classes} classes (percent)"
+    return [Section.of_table(title, _score_columns(scores.answerable, scores.answerable_baselines))]
+
+
+def tie_note(scores: PlaceScores) -> str:
+    """How many scores are tied, and the range of the first metric over all orders of ties."""
+    ties = scores.ties
+    if not ties.targets and not ties.tops:
         return "Ties: no target shares its score with another class, and no largest score is shared."
-    units = len(edition.parts[0].result.unit_ids)
-    text = (
-        f"Ties: {format_count(edition.tied)} of {format_count(units)} targets share their score with "
-        f"another class, and "
-        f"{pluralize(edition.tied_top, 'visit')} {'has' if edition.tied_top == 1 else 'have'} several classes "
-        "with the largest score (F1 takes the lowest code)."
+    return (
+        f"Ties: {format_count(ties.targets)} of {format_count(len(scores.all.unit_ids))} targets share their score "
+        f"with another class, and {pluralize(ties.tops, 'visit')} {'has' if ties.tops == 1 else 'have'} several "
+        "classes with the largest score (F1 takes the lowest code). Depending on the order of equal scores "
+        f"{display_metric(ties.metric)} is {format_range(100 * ties.low, 100 * ties.high, 2)}."
     )
-    if edition.tie_range is None:
-        return text
-    low, high = edition.tie_range
-    reach = format_range(100 * low, 100 * high, 2)
-    return f"{text} Depending on the order of equals {display_metric(edition.tie_metric)} is {reach}."
 
 
 def _calibration_note(calibration: PlaceCalibration | None) -> tuple[str, ...]:
@@ -218,34 +226,24 @@ def _calibration_note(calibration: PlaceCalibration | None) -> tuple[str, ...]:
     )
 
 
-def calibration_section(edition: PlacesReportData, charts: tuple[Chart, ...] = ()) -> list[Section]:
+def _calibration_section(calibration: PlaceCalibration | None, charts: tuple[Chart, ...]) -> list[Section]:
     """Log loss and Brier score with intervals, and the calibration error at each cutoff."""
-    calibration = edition.calibration
     if calibration is None:
         return []
-    estimates = list(calibration.result.estimates.values())
     names = {"NLL": "log loss (nats)", "Brier": "Brier score"}
-    curves = calibration.curves
-    places = [f"calibration error, first {'place' if k == 1 else f'{k} places'}" for k in curves]
-    blank = [""] * len(estimates)
+    estimates = calibration.result.estimates.values()
+    rows: list[tuple[str, ...]] = [
+        (names[each.metric], format_value(each.value), _interval(each.interval, 3), "", "", "") for each in estimates
+    ]
+    for k, curve in calibration.curves.items():
+        shares = map(_share, (curve.calibrated, curve.confidence, curve.accuracy))
+        name = f"calibration error, first {'place' if k == 1 else f'{k} places'}"
+        rows.append((name, _share(curve.ece), "", *shares))
+    headers = ("metric", "value", _level(estimates), "calibrated model", "confidence", "accuracy")
+    ranks = (0, 0, 1, 2, 0, 0)
     columns = [
-        ReportColumn("metric", [*(names[estimate.metric] for estimate in estimates), *places]),
-        ReportColumn(
-            "value",
-            [*(format_value(each.value) for each in estimates), *(_share(curve.ece) for curve in curves.values())],
-            right=True,
-        ),
-        ReportColumn(
-            f"{format_percent(estimates[0].interval.confidence_level)} interval",
-            [*(format_interval(each.interval, 3) for each in estimates), *[""] * len(curves)],
-            right=True,
-            rank=1,
-        ),
-        ReportColumn(
-            "calibrated model", [*blank, *(_share(curve.calibrated) for curve in curves.values())], right=True, rank=2
-        ),
-        ReportColumn("confidence", [*blank, *(_share(curve.confidence) for curve in curves.values())], right=True),
-        ReportColumn("accuracy", [*blank, *(_share(curve.accuracy) for curve in curves.values())], right=True),
+        ReportColumn(header, cells, right=header != "metric", rank=rank)
+        for header, cells, rank in zip(headers, zip(*rows, strict=True), ranks, strict=True)
     ]
     notes = [
         "Probabilities are " + ("the softmax of the scores." if calibration.from_softmax else "the scores as given."),
@@ -261,147 +259,81 @@ def calibration_section(edition: PlacesReportData, charts: tuple[Chart, ...] = (
 def _distance_note(errors: DistanceErrors | None) -> tuple[str, ...]:
     if errors is None:
         return ()
-    near = ", ".join(f"{_share(errors.result[name].value)} {name}" for name in errors.result.names[1:])
+    mean, *near = errors.result.estimates.values()
+    shares = ", ".join(f"{_share(estimate.value)} {estimate.metric}" for estimate in near)
     return (
-        f"The predicted place is {_km(errors.result[errors.result.names[0]].value)} km from the true one on average "
-        f"(median {_km(errors.median)} km): {near}.",
+        f"The predicted place is {_km(mean.value)} km from the true one on average "
+        f"(median {_km(errors.median)} km): {shares}.",
     )
 
 
-def distance_section(edition: PlacesReportData, charts: tuple[Chart, ...] = ()) -> list[Section]:
+def _distance_section(errors: DistanceErrors | None, charts: tuple[Chart, ...]) -> list[Section]:
     """The distance between the predicted and the true place, with those of the baselines."""
-    errors = edition.distances
     if errors is None:
         return []
     mean, *near = errors.result.estimates.values()
-    rows = ["mean distance (km)", "median distance (km)", *(f"{estimate.metric} (percent)" for estimate in near)]
-    reaches = [format_interval(estimate.interval.scaled(100.0), 1) for estimate in near]
-    level = format_percent(mean.interval.confidence_level)
     median = Interval(errors.median_low, errors.median_high)
+    intervals = [_interval(interval, 2) for interval in (mean.interval, median)]
+    intervals += [_interval(estimate.interval.scaled(100.0), 1) for estimate in near]
+    rows = ["mean distance (km)", "median distance (km)", *(f"{estimate.metric} (percent)" for estimate in near)]
+    estimates = [_km(mean.value), _km(errors.median), *(format_value(100 * each.value, 1) for each in near)]
     columns = [
         ReportColumn("metric", rows),
-        ReportColumn(
-            "estimate",
-            [_km(mean.value), _km(errors.median), *(format_value(100 * each.value, 1) for each in near)],
-            right=True,
-        ),
-        ReportColumn(
-            f"{level} interval",
-            [format_interval(mean.interval, 2), format_interval(median, 2), *reaches],
-            right=True,
-            rank=1,
-        ),
+        ReportColumn("estimate", estimates, right=True),
+        ReportColumn(_level([mean]), intervals, right=True, rank=1),
     ]
-    for rank, (name, scores) in enumerate(errors.baselines.items(), start=2):
-        shares = [format_value(100 * scores[estimate.metric], 1) for estimate in near]
-        columns.append(
-            ReportColumn(name, [_km(scores[mean.metric]), _km(scores["median"]), *shares], right=True, rank=rank)
-        )
+    for rank, (name, values) in enumerate(errors.baselines.items(), start=2):
+        shares = [format_value(100 * values[estimate.metric], 1) for estimate in near]
+        cells = [_km(values[mean.metric]), _km(values["median"]), *shares]
+        columns.append(ReportColumn(name, cells, right=True, rank=rank))
     lost = pluralize(errors.undefined, "visit")
     note = f"{lost} without coordinates of the predicted or the true place were left out." if errors.undefined else ""
-    return [
-        Section("Distance between the predicted and the true place", (ReportTable.of(columns, note),), charts=charts)
-    ]
+    title = "Distance between the predicted and the true place"
+    return [Section(title, (ReportTable.of(columns, note),), charts=charts)]
 
 
-def _share(value: float) -> str:
-    """A share in percent with one decimal.
-
-    >>> _share(0.0853)
-    '8.5 %'
-    """
-    return f"{format_value(100 * value, 1)} %"
-
-
-def _km(value: float) -> str:
-    return format_value(value, 2)
-
-
-def user_section(edition: PlacesReportData) -> list[Section]:
+def _user_section(by_user: Result | None) -> list[Section]:
     """The mean over users, and the users with the lowest and highest scores."""
-    result = edition.by_user
-    if result is None:
+    if by_user is None:
         return []
-    estimates = list(result.estimates.values())
-    reaches = [estimate.interval.scaled(100.0) for estimate in estimates]
-    places = shared_decimals(reaches)
-    level = format_percent(estimates[0].interval.confidence_level)
-    columns = [
-        ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
-        ReportColumn(
-            "mean of users", [format_value(100 * estimate.value, places) for estimate in estimates], right=True
-        ),
-        ReportColumn(f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1),
+    metric = by_user.names[0]
+    values = by_user.per_unit[metric]
+    order = np.argsort(values, kind="stable").tolist()
+    users = [f"{by_user.unit_ids[user]} {format_value(100 * float(values[user]), 1)}" for user in order]
+    notes = [
+        f"Lowest {display_metric(metric)}: {', '.join(users[:N_EXTREME_USERS])}.",
+        f"Highest {display_metric(metric)}: {', '.join(users[: -N_EXTREME_USERS - 1 : -1])}.",
     ]
-    title = f"Mean over users: {pluralize(len(result.unit_ids), 'user')} (percent)"
-    return [Section.of_table(title, columns, *_outer_users(result))]
+    title = f"Mean over users: {pluralize(len(by_user.unit_ids), 'user')} (percent)"
+    return [Section.of_table(title, _percent_columns(by_user, "mean of users")[0], *notes)]
 
 
-def _outer_users(result: Result) -> list[str]:
-    metric = result.names[0]
-    values = result.per_unit[metric]
-    order = values.argsort(kind="stable").tolist()
-    user_scores = [f"{result.unit_ids[user]} {format_value(100 * float(values[user]), 1)}" for user in order]
-    name = display_metric(metric)
-    return [
-        f"Lowest {name}: {', '.join(user_scores[:_OUTER])}.",
-        f"Highest {name}: {', '.join(user_scores[: -_OUTER - 1 : -1])}.",
-    ]
-
-
-def slice_section(edition: PlacesReportData) -> list[Section]:
+def _slice_section(scores: PlaceScores) -> list[Section]:
     """The first metric on every slice."""
-    if not edition.slices:
+    slices = scores.slices
+    if not slices:
         return []
-    estimates = [part.estimate for part in edition.slices]
-    reaches = [estimate.interval.scaled(100.0) for estimate in estimates]
+    estimates = [part.estimate for part in slices]
+    n = [f"{format_count(part.estimate.n)}{SPARSE if part.few else ''}" for part in slices]
+    intervals = [_interval(estimate.interval.scaled(100.0), 1) for estimate in estimates]
     columns = [
-        ReportColumn("slice", [part.name for part in edition.slices]),
-        ReportColumn("", [part.value for part in edition.slices], shortens="end"),
-        ReportColumn("n", [f"{format_count(part.estimate.n)}{_mark(part)}" for part in edition.slices], right=True),
+        ReportColumn("slice", [part.name for part in slices]),
+        ReportColumn("", [part.value for part in slices], shortens="end"),
+        ReportColumn("n", n, right=True),
         ReportColumn("estimate", [format_value(100 * estimate.value, 1) for estimate in estimates], right=True),
-        ReportColumn("interval", [format_interval(reach, 1) for reach in reaches], right=True, rank=1),
+        ReportColumn("interval", intervals, right=True, rank=1),
     ]
-    note = f"{_SPARSE} few visits: the score is not reliable." if any(part.few for part in edition.slices) else ""
+    note = f"{SPARSE} few visits: the score is not reliable." if any(part.few for part in slices) else ""
     return [Section.of_table(f"{display_metric(estimates[0].metric)} by slice (percent)", columns, note)]
 
 
-def _mark(part: Slice) -> str:
-    return _SPARSE if part.few else ""
-
-
-def _caption(edition: PlacesReportData) -> str:
-    text = caption([part.result for part in edition.parts])
-    text = text.replace(" Chance is the expected score of a random baseline.", "")
-    clusters = edition.parts[0].result.clusters
+def _methods(scores: PlaceScores) -> str:
+    results = [scores.all, *([scores.answerable] if scores.answerable is not None else [])]
+    text = caption(results).replace(" Chance is the expected score of a random baseline.", "")
+    clusters = scores.all.clusters
     if clusters is not None:
         text += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
-    return f"{text} {_baselines(edition)}".rstrip()
-
-
-def _baselines(edition: PlacesReportData) -> str:
-    """What each baseline does."""
-    names = dict.fromkeys(name for part in edition.parts for name in part.baselines)
-    known = [f"{name} is {BASELINES[name]}" for name in names if name in BASELINES]
-    return f"Baselines: {'; '.join(known)}." if known else ""
-
-
-BASELINES = {
-    "random": "a guess among all classes",
-    "majority": "the most frequent places in training",
-    "user": "the most frequent places of the user",
-    "markov": "the most frequent places of the user after the previous place",
-}
-"""What each baseline does, in a few words."""
-
-
-def to_percent(figures: Mapping[str, float] | Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Figures in percent, under the names of the field.
-
-    >>> to_percent({"HR@1": 0.5})
-    {'Acc@1': 50.0}
-    """
-    return {display_metric(name): 100 * value for name, value in dict(figures).items()}
+    return f"{text} {_baseline_note(scores.baselines)}".rstrip()
 
 
 # A data set before a model is trained.

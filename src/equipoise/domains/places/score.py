@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,14 +27,7 @@ from equipoise.domains.places.metrics import (
     user_means,
 )
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
-from equipoise.domains.places.report import (
-    PlacesReportData,
-    UnitSubset,
-    display_metric,
-    in_percent,
-    places_view,
-    to_percent,
-)
+from equipoise.domains.places.report import display_metric, in_percent, places_view
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.runs.evaluate import evaluate
@@ -47,8 +39,8 @@ from equipoise.tasks.classification import ClassificationOutput, classify
 from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
 if TYPE_CHECKING:
-    from equipoise.domains.places.history import VisitHistory
     from equipoise.domains.places.prediction_files import TopKPredictions
+    from equipoise.domains.places.visits import VisitHistory
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import View
     from equipoise.stats.result import Result
@@ -103,40 +95,22 @@ class PlaceScores:
     @property
     def percent(self) -> dict[str, float]:
         """The scores of all units in percent."""
-        return to_percent({name: estimate.value for name, estimate in self.all.estimates.items()})
+        return {display_metric(name): 100 * estimate.value for name, estimate in self.all.estimates.items()}
 
-    @cached_property
-    def edition(self) -> PlacesReportData:
-        """What the report shows."""
-        parts = [UnitSubset("all visits", self.all, self.baselines)]
-        if self.answerable is not None and self.partly_answerable:
-            parts.append(UnitSubset("answerable visits", self.answerable, self.answerable_baselines))
-        ties = self.ties
-        return PlacesReportData(
-            system=self.system,
-            classes=self.classified.classes,
-            parts=tuple(parts),
-            by_user=self.by_user,
-            slices=self.slices,
-            tied=ties.targets,
-            tied_top=ties.tops,
-            tie_range=(ties.low, ties.high),
-            tie_metric=ties.metric,
-            calibration=self.calibration,
-            distances=self.distances,
-            notes=(*self.notes, *self._about_answers()),
-            findings=self.findings,
-        )
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """Notes on cutoffs and calibration, and on the answerable units."""
+        return (*self.notes, self._about_answers())
 
-    def _about_answers(self) -> tuple[str, ...]:
+    def _about_answers(self) -> str:
         if self.partly_answerable:
             lost = int(np.count_nonzero(~self.classified.answerable))
-            return (f"{lost:,} of {len(self.classified):,} targets were not seen in training",)
+            return f"{lost:,} of {len(self.classified):,} targets were not seen in training"
         if self.answerable is not None:
-            return ("All targets were seen in training, so all units are answerable",)
+            return "All targets were seen in training, so all units are answerable"
         if not self.classified.answerable.any():
-            return ("No target was seen in training, so no unit is answerable",)
-        return ("The training classes are unknown (no train counts or unseen classes)",)
+            return "No target was seen in training, so no unit is answerable"
+        return "The training classes are unknown (no train counts or unseen classes)"
 
     def charts(self) -> tuple[Chart, ...]:
         """Accuracy over k, ranks, reliability, confusion of the most frequent places, and a map of the distances."""
@@ -144,7 +118,7 @@ class PlaceScores:
 
     def view(self, *, charts: bool = False) -> View:
         """The view of the scores, for the terminal or, with ``charts``, for a page."""
-        return places_view(self.edition, place_charts(self) if charts else None)
+        return places_view(self, place_charts(self) if charts else None)
 
     def details(self) -> dict[str | int, UnitContent]:
         """The row of each unit in the report: target, first prediction, and slices."""
@@ -184,7 +158,7 @@ class PlaceScores:
                 "pessimistic": self.ties.low,
                 "optimistic": self.ties.high,
             },
-            "notes": list(self.edition.notes),
+            "notes": list(self.all_notes),
         }
 
 
@@ -479,7 +453,7 @@ def _column(values: Any, classified: ClassificationOutput, name: str) -> Ids:
 def _result(
     classified: ClassificationOutput, cutoffs: tuple[int, ...], users: Ids | None, system: str, config: StatsConfig
 ) -> Result:
-    """Figures of ranks and of first classes in one result; its evidence is the ranking."""
+    """Metrics of ranks and of first classes in one result; its evidence is the ranking."""
     config = replace(config, clusters=users)
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)

@@ -1,78 +1,149 @@
-"""Models that were trained several times, with one seed each: what holds over seeds, and what over users."""
+"""Models that were trained several times, with one seed each: what holds over seeds, what over users, and the view."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import combinations
-from math import nan
-from pathlib import Path
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equipoise.checks.base import join_names
+from equipoise.checks.base import join_names, pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.places.metrics import (
-    default_cutoffs,
-    label_metrics,
-    ranking_metrics,
-    unseen_classes,
-    user_means,
-)
-from equipoise.domains.places.seed_report import ReplicateReportData, SeedDifference, SeedScores, seed_claims
-from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, ShapeError, StoreError
-from equipoise.evidence.base import as_ids
-from equipoise.io.arrays import read_array, read_matrix
+from equipoise.domains.places.metrics import user_means
+from equipoise.domains.places.report import display_metric
+from equipoise.errors import PairingError, ParameterError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.runs.manifest import MANIFEST
-from equipoise.runs.store import load_run
-from equipoise.stats.alignment import AlignedResults, align_results
-from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.report.answer import Answer
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import Section, View
+from equipoise.stats.comparison import Comparison
 from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.estimate import result_from_values
-from equipoise.stats.intervals import Bounds, Interval
+from equipoise.stats.formatting import format_difference, format_p, format_percent, format_value
+from equipoise.stats.pairing import AlignedResults, align_results, compare_results
 from equipoise.stats.result import Estimate, Result
-from equipoise.stats.seeds import SeedContrast, compare_seeds, summarise_seeds
-from equipoise.tasks.classification import ClassificationOutput, classify, classify_on_device
+from equipoise.stats.seeds import SeedContrast, SeedSummary, compare_seeds, summarise_seeds
+from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.metrics.base import Metric
-    from equipoise.types import Floats, Ids
+    from equipoise.stats.comparison import Contrast
+    from equipoise.stats.intervals import Interval
+    from equipoise.types import Floats
 
 SeedResults = Mapping[str, Result]
 """The results of one model by seed."""
+
+DECIMALS = 2
+"""Decimals of percent."""
+
+
+@dataclass(frozen=True)
+class SeedScores:
+    """One system on one metric: over seeds, and averaged over seeds over units and over users.
+
+    ``pooled`` and ``by_user`` are None for a metric that is no mean over units.
+    """
+
+    metric: str
+    system: str
+    seeds: SeedSummary
+    pooled: Estimate | None = None
+    by_user: Estimate | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "metric": self.metric,
+            "system": self.system,
+            "values": list(self.seeds.values),
+            "mean": self.seeds.mean,
+            "deviation": self.seeds.deviation,
+            "seeds": self.seeds.seeds,
+            "reason": self.seeds.interval.reason,
+            "pooled": None if self.pooled is None else self.pooled.to_dict(),
+            "by_user": None if self.by_user is None else self.by_user.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class SeedDifference:
+    """Two systems on one metric, ``a`` minus ``b``; p of seeds are adjusted for the pairs of the metric.
+
+    ``t`` and ``permutation`` are the contrasts over users by the paired t test and by the randomisation test.
+    """
+
+    metric: str
+    a: str
+    b: str
+    better: Direction
+    seeds: SeedContrast
+    p_seeds: float
+    p_seed_permutation: float
+    t: Contrast | None = None
+    permutation: Contrast | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        users = None
+        if self.permutation is not None and self.t is not None:
+            users = {
+                "difference": self.permutation.difference,
+                "low": self.permutation.interval.low,
+                "high": self.permutation.interval.high,
+                "n": self.permutation.n,
+                "t_p": self.t.p,
+                "t_adjusted_p": self.t.adjusted,
+                "permutation_p": self.permutation.p,
+                "permutation_adjusted_p": self.permutation.adjusted,
+            }
+        seeds = {
+            "difference": self.seeds.difference,
+            "deviation": self.seeds.differences.deviation,
+            "low": self.seeds.interval.low,
+            "high": self.seeds.interval.high,
+            "t_p": self.seeds.p,
+            "t_adjusted_p": self.p_seeds,
+            "permutation_p": self.seeds.p_permutation,
+            "permutation_adjusted_p": self.p_seed_permutation,
+            "reason": self.seeds.reason,
+        }
+        return {"metric": self.metric, "a": self.a, "b": self.b, "seeds": seeds, "users": users}
 
 
 @dataclass(frozen=True)
 class SeedComparison:
     """Models over seeds and over users.
 
-    ``pooled`` are the results averaged over seeds unit by unit, whose intervals resample users;
-    ``by_user`` the same with equal weight per user. ``over_users`` compares the latter by the
-    randomisation test. Metrics that are not means over units, such as F1, are compared over seeds only.
+    ``rows`` has each system on each metric, ``pairs`` each pair of systems. The tests over users take each user's
+    mean, averaged over seeds, or each unit if the users are unknown (``n_users`` is None). Metrics that are not means
+    over units, such as F1, are compared over seeds only.
     """
 
-    edition: ReplicateReportData
-    pooled: Mapping[str, Result]
-    by_user: Mapping[str, Result]
-    over_users: Comparison | None
+    rows: tuple[SeedScores, ...]
+    pairs: tuple[SeedDifference, ...]
+    primary: str
+    units: int
+    n_users: int | None
+    seeds: int
+    family: str
+    confidence_level: float = 0.95
+    notes: tuple[str, ...] = ()
 
     @property
-    def rows(self) -> tuple[SeedScores, ...]:
-        """Each system on each metric."""
-        return self.edition.rows
+    def alpha(self) -> float:
+        """The significance level."""
+        return round(1 - self.confidence_level, 12)
 
     @property
-    def pairs(self) -> tuple[SeedDifference, ...]:
-        """Each pair of systems on each metric."""
-        return self.edition.pairs
+    def resampled(self) -> str:
+        """What the second tests resample: users, or visits if users are not known."""
+        return "visits" if self.n_users is None else "users"
 
     def pair(self, a: str, b: str, metric: str) -> SeedDifference:
-        """System ``a`` against system ``b`` as they were lined up, on a metric under any of its names."""
+        """System ``a`` against system ``b`` as they were paired, on a metric under any of its names."""
         (name,) = (parsed.name for parsed in parse_metrics(metric))
         for row in self.pairs:
             if (row.metric, row.a, row.b) == (name, a, b):
@@ -82,30 +153,66 @@ class SeedComparison:
             hint=f"the first pair is {self.pairs[0].a}, {self.pairs[0].b} on {self.pairs[0].metric}",
         )
 
-    def verdict(self) -> str:
+    def claims(self) -> list[str]:
         """A sentence for each pair on the primary metric."""
-        return " ".join(seed_claims(self.edition))
+        return [_verdict(pair, self) for pair in self.pairs if pair.metric == self.primary]
+
+    def verdict(self) -> str:
+        """The sentences of ``claims``."""
+        return " ".join(self.claims())
 
     def __repr__(self) -> str:
         systems = list(dict.fromkeys(row.system for row in self.rows))
-        return f"<SeedComparison of {join_names(systems)}: {self.edition.seeds} seeds, {self.edition.units} units>"
+        return f"<SeedComparison of {join_names(systems)}: {self.seeds} seeds, {self.units} units>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: fractions, with the reason where there is no number."""
-        edition = self.edition
         return {
             "unit": "fraction",
-            "units": edition.units,
-            "people": edition.people,
-            "people_count": edition.people_count,
-            "seeds": edition.seeds,
-            "primary": edition.primary,
-            "family": edition.family,
-            "systems": [_system(row) for row in edition.rows],
-            "pairs": [_pair(row) for row in edition.pairs],
+            "units": self.units,
+            "people": "units" if self.n_users is None else "users",
+            "people_count": self.units if self.n_users is None else self.n_users,
+            "seeds": self.seeds,
+            "primary": self.primary,
+            "family": self.family,
+            "systems": [row.to_dict() for row in self.rows],
+            "pairs": [row.to_dict() for row in self.pairs],
             "verdict": self.verdict(),
-            "notes": list(edition.notes),
+            "notes": list(self.notes),
         }
+
+    def view(self) -> View:
+        """What the tests show, then the systems, the pairs, and how to read them."""
+        seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        users = "" if self.n_users is None else f" of {pluralize(self.n_users, 'user')}"
+        size = f"{pluralize(self.units, 'visit')}{users}, {seeds} per model (percent)."
+        answer = Answer(self.verdict(), tuple(_score_columns(self)), (size,))
+        title = "Differences (percentage points)"
+        differences = Section.of_table(title, _difference_columns(self), *self.method_notes(), *self.notes)
+        return View(answer, (replace(differences, always=True),), title="Seeds and users")
+
+    def method_notes(self) -> list[str]:
+        """What each test is about."""
+        what = self.resampled
+        unit_text = "each user's mean" if what == "users" else "each visit"
+        sentences = [
+            f"Over seeds: would other seeds show the same order on these {what}? Over {what} ({unit_text}, averaged "
+            f"over seeds): would other {what} show it with these models? t is the paired t test, permutation the "
+            f"randomisation test; {self.family}."
+        ]
+        whole = dict.fromkeys(display_metric(row.metric) for row in self.rows if row.pooled is None)
+        if whole:
+            verb = "are not means" if len(whole) > 1 else "is not a mean"
+            sentences.append(f"{', '.join(whole)} {verb} over visits: compared only over seeds.")
+        lowest = 2.0 ** (1 - self.seeds)  # the smallest p value of a two-sided sign-flip test
+        if self.seeds == 1:
+            sentences.append("One seed: how much the scores vary when training is repeated is unknown.")
+        elif lowest > self.alpha:
+            sentences.append(
+                f"With {self.seeds} seeds the p value of the randomisation test cannot be below "
+                f"{format_value(lowest, 3)}, so over seeds the t test decides."
+            )
+        return sentences
 
 
 def compare_across_seeds(
@@ -150,20 +257,17 @@ def compare_across_seeds(
     pooled = _average_over_seeds(lined_up, pairing, names, config)
     by_user = _by_user(pooled, config)
     permutation, t = (_compare(by_user, test, config) for test in ("randomisation", "t"))
-    seeds = len(next(iter(lined_up.values())))
-    edition = ReplicateReportData(
+    return SeedComparison(
         rows=tuple(_row(name, model, lined_up[model], pooled, by_user, config) for name in names for model in lined_up),
         pairs=tuple(row for name in names for row in _pairs(name, lined_up, permutation, t, config)),
         primary=names[0],
         units=len(pairing),
-        people="units" if pairing.clusters is None else "users",
-        people_count=len(pairing) if pairing.clusters is None else len(set(pairing.clusters.tolist())),
-        seeds=seeds,
+        n_users=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
+        seeds=len(next(iter(lined_up.values()))),
         family=_family(len(models), config.correction),
         confidence_level=config.confidence_level,
         notes=tuple(notes),
     )
-    return SeedComparison(edition, pooled, by_user, permutation)
 
 
 def pair_seeds(models: Mapping[str, SeedResults]) -> tuple[dict[str, dict[str, Result]], list[str]]:
@@ -252,12 +356,7 @@ def _by_user(pooled: Mapping[str, Result], config: StatsConfig) -> dict[str, Res
 
 
 def _compare(results: Mapping[str, Result], test: str, config: StatsConfig) -> Comparison | None:
-    if not results:
-        return None
-    return compare_results(
-        list(results.values()),
-        config=replace(config, test=test),
-    )
+    return compare_results(list(results.values()), config=replace(config, test=test)) if results else None
 
 
 def _row(
@@ -268,8 +367,8 @@ def _row(
     by_user: Mapping[str, Result],
     config: StatsConfig,
 ) -> SeedScores:
-    figures = [result.estimates[name].value for result in runs.values()]
-    summary = summarise_seeds(figures, confidence_level=config.confidence_level, bounds=_bounds(name))
+    values = [result.estimates[name].value for result in runs.values()]
+    summary = summarise_seeds(values, confidence_level=config.confidence_level, bounds=parse_metrics(name)[0].bounds)
     parts = (comparison[model].estimates.get(name) if comparison else None for comparison in (pooled, by_user))
     return SeedScores(name, model, summary, *parts)
 
@@ -282,17 +381,17 @@ def _pairs(
     config: StatsConfig,
 ) -> list[SeedDifference]:
     """All pairs on one metric; what they are corrected for is this family."""
-    figures: dict[str, dict[Hashable, float]] = {
+    values: dict[str, dict[Hashable, float]] = {
         model: {seed: result.estimates[name].value for seed, result in runs.items()} for model, runs in lined_up.items()
     }
     couples = list(combinations(lined_up, 2))
     contrasts: list[SeedContrast] = [
         compare_seeds(
-            figures[a],
-            figures[b],
+            values[a],
+            values[b],
             confidence_level=config.confidence_level,
             n_permutations=config.n_permutations,
-            bounds=_bounds(name),
+            bounds=parse_metrics(name)[0].bounds,
             seed=config.seed,
         )
         for a, b in couples
@@ -320,10 +419,6 @@ def _pairs(
     ]
 
 
-def _bounds(name: str) -> Bounds:
-    return parse_metrics(name)[0].bounds
-
-
 def _family(models: int, correction: str) -> str:
     if models == 2 or correction == "none":
         return "with one pair per metric, no correction is needed" if models == 2 else "p values are not corrected"
@@ -331,245 +426,90 @@ def _family(models: int, correction: str) -> str:
     return f"{CORRECTIONS[correction][1]} over the {pairs} pairs of each metric and test"
 
 
-def _system(row: SeedScores) -> dict[str, Any]:
-    return {
-        "metric": row.metric,
-        "system": row.system,
-        "values": list(row.seeds.values),
-        "mean": row.seeds.mean,
-        "deviation": row.seeds.deviation,
-        "seeds": row.seeds.seeds,
-        "reason": row.seeds.interval.reason,
-        "pooled": None if row.pooled is None else row.pooled.to_dict(),
-        "by_user": None if row.by_user is None else row.by_user.to_dict(),
-    }
+# The view: tables of systems and of pairs, and the verdict.
 
 
-def _pair(row: SeedDifference) -> dict[str, Any]:
-    return {
-        "metric": row.metric,
-        "a": row.a,
-        "b": row.b,
-        "seeds": {
-            "difference": row.seeds.difference,
-            "deviation": row.seeds.differences.deviation,
-            "low": row.seeds.interval.low,
-            "high": row.seeds.interval.high,
-            "t_p": row.seeds.p,
-            "t_adjusted_p": row.p_seeds,
-            "permutation_p": row.seeds.p_permutation,
-            "permutation_adjusted_p": row.p_seed_permutation,
-            "reason": row.seeds.reason,
-        },
-        "users": None
-        if row.permutation is None or row.t is None
-        else {
-            "difference": row.permutation.difference,
-            "low": row.permutation.interval.low,
-            "high": row.permutation.interval.high,
-            "n": row.permutation.n,
-            "t_p": row.t.p,
-            "t_adjusted_p": row.t.adjusted,
-            "permutation_p": row.permutation.p,
-            "permutation_adjusted_p": row.permutation.adjusted,
-        },
-    }
+def _score_columns(comparison: SeedComparison) -> list[ReportColumn]:
+    """One row per metric and system; the metric is named once."""
+    rows = comparison.rows
+    names = [display_metric(row.metric) for row in rows]
+    once = [name if at == 0 or names[at - 1] != name else "" for at, name in enumerate(names)]
+    level = f"{format_percent(comparison.confidence_level)} over {comparison.resampled}"
+    columns = [
+        ReportColumn("metric", once),
+        ReportColumn("system", [row.system for row in rows], shortens="middle"),
+        ReportColumn("mean ± sd over seeds", [_spread(row.seeds) for row in rows], right=True),
+        ReportColumn(
+            level, [_in_percent(row.pooled.interval) if row.pooled else "n/a" for row in rows], right=True, rank=1
+        ),
+    ]
+    if comparison.n_users is not None:
+        means = [format_value(100 * row.by_user.value, DECIMALS) if row.by_user else "n/a" for row in rows]
+        columns.append(ReportColumn("mean of users", means, right=True, rank=2))
+    return columns
 
 
-# Folders of seeds: the models they belong to, and their results.
-
-LOGITS, TARGETS = "logits.npy", "targets.npy"
-USERS = ("user.npy", "users.npy")
-COUNTS = ("train_counts.npy", "counts.npy")
-ANSWERABLE = "-answerable"
-"""The name of the run of the answerable units."""
-Folders = dict[str, dict[str, Path]]
-"""The folder of each seed of each model."""
-
-
-def find_seed_runs(words: Sequence[str]) -> Folders:
-    """The models and their seeds, in the order given; a word is a folder or ``NAME=folder``."""
-    named_folders = [_parse_folder(word) for word in words]
-    by_name = _models_by_name(named_folders)
-    if by_name:
-        return by_name
-    homes = {name or folder.resolve().parent for name, folder in named_folders}
-    # Sibling folders that are not seeds are models, with their seeds inside.
-    side_by_side = len(homes) == 1 and not any(name or _is_seed(folder) for name, folder in named_folders)
-    groups: dict[str | Path, list[Path]] = {}
-    for name, folder in named_folders:
-        resolved = folder.resolve()
-        groups.setdefault(name or (resolved if side_by_side else resolved.parent), []).append(folder)
-    last = [key if isinstance(key, str) else key.name for key in groups]
-    return {
-        name if last.count(name) == 1 else str(key): _seeds(folders)
-        for name, (key, folders) in zip(last, groups.items(), strict=True)
-    }
+def _difference_columns(comparison: SeedComparison) -> list[ReportColumn]:
+    """One row per metric and pair: the difference, and the p values of four tests."""
+    pairs, what, level = comparison.pairs, comparison.resampled, format_percent(comparison.confidence_level)
+    over_users = [pair.permutation for pair in pairs]
+    differences = [format_difference(100 * one.difference, DECIMALS) if one else "n/a" for one in over_users]
+    # Without two seeds, another column has the reason for no test.
+    reasons = ["" if pair.seeds.seeds < 2 else pair.seeds.reason for pair in pairs]
+    seeds_p = [format_p(pair.p_seeds, reason=reason) for pair, reason in zip(pairs, reasons, strict=True)]
+    return [
+        ReportColumn("metric", [display_metric(pair.metric) for pair in pairs]),
+        ReportColumn("difference", [f"{pair.a} - {pair.b}" for pair in pairs], shortens="middle"),
+        ReportColumn("over seeds", [_spread(pair.seeds.differences, sign=True) for pair in pairs], right=True),
+        ReportColumn("seeds: t p", seeds_p, right=True),
+        ReportColumn("permutation p", [format_p(pair.p_seed_permutation) for pair in pairs], right=True, rank=3),
+        ReportColumn(f"over {what}", differences, right=True),
+        ReportColumn(
+            f"{level} interval", [_in_percent(one.interval) if one else "" for one in over_users], right=True, rank=1
+        ),
+        ReportColumn(f"{what}: t p", [_adjusted(pair.t) for pair in pairs], right=True, rank=2),
+        ReportColumn("permutation p", [_adjusted(one) for one in over_users], right=True),
+    ]
 
 
-SEED_NAME = re.compile(r"(?P<model>.+?)[-_.](?P<seed>seed[-_]?\d+)", re.IGNORECASE)
-"""The name of a run that states its model and its seed, as ``eq places score`` writes for ``lstm/seed1/logits.npy``."""
+def _verdict(pair: SeedDifference, comparison: SeedComparison) -> str:
+    name, what = display_metric(pair.metric), comparison.resampled
+    if pair.seeds.difference == 0:
+        return f"On {name} {pair.a} and {pair.b} are equal."
+    up = pair.seeds.difference > 0
+    leads, behind = (pair.a, pair.b) if up == (pair.better == Direction.UP) else (pair.b, pair.a)
+    gap = format_value(100 * abs(pair.seeds.difference), DECIMALS)
+    by_seeds = pair.p_seeds < comparison.alpha
+    by_users = pair.permutation is not None and pair.permutation.adjusted < comparison.alpha
+    if comparison.seeds == 1:
+        significant = "is" if by_users else "is not"
+        claim = f"{significant} significant over {what}; with one seed it may be due to the seed"
+    elif by_seeds and by_users:
+        claim = f"is significant over seeds and over {what}"
+    elif by_seeds:
+        claim = f"is significant over seeds, but not over {what}"
+    elif by_users:
+        claim = f"is significant over {what}, but not over seeds"
+    else:
+        claim = f"is not significant, neither over seeds nor over {what}"
+    return f"On {name}, {leads} is better than {behind} by {gap} points. The difference {claim}."
 
 
-def _models_by_name(named_folders: Sequence[tuple[str, Path]]) -> Folders:
-    """The models of runs in one folder that are called MODEL-seedN; empty if the folders are not such runs."""
-    folders = [folder.resolve() for _, folder in named_folders]
-    if len(folders) == 1 and not _is_seed(folders[0]):
-        folders = _inside(folders[0])
-    matches = [SEED_NAME.fullmatch(folder.name) for folder in folders]
-    if any(name for name, _ in named_folders) or len({folder.parent for folder in folders}) != 1:
-        return {}
-    models: Folders = {}
-    for folder, match in zip(folders, matches, strict=True):
-        if match is None or not _is_seed(folder):
-            return {}
-        models.setdefault(match["model"], {})[match["seed"]] = folder
-    return models if len(models) > 1 else {}
+def _spread(summary: SeedSummary, *, sign: bool = False) -> str:
+    written = format_difference if sign else format_value
+    mean = written(100 * summary.mean, DECIMALS, reason=summary.interval.reason)
+    if isnan(summary.mean):
+        return mean
+    if isnan(summary.deviation):
+        return f"{mean} (one seed)"
+    return f"{mean} ± {format_value(100 * summary.deviation, DECIMALS)}"
 
 
-def _parse_folder(word: str) -> tuple[str, Path]:
-    name, equals, path = word.partition("=")
-    if not equals or Path(word).exists():
-        name, path = "", word
-    folder = Path(path)
-    if not folder.is_dir():
-        fact = "is a file, not a folder" if folder.exists() else "is not there"
-        raise StoreError(f"{path} {fact}", hint="name the folders of seeds: eq places compare a/seed*/ b/seed*/")
-    return name, folder
+def _in_percent(interval: Interval) -> str:
+    if not interval.known:
+        return f"n/a ({interval.reason.replace('one cluster', 'one user')})"
+    return f"[{format_value(100 * interval.low, DECIMALS)}, {format_value(100 * interval.high, DECIMALS)}]"
 
 
-def _is_seed(folder: Path) -> bool:
-    """Whether the folder itself contains a run or logits."""
-    return (folder / MANIFEST).is_file() or ((folder / LOGITS).is_file() and (folder / TARGETS).is_file())
-
-
-def _inside(folder: Path) -> list[Path]:
-    """The runs or seeds in a folder that is not a seed; runs of answerable units belong to theirs."""
-    below = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    names = {entry.name for entry in below}
-    paired = {name for name in names if name.removesuffix(ANSWERABLE) in names - {name}}
-    return [entry for entry in below if entry.name not in paired and (_is_seed(entry) or _inside(entry))]
-
-
-def _seeds(folders: Sequence[Path]) -> dict[str, Path]:
-    """Each seed by its name; of a folder with several inside, each of them."""
-    seeds: dict[str, Path] = {}
-    for folder in folders:
-        inside = [] if _is_seed(folder) else _inside(folder)
-        if not inside and not _is_seed(folder):
-            raise StoreError(
-                f"{folder} holds neither a run nor {LOGITS} and {TARGETS}",
-                hint="eq places score -o FOLDER writes a run",
-            )
-        for run in inside if len(inside) > 1 else [folder]:
-            name = run.resolve().name
-            if name in seeds:
-                raise DuplicateError(
-                    f"two seeds of one model are called {name}: {seeds[name]} and {run}",
-                    hint="write NAME=folder to say which belong together",
-                )
-            seeds[name] = run
-    return seeds
-
-
-@dataclass(frozen=True)
-class SeedRunReader:
-    """Settings for folders of logits: padding columns, training classes, and users."""
-
-    padding: Sequence[int] = ()
-    unseen: Sequence[int] = ()
-    train_counts: NDArray[Any] | None = None
-    users: NDArray[Any] | None = None
-    answerable: bool = False
-    device: str | None = None
-    cautions: list[str] = field(default_factory=list)
-
-    def read(self, models: Folders) -> dict[str, dict[str, Result]]:
-        """The result of every seed; folders with logits must have the same targets."""
-        results: dict[str, dict[str, Result]] = {}
-        first: tuple[Path, NDArray[Any]] | None = None
-        for model, seeds in models.items():
-            for seed, folder in seeds.items():
-                result, targets = self._seed(_result_folder(folder, answerable=self.answerable), model)
-                if targets is not None and first is not None and not np.array_equal(targets, first[1]):
-                    raise PairingError(
-                        f"{folder} and {first[0]} have other targets, so their rows are not the same units",
-                        hint="all seeds must predict the same rows in the same order",
-                    )
-                first = first or (None if targets is None else (folder, targets))
-                results.setdefault(model, {})[seed] = result
-        return results
-
-    def _seed(self, folder: Path, model: str) -> tuple[Result, NDArray[Any] | None]:
-        if not (folder / MANIFEST).is_file():
-            return self._from_logits(folder, model)
-        stored = load_run(folder, evidence=False)
-        self.cautions.extend([stored.caution] if stored.caution else [])
-        result = replace(stored.result, system=model)
-        if self.users is not None:
-            result = replace(result, clusters=self._users(self.users, len(result.unit_ids), folder))
-        return result, None
-
-    def _from_logits(self, folder: Path, model: str) -> tuple[Result, NDArray[Any]]:
-        logits, targets = read_matrix(folder / LOGITS), read_array(folder / TARGETS, ndim=1)
-        counts = self.train_counts if self.train_counts is not None else _optional(folder, COUNTS)
-        hidden = unseen_classes(list(self.unseen), counts) if self.unseen or counts is not None else None
-        count_ranks = classify if self.device is None else partial(classify_on_device, self.device)
-        classified = count_ranks(logits, targets, padding=list(self.padding) or None, unseen=hidden)
-        user_ids = self.users if self.users is not None else _optional(folder, USERS)
-        users = None if user_ids is None else self._users(user_ids, len(targets), folder)
-        if self.answerable:
-            if hidden is None:
-                raise ParameterError(
-                    f"the training classes of {folder} are unknown",
-                    hint="give --train-counts counts.npy or --unseen CLASS",
-                )
-            answerable = np.flatnonzero(classified.answerable)
-            classified, users = classified.take(answerable), None if users is None else users[answerable]
-        return evaluate_seed(classified, users, model), targets
-
-    def _users(self, users: NDArray[Any], units: int, folder: Path) -> Ids:
-        if len(users) != units:
-            raise ShapeError(f"there are {len(users)} users for {units} units of {folder}", hint="give one per unit")
-        return as_ids(users, units)
-
-
-def evaluate_seed(classified: ClassificationOutput, users: Ids | None, system: str) -> Result:
-    """All next-location metrics, without intervals: those over seeds and users are computed later."""
-    if not len(classified):
-        raise InputError(f"{system} has no units to be scored", hint="check the targets")
-    unknown = Interval.unknown("one of several seeds")
-    estimates, columns = {}, {}
-    for evidence, metrics in (
-        (classified.ranking, ranking_metrics(default_cutoffs(classified.classes))),
-        (classified.labels, label_metrics()),
-    ):
-        for metric in metrics.values():
-            measured = metric.measure(evidence)
-            estimates[metric.name] = _estimate(metric, measured.value, unknown, len(classified))
-            if measured.per_unit is not None:
-                columns[metric.name] = measured.per_unit
-    return Result(system, classified.ranking.unit_ids, estimates, columns, clusters=users)
-
-
-def _estimate(metric: Metric[Any], value: float, unknown: Interval, n: int) -> Estimate:
-    return Estimate(metric.name, value, unknown, n, 0, nan, metric.better, metric.unit)
-
-
-def _result_folder(folder: Path, *, answerable: bool) -> Path:
-    """The folder of a seed's result: the folder itself, or the one run in it."""
-    chosen = folder if _is_seed(folder) else _inside(folder)[0]
-    if not answerable or not (chosen / MANIFEST).is_file():
-        return chosen
-    part = chosen.with_name(f"{chosen.name}{ANSWERABLE}")
-    if not (part / MANIFEST).is_file():
-        raise StoreError(
-            f"{chosen} has no run of its answerable units",
-            hint="eq places score --train-counts counts.npy -o FOLDER writes one where some are not",
-        )
-    return part
-
-
-def _optional(folder: Path, names: Sequence[str]) -> NDArray[Any] | None:
-    files = [folder / name for name in names if (folder / name).is_file()]
-    return read_array(files[0], ndim=1) if files else None
+def _adjusted(contrast: Contrast | None) -> str:
+    return "" if contrast is None else format_p(contrast.adjusted)

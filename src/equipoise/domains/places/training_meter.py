@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,15 @@ from equipoise.domains.places.metrics import (
     label_metrics,
     omitted_cutoffs_note,
     ranking_metrics,
-    to_percent,
     user_means,
 )
-from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
+from equipoise.errors import InputError, ParameterError, ShapeError, UnknownNameError
 from equipoise.evidence.base import as_host_array, as_ids, to_numpy
 from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets, take_rows
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.metrics import ranking_functions
 from equipoise.metrics.labels import ClassF1
+from equipoise.metrics.ranking import hit_rate, ndcg, reciprocal_rank
 from equipoise.tasks.classification import ClassificationOutput, classify
 
 if TYPE_CHECKING:
@@ -104,7 +103,8 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
     >>> top_k_accuracy([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0], 2)
     2.0
     """
-    return _hits(rank_targets(logits, targets, ks=(k,)).ranking().ordered(Ties.parse(ties)), k)
+    ranking = rank_targets(logits, targets, ks=(k,)).ranking().ordered(Ties.parse(ties))
+    return float(hit_rate(ranking, k).sum())
 
 
 def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -129,7 +129,8 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
     >>> get_mrr([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0])
     1.5
     """
-    return _reciprocals(rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties)))
+    ranking = rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties))
+    return float(reciprocal_rank(ranking).sum())
 
 
 def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -158,7 +159,8 @@ def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = T
     """
     if k < 1:
         raise ParameterError(f"k = {k} is not a cutoff", hint="cutoffs are positive integers")
-    return _gains(rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties)), k)
+    ranking = rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties))
+    return float(ndcg(ranking, k).sum())
 
 
 def get_performance_dict(
@@ -291,20 +293,8 @@ def _gains_by_rank(classes: int) -> Floats:
 
 def _unit_gains(ranking: Ranking) -> Floats:
     """What each unit adds to each of the sums."""
-    figures = [ranking_functions.hit_rate(ranking, k) for k in CUTOFFS]
-    return np.array([*figures, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
-
-
-def _hits(ranking: Ranking, k: int) -> float:
-    return float(ranking_functions.hit_rate(ranking, k).sum())
-
-
-def _reciprocals(ranking: Ranking) -> float:
-    return float(ranking_functions.reciprocal_rank(ranking).sum())
-
-
-def _gains(ranking: Ranking, k: int) -> float:
-    return float(ranking_functions.ndcg(ranking, k).sum())
+    hits = [hit_rate(ranking, k) for k in CUTOFFS]
+    return np.array([*hits, reciprocal_rank(ranking), ndcg(ranking, NDCG_AT)])
 
 
 # The summary at the end of an epoch: scores as fractions, and in percent.
@@ -338,7 +328,7 @@ class PlaceSummary:
         """A score as a fraction."""
         if name not in self.fractions:
             more = "; ".join((f"there are {', '.join(self)}", *self.notes))
-            raise UnknownNameError.of("figure", name, self.fractions, more=more)
+            raise UnknownNameError.of("score", name, self.fractions, more=more)
         return self.fractions[name]
 
     def __iter__(self) -> Any:
@@ -347,7 +337,7 @@ class PlaceSummary:
     @property
     def percent(self) -> dict[str, float]:
         """The scores in percent."""
-        return to_percent(self.fractions)
+        return {name: 100.0 * value for name, value in self.fractions.items()}
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} {value:.2f} %" for name, value in self.percent.items())
@@ -355,30 +345,14 @@ class PlaceSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values with their unit."""
-        return {
-            "unit": "fraction",
-            "n": self.n,
-            "classes": self.classes,
-            "fractions": dict(self.fractions),
-            "answerable": None if self.answerable is None else dict(self.answerable),
-            "answerable_n": self.answerable_n,
-            "by_user": None if self.by_user is None else dict(self.by_user),
-            "users": self.users,
-            "tied": self.tied,
-            "tied_top": self.tied_top,
-            "ignored": self.ignored,
-            "settings": dict(self.settings),
-            "notes": list(self.notes),
-        }
+        return {"unit": "fraction", **asdict(self), "notes": list(self.notes)}
 
 
-@dataclass(frozen=True)
-class MeterBatch:
+class MeterBatch(NamedTuple):
     """The stored data of a batch: a few numbers per row."""
 
     seen: ClassificationOutput
     users: Ids | None = None
-    unit_ids: Ids | None = None
 
 
 @dataclass
@@ -417,33 +391,39 @@ class PlaceMeter:
     def __len__(self) -> int:
         return sum(len(batch.seen) for batch in self.batches)
 
-    def update(self, logits: Any, targets: Any, *, users: Any = None, unit_ids: Any = None) -> None:
-        """Add a batch: logits (rows x classes), the target of each row, and the user.
-
-        A batch without rows adds nothing. ``unit_ids`` are needed where systems will be compared row by row.
-        """
-        logits, columns = as_host_array(logits), {"users": users, "unit_ids": unit_ids}
-        id_columns = {name: None if column is None else as_ids(to_numpy(column), 0) for name, column in columns.items()}
-        for name, column in id_columns.items():
-            if column is not None and len(column) != len(to_numpy(targets)):
-                raise ShapeError(
-                    f"there are {len(column)} {name} for {len(to_numpy(targets))} targets", hint="give one per row"
-                )
-        if self.ignore_index is not None:
-            logits, targets, id_columns = self._without_ignored(logits, targets, id_columns)
+    def update(self, logits: Any, targets: Any, *, users: Any = None) -> None:
+        """Add a batch: logits (rows x classes), the target of each row, and the user; it may have no rows."""
+        logits, codes = as_host_array(logits), to_numpy(targets)
+        names = None if users is None else as_ids(to_numpy(users), 0)
+        if names is not None and len(names) != len(codes):
+            raise ShapeError(f"there are {len(names)} users for {len(codes)} targets", hint="give one per row")
+        rows = np.flatnonzero(codes != self.ignore_index)
+        if self.ignore_index is not None and len(rows) < len(codes):
+            self.ignored += len(codes) - len(rows)
+            logits, targets = take_rows(logits, rows), codes[rows]
+            names = None if names is None else names[rows]
         if not len(logits):
             return
-        batch = classify(
-            logits,
-            targets,
-            padding=self.padding,
-            unseen=self.unseen,
-            ks=self.ks or (),
-            compiled=self.compiled,
+        seen = classify(
+            logits, targets, padding=self.padding, unseen=self.unseen, ks=self.ks or (), compiled=self.compiled
         )
-        if self.batches:
-            self._refuse_another_kind(batch, id_columns)
-        self.batches.append(MeterBatch(batch, **id_columns))
+        self._add([MeterBatch(seen, names)])
+
+    def _add(self, batches: Sequence[MeterBatch]) -> None:
+        """Add batches of the same classes and the same kind of users as those before."""
+        if self.batches and batches:
+            one, other = self.batches[0], batches[0]
+            widths = len(one.seen.labels.classes), len(other.seen.labels.classes)
+            if widths[0] != widths[1]:
+                raise ShapeError(
+                    f"one batch has {widths[0]} classes and another {widths[1]}", hint="score one model at a time"
+                )
+            if _kind(one.users) != _kind(other.users):
+                raise InputError(
+                    f"the users of one batch are {_kind(one.users)}, of another {_kind(other.users)}",
+                    hint="give every update the same kind",
+                )
+        self.batches.extend(batches)
 
     def merge_state(self, other: PlaceMeter) -> None:
         """Add all rows of another meter."""
@@ -452,10 +432,7 @@ class PlaceMeter:
                 f"the meters count differently: {self._settings()} and {other._settings()}",
                 hint="make both with the same arguments",
             )
-        if self.batches and other.batches:
-            first = other.batches[0]
-            self._refuse_another_kind(first.seen, {"users": first.users, "unit_ids": first.unit_ids})
-        self.batches.extend(other.batches)
+        self._add(other.batches)
         self.ignored += other.ignored
 
     def sync(self, gather: Callable[[PlaceMeter], Iterable[PlaceMeter]]) -> PlaceMeter:
@@ -463,12 +440,6 @@ class PlaceMeter:
 
         ``gather`` takes the meter of this process and returns those of all processes, such as ``comm.allgather`` of
         mpi4py, or a function around ``torch.distributed.all_gather_object``. A meter holds a few numbers per row.
-
-        >>> here, there = PlaceMeter(ks=(1,)), PlaceMeter(ks=(1,))
-        >>> here.update(np.eye(3), [0, 1, 2])
-        >>> there.update(np.eye(3), [0, 0, 0])
-        >>> round(here.sync(lambda meter: [meter, there]).compute()["acc@1"], 3)
-        0.667
         """
         whole = replace(self, batches=[], ignored=0)
         for meter in gather(self):
@@ -483,12 +454,12 @@ class PlaceMeter:
         """The scores of all rows so far."""
         output, users = self._whole()
         index = np.flatnonzero(output.answerable)
-        figures = self._figures(output)
+        fractions = self._fractions(output)
         return PlaceSummary(
             n=len(output),
             classes=output.classes,
-            fractions=figures,
-            answerable=None if self.unseen is None else self._figures(output.take(index)),
+            fractions=fractions,
+            answerable=None if self.unseen is None else self._fractions(output.take(index)),
             answerable_n=len(index),
             by_user=None if users is None else self._by_user(output, users),
             users=0 if users is None else len(np.unique(users)),
@@ -500,15 +471,6 @@ class PlaceMeter:
             if self.ks is None
             else (),
         )
-
-    def classified(self) -> tuple[ClassificationOutput, Ids | None]:
-        """All rows in the order of their ids, and their users: what ``score_classified`` takes."""
-        if self.batches and self.batches[0].unit_ids is None:
-            raise InputError(
-                "the rows have no ids, so they cannot be paired with another system",
-                hint="give unit_ids to every update",
-            )
-        return self._whole()
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -530,23 +492,17 @@ class PlaceMeter:
                 hint="call update first",
             )
         output = ClassificationOutput.joined([batch.seen for batch in self.batches])
-        users, ids = (
-            None if not columns else np.concatenate(columns)
-            for columns in (
-                [batch.users for batch in self.batches if batch.users is not None],
-                [batch.unit_ids for batch in self.batches if batch.unit_ids is not None],
-            )
-        )
-        order = _by_content(output, users) if ids is None else _by_id(ids)
-        output = output.take(order)
-        output = output.with_ids(np.arange(len(output)) if ids is None else ids[order])
+        names = [batch.users for batch in self.batches if batch.users is not None]
+        users = np.concatenate(names) if names else None
+        order = _by_content(output, users)
+        output = output.take(order).with_ids(np.arange(len(order)))
         return output, None if users is None else users[order]
 
-    def _figures(self, output: ClassificationOutput) -> dict[str, float]:
+    def _fractions(self, output: ClassificationOutput) -> dict[str, float]:
         ranking = output.ranking.ordered(self.ties)
         metrics = ranking_metrics(self._cutoffs(output))
-        figures = {name: metric.measure(ranking).value for name, metric in metrics.items()}
-        return figures | {name: metric.measure(output.labels).value for name, metric in label_metrics().items()}
+        fractions = {name: metric.measure(ranking).value for name, metric in metrics.items()}
+        return fractions | {name: metric.measure(output.labels).value for name, metric in label_metrics().items()}
 
     def _by_user(self, output: ClassificationOutput, users: Ids) -> dict[str, float]:
         ranking = output.ranking.ordered(self.ties)
@@ -554,32 +510,6 @@ class PlaceMeter:
         columns = {name: metric.measure(ranking).per_unit for name, metric in metrics.items()}
         _, means = user_means(columns, users)
         return {name: float(column.mean()) for name, column in means.items()}
-
-    def _without_ignored(self, logits: Any, targets: Any, columns: dict[str, Any]) -> tuple[Any, Any, Any]:
-        codes = to_numpy(targets)
-        rows = np.flatnonzero(codes != self.ignore_index)
-        if len(rows) == len(codes):
-            return logits, targets, columns
-        self.ignored += len(codes) - len(rows)
-        return (
-            take_rows(logits, rows),
-            codes[rows],
-            {name: None if c is None else c[rows] for name, c in columns.items()},
-        )
-
-    def _refuse_another_kind(self, output: ClassificationOutput, columns: dict[str, Any]) -> None:
-        first = self.batches[0]
-        widths = len(first.seen.labels.classes), len(output.labels.classes)
-        if widths[0] != widths[1]:
-            raise ShapeError(
-                f"one batch has {widths[0]} classes and another {widths[1]}", hint="score one model at a time"
-            )
-        for name, column in columns.items():
-            if _kind(getattr(first, name)) != _kind(column):
-                raise InputError(
-                    f"the {name} of one batch are {_kind(getattr(first, name))}, of another {_kind(column)}",
-                    hint="give every update the same kind",
-                )
 
 
 def _kind(ids: Ids | None) -> str:
@@ -590,16 +520,8 @@ def _plain(codes: Any) -> Any:
     return None if codes is None else np.atleast_1d(to_numpy(codes)).tolist()
 
 
-def _by_id(ids: Ids) -> Ints:
-    order = np.argsort(ids, kind="stable")
-    twice = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if len(twice):
-        raise DuplicateError(f"unit {ids[order][twice[0]]} occurs twice", hint="every row needs a unique id")
-    return order
-
-
 def _by_content(output: ClassificationOutput, users: Ids | None) -> Ints:
-    """An order of rows without ids, by content; equal rows may be in any order."""
+    """An order of rows by content; equal rows may be in any order."""
     ranking, labels = output.ranking, output.labels
     keys = [output.tied_top, ranking.before, ranking.tied, ranking.above, labels.predicted, labels.true]
     if users is not None:

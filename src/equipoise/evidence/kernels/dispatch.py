@@ -30,7 +30,6 @@ from equipoise.evidence.base import as_host_array
 from equipoise.evidence.kernels.rank_counts import (
     ClassColumns,
     InfiniteScoreError,
-    NanScoreError,
     NumpyRankCounter,
     RankCounts,
 )
@@ -40,6 +39,7 @@ from equipoise.evidence.kernels.rank_counts_llvm import (
     count_if_compiled,
     should_use_llvm,
 )
+from equipoise.evidence.kernels.threshold_counts import NanScoreError
 from equipoise.evidence.labels import as_class_labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import MappedPages

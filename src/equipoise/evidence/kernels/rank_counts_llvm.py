@@ -28,7 +28,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.kernels.rank_counts import ClassColumns, NanScoreError, NumpyRankCounter, RankCounts, softmax
+from equipoise.evidence.kernels.rank_counts import ClassColumns, NumpyRankCounter, RankCounts, softmax
+from equipoise.evidence.kernels.threshold_counts import NanScoreError
 from equipoise.types import Floats, Ints, install_command, require_extra
 
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from equipoise.models.stores.recall import IndexRecall, index_recall
 
 _CLASSES: dict[str, tuple[str, str]] = {
     "memory": ("memory", "MemoryStore"),
-    "faiss": ("faiss", "FaissStore"),
+    "faiss": ("memory", "FaissStore"),
     "chroma": ("chroma", "ChromaStore"),
     "pgvector": ("pgvector", "PgVectorStore"),
     "qdrant": ("qdrant", "QdrantStore"),

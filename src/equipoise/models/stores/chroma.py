@@ -33,9 +33,7 @@ class ChromaStore(VectorStore):
     name_words = "3 to 48 letters, digits, dots, hyphens or underscores, with a letter or digit at both ends"
 
     def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
-        super().__init__(collection, shape.dims, shape.geometry)
-        self._client = client
-        self._place = location
+        super().__init__(collection, shape.dims, shape.geometry, client, location, exact=False)
         self._most = int(client.get_max_batch_size())
         self._entries = client.get_collection(collection, embedding_function=None)
 
@@ -63,18 +61,9 @@ class ChromaStore(VectorStore):
                 )
             return cls(collection, shape, client, location)
 
-    @property
-    def exact(self) -> bool:
-        return False
-
     def _count(self) -> int:
         with _translate_errors(self._place):
             return int(self._entries.count())
-
-    def close(self) -> None:
-        if not self._closed:
-            self._client.close()
-        super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         with _translate_errors(self._place):

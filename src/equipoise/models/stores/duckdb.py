@@ -43,9 +43,7 @@ class DuckDBStore(RowStore):
         index: str | None = None,
         ef_search: int = 100,
     ) -> None:
-        super().__init__(collection, shape.dims, shape.geometry)
-        self._connection = connection
-        self._place = location
+        super().__init__(collection, shape.dims, shape.geometry, connection, location, exact=index is None)
         self._table = _quoted(f"equipoise {collection}")
         self._index, self._ef_search = index, ef_search
         self._is_indexed = False
@@ -87,22 +85,13 @@ class DuckDBStore(RowStore):
 
     def _create(self, shape: CollectionSchema) -> None:
         columns = f"id VARCHAR PRIMARY KEY, vector FLOAT[{shape.dims}], text VARCHAR"
-        self._connection.execute(f"CREATE TABLE {self._table} ({columns})")
+        self._client.execute(f"CREATE TABLE {self._table} ({columns})")
         values = (self.collection, shape.dims, shape.geometry)
-        self._connection.execute(f"INSERT INTO {REGISTRY} VALUES (?, ?, ?)", values)
-
-    @property
-    def exact(self) -> bool:
-        return self._index is None
+        self._client.execute(f"INSERT INTO {REGISTRY} VALUES (?, ?, ?)", values)
 
     def _count(self) -> int:
         with _translate_errors(self._place):
-            return int(self._connection.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0])
-
-    def close(self) -> None:
-        if not self._closed:
-            self._connection.close()
-        super().close()
+            return int(self._client.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0])
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         statement = (
@@ -111,13 +100,13 @@ class DuckDBStore(RowStore):
         )
         self._is_indexed = False
         with _translate_errors(self._place):
-            self._connection.begin()
+            self._client.begin()
             try:
                 for part in batches(len(ids), BATCH):
-                    self._connection.execute(statement, (ids[part], vectors[part].tolist(), texts[part]))
-                self._connection.commit()
+                    self._client.execute(statement, (ids[part], vectors[part].tolist(), texts[part]))
+                self._client.commit()
             except BaseException:
-                self._connection.rollback()
+                self._client.rollback()
                 raise
 
     def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
@@ -125,30 +114,30 @@ class DuckDBStore(RowStore):
         with _translate_errors(self._place):
             table = self._indexed(k) if self._index else self._table
             statement = f"SELECT id, vector FROM {table} ORDER BY {order}(vector, ?::FLOAT[{self.dims}]) LIMIT {int(k)}"
-            found = self._connection.execute(statement, (query.tolist(),)).fetchall()
+            found = self._client.execute(statement, (query.tolist(),)).fetchall()
         return [name for name, _ in found], [vector for _, vector in found]
 
     def _indexed(self, k: int) -> str:
         """The name of a copy with an index, made now where the rows have changed."""
         if not self._is_indexed:
             metric = "l2sq" if self.geometry == "euclidean" else "ip"
-            self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {_INDEXED} AS SELECT id, vector FROM {self._table}")
-            self._connection.execute(f"CREATE INDEX near ON {_INDEXED} USING HNSW (vector) WITH (metric = '{metric}')")
+            self._client.execute(f"CREATE OR REPLACE TEMP TABLE {_INDEXED} AS SELECT id, vector FROM {self._table}")
+            self._client.execute(f"CREATE INDEX near ON {_INDEXED} USING HNSW (vector) WITH (metric = '{metric}')")
             self._is_indexed = True
-        self._connection.execute(f"SET hnsw_ef_search = {max(self._ef_search, k)}")
+        self._client.execute(f"SET hnsw_ef_search = {max(self._ef_search, k)}")
         return _INDEXED
 
     def _delete(self, ids: list[str]) -> int:
         self._is_indexed = False
         with _translate_errors(self._place):
             before = self._count()
-            self._connection.execute(f"DELETE FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))", (ids,))
+            self._client.execute(f"DELETE FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))", (ids,))
             return before - self._count()
 
     def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
         statement = f"SELECT id, {name} FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))"
         with _translate_errors(self._place):
-            return dict(self._connection.execute(statement, (ids,)).fetchall())
+            return dict(self._client.execute(statement, (ids,)).fetchall())
 
 
 def _quoted(name: str) -> str:

@@ -26,9 +26,8 @@ class LanceDBStore(RowStore):
     name_words = "1 to 48 letters, digits, dots, hyphens or underscores"
 
     def __init__(self, collection: str, shape: CollectionSchema, table: Any, location: str) -> None:
-        super().__init__(collection, shape.dims, shape.geometry)
+        super().__init__(collection, shape.dims, shape.geometry, location=location)
         self._table = table
-        self._place = location
 
     @classmethod
     def open(cls, path: str, collection: str, dims: int | None, geometry: str) -> Self:

@@ -1,4 +1,4 @@
-"""Vectors in memory by id, and the default store on them: exact search without extra packages."""
+"""Vectors in memory by id: the default store with exact search, and faiss with all vectors or a graph."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.errors import UnknownNameError
 from equipoise.geometry.search import SearchCorpus, nearest_neighbors
-from equipoise.models.stores.base import SearchResult, VectorStore
+from equipoise.models.stores.base import SearchResult, VectorStore, similarities
+from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
@@ -83,7 +85,36 @@ class VectorTable:
             self._matrix = larger
 
 
-class MemoryStore(VectorStore):
+class TableStore(VectorStore):
+    """A store of a table in memory; subclasses search it."""
+
+    def __init__(self, collection: str, dims: int, geometry: str) -> None:
+        super().__init__(collection, dims, geometry)
+        self._table = VectorTable(dims)
+        self._index: Any = None
+        """The vectors prepared for search."""
+
+    def _count(self) -> int:
+        return len(self._table)
+
+    def close(self) -> None:
+        super().close()
+        self._table, self._index = VectorTable(self.dims), None
+
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
+        self._table.upsert(ids, vectors, texts)
+
+    def _delete(self, ids: list[str]) -> int:
+        return self._table.remove(ids)
+
+    def _texts(self, ids: list[str]) -> list[str | None]:
+        return self._table.texts(ids)
+
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        return self._table.held(ids)
+
+
+class MemoryStore(TableStore):
     """Exact search by blocked matrix products over vectors in memory.
 
     >>> store = MemoryStore("demo", 2, "cosine")
@@ -94,35 +125,79 @@ class MemoryStore(VectorStore):
 
     kind = "memory"
 
-    def __init__(self, collection: str, dims: int, geometry: str) -> None:
-        super().__init__(collection, dims, geometry)
-        self._table = VectorTable(dims)
-        self._ready: SearchCorpus | None = None
-        """The vectors prepared for search, until they change."""
-
-    def _count(self) -> int:
-        return len(self._table)
-
-    def close(self) -> None:
-        super().close()
-        self._table, self._ready = VectorTable(self.dims), None
-
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        self._ready = None
-        self._table.upsert(ids, vectors, texts)
+        self._index = None
+        super()._add(ids, vectors, texts)
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
-        if self._ready is None:
-            self._ready = SearchCorpus.of(self._table.vectors, self.geometry)
-        neighbors = nearest_neighbors(queries, self._ready, k)
+        if self._index is None:
+            self._index = SearchCorpus.of(self._table.vectors, self.geometry)
+        neighbors = nearest_neighbors(queries, self._index, k)
         return self._table.names(neighbors.indices), neighbors.scores.astype(np.float64)
 
     def _delete(self, ids: list[str]) -> int:
-        self._ready = None
-        return self._table.remove(ids)
+        self._index = None
+        return super()._delete(ids)
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        return self._table.texts(ids)
 
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        return self._table.held(ids)
+INDEXES = ("flat", "hnsw")
+
+
+class FaissStore(TableStore):
+    """An index of faiss over vectors in memory: ``flat`` compares with all, ``hnsw`` walks a graph.
+
+    The graph cannot delete, so it is rebuilt at the next search when a vector was replaced or removed;
+    further vectors are linked in.
+    """
+
+    kind = "faiss"
+
+    def __init__(
+        self,
+        collection: str,
+        dims: int,
+        geometry: str,
+        *,
+        index: str = "flat",
+        neighbours: int = 32,
+        ef_construction: int = 100,
+        ef_search: int = 64,
+    ) -> None:
+        super().__init__(collection, dims, geometry)
+        self.exact = index != "hnsw"
+        if index not in INDEXES:
+            raise UnknownNameError.of("faiss index", index, INDEXES, more=f"known: {', '.join(INDEXES)}")
+        self._engine: Any = require_extra("faiss", extra="faiss")
+        self._neighbours, self._ef_construction, self._ef_search = neighbours, ef_construction, ef_search
+
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
+        index = self._built()
+        if not self.exact:
+            index.hnsw.efSearch = max(self._ef_search, k)
+        _, rows = index.search(queries, k)
+        ids, scores = self._table.names(rows), self._similarities(queries, rows)
+        ids[rows < 0], scores[rows < 0] = None, -np.inf
+        order = np.argsort(-scores, axis=1, kind="stable")
+        return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
+
+    def _built(self) -> Any:
+        if self._index is None or not self._table.appended_only:
+            self._index = self._empty()
+            self._table.appended_only = True
+        self._index.add(self._table.vectors[self._index.ntotal :])
+        return self._index
+
+    def _empty(self) -> Any:
+        metric = self._engine.METRIC_L2 if self.geometry == "euclidean" else self._engine.METRIC_INNER_PRODUCT
+        if self.exact:
+            return self._engine.IndexFlat(self.dims, metric)
+        index = self._engine.IndexHNSWFlat(self.dims, self._neighbours, metric)
+        index.hnsw.efConstruction = self._ef_construction
+        return index
+
+    def _similarities(self, queries: Vectors, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The scores of the hits, pair by pair: those of faiss may differ slightly for equal vectors."""
+        scores = np.empty(rows.shape)
+        for row, query in enumerate(queries):
+            scores[row] = similarities(query, self._table.vectors[rows[row]], self.geometry)
+        return scores

@@ -37,9 +37,7 @@ class MilvusStore(RowStore):
     kind = "milvus"
 
     def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
-        super().__init__(collection, shape.dims, shape.geometry)
-        self._client = client
-        self._place = location
+        super().__init__(collection, shape.dims, shape.geometry, client, location)
         self._name = _stored_name(collection, shape.geometry)
 
     @classmethod
@@ -72,11 +70,6 @@ class MilvusStore(RowStore):
         with _translate_errors(self._place):
             (row,) = self._client.query(self._name, filter="", output_fields=["count(*)"], consistency_level="Strong")
             return int(row["count(*)"])
-
-    def close(self) -> None:
-        if not self._closed:
-            self._client.close()
-        super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         with _translate_errors(self._place):

@@ -127,11 +127,9 @@ class PgVectorStore(VectorStore):
     kind = "pgvector"
 
     def __init__(self, collection: str, shape: CollectionSchema, table: str, connection: Any, location: str) -> None:
-        super().__init__(collection, shape.dims, shape.geometry)
+        super().__init__(collection, shape.dims, shape.geometry, connection, location, exact=not shape.index)
         self._index = shape.index
         self._lists: int | None = None
-        self._connection = connection
-        self._place = location
         sql = require_extra("psycopg.sql", extra="pgvector")
         self._sql: Any = sql
         self._table = sql.Identifier(table)
@@ -153,18 +151,10 @@ class PgVectorStore(VectorStore):
             connection.close()
             raise
 
-    @property
-    def exact(self) -> bool:
-        return not self._index
-
     def _count(self) -> int:
         with self._work() as connection:
             row = connection.execute(self._query("SELECT count(*) FROM {table}")).fetchone()
         return int(row[0])
-
-    def close(self) -> None:
-        super().close()
-        self._connection.close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         with self._work() as connection, connection.cursor() as cursor:
@@ -250,8 +240,8 @@ class PgVectorStore(VectorStore):
     @contextmanager
     def _work(self) -> Iterator[Any]:
         """One transaction, its failures explained."""
-        with translate_errors(self._connection, self._place):
-            yield self._connection
+        with translate_errors(self._client, self._place):
+            yield self._client
 
 
 def _open_table(

@@ -45,10 +45,7 @@ class QdrantStore(VectorStore):
     def __init__(
         self, collection: str, shape: CollectionSchema, client: Any, location: str, *, approximate: bool = False
     ) -> None:
-        super().__init__(collection, shape.dims, shape.geometry)
-        self._client = client
-        self._place = location
-        self._approximate = approximate
+        super().__init__(collection, shape.dims, shape.geometry, client, location, exact=not approximate)
         self._models: Any = require_extra("qdrant_client.models", extra="qdrant")
 
     @classmethod
@@ -79,18 +76,9 @@ class QdrantStore(VectorStore):
             shape = _schema(client, collection, dims, geometry, url)
         return cls(collection, shape, client, url, approximate=approximate)
 
-    @property
-    def exact(self) -> bool:
-        return not self._approximate
-
     def _count(self) -> int:
         with _translate_errors(self._place):
             return int(self._client.count(self.collection, exact=True).count)
-
-    def close(self) -> None:
-        if not self._closed:
-            self._client.close()
-        super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         with _translate_errors(self._place):
@@ -104,7 +92,7 @@ class QdrantStore(VectorStore):
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         # The local mode always compares with every vector, and warns if an exact search is requested.
-        depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=not self._approximate)
+        depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=self.exact)
         hits = []
         with _translate_errors(self._place):
             for part in batches(len(queries), _UPSERT_BATCH):

@@ -53,10 +53,8 @@ class RedisStore(VectorStore):
         approximate: bool = False,
         ef_search: int = 100,
     ) -> None:
-        super().__init__(collection, shape.dims, shape.geometry)
-        self._client = client
-        self._place = location
-        self._approximate, self._ef_search = approximate, ef_search
+        super().__init__(collection, shape.dims, shape.geometry, client, location, exact=not approximate)
+        self._ef_search = ef_search
         self._key = PREFIX + collection
 
     @classmethod
@@ -91,18 +89,9 @@ class RedisStore(VectorStore):
                 client.hset(REGISTRY, collection, json.dumps({"dims": shape.dims, "geometry": shape.geometry}))
         return cls(collection, shape, client, location, approximate=approximate, ef_search=ef_search)
 
-    @property
-    def exact(self) -> bool:
-        return not self._approximate
-
     def _count(self) -> int:
         with _translate_errors(self._place):
             return int(self._client.execute_command("VCARD", self._key))
-
-    def close(self) -> None:
-        if not self._closed:
-            self._client.close()
-        super().close()
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         rows = vectors.astype("<f4")
@@ -114,7 +103,7 @@ class RedisStore(VectorStore):
         )
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
-        depth = ("EF", max(self._ef_search, k)) if self._approximate else ("TRUTH",)
+        depth = ("EF", max(self._ef_search, k)) if not self.exact else ("TRUTH",)
         replies = self._send(
             [
                 ("VSIM", self._key, "FP32", row.tobytes(), "WITHSCORES", "COUNT", k, *depth)

@@ -42,8 +42,6 @@ RANK_WIDTH = 520
 RANK_ROW_HEIGHT = 58
 BAR_FRACTION = 0.66
 """The fraction of a row that the tallest bar takes; the value is above it."""
-MIN_THREE_DECIMALS = 0.0005
-"""Fractions from here to 0.005 are written with three decimals."""
 
 
 def metric_bars(
@@ -136,7 +134,7 @@ def _describe_metrics(estimates: Mapping[str, Sequence[Estimate]]) -> str:
 
 
 def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> Chart:
-    """One row of bars per system: the fraction of units whose target rank is in each bin."""
+    """One row of bars per system: the percentage of visits whose target rank is in each bin."""
     tallest = max((max(row) for row in fractions.values()), default=0.0) or 1.0
     bars = [
         bar
@@ -167,7 +165,7 @@ def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Seque
         "Ranks of the target class",
         _describe_ranks(rank_bins, fractions),
         layers,
-        subtitle="The fraction of units in each range of ranks; equal scores share their ranks.",
+        subtitle="Percent of the visits in each range of ranks; equal scores share their ranks.",
         width=RANK_WIDTH,
         height=bottom,
     )
@@ -182,9 +180,9 @@ def _rank_bars(
             "bin": at,
             "base": base,
             "top": base - RANK_ROW_HEIGHT * BAR_FRACTION * fraction / tallest,
-            "text": format_value(fraction, 2 if fraction >= 0.005 or fraction < MIN_THREE_DECIMALS else 3),
+            "text": format_value(100 * fraction, 0 if fraction >= 0.01 or not fraction else 1),
             "fill": LIGHT["lead" if at == 0 else "heat4"],
-            "tooltip": f"{system}: {format_value(fraction)} of the units have rank {rank_bins[at]}",
+            "tooltip": f"{system}: {_percent(fraction)} of the visits have rank {rank_bins[at]}",
         }
         for at, fraction in enumerate(fractions)
     ]
@@ -192,7 +190,7 @@ def _rank_bars(
 
 def _describe_ranks(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> str:
     parts = [
-        f"{system} has {format_value(row[0])} of the units at rank {rank_bins[0]} and {format_value(row[-1])} at "
+        f"{system} has {_percent(row[0])} of the visits at rank {rank_bins[0]} and {_percent(row[-1])} at "
         f"{rank_bins[-1]}"
         for system, row in fractions.items()
     ]
@@ -266,7 +264,7 @@ def _row(point: CalibrationPoint) -> Row:
         "high": point.high,
         "tooltip": (
             f"confidence {_percent(point.confidence)}: accuracy {_percent(point.accuracy)}{interval}; "
-            f"{format_count(point.n)} units"
+            f"{format_count(point.n)} visits"
         ),
     }
 
@@ -290,13 +288,13 @@ def _unit_counts(bins: Sequence[CalibrationPoint]) -> list[Spec]:
             "right": point.right * SIZE - 0.5,
             "top": base - COUNT_HEIGHT * point.n / most,
             "base": base,
-            "tooltip": f"{format_count(point.n)} units",
+            "tooltip": f"{format_count(point.n)} visits",
         }
         for point in bins
     ]
     return [
         rectangles(bars, {"x": {"field": "left", **PIXELS}, "x2": {"field": "right"}}, fill=LIGHT["heat4"]),
-        column_header(f"units (at most {format_count(most)} in a bin)", 0, y=SIZE + GAP - 8),
+        column_header(f"visits (at most {format_count(most)} in a bin)", 0, y=SIZE + GAP - 8),
         column_header("confidence", SIZE / 2, align="center", y=base + 14),
     ]
 
@@ -306,7 +304,7 @@ def _describe(system: str, bins: Sequence[CalibrationPoint], ece: float, calibra
     total = sum(point.n for point in bins)
     return (
         f"The expected calibration error of {system} is {_percent(ece)}; a calibrated model would have "
-        f"{_percent(calibrated_ece)} on these {format_count(total)} units. {format_count(overconfident)} of them "
+        f"{_percent(calibrated_ece)} on these {format_count(total)} visits. {format_count(overconfident)} of them "
         "are in overconfident bins."
     )
 

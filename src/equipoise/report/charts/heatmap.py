@@ -276,7 +276,7 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
 def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:
     """A confusion matrix: one row per true class, one column per predicted class and one for all others.
 
-    Shades are fractions of a row.
+    Shades are shares of a row.
     """
     cells = [
         _confusion_cell(row, column, units, sum(line), classes)
@@ -289,13 +289,13 @@ def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequen
     columns = [*labels, "others"]
     layers = heatmap(cells, rows, columns, size)
     layers += [column_header("true ↓  predicted →", -10, align="right", y=-10)]
-    layers += shade_legend("0", "1", y=len(rows) * size.height + 20)
+    layers += shade_legend("0 %", "100 %", y=len(rows) * size.height + 20)
     return chart(
         f"confusion-{slug(system)}",
         f"Confusion matrix of {shorten_label(system)} for the most frequent classes",
         _describe_confusion(system, classes, counts),
         layers,
-        subtitle="Fractions of the units of each true class; framed: correct predictions.",
+        subtitle="Percent of the visits to each true class; framed: correct predictions.",
         **size.of(rows, columns),
     )
 
@@ -306,8 +306,8 @@ def _confusion_cell(row: int, column: int, units: int, total: int, classes: Sequ
     return HeatmapCell(
         row,
         column,
-        format_value(fraction, 2) if units else "",
-        f"{format_count(units)} of {format_count(total)} units of {classes[row]} are predicted as {predicted}",
+        format_value(100 * fraction, 0) if units else "",
+        f"{format_count(units)} of {format_count(total)} visits to {classes[row]} are predicted as {predicted}",
         fraction,
         is_framed=row == column,
     )
@@ -323,8 +323,8 @@ def _describe_confusion(system: str, classes: Sequence[str], counts: Sequence[Se
         if row != column and units
     ]
     most = max(errors, default=None)
-    confused = f"; {most[1]} is most often predicted as {most[2]} ({format_count(most[0])} units)" if most else ""
+    confused = f"; {most[1]} is most often predicted as {most[2]} ({format_count(most[0])} visits)" if most else ""
     return (
-        f"{system} predicts {format_count(correct)} of {format_count(total)} units of the {len(classes)} most frequent "
-        f"classes correctly{confused}."
+        f"{system} predicts {format_count(correct)} of {format_count(total)} visits to the {len(classes)} most "
+        f"frequent classes correctly{confused}."
     )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
-from equipoise.checks.base import pluralize
 from equipoise.errors import ParameterError
 from equipoise.redaction import inert
 from equipoise.report.tables import bounded_systems, chance_bound_sign, method_name
@@ -20,7 +19,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.verdict import Vocabulary, unit_noun
+from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class PaperTable:
                 frozenset(bounded_systems(comparison.findings)),
                 comparison,
                 emulated_library(runs),
-                Vocabulary(comparison.unit_noun),
+                comparison.words,
             )
         return cls.of_result(single_run(runs).result, cautions)
 
@@ -91,7 +90,7 @@ class PaperTable:
         return cls(
             *((result.system,), result.names, estimates, {}, units, clusters, cautions or {}, bounded),
             like=str(result.settings.get("like") or ""),
-            words=Vocabulary(unit_noun([result])),
+            words=Vocabulary.nouns([result]),
         )
 
     def column(self, metric: str) -> list[Estimate]:
@@ -190,9 +189,8 @@ def _cautions(sheet: PaperTable) -> list[str]:
 
 def _subject(sheet: PaperTable) -> str:
     systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} systems"
-    within = f" in {pluralize(sheet.clusters, 'cluster')}" if sheet.clusters is not None else ""
     order = f", best first on {sheet.comparison.primary}" if sheet.comparison else ""
-    sentence = f"{_listed(sheet.metrics)} of {systems} on {sheet.words.units(sheet.units)}{within}{order}."
+    sentence = f"{_listed(sheet.metrics)} of {systems} on {sheet.words.size(sheet.units, sheet.clusters)}{order}."
     # A name such as nDCG@10 keeps its case.
     return sentence[0].upper() + sentence[1:] if re.match(r"[a-z-]+ ", sentence) else sentence
 

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.phenotypes.assertion.detect import (
-    RULES_BY_LANGUAGE,
     CueTable,
     detect_assertions,
     detect_assertions_with_cues,
 )
-from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
+from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion, rules_for
 from equipoise.errors import InputError, UnknownNameError
 
 ENGLISH = {
@@ -223,7 +222,7 @@ def test_long_lists_of_cues_are_read_like_short_ones(language: str) -> None:
 
 def test_a_heading_does_not_bring_the_rest_of_a_long_section_near() -> None:
     text = "Family history:\n" + "".join(f"- gout in uncle {number}\n" for number in range(300))
-    table = CueTable(text + "\n\nNo fever.", RULES_BY_LANGUAGE["en"])
+    table = CueTable(text + "\n\nNo fever.", rules_for("en"))
     assert len(table.covering((len(text) - 10, len(text)))) < 150
     assert {cue.assertion for cue in table.covering((20, 24))} == {Assertion.FAMILY_HISTORY}
 

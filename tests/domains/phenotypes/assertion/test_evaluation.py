@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.assertion.detect import RULES_BY_LANGUAGE, detect_assertions
+from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
-from equipoise.domains.phenotypes.assertion.rules import PhraseIndex, leading_letters
+from equipoise.domains.phenotypes.assertion.rules import PhraseIndex, leading_letters, rules_for
 from equipoise.errors import FormatError
 
 
@@ -49,6 +49,10 @@ def test_german_differential_diagnoses_are_uncertain() -> None:
     assert detect_assertions("DD Leberzirrhose", [(3, 16)], "de") == ["uncertain"]
 
 
+def test_german_exclusions_without_a_preposition_are_negations() -> None:
+    assert detect_assertions("Ausschluss Hirntumor.", [(11, 20)], "de") == ["negated"]
+
+
 def test_a_file_of_cases_is_read_with_its_headings(tmp_path: Path) -> None:
     path = tmp_path / "cases.txt"
     path.write_text("# lists\nNo [fever|n], but [cough|affirmed].\n", encoding="utf-8")
@@ -62,7 +66,7 @@ def test_a_file_of_cases_is_read_with_its_headings(tmp_path: Path) -> None:
             read_assertion_cases(path)
 
 
-GROUPS = [group.phrases for rules in RULES_BY_LANGUAGE.values() for group in rules.cues]
+GROUPS = [group.phrases for language in ("en", "de") for group in rules_for(language).cues]
 WORDS = ["no", "sign", "of", "fever", "not", "excluded", "mother", "kein", "Verdacht", "auf", "denies", "?", "-", ","]
 
 

@@ -12,7 +12,7 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     Annotation,
 )
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from toy_ontology import obo
 
 NOTES = {

@@ -12,7 +12,7 @@ from equipoise.domains.phenotypes.extraction.dictionary import TermDictionary, t
 from equipoise.domains.phenotypes.extraction.word_forms import fold_word, split_compound
 from equipoise.domains.phenotypes.index.lexicon import Translations
 from equipoise.domains.phenotypes.language import guess_language, lexicon_entries
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.domains.phenotypes.extraction.scoring import ErrorKind, count_errors
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 
 
 @pytest.mark.parametrize(

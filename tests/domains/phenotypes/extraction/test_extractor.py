@@ -15,15 +15,15 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     SPLITTER_CHAIN,
     Candidates,
     ClinicalText,
-    retrieve_candidates,
 )
-from equipoise.domains.phenotypes.extraction.confidence import fit_logistic
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor, resolve_extraction_models
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.word_forms import contradicts
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import ParameterError
+from loading import script
+from toy_ontology import retrieve_candidates
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_fitted_confidence_has_the_mean_of_the_labels(seed: int) -> None:
     features = rng.normal(size=(80, 3))
     labels = rng.random(80) < 1 / (1 + np.exp(-features[:, 0]))
     labels[0], labels[1] = True, False
-    model = fit_logistic(features, labels)
+    model = script("fit_confidence").fit_logistic(features, labels)
     assert model.probability(features).sum() == pytest.approx(labels.sum(), abs=1e-6)
 
 

@@ -14,13 +14,13 @@ from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.extraction.candidates import (
     Candidates,
     ClinicalText,
-    retrieve_candidates,
-    retrieve_for_spans,
 )
+from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.splitters import PhraseSplitter
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
 from equipoise.errors import ParameterError, StoreError
+from toy_ontology import retrieve_candidates
 
 TEXT = "no fever but cough and his mother has fits. fever? possible cough"
 TERMS = ("T:1", "T:2", "T:3", "T:4")
@@ -46,6 +46,8 @@ def drawn_candidates(draw: st.DrawFn) -> Candidates:
         ("given",),
         "toy",
         "",
+        np.zeros(count, dtype=np.bool_),
+        np.zeros(count, dtype=np.bool_),
     )
 
 
@@ -200,7 +202,8 @@ def test_a_sum_of_cosines_scores_one_for_the_label_itself(retriever: TermRetriev
 def test_marked_spans_can_be_searched_instead_of_chunks(retriever: TermRetriever) -> None:
     documents = [ClinicalText("a", "fever or cough")]
     chunks = retrieve_candidates(documents, retriever, num_results=1).chunks[1:]
-    found = retrieve_for_spans(documents, chunks, retriever, num_results=1)
+    extractor = TermExtractor(retriever.ontology, retriever, dictionary=False)
+    found = extractor.candidates_for_spans(documents, chunks, num_results=1)
     assert [chunk.text for chunk in found.chunks] == ["cough"]
     assert found.term_ids == ("T:6",)
 
@@ -249,6 +252,8 @@ def test_a_mean_of_equal_scores_is_that_score() -> None:
         ("given",),
         "toy",
         "",
+        np.zeros(count, dtype=np.bool_),
+        np.zeros(count, dtype=np.bool_),
     )
     assert (0.7 + 0.7 + 0.7) / 3 != 0.7
     ((entry,),) = predict(kept, num_results=1, chunk_threshold=0.7, min_confidence=0.7).found

@@ -16,12 +16,12 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,
     Annotation,
     AnnotationIssue,
+    resolve_annotations,
 )
-from equipoise.domains.phenotypes.extraction.annotations import resolve_annotations
 from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN, Candidates
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions, run_extraction
 from equipoise.domains.phenotypes.extraction.predict import predict
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, PairingError, ParameterError, UnknownNameError
 from equipoise.runs.gate import BaselineCheck, check_gate
 from equipoise.runs.store import load_run
@@ -99,7 +99,7 @@ def test_alternative_ids_are_followed_and_unknown_ones_are_listed(ontology: Onto
     odd = replace(first, annotations=(*first.annotations, Annotation("T:77")))
     gold = resolve_annotations(replace(signs, documents=(odd, *signs.documents[1:])), ontology)
     assert ("T:07", "affirmed") in gold.sets()["b"]
-    assert gold.resolutions.count("alternative") == 1
+    assert [resolution.how for resolution in gold.resolutions.moved] == ["alternative"]
     assert "'T:77'" in gold.problems[0].message
     assert gold.sets()["a"] == resolve_annotations(signs, ontology).sets()["a"]
 

@@ -18,7 +18,7 @@ from equipoise.domains.phenotypes.extraction.score_predictions import (
     read_predictions,
     score_predictions,
 )
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import EquipoiseError, InputError
 
 DOCUMENTS = ["P001", "GSC+_12"]

@@ -17,7 +17,7 @@ from equipoise.domains.phenotypes.extraction.config import make_config
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
-from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, tuning_view
+from equipoise.domains.phenotypes.extraction.report import tuning_view
 from equipoise.domains.phenotypes.extraction.tuning import (
     MAX_RESULTS,
     CandidateGenerator,
@@ -25,16 +25,16 @@ from equipoise.domains.phenotypes.extraction.tuning import (
     refined_configurations,
     tune_extraction,
 )
-from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
+from equipoise.domains.phenotypes.extraction.tuning_results import pareto_frontier, read_tuned_parameters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.sets import SetF1
 from equipoise.report.terminal import Paragraph
 from equipoise.runs.gate import check_gate
 from equipoise.runs.store import load_run
-from equipoise.tuning.grid import Trial, TuningRecord
+from toy_ontology import retrieve_candidates
 
 CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN}
 
@@ -57,8 +57,6 @@ def test_a_document_is_scored_by_what_was_chosen_without_it(tuned: Any, signs: A
 
 
 def test_the_trials_are_the_scores_of_plain_runs(tuned: Any, ontology: Ontology, signs: AnnotatedCorpus) -> None:
-    from equipoise.domains.phenotypes.extraction.candidates import retrieve_candidates
-
     model = tuned.models[0]
     found = retrieve_candidates(tuned.gold.documents, TermRetriever("tfidf:", ontology), num_results=MAX_RESULTS)
     for place in (0, 5, 11):
@@ -174,8 +172,8 @@ def test_a_choice_that_is_no_better_than_the_usual_parameters_is_remarked_on(tun
     def told(model: Any, usual: float) -> str:
         trials = list(model.tuning.trials)
         trials[model.tuning.baseline] = replace(trials[model.tuning.baseline], value=usual)
-        part = replace(tuned.edition.parts[0], tuning=replace(model.tuning, trials=tuple(trials)))
-        shown = tuning_view(replace(tuned.edition, parts=(part,), comparison=None)).parts()
+        part = replace(tuned.models[0], tuning=replace(model.tuning, trials=tuple(trials)))
+        shown = tuning_view(replace(tuned, models=(part,), comparison=None)).parts()
         return " ".join(each.text for each in shown if isinstance(each, Paragraph))
 
     first = tuned.models[0]
@@ -192,10 +190,7 @@ def test_more_folds_than_documents_are_refused(ontology: Ontology, signs: Annota
 def test_the_frontier_holds_what_nothing_beats() -> None:
     precision, recall = (0.9, 0.5, 0.6, 0.6, 0.1, 1.0), (0.1, 0.5, 0.5, 0.4, 0.9, 0.99)
     # The last trial is a baseline outside the grid.
-    params = {"num_results": 1, "chunk_threshold": 0.0, "min_confidence": 0.0, "top_term_only": True}
-    trials = tuple(Trial(params, 0.5) for _ in precision)
-    tuning = TuningRecord("F1", trials, 0, 5, 0.5, 0.5, (), tried=5)
-    part = TunedModelSummary("m", tuning, None, precision, recall)  # type: ignore[arg-type]
+    frontier = pareto_frontier(precision[:5], recall[:5])
     beaten = {
         place
         for place in range(5)
@@ -203,8 +198,8 @@ def test_the_frontier_holds_what_nothing_beats() -> None:
         if (precision[other] >= precision[place] and recall[other] > recall[place])
         or (precision[other] > precision[place] and recall[other] >= recall[place])
     }
-    assert set(part.frontier) == set(range(5)) - beaten
-    assert [recall[place] for place in part.frontier] == sorted(recall[place] for place in part.frontier)
+    assert set(frontier) == set(range(5)) - beaten
+    assert [recall[place] for place in frontier] == sorted(recall[place] for place in frontier)
 
 
 def test_the_nested_interval_has_the_requested_confidence_level(ontology: Ontology, signs: AnnotatedCorpus) -> None:

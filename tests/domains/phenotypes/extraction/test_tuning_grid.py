@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
-from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText, retrieve_candidates
+from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.tuning import GridPoint, grid_points, trial_configurations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import ParameterError
+from toy_ontology import retrieve_candidates
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,8 @@ def scored(scores: list[float]) -> Candidates:
         chunkers=("given",),
         system="toy",
         fingerprint="",
+        is_mention=np.zeros(len(scores), dtype=np.bool_),
+        is_negated=np.zeros(len(scores), dtype=np.bool_),
     )
 
 

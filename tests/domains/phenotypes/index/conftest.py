@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from toy_ontology import TERMS, obo
 
 

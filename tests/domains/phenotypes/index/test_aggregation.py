@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from equipoise.domains.phenotypes.index.aggregation import (
     STRATEGIES,
+    ComponentScore,
+    WeightedSum,
     aggregate_scores,
     n_columns_read,
     parse_strategy,
 )
-from equipoise.domains.phenotypes.index.expression import ComponentScore, WeightedSum
 from equipoise.domains.phenotypes.index.files import (
     ComponentKind,
     TermTexts,
@@ -75,7 +76,7 @@ def _slow_atom(atom, parts: dict[str, list[float]]) -> float | None:
         return parts[atom.name][0] if parts[atom.name] else None
     values: list[float] = []
     for each in atom.sums:
-        if each.is_vector:
+        if any(isinstance(one, ComponentScore) and one.name == "synonyms" for _, one in each.addends):
             weight = each.addends[0][0]
             values += [weight * value + each.constant for value in parts["synonyms"]]
         elif (value := _slow_sum(each, parts)) is not None:

@@ -21,7 +21,7 @@ from equipoise.domains.phenotypes.index.build import (
     open_indexes,
 )
 from equipoise.domains.phenotypes.index.files import META, VECTORS, find_indexes, read_metadata, term_texts
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.types import Role

@@ -10,7 +10,7 @@ import pytest
 from equipoise.domains.phenotypes.index.build import build_index
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.index.stored_vectors import CaseMatcher
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.query import fill_store, search_with_store
 from toy_ontology import obo
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.index.expression import (
+from equipoise.domains.phenotypes.index.aggregation import (
     ComponentScore,
     PooledTerm,
     WeightedSum,
@@ -38,31 +38,33 @@ def test_synonyms_may_be_scaled_inside_a_pool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fact", "column"),
+    ("text", "column"),
     [
-        ("label * definition", "two scores are multiplied", 6),
-        ("1 / label", "a score is a divisor", 2),
-        ("label / 0", "division by 0", 6),
-        ("0.5*synonyms", "synonyms is several scores", 0),
-        ("label + synonyms", "synonyms is several scores", 8),
-        ("label +", "ends after an operator", 7),
-        ("max label", "max has no parenthesis", 0),
-        ("max(label", "')' is missing", 9),
-        ("(label", "')' is missing", 6),
-        ("max(1, 2)", "max has no score in it", 0),
-        ("label label", "'label' is not expected", 6),
-        ("labels", "no score is called 'labels'", 0),
-        ("__import__('os')", "no score is called '__import__'", 0),
-        ("label; label", "';' is not expected", 5),
-        ("label ** 2", "'*' is not expected", 7),
-        ("1e999*label", "1e999 is too large", 0),
-        ("max(label, )", "')' is not expected", 11),
+        ("label * definition", 8),
+        ("1 / label", 4),
+        ("label / 0", 8),
+        ("0.5*synonyms", 0),
+        ("label + synonyms", 8),
+        ("label +", 7),
+        ("max label", 4),
+        ("max(label", 3),
+        ("(label", 0),
+        ("max(1, 2)", 0),
+        ("label label", 6),
+        ("labels", 0),
+        ("__import__('os')", 0),
+        ("label; label", 5),
+        ("label ** 2", 0),
+        ("1e999*label", 0),
+        ("max(*label)", 4),
+        ("max(label, key=label)", 0),
+        ("1j*label", 0),
+        ("label if label else label", 0),
     ],
 )
-def test_an_error_points_at_the_place(text: str, fact: str, column: int) -> None:
+def test_an_error_points_at_the_place(text: str, column: int) -> None:
     with pytest.raises(ParameterError) as error:
         parse_expression(text)
-    assert fact in error.value.message
     assert error.value.excerpt == f"{text}\n{' ' * column}^"
     assert error.value.hint
 
@@ -81,7 +83,7 @@ def test_a_near_miss_gets_a_suggestion() -> None:
     assert "did you mean label" in error.value.hint
 
 
-@pytest.mark.parametrize("text", ["(" * 60 + "label" + ")" * 60, "-" * 900 + "label", "label+" * 400])
+@pytest.mark.parametrize("text", ["(" * 300 + "label" + ")" * 300, "-" * 900 + "label", "label+" * 400])
 def test_endless_expressions_are_refused_and_do_not_exhaust_the_stack(text: str) -> None:
     with pytest.raises(ParameterError):
         parse_expression(text)

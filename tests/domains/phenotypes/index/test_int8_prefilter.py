@@ -12,7 +12,7 @@ from equipoise.domains.phenotypes.index.aggregation import aggregate_scores, par
 from equipoise.domains.phenotypes.index.files import TermTexts, component_texts
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
 from equipoise.domains.phenotypes.index.stored_vectors import Int8Prefilter, StoredVectorScorer, make_prefilter
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.retriever import retriever
 from toy_ontology import obo

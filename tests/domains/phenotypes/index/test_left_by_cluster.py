@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from equipoise.domains.phenotypes.index.build import build_index_with_report
-from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.phenotypes.ontology import load_ontology
 from equipoise.errors import PartialError
 from toy_ontology import obo
 

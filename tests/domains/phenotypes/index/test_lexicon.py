@@ -15,7 +15,7 @@ from equipoise.domains.phenotypes.index.lexicon import (
     split_words,
     word_forms,
 )
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import FormatError, InputError
 from toy_ontology import obo
 

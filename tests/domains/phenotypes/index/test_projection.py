@@ -14,7 +14,7 @@ from equipoise.domains.phenotypes.index import stored_vectors
 from equipoise.domains.phenotypes.index.files import component_texts
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.index.stored_vectors import ProjectionPrefilter, StoredVectorScorer
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.retriever import retriever
 from toy_ontology import obo

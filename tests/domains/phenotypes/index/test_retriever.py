@@ -11,7 +11,7 @@ from equipoise.domains.phenotypes.index.aggregation import STRATEGIES, aggregate
 from equipoise.domains.phenotypes.index.build import build_index, open_indexes
 from equipoise.domains.phenotypes.index.files import ComponentKind, term_texts
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.models.retriever import retriever
 from toy_ontology import TERMS, obo

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.domains.phenotypes.index.files import (
     ComponentKind,
     component_texts,
-    concatenated_texts,
     term_texts,
 )
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
-from equipoise.errors import InputError, ShapeError
+from equipoise.domains.phenotypes.ontology import Ontology
 
 word = st.text("abcdef ", max_size=6)
 term = st.tuples(st.text("abc", min_size=1, max_size=4), st.lists(word, max_size=5), word)
@@ -76,12 +73,3 @@ def test_a_changed_text_changes_the_fingerprint(ontology: Ontology, next_release
     }
     assert len(prints) == 4
     assert term_texts(ontology).fingerprint == term_texts(ontology).fingerprint
-
-
-def test_lists_of_different_lengths_and_no_terms_are_refused() -> None:
-    with pytest.raises(ShapeError, match="2 labels, 1 lists"):
-        component_texts(["a", "b"], [[]], ["", ""])
-    with pytest.raises(InputError):
-        concatenated_texts([], [], [])
-    with pytest.raises(InputError, match=r"term 1 .* has no label"):
-        concatenated_texts(["a", " "], [[], []], ["", ""])

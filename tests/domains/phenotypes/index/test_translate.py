@@ -10,7 +10,7 @@ import pytest
 from equipoise.domains.phenotypes.cases import read_cases, resolve_cases
 from equipoise.domains.phenotypes.index.lexicon import TRANSLATION_WEIGHT, QueryTranslator, Translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from toy_ontology import obo
 
 TEXTS = [

@@ -11,7 +11,7 @@ from equipoise.domains.phenotypes import query as vector_store
 from equipoise.domains.phenotypes.index.aggregation import STRATEGIES
 from equipoise.domains.phenotypes.index.build import build_index
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
+from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.domains.phenotypes.query import fill_store, open_store, search_with_store
 from equipoise.errors import ParameterError, StoreError
 from equipoise.models.dense import dense_retriever

@@ -52,18 +52,10 @@ def growing_edge_layout(
 ) -> tuple[Floats, Floats]:
     """Polar coordinates of a layout in which each node is nearer to its parent than to its children.
 
-    Parameters
-    ----------
-    tree : a node with several parents uses the first on a shortest path from a root (``Tree.first_parents``)
-    dim : at least 2
-    radius : distance of the farthest node from the origin; all edges are scaled to it
-    rng : directions in more than two dimensions
-    max_stretch : edges are lengthened by this factor at most, so that a small tree remains below the radius
-
-    Returns
-    -------
-    The distance of each node from the origin, (n_nodes,), and its direction, (n_nodes, dim). A single root is at the
-    origin; several roots are around it.
+    A node with several parents uses the first on a shortest path from a root (``Tree.first_parents``). All edges are
+    scaled so that the farthest node is at ``radius``, but by at most ``max_stretch``, so that a small tree remains
+    below it; ``rng`` gives directions in more than two dimensions. Returns the distance of each node from the origin,
+    (n_nodes,), and its direction, (n_nodes, dim). A single root is at the origin; several roots are around it.
     """
     if dim > 2:
         lengths, directions_of = _edges_by_level(tree, radius, max_stretch), _spread(rng, dim)

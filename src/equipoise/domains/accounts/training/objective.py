@@ -110,18 +110,8 @@ def softmax_loss(
 ) -> tuple[float, Floats, Floats]:
     """Softmax loss of one node, and its derivatives by the distances.
 
-    Parameters
-    ----------
-    positive_distances : (n_positives,) distances d(u, v)
-    negative_distances : (n_negatives,) distances d(u, w)
-    temperature : T in the formula of the module
-    power : p in the formula
-    negative_weight : c in the formula
-
-    Returns
-    -------
-    The loss summed over the positives, its derivatives by d(u, v), (n_positives,), and by d(u, w), (n_negatives,).
-    Without negatives all of them are 0.
+    ``positive_distances`` are d(u, v), (n_positives,), ``negative_distances`` d(u, w), (n_negatives,). Returns the loss
+    summed over the positives, its derivatives by d(u, v) and by d(u, w). Without negatives all of them are 0.
 
     >>> loss, positive_gradient, negative_gradient = softmax_loss(np.ones(1), np.ones(3), temperature=0.5)
     >>> round(loss, 4), positive_gradient.tolist(), negative_gradient.tolist()
@@ -155,16 +145,8 @@ def hinge_loss(
     negatives that rank before v. The derivatives are those of ``(margin / damping) * log(1 + damping * H / margin)``,
     which limits the weight of pairs with many such negatives; damping 0 is H itself.
 
-    Parameters
-    ----------
-    positive_distances : (n_positives,) distances d(u, v)
-    negative_distances : (n_negatives,) distances d(u, w)
-    multiplicity : (n_negatives,) number of negatives that each one represents
-    margin, damping : as in the formulas
-
-    Returns
-    -------
-    The sum of H over the positives, the derivatives by d(u, v), (n_positives,), and by d(u, w), (n_negatives,).
+    ``multiplicity`` is the number of negatives that each one represents. Returns the sum of H over the positives, and
+    the derivatives by d(u, v) and by d(u, w).
 
     >>> loss, positive_gradient, negative_gradient = hinge_loss(np.array([1.0]), np.array([1.0, 3.0]), np.ones(2))
     >>> loss, positive_gradient.tolist(), negative_gradient.tolist()

@@ -82,13 +82,7 @@ def read_table(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "chart.csv")
-    ...     _ = file.write_text("id,parent,name" + chr(10) + "1,,Assets" + chr(10) + "11,1,Cash" + chr(10))
-    ...     read_table(file).named_edges()
-    [('11', '1')]
+    >>> read_table("chart.csv", id="nr", parent="above").named_edges()  # doctest: +SKIP
     """
     return tree_from_table(open_table(path), id, parent, name)
 
@@ -204,13 +198,7 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "edges.csv")
-    ...     _ = file.write_text("cash,assets" + chr(10) + "bank,assets" + chr(10))
-    ...     read_edges(file).named_edges()
-    [('cash', 'assets'), ('bank', 'assets')]
+    >>> read_edges("edges.csv").named_edges()  # doctest: +SKIP
     """
     pairs = read_pairs(path)
     source = f"{display_path(path)}{_doubt(path, pairs)}"
@@ -286,13 +274,7 @@ def read_json(path: PathLike) -> Tree:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "chart.json")
-    ...     _ = file.write_text('{"name": "Assets", "children": [{"name": "Cash"}]}')
-    ...     list(read_json(file).ids)
-    ['Assets', 'Assets / Cash']
+    >>> read_json("chart.json").ids  # doctest: +SKIP
     """
     file = open_text(path)
     return tree_from_json(file, parse_json(file))
@@ -417,13 +399,7 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None) -> Tree:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "codes.txt")
-    ...     _ = file.write_text("102" + chr(10) + "102-0001" + chr(10))
-    ...     read_codes(file).named_edges()
-    [('102-0001', '102')]
+    >>> read_codes("codes.txt", widths=(1, 1, 2)).named_edges()  # doctest: +SKIP
     """
     if table_format(path) is None:
         lines = [line.decode("utf-8").strip() for line in open_text(path).lines]

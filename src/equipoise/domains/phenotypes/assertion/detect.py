@@ -1,6 +1,4 @@
-"""Assertion detection (ConText): find cues, find their scopes, decide the assertion of each span.
-
-Also the bracket index of a text."""
+"""Assertion detection (ConText): find cues, find their scopes, decide the assertion of each span."""
 
 from __future__ import annotations
 
@@ -10,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from equipoise.domains.phenotypes.assertion import english, german
 from equipoise.domains.phenotypes.assertion.rules import (
     Assertion,
     AssertionRules,
@@ -18,54 +15,13 @@ from equipoise.domains.phenotypes.assertion.rules import (
     CueGroup,
     FoundPhrases,
     Span,
+    rules_for,
 )
 from equipoise.domains.phenotypes.language import FUNCTION_WORDS, validate_language
 from equipoise.errors import InputError
 from equipoise.models.chunking import sentence_starts
 
 _BRACKET = re.compile(r"[()\[\]]")
-
-
-class BracketIndex:
-    """The round and square brackets of a text, for lookup of the innermost pair around a position.
-
-    >>> text = "(no [obvious] fever) cough"
-    >>> brackets = BracketIndex(text)
-    >>> brackets.closing(text.index("no")), brackets.opening(text.index("fever"))
-    (19, 1)
-    >>> brackets.closing(text.index("cough")) is None
-    True
-    """
-
-    def __init__(self, text: str) -> None:
-        brackets = list(_BRACKET.finditer(text))
-        self._positions = [match.start() for match in brackets]
-        # The nesting depth between brackets: a bracket is closed where the depth first becomes smaller.
-        depths = list(accumulate((1 if match[0] in "([" else -1 for match in brackets), initial=0))
-        self._later = _next_smaller(depths)
-        last = len(depths) - 1
-        self._earlier = [None if at is None else last - at for at in _next_smaller(depths[::-1])][::-1]
-
-    def closing(self, position: int) -> int | None:
-        """The position of the bracket that closes the innermost open bracket."""
-        at = self._later[bisect_left(self._positions, position)]
-        return None if at is None else self._positions[at - 1]
-
-    def opening(self, position: int) -> int | None:
-        """The position after the innermost open bracket."""
-        at = self._earlier[bisect_left(self._positions, position)]
-        return None if at is None else self._positions[at] + 1
-
-
-def _next_smaller(depths: list[int]) -> list[int | None]:
-    """For each value, the index of the next smaller value."""
-    next_index: list[int | None] = [None] * len(depths)
-    waiting: list[int] = []
-    for at, depth in enumerate(depths):
-        while waiting and depths[waiting[-1]] > depth:
-            next_index[waiting.pop()] = at
-        waiting.append(at)
-    return next_index
 
 
 _BULLET = re.compile(r"\n[^\S\n]*+(?=[-*•]|\d{1,2}[.)]\s|[A-ZÄÖÜ][\w /-]{0,40}:)")
@@ -130,7 +86,8 @@ class _IntervalIndex:
 def cue_spans(text: str, rules: AssertionRules) -> list[Span]:
     """The spans of cues, terminators and affirming phrases such as *is present*."""
     found = rules.find_phrases(text)
-    cues = [(match.start, match.end) for match in _longest_matches(text, found) if _is_term_independent(match)]
+    matches = _longest_matches(text, found)
+    cues = [(match.start, match.end) for match in matches if match.cues and not match.cues.part_of_term]
     own = found.terminators_by_assertion[Assertion.NEGATED]
     return sorted({*cues, *found.terminators, *own, *found.affirmed})
 
@@ -155,7 +112,9 @@ class _ScopeFinder:
         self._found = rules.find_phrases(text)
         self._matches = [match for match in _longest_matches(text, self._found) if match.cues]
         # The full stop of a cue such as *V.a.* does not end a sentence, nor does a question mark before a word.
-        within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] in ".?"}
+        after = [match.end for match in self._matches if text[match.end - 1] in ".?"]
+        tails = [(end, text[end : end + _CONTEXT_CHARACTERS]) for end in after]
+        within = {end + len(tail) - len(tail.lstrip()) for end, tail in tails}
         covered = bytearray(len(text))
         for match in self._matches:
             covered[match.start : match.end] = b"\1" * (match.end - match.start)
@@ -168,7 +127,6 @@ class _ScopeFinder:
         self._phrase_cues = [match.start for match in self._matches if match.cues and match.cues.starts_phrase]
         self._affirmed = sorted(span for span in self._found.affirmed if not any(covered[slice(*span)]))
         self._affirmed_starts = sorted(self._statements())
-        self._brackets = BracketIndex(text)
         sections = (match for match in self._matches if match.cues and match.cues.direction is CueDirection.SECTION)
         self._headings = [match.start for match in sections]
         self._back = [match for match in self._matches if match.is_backward]
@@ -208,35 +166,32 @@ class _ScopeFinder:
             return
         sentence = bisect_right(self._borders, match.start) - 1
         if direction is CueDirection.ITEM:
-            limit = self._forward(match, self._borders[sentence + 1])
+            limit = self._forward(match, sentence)
             separator = self._rules.separator_pattern.search(self._text, match.end, limit)
             yield match.end, separator.start() if separator else limit
         if direction in (CueDirection.FORWARD, CueDirection.BOTH):
-            yield match.end, self._forward(match, min(self._borders[sentence + 1], match.end + _MAX_SCOPE))
+            yield match.end, self._forward(match, sentence)
         if direction in (CueDirection.BACKWARD, CueDirection.BOTH):
-            yield self._backward(match, max(self._borders[sentence], match.start - _MAX_SCOPE)), match.start
+            yield self._backward(match, sentence), match.start
 
-    def _forward(self, match: _Match, limit: int) -> int:
+    def _forward(self, match: _Match, sentence: int) -> int:
         """The end of a forward scope: terminator, semicolon, closing bracket, or a new statement."""
         assert match.cues is not None
+        limit = min(self._borders[sentence + 1], match.end + _MAX_SCOPE)
         ends = self._ends[match.cues.assertion]
         index = bisect_left(ends, (match.end, 0))
         stops = [limit, *(start for start, _ in ends[index : index + 1])]
-        semicolon, closing = self._text.find(";", match.end, limit), self._brackets.closing(match.end)
-        stops += [] if semicolon < 0 else [semicolon]
-        stops += [] if closing is None else [closing]
+        stops += [at for at in (self._text.find(";", match.end, limit), self._closing(match.end, limit)) if at >= 0]
         stops += _first_from(self._statement_cues, match.end)
         if match.cues.assertion in _NEGATED_OR_UNCERTAIN:
             stops += _first_from(self._affirmed_starts, match.end)
             stops += _first_from(self._phrase_cues, match.end)
         comma = self._text.find(",", match.end, min(stops))
-        if comma >= 0 and (self._repeats_cue(match) or self._ends_at_comma(match, comma, min(stops))):
-            stops.append(comma)
+        if comma >= 0:
+            is_list = self._rules.conjunction_pattern.search(self._text, comma, min(stops))
+            if self._repeats_cue(match) or (match.cues.ends_at_comma and not is_list):
+                stops.append(comma)
         return min(stops)
-
-    def _ends_at_comma(self, match: _Match, comma: int, limit: int) -> bool:
-        assert match.cues is not None
-        return match.cues.ends_at_comma and not self._rules.conjunction_pattern.search(self._text, comma, limit)
 
     def _repeats_cue(self, match: _Match) -> bool:
         """Whether each item of a list has its own negation, as in *no rash, no edema, cough*: the last one has none."""
@@ -265,10 +220,8 @@ class _ScopeFinder:
         after = _HEADING.search(self._text, match.end)
         limit = after.start() if after else len(self._text)
         later = (self._borders[number] for number in range(at, len(self._borders)))
-        return next((start for start in later if start >= limit or self._is_about_patient(start)), limit)
-
-    def _is_about_patient(self, start: int) -> bool:
-        return bool(self._rules.patient_pattern.match(self._text, start))
+        about_patient = self._rules.patient_pattern.match
+        return next((start for start in later if start >= limit or about_patient(self._text, start)), limit)
 
     def _statements(self) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
@@ -285,9 +238,28 @@ class _ScopeFinder:
         tail = max(0, match.start - _CONTEXT_CHARACTERS)
         return not match.is_backward and bool(self._rules.list_pattern.search(self._text, tail, match.start))
 
-    def _backward(self, match: _Match, limit: int) -> int:
+    def _closing(self, start: int, limit: int) -> int:
+        """The bracket that closes an earlier one; -1 if there is none."""
+        depth = 0
+        for bracket in _BRACKET.finditer(self._text, start, limit):
+            depth += 1 if bracket[0] in "([" else -1
+            if depth < 0:
+                return bracket.start()
+        return -1
+
+    def _opening(self, limit: int, end: int) -> int:
+        """The position after the bracket that a later one closes; ``limit`` if there is none."""
+        depth = 0
+        for bracket in reversed([*_BRACKET.finditer(self._text, limit, end)]):
+            depth += 1 if bracket[0] in ")]" else -1
+            if depth < 0:
+                return bracket.end()
+        return limit
+
+    def _backward(self, match: _Match, sentence: int) -> int:
         """The start of a backward scope; a comma ends it, unless it is in a list that a verb closes."""
         assert match.cues is not None
+        limit = max(self._borders[sentence], match.start - _MAX_SCOPE)
         terminators = self._ends[match.cues.assertion]
         first, last = bisect_left(terminators, (limit, 0)), bisect_left(terminators, (match.start, 0))
         ends = [end for _, end in terminators[first:last]]
@@ -300,7 +272,7 @@ class _ScopeFinder:
             ends = [end for _, end in self._affirmed[max(0, affirmed - 1) : affirmed]]
             stops += [end for end in ends if self._rules.separator_pattern.search(self._text, end, match.start)]
         stops += [self._text.rfind(mark, limit, match.start) + 1 for mark in ";:"]
-        stops.append(self._brackets.opening(match.start) or limit)
+        stops.append(self._opening(limit, match.start))
         start = max(stops)
         comma = self._text.rfind(",", start, match.start)
         if comma < 0:
@@ -324,41 +296,22 @@ def statement_starts(text: str) -> list[int]:
     return sorted(start for start in starts if start < len(text)) or [0]
 
 
-def _all_matches(found: FoundPhrases) -> Iterator[_Match]:
-    for cues, spans in found.cues:
-        yield from (_Match(start, end, cues) for start, end in spans)
-    yield from (_Match(start, end, None) for start, end in found.pseudo)
-
-
-def _is_term_independent(match: _Match) -> bool:
-    return match.cues is not None and not match.cues.part_of_term
-
-
 def _longest_matches(text: str, found: FoundPhrases) -> list[_Match]:
     """The longest of overlapping matches, in text order."""
+    every = [_Match(*span, cues) for cues, spans in [*found.cues, (None, found.pseudo)] for span in spans]
     matches: list[_Match] = []
     covered = bytearray(len(text))
-    for match in sorted(_all_matches(found), key=lambda match: (match.start - match.end, match.start)):
+    for match in sorted(every, key=lambda match: (match.start - match.end, match.start)):
         if not any(covered[match.start : match.end]):
             matches.append(match)
             covered[match.start : match.end] = b"\1" * (match.end - match.start)
     return sorted(matches, key=lambda match: match.start)
 
 
-def _skip_whitespace(text: str, position: int) -> int:
-    """The first position from ``position`` on that is not white space."""
-    while position < len(text) and text[position].isspace():
-        position += 1
-    return position
-
-
 def _first_from(positions: list[int], start: int) -> list[int]:
     """The first of the sorted positions that is not before ``start``, as a list of at most one."""
     at = bisect_left(positions, start)
     return positions[at : at + 1]
-
-
-RULES_BY_LANGUAGE: dict[str, AssertionRules] = {"en": english.ENGLISH_RULES, "de": german.GERMAN_RULES}
 
 
 _WORD_CHARACTERS = re.compile(r"\w+")
@@ -422,7 +375,7 @@ def detect_assertions_with_cues(
                 f"the span {start} to {end} is not in a text of {len(text)} characters",
                 hint="spans count characters from 0, and the end is exclusive",
             )
-    table = CueTable(text, RULES_BY_LANGUAGE[code])
+    table = CueTable(text, rules_for(code))
     exact = set(names)
     return [_detect_span(text, span, table.covering(span), FUNCTION_WORDS[code], span in exact) for span in spans]
 

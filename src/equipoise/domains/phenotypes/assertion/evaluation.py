@@ -45,11 +45,9 @@ class AssertionAccuracy:
 
     @property
     def value(self) -> float:
-        """The accuracy."""
         return self.n_right / self.n_cases
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         interval = [self.interval.low, self.interval.high]
         return {"group": self.group, "accuracy": self.value, "interval": interval, "n_cases": self.n_cases}
 
@@ -85,7 +83,6 @@ class AssertionEvaluation:
         return [(case, assertion) for case, assertion in pairs if assertion is not case.expected]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         groups = {"by_kind": self.by_kind, "by_assertion": self.by_assertion}
         return {
             "language": self.language,

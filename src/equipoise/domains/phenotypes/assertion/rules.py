@@ -1,12 +1,18 @@
-"""ConText rules of a language: assertions, cues with a direction, pseudo cues and terminators."""
+"""ConText rules of a language: assertions, cues with a direction, pseudo cues and terminators.
+
+The rules are in ``cues_en.txt`` and ``cues_de.txt``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
+
+from equipoise.domains.phenotypes.language import validate_language
 
 
 class Assertion(StrEnum):
@@ -27,30 +33,7 @@ class Assertion(StrEnum):
 ASSERTIONS: tuple[Assertion, ...] = tuple(Assertion)
 """All assertions, ``affirmed`` first."""
 
-
-STATEMENT_START = r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))"
-"""A regular expression that matches at the start of a statement."""
-
-
-ITEM_START = r"(?:(?<=\A)|(?<=[\s,;:(/]))"
-"""A regular expression that matches at the start of an item of a list."""
-ITEM_END = r"(?=\s*(?:[.,;)\n]|\Z))"
-"""A regular expression that matches at the end of an item of a list."""
-SHORT_CUES = (
-    # A hyphen before a word negates it (*-fever*); a hyphen and a space only after a comma, because it may be a bullet.
-    rf"{ITEM_START}[-−–](?=[^\W\d])",
-    r"(?<=[,;]\x20)[-−–](?=\x20\w)",
-    rf"{ITEM_START}\([-−–]\)(?=\s*\w)",
-    rf"{ITEM_START}[Øø](?=\s)",
-)
-"""Signs that negate the next item in every language."""
-MINUS_AFTER = (rf"(?<=\w\x20)[-−–∅Ø]{ITEM_END}", r"\([-−–]\)")
-"""Signs that negate the item before them: *cough +, sputum -*."""
-SHORT_QUESTIONS = (rf"{ITEM_START}\?(?=\s?\w)",)
-PLUS_AFTER = rf"(?<=\w\x20)\++{ITEM_END}"
-PLUS_SIGNS = (r"\+(?=\s?\w)", r"\(\+\)", r"\+ve")
-MEASUREMENT = r"\d+(?:[.,]\d+)?\s?(?:cm|mm|kg|%)"
-"""An item with a measurement is affirmed: *no edema, hepatomegaly 3 cm*."""
+Span = tuple[int, int]
 
 
 class CueDirection(StrEnum):
@@ -67,19 +50,15 @@ class CueDirection(StrEnum):
 
 @dataclass(frozen=True)
 class CueGroup:
-    """Cue phrases with the same assertion and direction; each is a regular expression of whole words.
-
-    ``part_of_term`` marks words that occur in term labels, as in *absence of the thumb*. Such a cue does not
-    apply to a span that contains it.
-    """
+    """Cue phrases with the same assertion and direction; each is a regular expression of whole words."""
 
     assertion: Assertion
     direction: CueDirection
     phrases: tuple[str, ...]
     part_of_term: bool = False
+    """Whether labels have these words, as in *absence of the thumb*: the cue does not apply to a span that has it."""
     ends_at_comma: bool = False
     """Whether a comma ends the scope, unless a conjunction follows: *rhinitis without fever, cough*."""
-
     starts_phrase: bool = False
     """Whether the cue ends the scope of an earlier negation or uncertainty: *possible pneumonia without effusion*."""
 
@@ -90,25 +69,19 @@ class AssertionRules:
 
     cues: tuple[CueGroup, ...]
     pseudo: tuple[str, ...]
-    """Pseudo cues: phrases that contain the words of a cue but assert nothing."""
     terminators: tuple[str, ...]
-    """Terminators of every scope."""
-    terminators_by_assertion: Mapping[Assertion, tuple[str, ...]] = field(default_factory=dict)
-    """Additional terminators per assertion: a mention of the patient ends a family-history scope."""
-    conjunctions: tuple[str, ...] = ()
-    """Words that join the items of a list."""
-    affirmed_cues: tuple[str, ...] = ()
-    """Phrases that affirm a finding at the end of a clause, such as *is present*."""
-    patient: tuple[str, ...] = ()
-    """Words for the patient; a sentence that starts with one is not about a relative."""
-    bare_results: tuple[str, ...] = ()
-    """Results that name no finding if they are alone, as after a heading."""
+    terminators_by_assertion: Mapping[Assertion, tuple[str, ...]]
+    conjunctions: tuple[str, ...]
+    affirmed: tuple[str, ...]
+    patient: tuple[str, ...]
+    bare_results: tuple[str, ...]
 
     @cached_property
     def _index(self) -> PhraseIndex:
-        own = (phrases for phrases in self.terminators_by_assertion.values())
-        cues = (group.phrases for group in self.cues)
-        return PhraseIndex([self.pseudo, self.terminators, self.affirmed_cues, *cues, *own])
+        own = self.terminators_by_assertion.values()
+        return PhraseIndex(
+            [self.pseudo, self.terminators, self.affirmed, *(group.phrases for group in self.cues), *own]
+        )
 
     def find_phrases(self, text: str) -> FoundPhrases:
         """The spans of all phrases in a text."""
@@ -124,18 +97,18 @@ class AssertionRules:
 
     @cached_property
     def patient_pattern(self) -> re.Pattern[str]:
-        """Any word for the patient."""
-        return phrase_pattern(self.patient)
+        """Any word for the patient; a sentence that starts with one is not about a relative."""
+        return _phrase_pattern(self.patient)
 
     @cached_property
     def bare_result_pattern(self) -> re.Pattern[str]:
-        """Any bare result."""
-        return phrase_pattern(self.bare_results)
+        """Any result that names no finding if it is alone, as after a heading."""
+        return _phrase_pattern(self.bare_results)
 
     @cached_property
     def conjunction_pattern(self) -> re.Pattern[str]:
-        """Any conjunction."""
-        return phrase_pattern(self.conjunctions)
+        """Any word that joins the items of a list."""
+        return _phrase_pattern(self.conjunctions)
 
     @cached_property
     def separator_pattern(self) -> re.Pattern[str]:
@@ -148,18 +121,62 @@ class AssertionRules:
         return re.compile(rf"(?:,|\b(?:{'|'.join(self.conjunctions)}))\s*\Z", re.IGNORECASE)
 
 
-def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
-    """A pattern that matches any of the phrases as whole words; a space matches any white space.
+_DEFINITIONS = {
+    "statement_start": r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))",
+    "item_start": r"(?:(?<=\A)|(?<=[\s,;:(/]))",
+    "item_end": r"(?=\s*(?:[.,;)\n]|\Z))",
+    "measurement": r"\d+(?:[.,]\d+)?\s?(?:cm|mm|kg|%)",
+}
+"""Regular expressions that the files of all languages use."""
 
-    >>> phrase_pattern(["no", "no sign of"]).findall("No sign\\nof fever, no cough, known")
-    ['No sign\\nof', 'no']
-    """
+
+def rules_for(language: str) -> AssertionRules:
+    """The rules of a language, such as ``de`` or ``en-GB``; an error for a language without rules."""
+    return _read_rules(validate_language(language))
+
+
+@cache
+def _read_rules(language: str) -> AssertionRules:
+    content = (files(__package__) / f"cues_{language}.txt").read_text(encoding="utf-8")
+    definitions = dict(_DEFINITIONS)
+    sections: list[tuple[list[str], list[str]]] = []
+    for line in content.replace("\n    ", "").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if header := re.fullmatch(r"\[([a-z_ ]+)\]", line):
+            sections.append((header[1].split(), []))
+            continue
+        phrase = re.sub(r"\{([a-z_]+)\}", lambda name: definitions[name[1]], line)
+        if sections:
+            sections[-1][1].append(phrase)
+        else:
+            name, _, value = phrase.partition(" = ")
+            definitions[name] = value
+    cues: list[CueGroup] = []
+    lists: dict[str, tuple[str, ...]] = {}
+    own: dict[Assertion, tuple[str, ...]] = {}
+    for (kind, *words), phrases in sections:
+        if not words:
+            lists[kind] = tuple(phrases)
+        elif kind == "terminators":
+            own |= dict.fromkeys(map(Assertion, words), tuple(phrases))
+        else:
+            direction, *flags = words
+            cues.append(
+                CueGroup(Assertion(kind), CueDirection(direction), tuple(phrases), **dict.fromkeys(flags, True))
+            )
+    own[Assertion.FAMILY_HISTORY] = (*lists["patient"], *own[Assertion.FAMILY_HISTORY])
+    return AssertionRules(cues=tuple(cues), terminators_by_assertion=own, **lists)
+
+
+def _phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
+    """A pattern that matches any of the phrases as whole words; a space matches any white space."""
     body = "|".join(phrase.replace(" ", _SPACE) for phrase in sorted(phrases, key=len, reverse=True))
     return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{body}){_WORD_END}", re.IGNORECASE)
 
 
+_SPACE = r"\s+"
 _WORD_END = r"(?:(?!\w)|(?<=\W))"
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +195,6 @@ class PhraseIndex:
 
     A phrase is tried only where the text has one of the letters or marks that a match can start with. This takes a
     fifth of the time of a search for each phrase.
-
-    >>> PhraseIndex([["no", "no sign of"], ["fever"]]).spans("No sign of fever")
-    [[(0, 2), (0, 10)], [(11, 16)]]
     """
 
     def __init__(self, groups: Sequence[Iterable[str]]) -> None:
@@ -207,17 +221,12 @@ class PhraseIndex:
         return found
 
 
-_SPACE = r"\s+"
 _MAX_LEADING = 3
 _STARTS = re.compile(r"(?<!\w)\w|[^\w\s]")
 
 
 def leading_letters(phrase: str) -> frozenset[str]:
-    """Up to three letters, or a digit or mark, with which the matches of a regular expression start, in lower case.
-
-    >>> sorted(leading_letters("(?:the )?(?:risk|sign)s? of")), sorted(leading_letters(r"\\([+-]\\)"))
-    (['ris', 'sig', 'the'], ['('])
-    """
+    """Up to three letters, or a digit or mark, with which the matches of a regular expression start, in lower case."""
     starts, may_be_empty = _starts(phrase)
     if may_be_empty or not starts:
         raise ValueError(f"the start of {phrase!r} is not known")

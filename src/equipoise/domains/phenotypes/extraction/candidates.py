@@ -6,7 +6,7 @@ Selection settings are applied to stored candidates, so changing them never embe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from equipoise.domains.phenotypes.assertion.detect import DetectedAssertion, det
 from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
 from equipoise.domains.phenotypes.extraction.splitters import TextSplitter, TextToSplit, get_splitters
 from equipoise.domains.phenotypes.extraction.word_forms import contradicts
-from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.language import guess_language, language_segments, validate_language
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ParameterError, StoreError
 from equipoise.evidence.base import Arrays, pack_npz, unpack_npz
@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClinicalText:
-    """A text with an id. Its language (en, de) is guessed from its words unless it is given.
-
-    >>> ClinicalText("note", "Der Junge hat kein Fieber.").detected_language
-    'de'
-    """
+    """A text with an id. Its language (en, de) is guessed from its words unless it is given."""
 
     id: str
     text: str
@@ -124,10 +120,6 @@ def split_documents(
     """The chunks of all documents, in order: each splitter splits the chunks of the one before it.
 
     ``semantic`` embeds with ``embedder``. White space and punctuation at the ends is trimmed.
-
-    >>> chunks = split_documents({"a": "No fever, but cough. Tall."}, ["sentence", "punctuation", "conjunction"])
-    >>> [(chunk.start, chunk.text) for chunk in chunks]
-    [(0, 'No fever'), (14, 'cough'), (21, 'Tall')]
     """
     listed = to_documents(documents)
     spans = [(index, 0, len(document.text)) for index, document in enumerate(listed)]
@@ -178,11 +170,7 @@ class SelectionSettings:
 
     @property
     def flags(self) -> str:
-        """The options of ``eq phenotypes extraction run`` for these settings.
-
-        >>> SelectionSettings(chunk_threshold=0.5, top_term_only=False).flags
-        '--chunk-threshold 0.5 --all-terms'
-        """
+        """The options of ``eq phenotypes extraction run`` for these settings."""
         default = SelectionSettings()
         words = [
             f"--{name.replace('_', '-')} {value:g}"
@@ -218,16 +206,10 @@ class Candidates:
     chunkers: tuple[str, ...]
     system: str
     fingerprint: str
-    is_mention: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    is_mention: Bools
     """Which rows are names that the dictionary found; the others are chunks or phrases that a model scored."""
-
-    is_negated: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    is_negated: Bools
     """Which mentions have a negation between their words: *the spleen is not enlarged*."""
-
-    def __post_init__(self) -> None:
-        for name in ("is_mention", "is_negated"):
-            if len(getattr(self, name)) != len(self.document):
-                object.__setattr__(self, name, np.zeros(len(self.document), dtype=np.bool_))
 
     def __len__(self) -> int:
         return len(self.document)
@@ -278,17 +260,11 @@ class Candidates:
         rows = zip(*(_unpack_texts(name, arrays) for name in ("ids", "texts", "languages")), strict=True)
         return cls(
             tuple(ClinicalText(name, text, language or None) for name, text, language in rows),
-            arrays["document"],
-            arrays["start"],
-            arrays["end"],
-            arrays["terms"],
-            arrays["scores"],
+            **{name: arrays[name] for name in _ARRAYS},
             term_ids=tuple(_unpack_texts("term_ids", arrays)),
             chunkers=tuple(chunkers),
             system=system,
             fingerprint=fingerprint,
-            is_mention=arrays["is_mention"],
-            is_negated=arrays["is_negated"],
         )
 
     def save(self, path: str | Path) -> None:
@@ -302,44 +278,6 @@ class Candidates:
         if str(arrays.get("kind", "")) != _FILE_KIND:
             raise StoreError(f"{path} has no candidates", hint="name a file that Candidates.save wrote")
         return cls.from_arrays(arrays)
-
-
-def retrieve_candidates(
-    documents: Iterable[ClinicalText] | Mapping[str, str],
-    system: TermRetriever,
-    *,
-    chunkers: Sequence[str | TextSplitter] = SPLITTER_CHAIN,
-    num_results: int = NUM_RESULTS,
-) -> Candidates:
-    """Split all documents, and retrieve the best terms of all chunks in one batch."""
-    listed = to_documents(documents)
-    stages = get_splitters(chunkers, next(iter(dense_models(system.system)), None))
-    chunks = split_documents(listed, stages)
-    return retrieve_for_spans(
-        listed, chunks, system, num_results=num_results, chunkers=[stage.name for stage in stages]
-    )
-
-
-def retrieve_for_spans(
-    documents: Iterable[ClinicalText] | Mapping[str, str],
-    chunks: Sequence[TextSpan],
-    system: TermRetriever,
-    *,
-    num_results: int = NUM_RESULTS,
-    chunkers: Sequence[str] = ("given",),
-) -> Candidates:
-    """Retrieve the best terms of given chunks, such as annotated spans."""
-    hits = search_chunks(chunks, system, num_results=num_results)
-    return build_candidates(
-        to_documents(documents),
-        [(chunk.document, chunk.start, chunk.end) for chunk in chunks],
-        hits.terms,
-        hits.scores,
-        term_ids=system.ontology.ids,
-        chunkers=chunkers,
-        system=system.card.spec,
-        fingerprint=system.fingerprint,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,8 +336,8 @@ def build_candidates(
     chunkers: Sequence[str],
     system: str,
     fingerprint: str,
-    is_mention: Bools | None = None,
-    is_negated: Bools | None = None,
+    is_mention: Bools,
+    is_negated: Bools,
 ) -> Candidates:
     """Candidates from (document, start, end) of each row, and the indices and scores of its terms."""
     distinct, coded = np.unique(terms, return_inverse=True)
@@ -418,8 +356,8 @@ def build_candidates(
         chunkers=tuple(chunkers),
         system=system,
         fingerprint=fingerprint,
-        is_mention=np.zeros(0, dtype=np.bool_) if is_mention is None else is_mention,
-        is_negated=np.zeros(0, dtype=np.bool_) if is_negated is None else is_negated,
+        is_mention=is_mention,
+        is_negated=is_negated,
     )
 
 

@@ -22,7 +22,7 @@ from equipoise.metrics.sets import (
 )
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
 
 DEFAULT_EXTRACTOR = "use"
 """The default model for phrases that the dictionary leaves free: multilingual and fast."""
@@ -94,11 +94,7 @@ class ExtractionConfig:
 
 
 def make_config(options: dict[str, Any]) -> ExtractionConfig:
-    """The configuration from settings by name, those of the pipeline included.
-
-    >>> make_config({"num_results": 3, "averaging": "macro"}).pipeline.num_results
-    3
-    """
+    """The configuration from settings by name, those of the pipeline included."""
     of_pipeline = {field.name for field in fields(Pipeline)}
     accepted = of_pipeline | {field.name for field in fields(ExtractionConfig)} - {"pipeline"}
     for name in options:
@@ -110,11 +106,7 @@ def make_config(options: dict[str, Any]) -> ExtractionConfig:
 
 
 def describe_pipeline(pipeline: Pipeline) -> str:
-    """The name of a configuration: its settings that differ from the defaults.
-
-    >>> describe_pipeline(Pipeline()), describe_pipeline(Pipeline(top_term_only=False, chunk_threshold=0.5))
-    ('default', 'chunk_threshold 0.5, top_term_only false')
-    """
+    """The name of a configuration: its settings that differ from the defaults."""
     default = Pipeline()
     changed = {
         field.name: getattr(pipeline, field.name)

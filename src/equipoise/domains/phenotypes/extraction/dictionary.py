@@ -15,7 +15,6 @@ from enum import IntEnum
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from equipoise.domains.phenotypes.extraction.confidence import WordWeights
 from equipoise.domains.phenotypes.extraction.word_forms import (
     AMBIGUOUS_ABBREVIATIONS,
     CAPITALIZED_WORDS,
@@ -32,7 +31,7 @@ from equipoise.domains.phenotypes.language import LANGUAGES, lexicon_entries
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.lexicon import Translations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
 
 
 class MatchKind(IntEnum):
@@ -98,9 +97,6 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
     """The words, list separators and clause boundaries of a text.
 
     With a vocabulary, a German compound that is not in it is split into parts that are.
-
-    >>> [token.key for token in tokenize("Absence of nails, bilateral") if token.is_word]
-    ['absenc', 'nail', 'bilateral']
     """
     function_words, classes = FUNCTION_WORDS[language], WORD_CLASSES[language]
     tokens = []
@@ -139,6 +135,29 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
                 for part in parts
             ]
     return tokens
+
+
+@dataclass(frozen=True, slots=True)
+class WordWeights:
+    """The inverse document frequency of words over the names of the terms."""
+
+    idf: dict[str, float]
+    unknown: float
+
+    def overlap(self, words: Sequence[Token], others: Sequence[Token]) -> float:
+        """The weighted share of words that are among the others, by form, class, or the first six letters."""
+        forms = {form for token in others for form in (token.key, token.word_class)}
+        stems = {form[:_STEM] for form in forms if len(form) >= _STEM}
+        total = found = 0.0
+        for token in words:
+            weight = self.idf.get(token.word_class, self.unknown)
+            total += weight
+            if token.word_class in forms or token.key in forms or token.key[:_STEM] in stems:
+                found += weight
+        return found / total if total else 0.0
+
+
+_STEM = 6
 
 
 @dataclass(slots=True)
@@ -254,11 +273,7 @@ class TermDictionary:
             self._partners.setdefault(word, set()).update(words)
 
     def mentions(self, text: str, offset: int = 0) -> list[Mention]:
-        """The names in a text, in text order; of overlapping ones those with more words. Positions start at the offset.
-
-        >>> from equipoise.domains.phenotypes.ontology.ontology import load_ontology  # doctest: +SKIP
-        >>> TermDictionary(load_ontology(), range(19_000)).mentions("Pits of the palms and soles")  # doctest: +SKIP
-        """
+        """The names in a text, in text order; of overlapping ones those with more words. ``offset`` is its start."""
         tokens = tokenize(text, self.language, self._is_known if self.language == "de" else None)
         matches = [*self._direct(tokens), *self._coordinated(tokens), *self._short(tokens)]
         used: set[int] = set()

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
-from equipoise.domains.phenotypes.extraction.annotated_corpus import SAMPLE, AnnotatedCorpus, read_annotated_corpus
-from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations, resolve_annotations
+from equipoise.domains.phenotypes.extraction.annotated_corpus import (
+    SAMPLE,
+    AnnotatedCorpus,
+    GoldAnnotations,
+    read_annotated_corpus,
+    resolve_annotations,
+)
 from equipoise.domains.phenotypes.extraction.candidates import Candidates
 from equipoise.domains.phenotypes.extraction.config import (
     DEFAULT_EXTRACTOR,
-    MODE_DESCRIPTIONS,
     ExtractionConfig,
     describe_pipeline,
     extraction_metrics,
@@ -36,7 +40,7 @@ from equipoise.domains.phenotypes.extraction.predict import (
     predict,
     trace_gold_terms,
 )
-from equipoise.domains.phenotypes.extraction.report import ExtractionReportData, extraction_view
+from equipoise.domains.phenotypes.extraction.report import extraction_view
 from equipoise.domains.phenotypes.extraction.scoring import (
     ErrorCounts,
     GoldSpanOracle,
@@ -47,8 +51,8 @@ from equipoise.domains.phenotypes.extraction.scoring import (
     prediction_sets,
     with_similarity_credit,
 )
-from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
@@ -63,8 +67,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
     from equipoise.models.encoder import ModelCard
     from equipoise.runs.executors import Executor
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.contrasts import Contrast
+    from equipoise.stats.comparison import Comparison, Contrast
     from equipoise.stats.result import Result
     from equipoise.types import Finding
 
@@ -77,7 +80,6 @@ class DictionaryBaseline:
     contrast: Contrast
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         return {
             "estimates": [self.result[name].to_dict() for name in self.result.names[:3]],
             "difference": self.contrast.difference,
@@ -122,34 +124,6 @@ class ExtractionRun:
     def stages(self) -> Mapping[LossStage, int]:
         """The number of gold entries per stage."""
         return count_by_stage(self.stage_trace)
-
-    @property
-    def edition(self) -> ExtractionReportData:
-        """All that a report shows."""
-        return ExtractionReportData(
-            result=self.result,
-            averaging=self.settings.averaging,
-            mode=self.settings.mode,
-            counted=MODE_DESCRIPTIONS[self.settings.mode],
-            documents=len(self.gold.annotated),
-            chunks=len(self.candidates),
-            seconds=self.seconds,
-            stages={str(stage): number for stage, number in self.stages.items()},
-            errors_by_kind=self.errors_by_kind.to_dict(),
-            spans=() if self.gold_span_oracle is None else self.gold_span_oracle.estimates,
-            split=()
-            if self.gold_span_oracle is None
-            else (
-                self.gold_span_oracle.n_found,
-                self.gold_span_oracle.n_lost_by_chunking,
-                self.gold_span_oracle.n_lost_by_model,
-            ),
-            baseline=self.baseline,
-            notes=(*self.gold.notes, *self.notes),
-            problems=self.gold.problem_messages,
-            citation=self.gold.ontology.citation,
-            findings=self.findings,
-        )
 
     def write(self, folder: str | Path) -> Path:
         """Write extraction_results.json, a run directory, and the candidates."""
@@ -361,7 +335,9 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
             return JobOutput(None, key)
         extractor.prepare(gold.documents)
         start = perf_counter()
-        candidates = extractor.candidates(gold.documents, num_results=retrieval_depth(settings, gold))
+        # More terms are stored than are selected, to trace where a gold term was lost.
+        depth = min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
+        candidates = extractor.candidates(gold.documents, num_results=depth)
         predictions = predict(candidates, **settings.pipeline.record())
         seconds = perf_counter() - start
         oracle = evaluate_gold_spans(gold, extractor, predictions, settings)
@@ -438,11 +414,6 @@ def with_findings(result: Result, findings: tuple[Finding, ...]) -> Result:
     return replace(result, findings=(*findings, *result.findings))
 
 
-def retrieval_depth(settings: ExtractionConfig, gold: GoldAnnotations) -> int:
-    """Stored terms per chunk: more than are selected, to trace where a gold term was lost."""
-    return min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
-
-
 def gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
     """Findings about the gold, such as that all entries are affirmed."""
     return run_checks(
@@ -483,7 +454,7 @@ def write_extraction(folder: Path, run: ExtractionRun) -> Path:
     # A fixed name for every configuration: a repeated run replaces the old one.
     save_run(folder / RUN, run.result, manifest=manifest, details=document_details(gold, run.predictions))
     run.candidates.save(folder / CANDIDATES)
-    extraction_view(run.edition).write(folder)
+    extraction_view(run).write(folder)
     return write_json(folder / RESULTS, {"run": RUN, **run.to_dict()})
 
 
@@ -524,7 +495,8 @@ def compare_extraction_runs(
     _check_same_modes(runs)
     first = next(iter(runs.values())).result
     results = [replace(run.result, system=name) for name, run in runs.items()]
-    return compare(results, metrics or default_metrics(first.names), primary=primary or first.names[0], **options)
+    # A run lists F1, precision and recall first, then their soft forms, then those of the next average.
+    return compare(results, metrics or first.names[:9], primary=primary or first.names[0], **options)
 
 
 def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
@@ -537,24 +509,12 @@ def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
         )
     names = [run.result.system for _, run in stored]
     if len(set(names)) < len(names):
-        names = [_folder_label(file) for file, _ in stored]
+        names = [(file.parent if file.name == RESULTS else file).name for file, _ in stored]
     if len(set(names)) < len(names):
         names = [str(file) for file, _ in stored]
     if len(set(names)) < len(names):
         raise ParameterError("a run is named twice", hint="name each run once")
     return dict(zip(names, (run for _, run in stored), strict=True))
-
-
-def default_metrics(names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics of a comparison: the leading three, their soft forms, and those of the next average.
-
-    A run lists them in this order.
-    """
-    return tuple(names[:9])
-
-
-def _folder_label(file: Path) -> str:
-    return (file.parent if file.name == RESULTS else file).name
 
 
 def _run_folders(file: Path) -> list[Path]:

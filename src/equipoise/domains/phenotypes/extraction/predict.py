@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from equipoise.domains.phenotypes.extraction.candidates import (
 from equipoise.errors import PairingError
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation
     from equipoise.domains.phenotypes.extraction.splitters import Span
     from equipoise.types import Bools, Floats, Ints
 
@@ -232,22 +233,6 @@ def predict(
 # Trace of gold terms: found, or the stage of the pipeline that lost them.
 
 
-class GoldTerm(Protocol):
-    """A gold annotation: a term, its assertion and its spans, which may be missing."""
-
-    @property
-    def term(self) -> str:
-        """The id."""
-
-    @property
-    def assertion(self) -> str:
-        """One of the assertions, by name."""
-
-    @property
-    def spans(self) -> Sequence[Span]:
-        """First character and last plus one of each mention."""
-
-
 class LossStage(StrEnum):
     """The last stage that a gold term reached, in pipeline order."""
 
@@ -284,7 +269,7 @@ class TracedTerm:
 
 
 def trace_gold_terms(
-    candidates: Candidates, predictions: Predictions, gold: Mapping[str, Iterable[GoldTerm]]
+    candidates: Candidates, predictions: Predictions, gold: Mapping[str, Iterable[Annotation]]
 ) -> tuple[TracedTerm, ...]:
     """The last stage of every gold term of every document.
 
@@ -303,11 +288,7 @@ def trace_gold_terms(
 
 
 def count_by_stage(traced: Iterable[TracedTerm]) -> dict[LossStage, int]:
-    """The number of gold terms per stage, all stages in order.
-
-    >>> count_by_stage([TracedTerm("a", "HP:1", "affirmed", LossStage.FOUND)])[LossStage.FOUND]
-    1
-    """
+    """The number of gold terms per stage, all stages in order."""
     counts = Counter(term.stage for term in traced)
     return {stage: counts[stage] for stage in LossStage}
 
@@ -326,7 +307,7 @@ class _Tracer:
         self._code = {term: code for code, term in enumerate(candidates.term_ids)}
         self._rows = [np.flatnonzero(candidates.document == index) for index in range(len(predictions))]
 
-    def of(self, index: int, gold: GoldTerm) -> TracedTerm:
+    def of(self, index: int, gold: Annotation) -> TracedTerm:
         candidates, rows = self._candidates, self._rows[index]
         name = candidates.documents[index].id
         code = self._code.get(gold.term, -1)
@@ -357,7 +338,7 @@ class _Tracer:
         counts: list[int] = np.sum([*passed, confident], axis=0).tolist()
         return counts
 
-    def _stage(self, index: int, gold: GoldTerm, passed: int) -> LossStage:
+    def _stage(self, index: int, gold: Annotation, passed: int) -> LossStage:
         asserted = self._asserted[index].get(gold.term)
         if asserted is None:
             return _STAGE_BY_N_PASSED[passed]

@@ -1,22 +1,13 @@
-"""Views of extraction runs and of extraction tunings."""
+"""Views of extraction runs, of extraction tunings and of the evaluation of assertions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isnan
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.metrics.sets import (
-    AVERAGES,
-    Mode,
-    OverDocuments,
-    SetAverageMetric,
-    SetF1,
-    SetPrecision,
-    SetRecall,
-)
+from equipoise.domains.phenotypes.extraction.config import MODE_DESCRIPTIONS, primary_metrics
+from equipoise.metrics.sets import AVERAGES, Mode, SetAverageMetric, SetF1, SetPrecision, SetRecall
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
@@ -31,11 +22,11 @@ from equipoise.stats.formatting import (
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.assertion.evaluation import AssertionAccuracy, AssertionEvaluation
-    from equipoise.domains.phenotypes.extraction.experiment import DictionaryBaseline
-    from equipoise.stats.comparison import Comparison
-    from equipoise.stats.result import Estimate, Result
-    from equipoise.tuning.grid import Params, TuningRecord
-    from equipoise.types import Finding
+    from equipoise.domains.phenotypes.extraction.experiment import ExtractionRun
+    from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
+    from equipoise.stats.intervals import Interval
+    from equipoise.stats.result import Estimate
+    from equipoise.tuning.grid import Params
 
 TITLES: dict[Mode, str] = {"strict": "with assertion", "present": "affirmed only", "id": "id only"}
 SCORES: tuple[tuple[str, Callable[..., SetAverageMetric]], ...] = (
@@ -45,457 +36,319 @@ SCORES: tuple[tuple[str, Callable[..., SetAverageMetric]], ...] = (
 )
 MAX_LISTED = 100
 """Number of problems that are listed one by one."""
-_SCORE_DECIMALS = 3
-DETAILS = "Details: add -v (modes and averages, stages, errors by kind, gold spans, findings with hints)."
+_DECIMALS = 3
 
 
-@dataclass(frozen=True)
-class ExtractionReportData:
-    """The data of the report of a run.
-
-    ``stages`` counts gold entries by where they ended; ``errors_by_kind`` predicted and gold entries by kind;
-    ``split`` how many the pipeline found, the chunker lost and the model lost, where spans are known.
-    """
-
-    result: Result
-    averaging: OverDocuments
-    mode: Mode
-    counted: str
-    documents: int
-    chunks: int
-    seconds: float
-    stages: Mapping[str, int]
-    errors_by_kind: Mapping[str, Mapping[str, int]]
-    spans: tuple[Estimate, ...]
-    split: tuple[int, ...]
-    baseline: DictionaryBaseline | None
-    notes: tuple[str, ...]
-    problems: tuple[str, ...]
-    citation: str
-    findings: tuple[Finding, ...]
+def _number(value: float) -> str:
+    return format_value(value, _DECIMALS)
 
 
-def extraction_view(edition: ExtractionReportData) -> View:
+def _values(title: str, values: Iterable[float], rank: int = 0) -> ReportColumn:
+    return ReportColumn(title, [_number(value) for value in values], right=True, rank=rank)
+
+
+def _counts(title: str, counts: Iterable[int]) -> ReportColumn:
+    return ReportColumn(title, [format_count(count) for count in counts], right=True)
+
+
+def _intervals(title: str, intervals: Iterable[Interval], rank: int = 1) -> ReportColumn:
+    return ReportColumn(title, [format_interval(interval, _DECIMALS) for interval in intervals], right=True, rank=rank)
+
+
+def _interval_title(estimates: Sequence[Estimate]) -> str:
+    return f"{format_percent(estimates[0].interval.confidence_level)} interval"
+
+
+def extraction_view(run: ExtractionRun) -> View:
     """The primary scores, then all modes and averages, where gold entries were lost, errors, and the gold spans."""
     sections = (
-        _mode_section(edition),
-        *_stage_section(edition),
-        _error_section(edition),
-        *_gold_span_section(edition),
-        *problem_section(edition.problems),
+        _mode_section(run),
+        *_stage_section(run),
+        _error_section(run),
+        *_gold_span_section(run),
+        *_problem_section(run.gold.problem_messages),
     )
-    return View(extraction_answer(edition), sections, citation=edition.citation)
+    return View(_extraction_answer(run), sections, citation=run.gold.ontology.citation)
 
 
-def extraction_answer(edition: ExtractionReportData) -> Answer:
+def _extraction_answer(run: ExtractionRun) -> Answer:
     """The F1 with its interval, and the primary precision, recall and F1, exact and soft."""
-    f1 = edition.result[SetF1(edition.averaging, edition.mode).name]
+    averaging = run.settings.averaging
+    f1 = run.result[SetF1(averaging, run.settings.mode).name]
     level = format_percent(f1.interval.confidence_level)
-    interval = format_interval(f1.interval, _SCORE_DECIMALS) if f1.interval.known else "n/a"
+    notes = []
+    if run.baseline is not None:
+        contrast = run.baseline.contrast
+        notes.append(
+            f"Difference from the dictionary alone (dict:) in {averaging} F1, paired by document: "
+            f"{format_difference(contrast.difference, _DECIMALS)} ({_known_interval(contrast.interval)}), "
+            f"p {format_p(contrast.p)}."
+        )
+    rows = _primary_rows(run)
+    estimates = [estimate for _, _, estimate in rows]
     return Answer(
         headline=(
-            f"{edition.result.system}: {edition.averaging} F1 {format_value(f1.value, _SCORE_DECIMALS)} on "
-            f"{pluralize(edition.documents, 'document')} ({level} interval {interval}; chance "
-            f"{format_value(f1.chance, _SCORE_DECIMALS)})."
+            f"{run.result.system}: {averaging} F1 {_number(f1.value)} on "
+            f"{pluralize(len(run.gold.annotated), 'document')} ({level} interval {_known_interval(f1.interval)}; "
+            f"chance {_number(f1.chance)})."
         ),
-        columns=tuple(_primary_columns(edition)),
+        columns=(
+            ReportColumn("score", [title for title, _, _ in rows]),
+            ReportColumn("match", [match for _, match, _ in rows]),
+            _values(averaging, [estimate.value for estimate in estimates]),
+            _intervals(_interval_title(estimates), [estimate.interval for estimate in estimates]),
+            _values("chance", [estimate.chance for estimate in estimates], rank=2),
+        ),
         notes=(
-            *_baseline_note(edition),
-            _run_caption(edition),
-            *(f"{note}." for note in edition.notes),
-            *_problem_note(edition.problems),
+            *notes,
+            _run_caption(run, estimates),
+            *(f"{note}." for note in (*run.gold.notes, *run.notes)),
+            *_problem_note(run.gold.problem_messages),
         ),
-        findings=edition.findings,
-        details=DETAILS,
+        findings=run.findings,
+        details="Details: add -v (modes and averages, stages, errors by kind, gold spans, findings with hints).",
     )
 
 
-def _baseline_note(edition: ExtractionReportData) -> list[str]:
-    """The paired difference from the dictionary alone."""
-    if edition.baseline is None:
-        return []
-    contrast = edition.baseline.contrast
-    interval = format_interval(contrast.interval, _SCORE_DECIMALS) if contrast.interval.known else "n/a"
-    return [
-        f"Difference from the dictionary alone (dict:) in {edition.averaging} F1, paired by document: "
-        f"{format_difference(contrast.difference, _SCORE_DECIMALS)} ({interval}), p {format_p(contrast.p)}."
-    ]
+def _known_interval(interval: Interval) -> str:
+    return format_interval(interval, _DECIMALS) if interval.known else "n/a"
 
 
 def _problem_note(problems: tuple[str, ...]) -> list[str]:
     return [f"{pluralize(len(problems), 'problem')} in the documents: -v lists them."] if problems else []
 
 
-def problem_section(problems: tuple[str, ...]) -> list[Section]:
-    """What did not fit in the documents, line by line."""
+def _problem_section(problems: tuple[str, ...]) -> list[Section]:
     if not problems:
         return []
     more = len(problems) - MAX_LISTED
     rest = (f"and {more} more.",) if more > 0 else ()
-    return [Section("What did not fit in the documents", notes=(*problems[:MAX_LISTED], *rest))]
+    return [Section("Problems of the documents", notes=(*problems[:MAX_LISTED], *rest))]
 
 
-def _primary_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimate]]:
+def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
     """One row per score: title, kind of match, and estimate; the last row is the F1 of the dictionary alone."""
+    averaging, mode = run.settings.averaging, run.settings.mode
     rows = [
-        (title, "soft" if soft else "exact", edition.result[kind(edition.averaging, edition.mode, soft).name])
+        (title, "soft" if soft else "exact", run.result[kind(averaging, mode, soft).name])
         for soft in (False, True)
         for title, kind in SCORES
     ]
-    if edition.baseline is not None:
-        f1 = SetF1(edition.averaging, edition.mode).name
-        rows.append(("F1 of dict:", "exact", edition.baseline.result[f1]))
+    if run.baseline is not None:
+        rows.append(("F1 of dict:", "exact", run.baseline.result[SetF1(averaging, mode).name]))
     return rows
 
 
-def _primary_columns(edition: ExtractionReportData) -> list[ReportColumn]:
-    """The primary precision, recall and F1, exact and soft."""
-    rows = _primary_rows(edition)
-    estimates = [estimate for _, _, estimate in rows]
-    level = format_percent(estimates[0].interval.confidence_level)
-    return [
-        ReportColumn(edition.averaging, [title for title, _, _ in rows]),
-        ReportColumn("match", [match for _, match, _ in rows]),
-        ReportColumn("estimate", [format_value(estimate.value, _SCORE_DECIMALS) for estimate in estimates], right=True),
-        ReportColumn(
-            f"{level} interval",
-            [format_interval(estimate.interval, _SCORE_DECIMALS) for estimate in estimates],
-            right=True,
-            rank=1,
-        ),
-        ReportColumn(
-            "chance",
-            [format_value(estimate.chance, _SCORE_DECIMALS) for estimate in estimates],
-            right=True,
-            rank=2,
-        ),
-    ]
-
-
-def _run_caption(edition: ExtractionReportData) -> str:
-    shown = [estimate for _, _, estimate in _primary_rows(edition)]
-    shown += [edition.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES]
+def _run_caption(run: ExtractionRun, primary: Sequence[Estimate]) -> str:
+    shown = [*primary, *(run.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES)]
     methods = dict.fromkeys(estimate.interval.method for estimate in shown if estimate.interval.known)
     how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
-    rate = edition.documents / edition.seconds if edition.seconds else 0.0
+    rate = len(run.gold.annotated) / run.seconds if run.seconds else 0.0
     return (
-        f"Counted: {edition.counted}. Soft scores match terms one to one, with partial credit for similar terms. "
-        f"{how}Chance is the score of the same predictions, assigned to documents at random. "
-        f"{format_count(edition.chunks)} phrases in {format_value(edition.seconds, 1)} s, "
+        f"Counted: {MODE_DESCRIPTIONS[run.settings.mode]}. Soft scores match terms one to one, with partial credit for "
+        f"similar terms. {how}Chance is the score of the same predictions, assigned to documents at random. "
+        f"{format_count(len(run.candidates))} phrases in {format_value(run.seconds, 1)} s, "
         f"{format_value(rate, 1)} documents per second."
     )
 
 
-def _mode_section(edition: ExtractionReportData) -> Section:
+def _mode_section(run: ExtractionRun) -> Section:
     """P, R and F1 by every mode and average."""
     rows = [(mode, average) for mode in TITLES for average in AVERAGES]
+    f1 = [run.result[SetF1(average, mode).name] for mode, average in rows]
     columns = [
         ReportColumn("mode", [TITLES[mode] if average == AVERAGES[0] else "" for mode, average in rows]),
         ReportColumn("average", [average for _, average in rows]),
+        *(
+            _values(title, [run.result[kind(average, mode).name].value for mode, average in rows])
+            for title, kind in SCORES
+        ),
+        _intervals("F1 interval", [estimate.interval for estimate in f1]),
+        ReportColumn("undefined", [str(estimate.undefined) for estimate in f1], right=True, rank=2),
     ]
-    for title, kind in SCORES:
-        estimates = [edition.result[kind(average, mode).name] for mode, average in rows]
-        columns.append(
-            ReportColumn(title, [format_value(estimate.value, _SCORE_DECIMALS) for estimate in estimates], right=True)
-        )
-    of_f1 = [edition.result[SetF1(average, mode).name] for mode, average in rows]
-    columns.append(
-        ReportColumn(
-            "F1 interval",
-            [format_interval(estimate.interval, _SCORE_DECIMALS) for estimate in of_f1],
-            right=True,
-            rank=1,
-        )
-    )
-    undefined = [str(estimate.undefined) for estimate in of_f1]
-    columns.append(ReportColumn("undefined", undefined, right=True, rank=2))
     return Section.of_table("By mode and average", columns)
 
 
-def _stage_section(edition: ExtractionReportData) -> list[Section]:
+def _stage_section(run: ExtractionRun) -> list[Section]:
     """Where the gold entries ended."""
-    total = sum(edition.stages.values())
-    met = {stage: number for stage, number in edition.stages.items() if number}
-    if not total:
+    reached = {str(stage): number for stage, number in run.stages.items() if number}
+    if not reached:
         return []
+    total = sum(reached.values())
     columns = [
-        ReportColumn("ended at", list(met)),
-        ReportColumn("gold entries", [format_count(number) for number in met.values()], right=True),
-        ReportColumn("share", [format_value(number / total, _SCORE_DECIMALS) for number in met.values()], right=True),
+        ReportColumn("stage", list(reached)),
+        _counts("gold entries", reached.values()),
+        _values("share", [number / total for number in reached.values()]),
     ]
-    return [Section.of_table("What became of the gold", columns)]
+    return [Section.of_table("Gold terms by the stage that they reached", columns)]
 
 
-def _error_section(edition: ExtractionReportData) -> Section:
-    """Predicted and gold entries by kind."""
-    kinds = list(edition.errors_by_kind["predicted"])
+def _error_section(run: ExtractionRun) -> Section:
+    counts = run.errors_by_kind.to_dict()
     columns = [
-        ReportColumn("kind", kinds),
-        ReportColumn(
-            "predicted", [format_count(edition.errors_by_kind["predicted"][kind]) for kind in kinds], right=True
-        ),
-        ReportColumn("gold", [format_count(edition.errors_by_kind["gold"][kind]) for kind in kinds], right=True),
+        ReportColumn("kind", list(counts["predicted"])),
+        *(_counts(side, numbers.values()) for side, numbers in counts.items()),
     ]
     note = "Parent, child, sibling: what was found, seen from the gold term of the same document."
     return Section.of_table("Errors by kind", columns, note)
 
 
-def _gold_span_section(edition: ExtractionReportData) -> list[Section]:
-    """The gold-span oracle."""
-    if not edition.spans:
+def _gold_span_section(run: ExtractionRun) -> list[Section]:
+    oracle = run.gold_span_oracle
+    if oracle is None:
         return []
     columns = [
-        ReportColumn("gold spans as queries", [span.metric for span in edition.spans], shortens="end"),
-        ReportColumn("estimate", [format_value(span.value, _SCORE_DECIMALS) for span in edition.spans], right=True),
-        ReportColumn(
-            "interval",
-            [format_interval(span.interval, _SCORE_DECIMALS) for span in edition.spans],
-            right=True,
-            rank=1,
-        ),
+        ReportColumn("gold spans as queries", [estimate.metric for estimate in oracle.estimates], shortens="end"),
+        _values("estimate", [estimate.value for estimate in oracle.estimates]),
+        _intervals("interval", [estimate.interval for estimate in oracle.estimates]),
     ]
-    n_found, chunker, model = edition.split
+    n_found, chunker, model = oracle.n_found, oracle.n_lost_by_chunking, oracle.n_lost_by_model
     note = (
         f"Marked gold terms: {format_count(n_found + chunker + model)}. Found: {format_count(n_found)}. Lost by "
         f"the chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
-        f"model: {format_count(model)}, which are not found even so."
+        f"model: {format_count(model)}, which their own words do not find either."
     )
-    return [Section.of_table("The model apart from the chunker", columns, note)]
+    return [Section.of_table("Errors of the chunker and of the model", columns, note)]
 
 
-_TUNING_DECIMALS = 3
-
-
-@dataclass(frozen=True)
-class TunedModelSummary:
-    """One model: its tuning, the nested estimate, and precision and recall of every trial.
-
-    ``unseen`` are further scores on held-out documents, by name.
-    """
-
-    name: str
-    tuning: TuningRecord
-    estimate: Estimate
-    precision: tuple[float, ...]
-    recall: tuple[float, ...]
-    unseen: tuple[tuple[str, float], ...] = ()
-
-    @property
-    def frontier(self) -> list[int]:
-        """The Pareto-optimal trials of the grid in precision and recall, by increasing recall.
-
-        Of equal trials only the first is included.
-        """
-        known = [
-            place
-            for place in range(len(self.tuning.grid))
-            if not isnan(self.precision[place]) and not isnan(self.recall[place])
-        ]
-        order = sorted(known, key=lambda place: (-self.recall[place], -self.precision[place], place))
-        edge: list[int] = []
-        for place in order:
-            if not edge or self.precision[place] > self.precision[edge[-1]]:
-                edge.append(place)
-        return edge[::-1]
-
-
-@dataclass(frozen=True)
-class TuningReportData:
-    """The data of the report of a tuning."""
-
-    parts: tuple[TunedModelSummary, ...]
-    documents: int
-    counted: str
-    comparison: Comparison | None
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-
-def tuning_view(edition: TuningReportData) -> View:
+def tuning_view(tuning: ExtractionTuning) -> View:
     """The held-out scores and what to deploy, then precision against recall and the folds of every model."""
-    first = edition.parts[0].tuning
-    nested = bool(first.folds)
-    documents = pluralize(edition.documents, "document")
+    first = tuning.models[0].tuning
+    documents = pluralize(len(tuning.gold.annotated), "document")
     title = (
         f"Held-out {first.trial_metric} on {documents} (nested cross-validation)"
-        if nested
+        if first.folds
         else f"Optimistic {first.metric} on {documents} (selected and scored on the same documents)"
     )
-    comparison = edition.comparison
+    comparison = tuning.comparison
     answer = Answer(
         headline=title if comparison is None else comparison.verdict("document"),
-        columns=tuple(model_table(edition)),
+        columns=tuple(_model_columns(tuning)),
         notes=(
             *(() if comparison is None else (f"{title}.",)),
-            *_deployment_lines(edition),
-            _tuning_caption(edition, nested),
-            *(f"{note}." for note in edition.notes),
-            *_problem_note(edition.problems),
+            *map(_deployment_line, tuning.models),
+            _tuning_caption(tuning),
+            *(f"{note}." for note in tuning.notes),
+            *_problem_note(tuning.gold.problem_messages),
         ),
-        findings=edition.findings,
+        findings=tuning.findings,
         details="Details: add -v (precision against recall, folds, findings with hints).",
     )
-    by_model = [section for part in edition.parts for section in (*_frontier_section(part), *_fold_section(part))]
-    return View(answer, (*by_model, *problem_section(edition.problems)))
+    by_model = [section for model in tuning.models for section in (*_frontier_section(model), *_fold_section(model))]
+    return View(answer, (*by_model, *_problem_section(tuning.gold.problem_messages)))
 
 
-def model_table(edition: TuningReportData) -> list[ReportColumn]:
+def _model_columns(tuning: ExtractionTuning) -> list[ReportColumn]:
     """One row per model, best first: the nested and the optimistic score."""
-    ranked = sorted(edition.parts, key=lambda model: -model.estimate.value)
-    estimates = [model.estimate for model in ranked]
-    level = format_percent(estimates[0].interval.confidence_level)
+    ranked = sorted(tuning.models, key=lambda model: -model.estimate.value)
+    estimates, records = [model.estimate for model in ranked], [model.tuning for model in ranked]
+    comparison = tuning.comparison
     columns = [
         ReportColumn("model", [model.name for model in ranked], shortens="middle"),
-        ReportColumn("held-out" if ranked[0].tuning.folds else "F1", _format_estimates(estimates), right=True),
-        ReportColumn(
-            f"{level} interval",
-            [format_interval(estimate.interval, _TUNING_DECIMALS) for estimate in estimates],
-            right=True,
-            rank=1,
-        ),
+        _values("held-out" if records[0].folds else "F1", [estimate.value for estimate in estimates]),
+        _intervals(_interval_title(estimates), [estimate.interval for estimate in estimates]),
     ]
-    if edition.comparison is not None:
-        columns.append(
-            ReportColumn("adj. p", [_adjusted_p(edition.comparison, model.name) for model in ranked], right=True)
-        )
-    if ranked[0].tuning.folds:
-        best = [format_value(model.tuning.optimistic, _TUNING_DECIMALS) for model in ranked]
-        columns.append(ReportColumn("optimistic", best, right=True, rank=2))
-        columns.append(
-            ReportColumn(
-                "gap", [format_difference(model.tuning.gap, _TUNING_DECIMALS) for model in ranked], right=True, rank=4
-            )
-        )
-    usual = [_baseline(model.tuning) for model in ranked]
-    columns.append(ReportColumn("untuned", usual, right=True, rank=3))
-    columns.append(
-        ReportColumn(
-            "chance", [format_value(estimate.chance, _TUNING_DECIMALS) for estimate in estimates], right=True, rank=5
-        )
-    )
+    if comparison is not None:
+        leader = comparison.leader
+        adjusted = [
+            "" if leader in (None, model.name) else format_p(comparison.contrast(str(leader), model.name).adjusted)
+            for model in ranked
+        ]
+        columns.append(ReportColumn("adj. p", adjusted, right=True))
+    if records[0].folds:
+        gaps = [format_difference(record.gap, _DECIMALS) for record in records]
+        columns.append(_values("optimistic", [record.optimistic for record in records], rank=2))
+        columns.append(ReportColumn("gap", gaps, right=True, rank=4))
+    untuned = [
+        "n/a" if record.baseline is None else _number(record.trials[record.baseline].value) for record in records
+    ]
+    columns.append(ReportColumn("untuned", untuned, right=True, rank=3))
+    columns.append(_values("chance", [estimate.chance for estimate in estimates], rank=5))
     return columns
 
 
-def _deployment_lines(edition: TuningReportData) -> list[str]:
-    """The parameters to deploy per model: the best trial, or the defaults if no trial is better."""
-    lines = []
-    for part in edition.parts:
-        tuning = part.tuning
-        usual = None if tuning.baseline is None else tuning.trials[tuning.baseline]
-        if usual is None or usual.value < tuning.optimistic:
-            lines.append(f"Deploy {part.name} with {format_params(tuning.trials[tuning.best].params)}.")
-        else:
-            lines.append(
-                f"Deploy {part.name} with the default parameters ({format_params(usual.params)}): they have "
-                f"{format_value(usual.value, _TUNING_DECIMALS)}, and no trial is better."
-            )
-    return lines
+def _deployment_line(model: TunedModel) -> str:
+    """The parameters to deploy: the best trial, or the defaults if no trial is better."""
+    tuning = model.tuning
+    usual = None if tuning.baseline is None else tuning.trials[tuning.baseline]
+    if usual is None or usual.value < tuning.optimistic:
+        return f"Deploy {model.name} with {format_params(tuning.trials[tuning.best].params)}."
+    return (
+        f"Deploy {model.name} with the default parameters ({format_params(usual.params)}): they have "
+        f"{_number(usual.value)}, and no trial is better."
+    )
 
 
 def format_params(params: Params) -> str:
-    """Parameters in a few words.
-
-    >>> few = {"num_results": 3, "chunk_threshold": 0.61, "min_confidence": 0.0, "top_term_only": False}
-    >>> format_params(few | {"dictionary": True, "chunkers": "span", "branch": "HP:0000118"})
-    'dictionary and span below HP:0000118, 3 terms, threshold 0.61'
-    """
+    """Parameters in a few words, such as *dictionary and span below HP:0000118, 3 terms, threshold 0.61*."""
     generator = ("dictionary and " if params.get("dictionary") else "") + str(params.get("chunkers") or "chunks")
     if params.get("branch"):
         generator += f" below {params['branch']}"
     parts = [generator, "top term only" if params["top_term_only"] else f"{params['num_results']} terms"]
     parts.append(f"threshold {float(params['chunk_threshold'] or 0.0):g}")
     confidence = float(params["min_confidence"] or 0.0)
-    if confidence > 0:
-        parts.append(f"confidence {confidence:g}")
-    return ", ".join(parts)
+    return ", ".join([*parts, *([f"confidence {confidence:g}"] if confidence > 0 else [])])
 
 
-def _format_estimates(estimates: Sequence[Estimate]) -> list[str]:
-    return [format_value(estimate.value, _TUNING_DECIMALS) for estimate in estimates]
-
-
-def _baseline(tuning: TuningRecord) -> str:
-    return "n/a" if tuning.baseline is None else format_value(tuning.trials[tuning.baseline].value, _TUNING_DECIMALS)
-
-
-def _adjusted_p(comparison: Comparison, name: str) -> str:
-    """The adjusted p against the leader."""
-    leader = comparison.leader
-    if leader is None or name == leader:
-        return ""
-    return format_p(comparison.contrast(leader, name).adjusted)
-
-
-def _tuning_caption(edition: TuningReportData, nested: bool) -> str:
-    first = edition.parts[0]
+def _tuning_caption(tuning: ExtractionTuning) -> str:
+    first, mode = tuning.models[0], tuning.settings.mode
+    distinct = ", ".join(f"{_n_distinct_trials(model)} of {model.name}" for model in tuning.models)
     trials = pluralize(len(first.tuning.grid), "trial")
-    sentences = [f"Counted: {edition.counted}. {trials} per model, from one grid; {_distinct_outcomes(edition)}."]
-    if nested:
-        sentences.append(
+    sentences = [
+        f"Counted: {MODE_DESCRIPTIONS[mode]}. {trials} per model, from one grid; {distinct} have distinct scores."
+    ]
+    if first.tuning.folds:
+        metrics = [metric for average in ("micro", "macro") for metric in primary_metrics(average, mode)]
+        unseen = ", ".join(f"{metric.name} {_number(metric.measure(first.sets).value)}" for metric in metrics)
+        sentences += [
             f"{len(first.tuning.folds)} folds: each document is scored with parameters selected on the others. "
             "Optimistic is the score of the best trial on the documents used to select it. Thresholds are quantiles of "
-            "the model's scores on all texts, including the held-out fold; annotations are not used."
-        )
-    unseen = ", ".join(f"{name} {format_value(value, _TUNING_DECIMALS)}" for name, value in first.unseen)
-    if nested and unseen:
-        sentences.append(f"On held-out documents {first.name} has {unseen}.")
+            "the model's scores on all texts, including the held-out fold; annotations are not used.",
+            f"On held-out documents {first.name} has {unseen}.",
+        ]
     return " ".join(sentences)
 
 
-def _distinct_outcomes(edition: TuningReportData) -> str:
-    """The number of distinct outcomes per model."""
-    sentences = []
-    for part in edition.parts:
-        values = [trial.value for trial in part.tuning.grid]
-        rows = zip(values, part.precision, part.recall, strict=False)
-        sentences.append(f"{len({repr(row) for row in rows})} of {part.name}")
-    return f"{', '.join(sentences)} have distinct scores"
+def _n_distinct_trials(model: TunedModel) -> int:
+    rows = zip(model.tuning.grid, model.trials.precision.tolist(), model.trials.recall.tolist(), strict=False)
+    return len({repr((trial.value, precision, recall)) for trial, precision, recall in rows})
 
 
-def _frontier_section(part: TunedModelSummary) -> list[Section]:
+def _frontier_section(model: TunedModel) -> list[Section]:
     """The Pareto-optimal trials."""
-    edge = part.frontier
-    if not edge:
+    if not model.frontier:
         return []
-    best = part.tuning.best
+    edge, tuning = model.frontier, model.tuning
     columns = [
-        ReportColumn("", ["chosen" if place == best else "" for place in edge]),
-        ReportColumn(
-            "precision", [format_value(part.precision[place], _TUNING_DECIMALS) for place in edge], right=True
-        ),
-        ReportColumn("recall", [format_value(part.recall[place], _TUNING_DECIMALS) for place in edge], right=True),
-        ReportColumn(
-            "F1", [format_value(part.tuning.trials[place].value, _TUNING_DECIMALS) for place in edge], right=True
-        ),
-        ReportColumn("parameters", [format_params(part.tuning.trials[place].params) for place in edge], rank=1),
+        ReportColumn("", ["chosen" if place == tuning.best else "" for place in edge]),
+        _values("precision", [model.trials.precision[place] for place in edge]),
+        _values("recall", [model.trials.recall[place] for place in edge]),
+        _values("F1", [tuning.trials[place].value for place in edge]),
+        ReportColumn("parameters", [format_params(tuning.trials[place].params) for place in edge], rank=1),
     ]
-    title = f"Precision against recall of {part.name}, on the documents that chose (optimistic)"
+    title = f"Precision against recall of {model.name}, on the documents used for selection (optimistic)"
     return [Section.of_table(title, columns)]
 
 
-def _fold_section(part: TunedModelSummary) -> list[Section]:
+def _fold_section(model: TunedModel) -> list[Section]:
     """The trial that each fold selected, with its inner and outer score."""
-    folds = part.tuning.folds
+    folds = model.tuning.folds
     if not folds:
         return []
     columns = [
         ReportColumn("fold", [str(number) for number in range(1, len(folds) + 1)], right=True),
         ReportColumn("documents", [str(fold.n) for fold in folds], right=True),
-        ReportColumn("inner", [format_value(fold.inner, _TUNING_DECIMALS) for fold in folds], right=True),
-        ReportColumn("outer", [format_value(fold.outer, _TUNING_DECIMALS) for fold in folds], right=True),
+        _values("inner", [fold.inner for fold in folds]),
+        _values("outer", [fold.outer for fold in folds]),
         ReportColumn("chosen", [format_params(fold.params) for fold in folds]),
     ]
-    return [Section.of_table(f"Folds of {part.name}", columns)]
+    return [Section.of_table(f"Folds of {model.name}", columns)]
 
 
 def assertion_view(evaluations: Sequence[AssertionEvaluation]) -> View:
     """The accuracy of assertion detection by language and assertion; by kind of sentence and the errors in detail."""
-    parts = ", ".join(
-        f"{evaluation.language} {format_value(evaluation.total.value, _SCORE_DECIMALS)} on "
-        f"{pluralize(evaluation.total.n_cases, 'case')}"
-        for evaluation in evaluations
-    )
+    totals = [(evaluation.language, evaluation.total) for evaluation in evaluations]
+    parts = ", ".join(f"{code} {_number(total.value)} on {pluralize(total.n_cases, 'case')}" for code, total in totals)
     rows = [
         (evaluation.language, group)
         for evaluation in evaluations
@@ -529,9 +382,7 @@ def _accuracy_columns(rows: Sequence[tuple[str, AssertionAccuracy]]) -> list[Rep
     return [
         ReportColumn("language", [language for language, _ in rows]),
         ReportColumn("cases of", [group.group for group in groups]),
-        ReportColumn("accuracy", [format_value(group.value, _SCORE_DECIMALS) for group in groups], right=True),
-        ReportColumn(
-            f"{level} interval", [format_interval(group.interval, _SCORE_DECIMALS) for group in groups], right=True
-        ),
-        ReportColumn("n", [format_count(group.n_cases) for group in groups], right=True),
+        _values("accuracy", [group.value for group in groups]),
+        _intervals(f"{level} interval", [group.interval for group in groups], rank=0),
+        _counts("n", [group.n_cases for group in groups]),
     ]

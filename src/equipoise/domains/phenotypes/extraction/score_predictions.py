@@ -29,15 +29,15 @@ from equipoise.domains.phenotypes.extraction.experiment import (
 from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.scoring import extraction_result, with_similarity_credit
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.io.text import PathLike, display_path, read_text
 from equipoise.runs.compare import compare
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import GoldAnnotations
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
 
@@ -96,22 +96,10 @@ class PredictedTerms:
 
 
 def read_predictions(path: PathLike, documents: Sequence[str], *, name: str | None = None) -> PredictedTerms:
-    """Read the predictions of a program for documents with these ids.
+    """Read the predictions of a program for documents with these ids, from a file or a folder with one per document.
 
-    Parameters
-    ----------
-    path
-        A file, or a folder with one file per document.
-    documents
-        The ids of the gold documents. An id matches without its punctuation and with a suffix: ``P001_clinphen.txt``
-        is of the document P001.
-    name
-        The name of the program; by default that of the file.
-
-    Returns
-    -------
-    PredictedTerms
-        The terms of each gold document; a document that the program does not mention has none.
+    An id matches without its punctuation and with a suffix: ``P001_clinphen.txt`` is of the document P001. A document
+    that the program does not mention has no terms.
     """
     source = Path(path)
     predicted = PredictedTerms(name or source.stem, {document: set() for document in documents})
@@ -289,11 +277,7 @@ def _assertion(value: str | None, problems: list[str]) -> str:
 
 
 def prediction_names(paths: Iterable[str]) -> dict[str, str]:
-    """The names of several files, such as ``clinphen=out/``; by default the names of the files.
-
-    >>> prediction_names(["clinphen=out/", "llm.json"])
-    {'clinphen': 'out/', 'llm': 'llm.json'}
-    """
+    """The names of several files, such as ``clinphen=out/``; by default the names of the files."""
     named: dict[str, str] = {}
     for given in paths:
         name, separator, path = given.partition("=")

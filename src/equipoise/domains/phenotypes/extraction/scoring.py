@@ -17,21 +17,20 @@ import numpy as np
 from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, extraction_metrics, primary_metrics
-from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions, predict
+from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.evidence.sets import Sets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval
+from equipoise.stats.result import DATA
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation, GoldAnnotations
     from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.ontology import Ontology
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ids
 
@@ -99,36 +98,28 @@ def comparability_settings(gold: GoldAnnotations, settings: ExtractionConfig) ->
 
 def document_details(gold: GoldAnnotations, predictions: Predictions) -> dict[str | int, UnitContent]:
     """The text of every document, its gold, and the extracted terms with their evidence."""
+    ontology = gold.ontology
+    label_of = dict(zip(ontology.ids, ontology.labels, strict=True))
     details: dict[str | int, UnitContent] = {}
     for document, (_, terms) in zip(gold.annotated.documents, predictions, strict=True):
         entries = {(annotation.term, annotation.assertion) for annotation in document.annotations}
+        retrieved = [
+            RetrievedItem(
+                term.term,
+                f"{label_of[term.term]}, {term.assertion}",
+                term.score,
+                (term.term, str(term.assertion)) in entries,
+                where="; ".join(document.text[start:end] for start, end in term.spans),
+            )
+            for term in terms
+        ]
         details[document.id] = UnitContent(
             document.text,
-            tuple(
-                f"{_term_name(gold, annotation.term)}, {annotation.assertion}" for annotation in document.annotations
-            ),
+            tuple(f"{entry.term} {label_of[entry.term]}, {entry.assertion}" for entry in document.annotations),
             {name: value for name, value in (("language", document.language), ("dataset", document.dataset)) if value},
-            tuple(_retrieved_item(gold, document.text, term, entries) for term in terms),
+            tuple(retrieved),
         )
     return details
-
-
-def _retrieved_item(
-    gold: GoldAnnotations, text: str, term: ExtractedTerm, entries: set[tuple[str, str]]
-) -> RetrievedItem:
-    evidence = "; ".join(text[start:end] for start, end in term.spans)
-    label = gold.ontology.labels[gold.ontology.index_of(term.term)]
-    return RetrievedItem(
-        term.term,
-        f"{label}, {term.assertion}",
-        term.score,
-        (term.term, str(term.assertion)) in entries,
-        where=evidence,
-    )
-
-
-def _term_name(gold: GoldAnnotations, term: str) -> str:
-    return f"{term} {gold.ontology.labels[gold.ontology.index_of(term)]}"
 
 
 class ErrorKind(StrEnum):
@@ -156,7 +147,6 @@ class ErrorCounts:
     gold: Mapping[ErrorKind, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         sides = {"predicted": self.predicted, "gold": self.gold}
         return {name: {str(kind): side[kind] for kind in ErrorKind} for name, side in sides.items()}
 
@@ -214,15 +204,6 @@ class _ParentCache:
 FIRST_HIT = "gold span finds its term first"
 
 
-def top_hit_name(num_results: int) -> str:
-    """The name of the share of gold spans whose term is among the first few.
-
-    >>> top_hit_name(10)
-    'gold span finds its term among 10'
-    """
-    return f"gold span finds its term among {num_results}"
-
-
 @dataclass(frozen=True)
 class GoldSpanOracle:
     """The pipeline with the annotated spans as chunks.
@@ -240,7 +221,6 @@ class GoldSpanOracle:
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """All estimates."""
         scored = [
             replace(estimate, metric=f"{name} with gold spans as chunks")
             for name, estimate in self.extraction.estimates.items()
@@ -248,7 +228,6 @@ class GoldSpanOracle:
         return (*self.retrieval.estimates.values(), *scored)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         return {
             "estimates": [estimate.to_dict() for estimate in self.estimates],
             "found_by_the_pipeline": self.n_found,
@@ -282,16 +261,14 @@ def evaluate_gold_spans(
             f"{name} {annotation.term} {annotation.assertion}"
             for name, (_, annotation) in zip(names, marked, strict=True)
         ],
-        {FIRST_HIT: ranks <= 1} | ({top_hit_name(depth): ranks <= depth} if depth > 1 else {}),
+        {FIRST_HIT: ranks <= 1} | ({f"gold span finds its term among {depth}": ranks <= depth} if depth > 1 else {}),
         config=replace(settings.interval_config, clusters=names),
     )
     predicted_terms = {name: {term.term for term in terms} for name, terms in predictions}
     hit = np.array(
         [annotation.term in predicted_terms[name] for name, (_, annotation) in zip(names, marked, strict=True)]
     )
-    of_span = {
-        name: {term.term for term in terms} for name, terms in predict(candidates, **_pipeline_options(settings))
-    }
+    of_span = {name: {term.term for term in terms} for name, terms in predict(candidates, **settings.pipeline.record())}
     reach = np.array([annotation.term in of_span[name] for name, (_, annotation) in zip(names, marked, strict=True)])
     return GoldSpanOracle(
         without_intervals(retrieval, settings),
@@ -308,15 +285,11 @@ def _oracle_result(gold: GoldAnnotations, candidates: Candidates, settings: Extr
         for name, terms in gold.annotations.items()
     }
     return evaluate(
-        Sets.of(truth, predict(candidates, **_pipeline_options(settings)).sets()),
+        Sets.of(truth, predict(candidates, **settings.pipeline.record()).sets()),
         primary_metrics(settings.averaging, settings.mode),
         system="gold spans",
         config=settings.interval_config,
     )
-
-
-def _pipeline_options(settings: ExtractionConfig) -> dict[str, Any]:
-    return settings.pipeline.record()
 
 
 def _ranks(candidates: Candidates, marked: list[tuple[int, Annotation]]) -> Floats:

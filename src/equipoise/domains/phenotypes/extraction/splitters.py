@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from equipoise.domains.phenotypes.assertion.detect import RULES_BY_LANGUAGE, cue_spans
+from equipoise.domains.phenotypes.assertion.detect import cue_spans
+from equipoise.domains.phenotypes.assertion.rules import rules_for
 from equipoise.domains.phenotypes.language import FUNCTION_WORDS
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
@@ -88,10 +88,6 @@ class PhraseSplitter:
     """Every run of one to ``words`` words that neither starts nor ends with a function word, such as *of*.
 
     Phrases overlap. Only the best-scoring one of overlapping phrases becomes evidence, see ``predict``.
-
-    >>> text = "loss of fine hair"
-    >>> [text[start:end] for start, end in PhraseSplitter(3).split([TextToSplit(text)])[0]]
-    ['loss', 'loss of fine', 'fine', 'fine hair', 'hair']
     """
 
     words: int = 5
@@ -156,101 +152,48 @@ _LEAD_IN_PHRASES = {
 }
 
 
-class _RuleSplitter(ABC):
-    """A splitter that needs only the text."""
+@dataclass(frozen=True)
+class RuleSplitter:
+    """A splitter that needs only a text and its language."""
 
     name: str
+    spans: Callable[[str, str], list[Span]]
 
     def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
         """The spans of each text."""
-        return [self._spans(source) for source in sources]
-
-    @abstractmethod
-    def _spans(self, source: TextToSplit) -> list[Span]: ...
-
-    def __repr__(self) -> str:
-        return f"<splitter {self.name}>"
+        return [self.spans(source.text, source.language) for source in sources]
 
 
-class ParagraphSplitter(_RuleSplitter):
-    """Paragraphs between empty lines; each list item is a paragraph.
-
-    >>> [span for spans in ParagraphSplitter().split([TextToSplit("Fever.\\n\\nCough.")]) for span in spans]
-    [(0, 5), (8, 13)]
-    """
-
-    name = "paragraph"
-
-    def _spans(self, source: TextToSplit) -> list[Span]:
-        breaks = {match.span() for pattern in (_EMPTY_LINE, _LIST_ITEM) for match in pattern.finditer(source.text)}
-        return spans_between(source.text, sorted(breaks))
+def _paragraphs(text: str, language: str) -> list[Span]:
+    """Paragraphs between empty lines; each list item is a paragraph."""
+    breaks = {match.span() for pattern in (_EMPTY_LINE, _LIST_ITEM) for match in pattern.finditer(text)}
+    return spans_between(text, sorted(breaks))
 
 
-class SentenceSplitter(_RuleSplitter):
-    """Sentences; abbreviations and initials do not end a sentence.
-
-    >>> SentenceSplitter().split([TextToSplit("Seen by Dr. Roe. Has fever.")])
-    [[(0, 15), (17, 26)]]
-    """
-
-    name = "sentence"
-
-    def _spans(self, source: TextToSplit) -> list[Span]:
-        return trim_spans(source.text, pairwise([*sentence_starts(source.text), len(source.text)]))
+def _sentences(text: str, language: str) -> list[Span]:
+    """Sentences; abbreviations and initials do not end a sentence."""
+    return trim_spans(text, pairwise([*sentence_starts(text), len(text)]))
 
 
-class PunctuationSplitter(_RuleSplitter):
-    """Text between commas, semicolons, colons, brackets, dashes and line ends; numbers are not split.
-
-    >>> text = "Fever of 39,5 degrees, cough (dry)"
-    >>> [text[start:end] for start, end in PunctuationSplitter().split([TextToSplit(text)])[0]]
-    ['Fever of 39,5 degrees', 'cough', 'dry']
-    """
-
-    name = "punctuation"
-
-    def _spans(self, source: TextToSplit) -> list[Span]:
-        return spans_between(source.text, (match.span() for match in _PUNCTUATION.finditer(source.text)))
+def _between_punctuation(text: str, language: str) -> list[Span]:
+    """Text between commas, semicolons, colons, brackets, dashes and line ends; numbers are not split."""
+    return spans_between(text, (match.span() for match in _PUNCTUATION.finditer(text)))
 
 
-class ConjunctionSplitter(_RuleSplitter):
-    """Text between words that join findings, such as and, with, without; these words are dropped.
-
-    >>> text = "seizures and developmental delay without regression"
-    >>> [text[start:end] for start, end in ConjunctionSplitter().split([TextToSplit(text)])[0]]
-    ['seizures', 'developmental delay', 'regression']
-    """
-
-    name = "conjunction"
-
-    def _spans(self, source: TextToSplit) -> list[Span]:
-        return spans_between(
-            source.text, (match.span() for match in _CONJUNCTIONS[source.language].finditer(source.text))
-        )
+def _between_conjunctions(text: str, language: str) -> list[Span]:
+    """Text between words that join findings, such as and, with, without; these words are dropped."""
+    return spans_between(text, (match.span() for match in _CONJUNCTIONS[language].finditer(text)))
 
 
-class CueSplitter(_RuleSplitter):
+def _without_cues(text: str, language: str) -> list[Span]:
     """Text without assertion cues and lead-in phrases such as *suffers from*.
 
     A chunk that is only a bare result, such as *negative*, is dropped: it names no finding.
-
-    >>> text = "The patient has no sign of fever"
-    >>> [text[start:end] for start, end in CueSplitter().split([TextToSplit(text)])[0]]
-    ['The patient', 'fever']
-    >>> CueSplitter().split([TextToSplit("unremarkable")])
-    [[]]
     """
-
-    name = "cue"
-
-    def _spans(self, source: TextToSplit) -> list[Span]:
-        rules = RULES_BY_LANGUAGE[source.language]
-        leading = [match.span() for match in _LEAD_IN_PHRASES[source.language].finditer(source.text)]
-        spans = spans_between(source.text, sorted([*leading, *cue_spans(source.text, rules)]))
-        return [span for span in spans if not rules.bare_result_pattern.fullmatch(source.text, *span)]
-
-
-_WINDOW_TOKEN = re.compile(r"\S+")
+    rules = rules_for(language)
+    leading = [match.span() for match in _LEAD_IN_PHRASES[language].finditer(text)]
+    spans = spans_between(text, sorted([*leading, *cue_spans(text, rules)]))
+    return [span for span in spans if not rules.bare_result_pattern.fullmatch(text, *span)]
 
 
 @dataclass(frozen=True)
@@ -284,7 +227,7 @@ class SemanticSplitter:
 
     def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
         """The chunks of each text."""
-        words = [[match.span() for match in _WINDOW_TOKEN.finditer(source.text)] for source in sources]
+        words = [[match.span() for match in _TOKEN.finditer(source.text)] for source in sources]
         similarity = iter(self._window_similarity(sources, words))
         chunks = []
         for source, spans in zip(sources, words, strict=True):
@@ -325,31 +268,24 @@ class SemanticSplitter:
         return chosen
 
 
-RULE_SPLITTERS = {
-    "paragraph": ParagraphSplitter,
-    "sentence": SentenceSplitter,
-    "punctuation": PunctuationSplitter,
-    "conjunction": ConjunctionSplitter,
-    "cue": CueSplitter,
-    "phrase": PhraseSplitter,
+RULE_SPLITTERS: dict[str, TextSplitter] = {
+    "paragraph": RuleSplitter("paragraph", _paragraphs),
+    "sentence": RuleSplitter("sentence", _sentences),
+    "punctuation": RuleSplitter("punctuation", _between_punctuation),
+    "conjunction": RuleSplitter("conjunction", _between_conjunctions),
+    "cue": RuleSplitter("cue", _without_cues),
+    "phrase": PhraseSplitter(),
 }
 SEMANTIC = "semantic"
 SPLITTERS: tuple[str, ...] = (*RULE_SPLITTERS, SEMANTIC)
 """The names of all splitters, from coarse to fine."""
 
 
-def get_splitter(name: str | TextSplitter, embedder: Embedder | None = None) -> TextSplitter:
-    """The splitter of a name; a splitter object is returned unchanged.
-
-    ``semantic`` needs a dense model.
-
-    >>> get_splitter("sentence")
-    <splitter sentence>
-    """
+def _get_splitter(name: str | TextSplitter, embedder: Embedder | None) -> TextSplitter:
     if not isinstance(name, str):
         return name
     if name in RULE_SPLITTERS:
-        return RULE_SPLITTERS[name]()
+        return RULE_SPLITTERS[name]
     if name != SEMANTIC:
         raise UnknownNameError.of("chunker", name, SPLITTERS, more=f"known: {', '.join(SPLITTERS)}")
     if embedder is None:
@@ -361,9 +297,9 @@ def get_splitter(name: str | TextSplitter, embedder: Embedder | None = None) -> 
 
 
 def get_splitters(names: Sequence[str | TextSplitter], embedder: Embedder | None = None) -> tuple[TextSplitter, ...]:
-    """The splitters of several names, in order, coarse first."""
+    """The splitters of several names, coarse first; ``semantic`` needs a dense model. Other objects are splitters."""
     if isinstance(names, str):
         names = [part.strip() for part in names.split(",")]
     if not names:
         raise ParameterError("there is no chunker", hint=f"name some of {', '.join(SPLITTERS)}")
-    return tuple(get_splitter(name, embedder) for name in names)
+    return tuple(_get_splitter(name, embedder) for name in names)

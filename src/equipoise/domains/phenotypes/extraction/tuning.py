@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import TunedSystem
+from equipoise.checks.tuning import TunedSystem
 from equipoise.domains.phenotypes.extraction.candidates import (
     DEFAULT_CHUNKERS,
     SCORE_DECIMALS,
@@ -43,15 +43,15 @@ from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
-from equipoise.stats.alignment import FOLDS, GRID, TRIALS
+from equipoise.stats.bootstrap_errors import RESAMPLE_ID
 from equipoise.stats.estimate import result_from_values
-from equipoise.stats.resampled_contrasts import RESAMPLE_ID
+from equipoise.stats.result import FOLDS, GRID, TRIALS
 from equipoise.tuning.grid import NESTED, FoldSelection, Params, Trial, TuningRecord, parameter_grid
 from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import GoldAnnotations
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.runs.executors import Executor
     from equipoise.stats.result import Result
     from equipoise.types import Floats
@@ -184,11 +184,7 @@ def is_effective(params: Params) -> bool:
 
 
 def grid_points(seed: int = 0) -> tuple[GridPoint, ...]:
-    """All points of the grid in random order.
-
-    >>> len(grid_points()), grid_points(1) == grid_points(1), set(grid_points(1)) == set(grid_points(2))
-    (170, True, True)
-    """
+    """All points of the grid in random order."""
     every = parameter_grid(
         valid=is_effective,
         num_results=NUM_RESULTS_GRID,

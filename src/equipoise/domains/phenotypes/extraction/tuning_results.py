@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import TunedSystem
+from equipoise.checks.tuning import TunedSystem
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
-from equipoise.domains.phenotypes.extraction.config import MODE_DESCRIPTIONS, ExtractionConfig, primary_metrics
-from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData, tuning_view
+from equipoise.domains.phenotypes.extraction.config import ExtractionConfig
+from equipoise.domains.phenotypes.extraction.report import tuning_view
 from equipoise.errors import EquipoiseError, FormatError, ParameterError, UnknownNameError
 from equipoise.io import json
 from equipoise.io.json import parse_json
@@ -24,15 +25,14 @@ from equipoise.runs.store import save_run
 from equipoise.tuning.grid import Params, TuningRecord
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
-    from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
+    from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus, GoldAnnotations
     from equipoise.domains.phenotypes.extraction.tuning import TrialScores
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.evidence.sets import Sets
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
-    from equipoise.stats.result import Result
-    from equipoise.types import Finding
+    from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Finding, Floats
 
 TUNING_FILE = "extraction_tuning.json"
 _TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
@@ -166,6 +166,27 @@ class TunedModel:
         """What to deploy."""
         return self.tuning.trials[self.tuning.best].params
 
+    @property
+    def estimate(self) -> Estimate:
+        """The score on held-out documents."""
+        return self.result[self.tuning.metric]
+
+    @property
+    def frontier(self) -> list[int]:
+        """The Pareto-optimal trials of the grid in precision and recall, by increasing recall."""
+        n_trials = len(self.tuning.grid)
+        return pareto_frontier(self.trials.precision[:n_trials], self.trials.recall[:n_trials])
+
+
+def pareto_frontier(precision: Sequence[float] | Floats, recall: Sequence[float] | Floats) -> list[int]:
+    """The points that no other one beats, by increasing recall; of equal points only the first is included."""
+    known = [place for place, (p, r) in enumerate(zip(precision, recall, strict=True)) if not (isnan(p) or isnan(r))]
+    edge: list[int] = []
+    for place in sorted(known, key=lambda place: (-recall[place], -precision[place], place)):
+        if not edge or precision[place] > precision[edge[-1]]:
+            edge.append(place)
+    return edge[::-1]
+
 
 @dataclass(frozen=True, eq=False)
 class ExtractionTuning:
@@ -182,40 +203,16 @@ class ExtractionTuning:
     """The models that were loaded from the output folder instead of computed."""
 
     @property
-    def edition(self) -> TuningReportData:
-        """All that a report shows."""
-        return TuningReportData(
-            parts=tuple(
-                TunedModelSummary(
-                    name=model.name,
-                    tuning=model.tuning,
-                    estimate=model.result[model.tuning.metric],
-                    precision=tuple(model.trials.precision.tolist()),
-                    recall=tuple(model.trials.recall.tolist()),
-                    unseen=tuple(
-                        (metric.name, metric.measure(model.sets).value)
-                        for average in ("micro", "macro")
-                        for metric in primary_metrics(average, self.settings.mode)
-                    ),
-                )
-                for model in self.models
-            ),
-            documents=len(self.gold.annotated),
-            counted=MODE_DESCRIPTIONS[self.settings.mode],
-            comparison=self.comparison,
-            notes=(
-                *self.gold.notes,
-                *(f"{name} failed: {error.message}" for name, error in self.failures.items()),
-            ),
-            problems=self.gold.problem_messages,
-            findings=self.findings,
-        )
+    def notes(self) -> tuple[str, ...]:
+        """Notes about the documents and about models that failed, without full stops."""
+        failures = (f"{name} failed: {error.message}" for name, error in self.failures.items())
+        return (*self.gold.notes, *failures)
 
     def charts(self) -> Iterator[Chart]:
         """Precision against recall of all trials, with the frontier of each model."""
         from equipoise.domains.phenotypes.charts import precision_recall_frontier
 
-        yield precision_recall_frontier(self.edition.parts)
+        yield precision_recall_frontier(self.models)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; ``documents`` are hashes of the tuning texts."""
@@ -232,7 +229,7 @@ class ExtractionTuning:
                 {
                     "model": model.name,
                     "best": dict(model.best),
-                    "estimate": model.result[model.tuning.metric].to_dict(),
+                    "estimate": model.estimate.to_dict(),
                     "optimistic": model.tuning.optimistic,
                     "tuning": model.tuning.to_dict(),
                     "precision": model.trials.precision.tolist(),
@@ -269,10 +266,10 @@ class ExtractionTuning:
             place = folder / RUNS / folder_name(model.name)
             save_run(place, model.result, manifest=manifest, tuning=model.tuning)
         file = write_json(folder / TUNING_FILE, self.to_dict())
-        view = tuning_view(self.edition).with_charts(self.charts())
+        view = tuning_view(self).with_charts(self.charts())
         view.write(folder)
         return [file, *write_charts(view.charts, folder / VISUALIZATIONS, required=False)]
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{model.name} {model.result[model.tuning.metric].value:.3f}" for model in self.models)
+        scores = ", ".join(f"{model.name} {model.estimate.value:.3f}" for model in self.models)
         return f"<ExtractionTuning on {len(self.gold.annotated)} documents: {scores}>"

@@ -1,6 +1,9 @@
 """Aggregation of component scores to one score per term.
 
-Every strategy is an expression; named strategies are in ``STRATEGIES``. A missing component never counts as 0:
+Every strategy is an expression such as ``0.6*label + 0.4*max(synonyms)``; named strategies are in ``STRATEGIES``. An
+expression is a weighted sum of the scores ``label`` and ``definition``, and of ``max``, ``min`` or ``mean`` over such
+sums and over ``synonyms``. Numbers multiply and divide; two scores are never multiplied, so that every result stays on
+the scale of the scores. A missing component never counts as 0:
 
 - ``max``, ``min`` and ``mean`` are taken over the components that the term has.
 - In a weighted sum, the weights of missing components are redistributed in proportion to the others. If a
@@ -10,31 +13,215 @@ Every strategy is an expression; named strategies are in ``STRATEGIES``. A missi
 
 from __future__ import annotations
 
+import ast
+import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.phenotypes.index.expression import (
-    PARTS,
-    ComponentScore,
-    PooledTerm,
-    WeightedSum,
-    parse_expression,
-)
-from equipoise.errors import ParameterError, ShapeError, UnknownNameError
+from equipoise.errors import ParameterError, ShapeError, UnknownNameError, did_you_mean
 from equipoise.geometry.base import PointArray
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.files import TermTexts
     from equipoise.types import Bools, Floats, Ints
 
+PARTS = ("label", "synonyms", "definition")
+POOLS = ("max", "min", "mean")
+DEFAULT_STRATEGY = "label_synonyms_max"
+DEFAULT_WEIGHTS = {"label": 0.5, "synonyms": 0.3, "definition": 0.2}
+
+STRATEGIES: dict[str, str] = {
+    "label_only": "label",
+    "label_synonyms_min": "min(label, synonyms)",
+    "label_synonyms_max": "max(label, synonyms)",
+    "all_max": "max(label, synonyms, definition)",
+    "all_min": "min(label, synonyms, definition)",
+    "all_weighted": "{label}*label + {synonyms}*max(synonyms) + {definition}*definition",
+}
+
+Weights = Mapping[str, float] | Sequence[float]
+
+_MAX_LENGTH = 1000
+_MAX_NESTING = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentScore:
+    """The score of a term's label or definition, or those of its synonyms."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PooledTerm:
+    """The maximum, minimum or mean over several sums, of those that a term has."""
+
+    pooling: str
+    sums: tuple[WeightedSum, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """A weighted sum of scores plus a constant; ``addends`` are pairs of weight and score."""
+
+    addends: tuple[tuple[float, ComponentScore | PooledTerm], ...] = ()
+    constant: float = 0.0
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The components that the result depends on."""
+        names: set[str] = set()
+        for _, atom in self.addends:
+            names |= (
+                {atom.name} if isinstance(atom, ComponentScore) else set().union(*(part.parts for part in atom.sums))
+            )
+        return frozenset(names)
+
+    def scaled(self, factor: float) -> WeightedSum:
+        """The sum multiplied by a number."""
+        return WeightedSum(tuple((weight * factor, atom) for weight, atom in self.addends), self.constant * factor)
+
+
+def parse_strategy(strategy: str = DEFAULT_STRATEGY, weights: Weights | None = None) -> WeightedSum:
+    """Parse the name of a strategy, or an expression.
+
+    ``weights`` are those of ``all_weighted``, by component or in the order label, synonyms, definition.
+    """
+    name = strategy.strip().casefold()
+    if name == "all_weighted":
+        return parse_expression(STRATEGIES[name].format(**_weights(weights)))
+    if weights is not None:
+        raise ParameterError(f"{strategy!r} takes no weights", hint="weights are for all_weighted")
+    if name in STRATEGIES:
+        return parse_expression(STRATEGIES[name])
+    # A single word that is no component name can only be a misspelled strategy.
+    if name.isidentifier() and name not in PARTS:
+        raise UnknownNameError.of(
+            "aggregation strategy",
+            strategy,
+            STRATEGIES,
+            more=f"known: {', '.join(STRATEGIES)}, and expressions: 0.6*label + 0.4*max(synonyms)",
+        )
+    return parse_expression(strategy)
+
+
+def parse_expression(text: str) -> WeightedSum:
+    """Parse an expression by Python's grammar; nothing is evaluated as Python, and an error points at the position."""
+    if not text.strip():
+        raise ParameterError(
+            "the aggregation strategy is empty", hint="write label_synonyms_max, or max(label, synonyms)"
+        )
+    if len(text) > _MAX_LENGTH:
+        raise ParameterError(f"the expression has {len(text):,} characters", hint=f"at most {_MAX_LENGTH:,} are read")
+    parser = _ExpressionParser(" ".join(text.split()))
+    expression = parser.sum(parser.tree())
+    if not expression.addends:
+        raise ParameterError(f"{text!r} names no score", hint=f"the scores are {', '.join(PARTS)}")
+    return expression
+
+
+class _ExpressionParser:
+    """Turns the syntax tree of an expression into weighted sums."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._depth = 0
+
+    def tree(self) -> ast.expr:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                return ast.parse(self._text, mode="eval").body
+        except SyntaxError as error:
+            at = error.offset - 1 if error.offset else len(self._text)
+            raise self._error("a syntax error is", at, "write such as 0.5*label") from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise self._error("a syntax error is", 0, "write such as 0.5*label") from error
+
+    def sum(self, node: ast.expr) -> WeightedSum:
+        """The sum of a node with one score per term: ``synonyms`` are several."""
+        value = self._value(node)
+        if any(isinstance(atom, ComponentScore) and atom.name == "synonyms" for _, atom in value.addends):
+            hint = "write max(synonyms), min(synonyms) or mean(synonyms)"
+            raise self._error("synonyms, which are several scores, are not pooled", node.col_offset, hint)
+        return value
+
+    def _value(self, node: ast.expr) -> WeightedSum:
+        self._depth += 1
+        if self._depth > _MAX_NESTING:
+            raise self._error("too many levels are nested", node.col_offset, f"nest at most {_MAX_NESTING}")
+        value = self._unnested(node)
+        self._depth -= 1
+        return value
+
+    def _unnested(self, node: ast.expr) -> WeightedSum:
+        match node:
+            case ast.BinOp(left, ast.Add() | ast.Sub() as operator, right):
+                first, second = self.sum(left), self.sum(right)
+                second = second.scaled(-1.0) if isinstance(operator, ast.Sub) else second
+                return WeightedSum(first.addends + second.addends, first.constant + second.constant)
+            case ast.BinOp(left, ast.Mult() | ast.Div() as operator, right):
+                return self._product(self._value(left), self._value(right), operator, right.col_offset)
+            case ast.UnaryOp(ast.USub() | ast.UAdd() as operator, operand):
+                return self._value(operand).scaled(-1.0 if isinstance(operator, ast.USub) else 1.0)
+            case ast.Constant(int() | float() as number) if not isinstance(number, bool) and math.isfinite(number):
+                return WeightedSum(constant=float(number))
+            case ast.Call(ast.Name(name), arguments, []) if name in POOLS:
+                sums = tuple(map(self._value, arguments))
+                if not any(part.addends for part in sums):
+                    raise self._error(f"{name} of no score is", node.col_offset, f"write {name}(label, synonyms)")
+                return WeightedSum(((1.0, PooledTerm(name, sums)),))
+            case ast.Name(name) if name in PARTS:
+                return WeightedSum(((1.0, ComponentScore(name)),))
+            case ast.Name(name) | ast.Call(ast.Name(name)):
+                names = (*PARTS, *POOLS)
+                hint = did_you_mean(name, names) or f"the names are {', '.join(names)}"
+                raise self._error(f"{name!r}, which is no score, is", node.col_offset, hint)
+        unexpected = ast.get_source_segment(self._text, node)
+        raise self._error(f"{unexpected!r} is not expected", node.col_offset, "write such as 0.5*label")
+
+    def _product(self, left: WeightedSum, right: WeightedSum, operator: ast.operator, at: int) -> WeightedSum:
+        if isinstance(operator, ast.Div):
+            if right.addends or right.constant == 0.0:
+                raise self._error("a division by 0 or by a score is", at, "divide by another number")
+            return left.scaled(1.0 / right.constant)
+        if left.addends and right.addends:
+            raise self._error("a product of two scores is", at, "one side of * is a number: 0.5*label")
+        return left.scaled(right.constant) if left.addends else right.scaled(left.constant)
+
+    def _error(self, fact: str, at: int, hint: str) -> ParameterError:
+        return ParameterError(f"{fact} in {self._text!r}", hint=hint, excerpt=f"{self._text}\n{' ' * at}^")
+
+
+def _weights(weights: Weights | None) -> dict[str, float]:
+    """One non-negative weight per component, not all 0."""
+    if weights is None:
+        return DEFAULT_WEIGHTS
+    weight_of = dict(weights) if isinstance(weights, Mapping) else dict(zip(PARTS, weights, strict=False))
+    if set(weight_of) != set(PARTS) or len(weights) != len(PARTS):
+        raise ParameterError(
+            f"the weights are {weights!r}",
+            hint=f"give one for each of {', '.join(PARTS)}, such as 0.5, 0.3, 0.2",
+        )
+    for part, weight in weight_of.items():
+        if not 0.0 <= weight < np.inf:
+            raise ParameterError(f"the weight of {part} is {weight}", hint="weights are 0 or more")
+    if not sum(weight_of.values()):
+        raise ParameterError("all weights are 0", hint="give at least one component a positive weight")
+    return {part: float(weight) for part, weight in weight_of.items()}
+
+
 ScaledComponent = tuple[float, float, str]
 """A factor, a constant and the component whose scores are scaled: factor * score + constant."""
 
 ColumnPass = tuple[slice, PointArray]
 """A run of sorted terms, and one value per query and term."""
+
+_BLOCK_ROWS = 16
+"""Queries per block: few, so that their scores stay in the CPU cache between passes."""
 
 _IDENTITY = {"max": -np.inf, "min": np.inf, "mean": 0.0}
 _REDUCE = {"max": np.maximum, "min": np.minimum, "mean": np.add}
@@ -123,50 +310,6 @@ def _consecutive_runs(positions: Ints) -> list[slice]:
     return [slice(first, last + 1) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
 
 
-DEFAULT_STRATEGY = "label_synonyms_max"
-DEFAULT_WEIGHTS = {"label": 0.5, "synonyms": 0.3, "definition": 0.2}
-
-STRATEGIES: dict[str, str] = {
-    "label_only": "label",
-    "label_synonyms_min": "min(label, synonyms)",
-    "label_synonyms_max": "max(label, synonyms)",
-    "all_max": "max(label, synonyms, definition)",
-    "all_min": "min(label, synonyms, definition)",
-    "all_weighted": "{label}*label + {synonyms}*max(synonyms) + {definition}*definition",
-}
-
-_BLOCK_ROWS = 16
-"""Queries per block: few, so that their scores stay in the CPU cache between passes."""
-
-Weights = Mapping[str, float] | Sequence[float]
-
-
-def parse_strategy(strategy: str = DEFAULT_STRATEGY, weights: Weights | None = None) -> WeightedSum:
-    """Parse the name of a strategy, or an expression.
-
-    ``weights`` are those of ``all_weighted``, by component or in the order label, synonyms, definition.
-
-    >>> parse_strategy("all_max") == parse_strategy("max(label, synonyms, definition)")
-    True
-    """
-    name = strategy.strip().casefold()
-    if name == "all_weighted":
-        return parse_expression(STRATEGIES[name].format(**_weights(weights)))
-    if weights is not None:
-        raise ParameterError(f"{strategy!r} takes no weights", hint="weights are for all_weighted")
-    if name in STRATEGIES:
-        return parse_expression(STRATEGIES[name])
-    # A single word that is no component name can only be a misspelled strategy.
-    if name.isidentifier() and name not in PARTS:
-        raise UnknownNameError.of(
-            "aggregation strategy",
-            strategy,
-            STRATEGIES,
-            more=f"known: {', '.join(STRATEGIES)}, and expressions: 0.6*label + 0.4*max(synonyms)",
-        )
-    return parse_expression(strategy)
-
-
 def aggregate_scores(
     scores: PointArray,
     components: TermTexts,
@@ -177,13 +320,6 @@ def aggregate_scores(
 
     In a single-vector index a term has one text, whose score is the score of the term for every strategy.
     The definition columns of ``scores`` may be omitted if the strategy reads no definitions.
-
-    >>> from equipoise.domains.phenotypes.index.files import component_texts
-    >>> components = component_texts(["Seizure", "Fever"], [["Fits"], ["Pyrexia", "Hot"]], ["", ""])
-    >>> components.texts
-    ('Fever', 'Seizure', 'Pyrexia', 'Fits', 'Hot')
-    >>> aggregate_scores(np.array([[0.1, 0.2, 0.3, 0.4, 0.5]]), components, "0.5*label + 0.5*max(synonyms)").tolist()
-    [[0.30000000000000004, 0.3]]
     """
     expression = strategy if isinstance(strategy, WeightedSum) else parse_strategy(strategy, weights)
     needed = n_columns_read(components, expression)
@@ -269,21 +405,3 @@ def _pool(pool: PooledTerm, scores: PointArray, components: TermTexts) -> Pooled
 def _constant(value: float, scores: PointArray, components: TermTexts) -> PooledScores:
     shape = (len(scores), components.terms)
     return PooledScores(np.full(shape, value, dtype=scores.dtype), np.ones(components.terms, dtype=np.bool_))
-
-
-def _weights(weights: Weights | None) -> dict[str, float]:
-    """One non-negative weight per component, not all 0."""
-    if weights is None:
-        return DEFAULT_WEIGHTS
-    weight_of = dict(weights) if isinstance(weights, Mapping) else dict(zip(PARTS, weights, strict=False))
-    if set(weight_of) != set(PARTS) or len(weights) != len(PARTS):
-        raise ParameterError(
-            f"the weights are {weights!r}",
-            hint=f"give one for each of {', '.join(PARTS)}, such as 0.5, 0.3, 0.2",
-        )
-    for part, weight in weight_of.items():
-        if not 0.0 <= weight < np.inf:
-            raise ParameterError(f"the weight of {part} is {weight}", hint="weights are 0 or more")
-    if not sum(weight_of.values()):
-        raise ParameterError("all weights are 0", hint="give at least one component a positive weight")
-    return {part: float(weight) for part, weight in weight_of.items()}

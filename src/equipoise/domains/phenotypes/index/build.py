@@ -30,7 +30,7 @@ from equipoise.domains.phenotypes.index.files import (
     write_index,
 )
 from equipoise.domains.phenotypes.index.retriever import dense_model_specs, dense_models
-from equipoise.domains.phenotypes.ontology.ontology import HPO, Ontology
+from equipoise.domains.phenotypes.ontology import HPO, Ontology
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry.search import find_duplicate_rows
 from equipoise.io.atomic import current_path
@@ -46,17 +46,12 @@ if TYPE_CHECKING:
     from equipoise.models.worker_pool import ExecutorMap
 
 
-def index_build_command(
-    ontology: Ontology, model_spec: str, *, multi_vector: bool, folder: PathLike, default: PathLike
-) -> str:
-    """The ``eq phenotypes index build`` command for this model, ontology and folder, without default options.
-
-    An ontology that was not read from a file has no path, so the command has FILE instead.
-    """
+def _build_command(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> str:
+    """The ``eq phenotypes index build`` command without default options; FILE if the ontology was not read from one."""
     words = ["eq", "phenotypes", "index", "build", "--model", model_spec]
     words += [] if multi_vector else ["--single-vector"]
     words += [] if ontology.source == HPO else ["--ontology", ontology.source or "FILE"]
-    words += [] if Path(folder) == Path(default) else ["--index-dir", str(folder)]
+    words += [] if Path(folder) == default_index_folder() else ["--index-dir", str(folder)]
     return shlex.join(words)
 
 
@@ -206,7 +201,11 @@ def open_index(
     model = _load_model(model_spec, **options)
     path = index_folder(folder, ontology, model.card.spec, multi_vector)
     if not current_path(path).is_dir():
-        raise missing_index_error(folder, ontology, model.card.spec, multi_vector)
+        kind = "multi-vector" if multi_vector else "single-vector"
+        raise StoreError(
+            f"there is no {kind} index of {ontology.name} by {model.card.spec} in {Path(folder)}",
+            hint=f"build it once: {_build_command(folder, ontology, model.card.spec, multi_vector)}",
+        )
     try:
         meta = read_metadata(path)
         if meta.model != model.fingerprint:
@@ -220,15 +219,6 @@ def open_index(
         command = _build_command(folder, ontology, model.card.spec, multi_vector)
         hint = f"build it again, which embeds what is new: {command}"
         raise StoreError(error.message, hint=hint) from error
-
-
-def missing_index_error(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> StoreError:
-    """The error for a missing index, with the command that builds it."""
-    kind = "multi-vector" if multi_vector else "single-vector"
-    return StoreError(
-        f"there is no {kind} index of {ontology.name} by {model_spec} in {Path(folder)}",
-        hint=f"build it once: {_build_command(folder, ontology, model_spec, multi_vector)}",
-    )
 
 
 def open_indexes(
@@ -273,12 +263,6 @@ def open_or_build_indexes(
                 build(model)
     models = [model for model in dense_models(retriever(system)) if model not in unindexed]
     return tuple(open_index(folder, ontology, model, multi_vector) for model in models)
-
-
-def _build_command(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> str:
-    return index_build_command(
-        ontology, model_spec, multi_vector=multi_vector, folder=folder, default=default_index_folder()
-    )
 
 
 def _load_index(path: Path, texts: TermTexts) -> TermIndex:

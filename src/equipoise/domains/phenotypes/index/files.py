@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import EquipoiseError, InputError, PartialError, ShapeError, StoreError
+from equipoise.errors import EquipoiseError, PartialError, StoreError
 from equipoise.io.atomic import atomic_directory, current_path, write_array, write_error, write_text
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.encoder import Vectors
-    from equipoise.types import Bools, Ints
+    from equipoise.types import Ints
 
 TEXTS_VERSION = "texts 1"
 """Increased when the same ontology gives other texts or another order."""
@@ -68,7 +68,6 @@ class TermTexts:
 
     @property
     def terms(self) -> int:
-        """The number of terms."""
         return len(self.order)
 
     @property
@@ -95,15 +94,16 @@ class TermTexts:
         position[terms] = np.arange(len(terms))
         columns = np.flatnonzero(position[self.term] >= 0)
         arranged = position[self.order] >= 0
+        positions = self.definition_positions
+        if positions is not None:
+            positions = (np.cumsum(arranged) - 1)[positions[arranged[positions]]]
         subset = TermTexts(
             texts=tuple(self.texts[column] for column in columns),
             term=position[self.term[columns]],
             kind=self.kind[columns],
             order=position[self.order[arranged]],
             synonym_runs=tuple(filter(None, (int(arranged[:size].sum()) for size in self.synonym_runs))),
-            definition_positions=None
-            if self.definition_positions is None
-            else _renumber(self.definition_positions, arranged),
+            definition_positions=positions,
         )
         return subset, columns
 
@@ -116,13 +116,7 @@ def term_texts(ontology: Ontology, multi_vector: bool = True) -> TermTexts:
 
 
 def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]) -> TermTexts:
-    """A text for each label, each synonym and each definition; blank ones are left out.
-
-    >>> found = component_texts(["Seizure", "Fever"], [[], ["Pyrexia"]], ["A fit.", ""])
-    >>> found.texts, found.term.tolist()
-    (('Fever', 'Seizure', 'Pyrexia', 'A fit.'), [1, 0, 1, 0])
-    """
-    _check_same_length(labels, synonyms, definitions)
+    """A text for each label, each synonym and each definition; blank ones are left out."""
     synonym_lists = [[synonym for synonym in term_synonyms if synonym.strip()] for term_synonyms in synonyms]
     counts = np.array([len(term_synonyms) for term_synonyms in synonym_lists], dtype=np.int64)
     order = np.lexsort((np.array([not definition.strip() for definition in definitions]), -counts))
@@ -140,37 +134,13 @@ def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], de
 def concatenated_texts(
     labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]
 ) -> TermTexts:
-    """One text per term: label, comma-separated synonyms and definition, joined by bars.
-
-    >>> concatenated_texts(["Seizure"], [["Fits", "Convulsions"]], ["Abnormal activity."]).texts
-    ('Seizure | Fits, Convulsions | Abnormal activity.',)
-    """
-    _check_same_length(labels, synonyms, definitions)
+    """One text per term: label, comma-separated synonyms and definition, joined by bars."""
     positions = np.arange(len(labels))
     texts = tuple(
         " | ".join(part for part in (label, ", ".join(filter(str.strip, term_synonyms)), definition) if part.strip())
         for label, term_synonyms, definition in zip(labels, synonyms, definitions, strict=True)
     )
     return TermTexts(texts, positions, np.full(len(labels), int(ComponentKind.WHOLE)), positions)
-
-
-def _check_same_length(labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]) -> None:
-    if not len(labels) == len(synonyms) == len(definitions):
-        raise ShapeError(
-            f"{len(labels)} labels, {len(synonyms)} lists of synonyms and {len(definitions)} definitions were given",
-            hint="give one of each for every term, empty where a term has none",
-        )
-    if not len(labels):
-        raise InputError("there are no terms to index", hint="check that the ontology has live terms")
-    blank = next((index for index, label in enumerate(labels) if not label.strip()), None)
-    if blank is not None:
-        raise InputError(f"term {blank} (counted from 0) has no label", hint="use its id as its label")
-
-
-def _renumber(positions: Ints, mask: Bools) -> Ints:
-    """New positions of the kept ones of ``positions``."""
-    renumbered: Ints = np.cumsum(mask) - 1
-    return renumbered[positions[mask[positions]]]
 
 
 FORMAT = 2

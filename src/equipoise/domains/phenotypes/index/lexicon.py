@@ -27,7 +27,7 @@ from equipoise.models.analyzer import STOPWORDS, fold_case
 from equipoise.models.retriever import content_fingerprint
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.geometry.base import PointArray
 
 Lexicon = Mapping[str, str]
@@ -42,11 +42,7 @@ _MIN_COGNATE_STEM = 4
 
 
 def split_words(text: str) -> list[str]:
-    """The folded words of a text.
-
-    >>> split_words("Café-au-lait-Flecken, 2. Zeh")
-    ['café', 'au', 'lait', 'flecken', '2', 'zeh']
-    """
+    """The folded words of a text."""
     return _WORDS.findall(fold_case(text))
 
 
@@ -54,9 +50,6 @@ def word_forms(word: str) -> Iterator[str]:
     """The forms under which a folded German word may be in a lexicon: without inflectional endings and umlauts.
 
     Forms with umlauts come first, since Größe and große differ; the plural of Zahn is Zähne.
-
-    >>> list(word_forms("daumens")), list(word_forms("zähne"))
-    (['daumens', 'daumen', 'daum', 'daume'], ['zähne', 'zähn', 'zahne', 'zahn'])
     """
     forms: list[str] = []
     for stem in (word, word.translate(UMLAUTS)):
@@ -101,11 +94,7 @@ def fold_spelling(word: str) -> str:
 
 @cache
 def cognate_keys(word: str) -> tuple[str, ...]:
-    """Keys that a German and an English form of a Greek or Latin word share: with and without the ending.
-
-    >>> set(cognate_keys("aminoazidurie")) & set(cognate_keys("aminoaciduria"))
-    {'aminoakidur'}
-    """
+    """Keys that a German and an English form of a Greek or Latin word share: with and without the ending."""
     folded = fold_spelling(word)
     match = _COGNATE_ENDING.search(folded, _MIN_COGNATE_STEM)
     return (folded,) if match is None else (folded, folded[: match.start()] + (match.lastgroup or ""))
@@ -116,11 +105,7 @@ def cognate_keys(word: str) -> tuple[str, ...]:
 
 @cache
 def german_glossary() -> Lexicon:
-    """The bundled German words.
-
-    >>> german_glossary()["kopfschmerz"]
-    'headache'
-    """
+    """The bundled German words."""
     lexicon: dict[str, str] = {}
     stems: dict[str, str] = {}
     content = (files("equipoise.domains.phenotypes.index") / "german.txt").read_text(encoding="utf-8")
@@ -259,10 +244,6 @@ class QueryTranslator:
     A word of the query is looked up in the glossary, then in the vocabulary of the ontology, then as a cognate or as
     a compound of such parts, and at last in the words of translated labels. A query that equals a translated label
     becomes the label of its term. Words without a translation remain.
-
-    >>> translator = QueryTranslator(["Muscle weakness", "Microcephaly", "Renal cyst"])
-    >>> [translator(query) for query in ("Muskelschwäche", "Mikrozephalie", "renal cyst")]
-    ['muscle weakness', 'microcephaly', None]
     """
 
     def __init__(self, texts: Sequence[str], translations: Translations | None = None) -> None:

@@ -48,7 +48,7 @@ from equipoise.types import Ints, Role
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.lexicon import Translations
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.embedder import Embedder
     from equipoise.models.encode_texts import Progress
     from equipoise.models.encoder import ModelCard

@@ -32,21 +32,14 @@ from equipoise.models.retriever import Blocks, FittedRetriever
 from equipoise.types import Floats, Ints, Role
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.index.expression import WeightedSum
+    from equipoise.domains.phenotypes.index.aggregation import WeightedSum
     from equipoise.domains.phenotypes.index.files import TermTexts
     from equipoise.models.dense import DenseRetriever
     from equipoise.models.encoder import Vectors
-    from equipoise.models.retriever import FittedRetriever
-    from equipoise.types import Floats, Ints
 
 
 class CaseMatcher:
-    """Gives a query the upper and lower case of the ontology's texts.
-
-    >>> casing = CaseMatcher(["Glaucoma", "Abnormal EEG"])
-    >>> [casing(query) for query in ("glaucoma", "ABNORMAL eeg", "eye pain")]
-    ['Glaucoma', 'Abnormal EEG', 'Eye pain']
-    """
+    """Gives a query the upper and lower case of the ontology's texts."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._known: dict[str, str] = {}

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from equipoise.errors import InputError, MissingExtraError, UnknownNameError, did_you_mean
 from equipoise.io.dag import AncestorTable, Rows, depths, find_cycle, lineage, topological_levels
-from equipoise.io.obo import OboFile, OboTerm, read_obo
+from equipoise.io.obo import OboFile, read_obo
 from equipoise.types import install_command
 
 if TYPE_CHECKING:
@@ -44,12 +44,6 @@ class Resolutions:
 
     total: int
     moved: tuple[ResolvedId, ...] = ()
-
-    def count(self, how: ResolutionKind) -> int:
-        """The number of ids that were resolved this way."""
-        if how == "live":
-            return self.total - len(self.moved)
-        return sum(resolution.how == how for resolution in self.moved)
 
     def __str__(self) -> str:
         counts = Counter(resolution.how for resolution in self.moved)
@@ -79,59 +73,42 @@ class IdResolver:
     labels: tuple[str, ...]
 
     def find(self, term_id: str) -> ResolvedId | None:
-        """The live term of an id; None if there is none."""
-        live = self._live(term_id)
-        if live is not None:
-            return live
-        successor = self._successor(term_id)
-        return None if successor is None else ResolvedId(term_id, successor, "replaced")
+        """The live term of an id, or of the one term at the end of its chain of replacements; None if there is none."""
+        visited: set[str] = set()
+        current = term_id
+        while current not in visited:
+            visited.add(current)
+            index = self.indices.get(current, self.alternatives.get(current))
+            if index is not None:
+                how: ResolutionKind = "live" if current in self.indices else "alternative"
+                return ResolvedId(term_id, index, how if current == term_id else "replaced")
+            successors = self.obsolete[current].replaced_by if current in self.obsolete else ()
+            if len(successors) != 1:
+                return None
+            current = successors[0]
+        return None
 
     def resolve(self, term_id: str) -> ResolvedId:
         """The live term of an id; an error with a suggestion if there is none."""
         resolved = self.find(term_id)
-        if resolved is not None:
-            return resolved
-        raise self.unknown([term_id])[term_id]
+        if resolved is None:
+            raise self.unknown([term_id])[term_id]
+        return resolved
 
     def unknown(self, term_ids: Iterable[str]) -> dict[str, UnknownNameError]:
         """The ids without a live term, each with its error, in order."""
-        return {
-            term_id: self._obsolete_error(term_id) if term_id in self.obsolete else self._unknown_error(term_id)
-            for term_id in term_ids
-            if self.find(term_id) is None
-        }
+        return {term_id: self._error(term_id) for term_id in term_ids if self.find(term_id) is None}
 
-    def _live(self, term_id: str) -> ResolvedId | None:
-        if term_id in self.indices:
-            return ResolvedId(term_id, self.indices[term_id], "live")
-        if term_id in self.alternatives:
-            return ResolvedId(term_id, self.alternatives[term_id], "alternative")
-        return None
-
-    def _successor(self, term_id: str) -> int | None:
-        """The one live term at the end of the chain of replacements."""
-        visited: set[str] = set()
-        while term_id in self.obsolete and term_id not in visited:
-            visited.add(term_id)
-            successors = self.obsolete[term_id].replaced_by
-            if len(successors) != 1:
-                return None
-            term_id = successors[0]
-            if (live := self._live(term_id)) is not None:
-                return live.term
-        return None
-
-    def _obsolete_error(self, term_id: str) -> UnknownNameError:
-        old = self.obsolete[term_id]
+    def _error(self, term_id: str) -> UnknownNameError:
+        old = self.obsolete.get(term_id)
+        if old is None:
+            return UnknownNameError(f"{self.ontology} has no term {term_id!r}", hint=self._hint(term_id))
         use = [self._with_label(other) for other in (*old.replaced_by, *old.consider)]
         label = f" ({old.label.removeprefix('obsolete ')})" if old.label else ""
         return UnknownNameError(
             f"{term_id}{label} is obsolete in {self.ontology}, and no single term replaces it",
             hint=f"consider {' or '.join(use)}" if use else "choose another term",
         )
-
-    def _unknown_error(self, term_id: str) -> UnknownNameError:
-        return UnknownNameError(f"{self.ontology} has no term {term_id!r}", hint=self._hint(term_id))
 
     def _hint(self, term_id: str) -> str:
         """An id with the same number, the id of a label, or the nearest label."""
@@ -146,8 +123,8 @@ class IdResolver:
         return did_you_mean(term_id, self.labels) or "an id looks like " + next(iter(self.indices))
 
     def _with_label(self, name: str) -> str:
-        live = self._live(name)
-        return f"{name} ({self.labels[live.term]})" if live else name
+        index = self.indices.get(name, self.alternatives.get(name))
+        return name if index is None else f"{name} ({self.labels[index]})"
 
 
 def _prefix_and_number(name: str) -> tuple[str, str] | None:
@@ -163,18 +140,13 @@ class TopLevelBranches:
     member: Bools
     """Shape (terms, top-level terms)."""
 
-    def share(self, a: Ints, b: Ints) -> Bools:
-        """Whether terms ``a`` and ``b`` have a branch in common, pair by pair."""
-        return np.logical_or.reduce(self.member[a] & self.member[b], axis=-1)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ontology:
     """Live terms in the order of the file; index ``i`` of every field is term ``i``.
 
     ``alternatives`` maps the other ids of live terms to indices; ``obsolete`` has the terms that are no longer
-    used. ``citation`` is the attribution to show with the terms. ``n_external_parents`` is the number of is_a
-    edges to terms that are not live terms of the file; they are ignored.
+    used. ``citation`` is the attribution to show with the terms.
     """
 
     name: str
@@ -187,7 +159,6 @@ class Ontology:
     parents: Rows
     alternatives: dict[str, int]
     obsolete: dict[str, ObsoleteTerm]
-    n_external_parents: int = 0
     source: str = ""
     """``hpo``, or the path of the file."""
 
@@ -205,8 +176,6 @@ class Ontology:
         """The name, with the release if there is one."""
         return f"{self.name} {self.release}".strip()
 
-    # ---- ids ----------------------------------------------------------------------------------
-
     @cached_property
     def id_resolver(self) -> IdResolver:
         """Resolves ids to live terms."""
@@ -223,13 +192,10 @@ class Ontology:
 
     def resolve_all(self, names: Iterable[str]) -> tuple[Ints, Resolutions]:
         """The indices of the terms of these ids, and how the ids were resolved."""
-        resolutions = [self.id_resolver.resolve(name) for name in names]
+        resolutions = [self.resolve(name) for name in names]
         moved = tuple(resolution for resolution in resolutions if resolution.how != "live")
-        return np.array([resolution.term for resolution in resolutions], dtype=np.int64), Resolutions(
-            len(resolutions), moved
-        )
-
-    # ---- the graph ----------------------------------------------------------------------------
+        terms = np.array([resolution.term for resolution in resolutions], dtype=np.int64)
+        return terms, Resolutions(len(resolutions), moved)
 
     @cached_property
     def children(self) -> Rows:
@@ -291,8 +257,6 @@ class Ontology:
         member[rows.owner[inside], column[rows.values[inside]]] = True
         return TopLevelBranches(tops, member)
 
-    # ---- identity -----------------------------------------------------------------------------
-
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the terms, their texts and their edges: equal content, equal fingerprint."""
@@ -341,7 +305,9 @@ def _load_hpo(path: Path) -> Ontology:
     stored = read_parsed(path)
     if stored is not None:
         fingerprint = stored.pop("fingerprint")
-        obsolete = {name: ObsoleteTerm(**_tuples(term)) for name, term in stored.pop("obsolete").items()}
+        obsolete = {
+            name: ObsoleteTerm(label, *map(tuple, ids)) for name, (label, *ids) in stored.pop("obsolete").items()
+        }
         ontology = Ontology(**stored, obsolete=obsolete)
         ontology.__dict__["fingerprint"] = fingerprint
         return ontology
@@ -351,43 +317,33 @@ def _load_hpo(path: Path) -> Ontology:
     return ontology
 
 
-def _tuples(values: dict[str, str | list[str]]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
 def ontology_from_file(file: OboFile, *, citation: str | None = None) -> Ontology:
     """The live terms of a file, with the edges among them."""
     live = [term for term in file.terms if not term.obsolete]
     if not live:
         raise InputError(f"{file.source} has only obsolete terms")
     index_of = {term.id: number for number, term in enumerate(live)}
-    parents = Rows.of(sorted(index_of[parent] for parent in term.parents if parent in index_of) for term in live)
-    name = file.title or file.ontology or Path(file.source).name
-    return Ontology(
-        name=name,
-        release=file.release,
-        citation=citation if citation is not None else _citation(file, name),
-        ids=tuple(index_of),
-        labels=tuple(term.name or term.id for term in live),
-        synonyms=tuple(term.synonyms for term in live),
-        definitions=tuple(term.definition for term in live),
-        parents=parents,
-        alternatives=_alternatives(live, index_of),
-        obsolete={
-            term.id: ObsoleteTerm(term.name, term.replaced_by, term.consider) for term in file.terms if term.obsolete
-        },
-        n_external_parents=sum(len(term.parents) for term in live) - len(parents.values),
-    )
-
-
-def _alternatives(live: list[OboTerm], index_of: dict[str, int]) -> dict[str, int]:
-    """The alternative ids of live terms; an id that is itself live is left out."""
     alternatives: dict[str, int] = {}
     for term in live:
         for other in term.alternatives:
             if other not in index_of:
                 alternatives.setdefault(other, index_of[term.id])
-    return alternatives
+    parents = Rows.of(sorted(index_of[parent] for parent in term.parents if parent in index_of) for term in live)
+    name = file.title or file.ontology or Path(file.source).name
+    return Ontology(
+        name=name,
+        release=file.release,
+        citation=citation or _citation(file, name),
+        ids=tuple(index_of),
+        labels=tuple(term.name or term.id for term in live),
+        synonyms=tuple(term.synonyms for term in live),
+        definitions=tuple(term.definition for term in live),
+        parents=parents,
+        alternatives=alternatives,
+        obsolete={
+            term.id: ObsoleteTerm(term.name, term.replaced_by, term.consider) for term in file.terms if term.obsolete
+        },
+    )
 
 
 def _citation(file: OboFile, name: str) -> str:

@@ -1,25 +1,259 @@
-"""Files of visits: training histories and test sequences, from tables with one visit or one sequence per row."""
+"""Visits in time order: training data of the baselines, test cases, and the files that hold them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.domains.places.history import NO_PREVIOUS_PLACE, VisitHistory
 from equipoise.domains.places.prediction_files import find_column, require_column
-from equipoise.errors import FormatError, InputError
-from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, split_member
+from equipoise.errors import FormatError, InputError, ParameterError, ShapeError
+from equipoise.evidence.base import as_ids, to_numpy
+from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, segment_offsets, split_member
 from equipoise.io.tables import Table, read_table
 from equipoise.io.text import PathLike, display_path
 from equipoise.stats.slices import WEEKDAYS
 
 if TYPE_CHECKING:
-    from equipoise.types import Ids, Ints
+    from equipoise.types import Bools, Ids, Ints
+
+NO_PREVIOUS_PLACE = -1
+"""The place before a user's first visit."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionCases:
+    """Visits to be predicted: user, previous place, hour, and target place."""
+
+    unit_ids: Ids
+    users: Ids
+    previous: Ints
+    targets: Ints
+    hours: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __repr__(self) -> str:
+        return f"<Cases: {len(self)} visits of {len(set(self.users.tolist()))} users to be predicted>"
+
+
+@dataclass(frozen=True, eq=False)
+class VisitHistory:
+    """One visit per row, each user's visits in time order; places are class codes below ``classes``.
+
+    >>> history = VisitHistory.of(["ann", "ann", "bob", "ann"], [0, 2, 1, 0])
+    >>> history.counts.tolist(), history.previous.tolist()
+    ([2, 1, 1], [-1, 0, -1, 2])
+    """
+
+    users: Ids
+    places: Ints
+    classes: int
+    hours: Ints | None = None
+
+    @classmethod
+    def of(cls, users: Any, places: Any, *, classes: int | None = None, hours: Any = None) -> VisitHistory:
+        """From columns of equal length; ``classes`` is the number of places, visited or not."""
+        codes = as_class_codes(places, "places")
+        if not len(codes):
+            raise InputError("there are no visits", hint="give at least one user and one place")
+        names = as_ids(to_numpy(users), len(codes))
+        n_classes = int(codes.max()) + 1
+        if codes.min() < 0 or (classes is not None and n_classes > classes):
+            raise InputError(
+                f"the places reach from {codes.min()} to {codes.max()}",
+                hint=f"places are class codes from 0 to {(classes or n_classes) - 1}",
+            )
+        columns = {"users": names} | ({} if hours is None else {"hours": to_numpy(hours)})
+        for name, column in columns.items():
+            if column.shape != codes.shape:
+                raise ShapeError(f"there are {len(column)} {name} for {len(codes)} places", hint="give one per visit")
+        return cls(names, codes, classes or n_classes, None if hours is None else to_numpy(hours).astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __repr__(self) -> str:
+        return f"<History: {len(self)} visits of {len(self.names)} users to {self.classes} places>"
+
+    @cached_property
+    def names(self) -> Ids:
+        """The users, each once, sorted."""
+        return np.unique(self.users)
+
+    @cached_property
+    def user_codes(self) -> Ints:
+        """The index of each visit's user in ``names``."""
+        return self.codes_of(self.users)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How often each place was visited, by all users together."""
+        return np.bincount(self.places, minlength=self.classes)
+
+    @cached_property
+    def previous(self) -> Ints:
+        """Where each visit's user was before; ``NO_PREVIOUS_PLACE`` at the first visit."""
+        order = np.argsort(self.user_codes, kind="stable")
+        users, places = self.user_codes[order], self.places[order]
+        before = np.full(len(self), NO_PREVIOUS_PLACE, dtype=np.int64)
+        before[order[1:]] = np.where(users[1:] == users[:-1], places[:-1], NO_PREVIOUS_PLACE)
+        return before
+
+    def codes_of(self, users: Ids) -> Ints:
+        """The places of these users among ``names``; -1 for one who has no visit here."""
+        names, wanted = self.names.tolist(), users.tolist()
+        if {str} == set(map(type, names)) != set(map(type, wanted)):  # 7 in an array is "7" in a text table
+            wanted = [str(name) for name in wanted]
+        elif {str} == set(map(type, wanted)) != set(map(type, names)):
+            names = [str(name) for name in names]
+        code_of = {name: at for at, name in enumerate(names)}
+        return np.array([code_of.get(name, -1) for name in wanted], dtype=np.int64)
+
+    def take(self, index: Ints) -> VisitHistory:
+        """The visits at ``index``, which should keep the order of time."""
+        hours = None if self.hours is None else self.hours[index]
+        return VisitHistory(self.users[index], self.places[index], self.classes, hours)
+
+    def split(self, share: float = 0.2) -> tuple[VisitHistory, PredictionCases]:
+        """Hold back the last visits of each user, this share of them, rounded up to whole visits.
+
+        A user with a single visit is only learned from. The units are called ``user-number`` after the
+        position of the visit in the user's sequence.
+        """
+        if not 0.0 < share < 1.0:
+            raise ParameterError(f"the share to be predicted is {share}", hint="give one between 0 and 1")
+        number, total = self._numbers()
+        # A tiny slack: a fifth of 10 visits is 2, also where floats make it a little more.
+        is_test = number >= total - np.ceil(share * total - 1e-9)
+        is_test &= number > 0
+        if not is_test.any():
+            raise InputError("no user has more than one visit, so there is nothing to predict")
+        rows = np.flatnonzero(is_test)
+        ids = np.array(
+            [f"{user}-{at + 1}" for user, at in zip(self.users[rows], number[rows], strict=True)],
+            dtype=object,
+        )
+        hours = None if self.hours is None else self.hours[rows]
+        cases = PredictionCases(ids, self.users[rows], self.previous[rows], self.places[rows], hours)
+        return self.take(np.flatnonzero(~is_test)), cases
+
+    def _numbers(self) -> tuple[Ints, Ints]:
+        """For each visit its number in the user's sequence, from 0, and how many visits the user has."""
+        order = np.argsort(self.user_codes, kind="stable")
+        users = self.user_codes[order]
+        first = np.flatnonzero(np.r_[True, users[1:] != users[:-1]])
+        lengths = np.diff(np.append(first, len(users)))
+        number = np.empty(len(self), dtype=np.int64)
+        number[order] = np.arange(len(self)) - np.repeat(first, lengths)
+        return number, lengths[self.user_codes]
+
+
+def as_class_codes(places: Any, name: str) -> Ints:
+    """A column of integer class codes."""
+    codes: NDArray[Any] = to_numpy(places)
+    if codes.ndim != 1:
+        raise ShapeError(f"the {name} have shape {codes.shape}", hint="give one per visit")
+    if codes.dtype.kind not in "iu" and len(codes):
+        raise InputError(f"the {name} are {codes.dtype} and not class codes", hint="number the places from 0")
+    return codes.astype(np.int64)
+
+
+# How often each place was visited in a context: sparse counts, one row per context.
+
+
+@dataclass(frozen=True, eq=False)
+class ContextCounts:
+    """Sparse counts: the places of each context in ascending order, concatenated, and how often they occur.
+
+    ``keys`` are the contexts, ascending; row ``r`` has the entries ``starts[r]:starts[r + 1]``.
+
+    >>> tally = ContextCounts.of(np.array([7, 7, 7, 3]), np.array([1, 0, 1, 2]), 3)
+    >>> rows = tally.rows(np.array([7, 5]))
+    >>> rows.tolist(), tally.seen(rows, np.array([1, 1])).tolist()
+    ([1, -1], [2, 0])
+    """
+
+    keys: Ints
+    starts: Ints
+    places: Ints
+    counts: Ints
+    classes: int
+
+    @classmethod
+    def of(cls, contexts: Ints, places: Ints, classes: int) -> ContextCounts:
+        """Count the places of each context."""
+        keys, rows = np.unique(contexts, return_inverse=True)
+        pairs, counts = np.unique(rows.reshape(-1) * classes + places, return_counts=True)
+        lengths = np.bincount(pairs // classes, minlength=len(keys))
+        return cls(keys, segment_offsets(lengths), pairs % classes, counts.astype(np.int64), classes)
+
+    @cached_property
+    def _pairs(self) -> Ints:
+        """Row and place of each entry as one number, in ascending order."""
+        return np.repeat(np.arange(len(self.keys)), np.diff(self.starts)) * self.classes + self.places
+
+    @cached_property
+    def _sums(self) -> Ints:
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    def rows(self, contexts: Ints) -> Ints:
+        """The row of each context; -1 for an unknown context."""
+        at, here = sorted_lookup(self.keys, contexts)
+        return np.where(here, at, -1)
+
+    def seen(self, rows: Ints, places: Ints) -> Ints:
+        """The count of each place in each row."""
+        at, here = sorted_lookup(self._pairs, np.where(rows < 0, -1, rows * self.classes + places))
+        return np.where(here, self.counts[at], 0) if len(self.counts) else np.zeros(len(rows), np.int64)
+
+    def lengths(self, rows: Ints) -> Ints:
+        """The number of places of each row; 0 for row -1."""
+        return np.where(rows < 0, 0, self.starts[rows + 1] - self.starts[rows])
+
+    def totals(self, rows: Ints) -> Ints:
+        """How many visits each row has."""
+        return np.where(rows < 0, 0, self._sums[self.starts[rows + 1]] - self._sums[self.starts[rows]])
+
+
+def sorted_lookup(table: Ints, values: Ints) -> tuple[Ints, Bools]:
+    """The index of each value in a sorted table, and whether the table contains it."""
+    if not len(table):
+        return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
+    at = np.minimum(np.searchsorted(table, values), len(table) - 1)
+    return at, table[at] == values
+
+
+def user_visit_counts(history: VisitHistory) -> ContextCounts:
+    """Visits per user."""
+    return ContextCounts.of(history.user_codes, history.places, history.classes)
+
+
+def transition_counts(history: VisitHistory) -> ContextCounts:
+    """Transitions of all users, by previous place."""
+    moved = history.previous != NO_PREVIOUS_PLACE
+    return ContextCounts.of(history.previous[moved], history.places[moved], history.classes)
+
+
+def user_transition_counts(history: VisitHistory) -> ContextCounts:
+    """Transitions per user, by user and previous place: see ``context_key``."""
+    moved = history.previous != NO_PREVIOUS_PLACE
+    keys = context_key(history.user_codes, history.previous, history.classes)
+    return ContextCounts.of(keys[moved], history.places[moved], history.classes)
+
+
+def context_key(users: Ints, places: Ints, classes: int) -> Ints:
+    """One key per user and place; -1 if either is unknown."""
+    return np.where((users < 0) | (places < 0), -1, users * classes + places)
+
+
+# Files of visits: training histories and test sequences, from tables with one visit or one sequence per row.
 
 USER = ("user", "user_id", "uid", "userid", "users", "entity_id", "user_x")
 PLACE = ("place", "place_id", "location", "location_id", "loc", "loc_id", "poi", "poi_id", "venue_id", "tile_id")

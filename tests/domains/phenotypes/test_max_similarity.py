@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.ontology.max_similarity import (
+from equipoise.domains.phenotypes.max_similarity import (
     CutoffTies,
     random_max_similarity,
     with_max_similarity,
 )
-from equipoise.domains.phenotypes.ontology.similarity import term_similarity
+from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import InputError, ParameterError, ShapeError, UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.phenotypes.ontology import similarity
-from equipoise.domains.phenotypes.ontology.ontology import Ontology
-from equipoise.domains.phenotypes.ontology.similarity import (
+from equipoise.domains.phenotypes import similarity
+from equipoise.domains.phenotypes.ontology import Ontology
+from equipoise.domains.phenotypes.similarity import (
     INFORMATION_CONTENT_KINDS,
     MEASURES,
     annotation_information_content,

@@ -15,7 +15,7 @@ from equipoise.io.arrays import segment_offsets
 from equipoise.io.dag import Rows
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.types import Bools, Floats, Ints
 
 

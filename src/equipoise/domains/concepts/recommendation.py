@@ -1,111 +1,21 @@
-"""All models on one score, the recommendations that follow, and everything that a report shows."""
+"""Which model to use for what: only models that are shown to be better than chance.
+
+A formula that adds up cosines can rank a model of pure noise first: collapsed vectors make every pair look similar.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from math import isnan
+from typing import TYPE_CHECKING
 
+from equipoise.domains.concepts.comparison import ScoreComparison
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE
-from equipoise.errors import UnknownNameError
 from equipoise.stats.formatting import format_interval, format_p, format_value, shared_decimals
-from equipoise.stats.result import Estimate
-from equipoise.types import Finding
 
 if TYPE_CHECKING:
-    from equipoise.stats.contrasts import Contrast
-
-ByModel = Mapping[str, Estimate]
-
-
-@dataclass(frozen=True)
-class ScoreComparison:
-    """All models on one score.
-
-    ``terms`` are the summands of the score; ``parts`` are the values behind them, and ``reference_metrics``
-    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
-    share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
-    says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
-    what p was corrected for. ``readings`` define ambiguous parts.
-    ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the p of "no
-    better than shuffled" by figure and model, ``truth_contrasts`` every pair of models on it.
-    """
-
-    score: str
-    title: str
-    formula: str
-    estimates: ByModel
-    contrasts: tuple[Contrast, ...] = field(repr=False)
-    letters: Mapping[str, tuple[str, ...]]
-    order: tuple[str, ...]
-    drawn: str
-    units: str = ""
-    chance_baseline: str = ""
-    family: str = ""
-    method: str = ""
-    readings: tuple[str, ...] = ()
-    truth: str = ""
-    chance_p: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
-    truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
-    terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    reference_metrics: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    slices: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    """The ground-truth metric by category of the units and by model."""
-
-    @property
-    def ground_truth(self) -> ByModel:
-        """The ground-truth metric by model; empty if there is none."""
-        return self.reference_metrics.get(self.truth, {})
-
-    @property
-    def leader(self) -> str | None:
-        """The model with the highest score; None where no model has one."""
-        return next((name for name in self.order if self.letters[name]), None)
-
-    @property
-    def tied_with_leader(self) -> tuple[str, ...]:
-        """The models that cannot be told from the leader, best first."""
-        if self.leader is None:
-            return ()
-        mine = set(self.letters[self.leader])
-        return tuple(name for name in self.order if name != self.leader and mine & set(self.letters[name]))
-
-    @property
-    def scored(self) -> tuple[str, ...]:
-        """The models that have this score, best first."""
-        return tuple(name for name in self.order if self.letters[name])
-
-    def above_chance(self, figure: str, model: str) -> bool:
-        """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
-        estimate = self.reference_metrics[figure][model]
-        if figure in self.chance_p:
-            return self.chance_p[figure].get(model, nan) < 1 - estimate.interval.confidence_level
-        return estimate.interval.known and estimate.interval.low > estimate.chance
-
-    def truth_contrast(self, a: str, b: str) -> Contrast | None:
-        """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
-        for contrast in self.truth_contrasts:
-            if {contrast.a, contrast.b} == {a, b}:
-                return contrast if contrast.a == a else contrast.reversed()
-        return None
-
-    def is_better(self, a: str, b: str) -> bool:
-        """Whether the ground-truth metric of ``a`` is significantly better than that of ``b``."""
-        contrast = self.truth_contrast(a, b)
-        return (
-            contrast is not None
-            and contrast.difference > 0
-            and contrast.adjusted < 1 - contrast.interval.confidence_level
-        )
-
-    def contrast(self, a: str, b: str) -> Contrast:
-        """Model ``a`` minus model ``b``."""
-        for contrast in self.contrasts:
-            if {contrast.a, contrast.b} == {a, b} and a != b:
-                return contrast if contrast.a == a else contrast.reversed()
-        raise UnknownNameError.of("pair of models", f"{a}, {b}", (f"{c.a}, {c.b}" for c in self.contrasts))
+    from equipoise.stats.result import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +55,6 @@ class Recommendation:
         parts = (f"{self.names}: {self.value}", self.test) if self.models else (self.message,)
         return "; ".join(filter(None, (*parts, self.formula)))
 
-    @property
-    def settled(self) -> bool:
-        """Whether the data separate one model from all others."""
-        return len(self.models) == 1
-
 
 def join_with(names: Sequence[str], word: str) -> str:
     """Names joined with commas and a conjunction.
@@ -159,42 +64,6 @@ def join_with(names: Sequence[str], word: str) -> str:
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
-
-@dataclass(frozen=True, slots=True)
-class WeightSensitivity:
-    """The share of weightings in which a model is first: with the scores, and with resampled units."""
-
-    model: str
-    share: float
-    resampled: float
-
-
-@dataclass(frozen=True)
-class ConceptReportData:
-    """The whole of it; ``composite`` is None where not all of its scores are there, and ``notes`` say why."""
-
-    name: str
-    models: tuple[str, ...]
-    score_comparisons: tuple[ScoreComparison, ...]
-    composite: ScoreComparison | None
-    advice: tuple[Recommendation, ...]
-    winning: tuple[WeightSensitivity, ...]
-    readings: Mapping[str, Mapping[str, str]]
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    failures: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    ceiling: float = nan
-    """Mean correlation of an annotator with the others; NaN without several ratings."""
-
-    @property
-    def all_score_comparisons(self) -> tuple[ScoreComparison, ...]:
-        """The scores and, where there is one, the composite after them."""
-        return self.score_comparisons if self.composite is None else (*self.score_comparisons, self.composite)
-
-
-# Recommendations: only models that are shown to be better than chance. A formula that adds up cosines can rank a model
-# of pure noise first: collapsed vectors make every pair look similar.
 
 USES = {COMPOSITE: GENERAL_USE} | {score.name: score.use for score in CONCEPT_SCORES.values() if score.use}
 """What each score decides."""

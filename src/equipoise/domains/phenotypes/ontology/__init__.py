@@ -1,1 +1,0 @@
-"""Terms of an ontology, their graph and similarity, and the index that finds them."""

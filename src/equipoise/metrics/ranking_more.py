@@ -1,0 +1,534 @@
+"""Further ranking metrics: mean and median ranks, those of trec_eval and ir_measures, and of ontologies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from equipoise.errors import ParameterError, UndefinedError
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.segments import multiplicities, segment_sums
+from equipoise.metrics.base import DOWN, Metric, MetricValue
+from equipoise.metrics.ranking import (
+    BinaryRankingMetric,
+    RankingMetric,
+    check_not_filtered,
+    first_hit_within,
+    n_relevant_within,
+    tie_groups_of,
+)
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ints
+
+
+def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
+    """From the first rank to the largest number of candidates of a unit, where that number is known."""
+    most = float(evidence.candidates.max(initial=1)) if evidence.pool_known else inf
+    return 1.0, max(most, 1.0)
+
+
+@dataclass(frozen=True)
+class MeanRank(RankingMetric):
+    """The mean rank of the relevant items: over all items, or first within each unit and then over units.
+
+    >>> ranking = Ranking.from_lists([[1, 2, 3, 4]] * 2, [[1, 2], [4]])
+    >>> MeanRank().measure(ranking).value, MeanRank(over="units").measure(ranking).value
+    (2.3333333333333335, 2.75)
+    """
+
+    over: Literal["items", "units"] = "items"
+    filtered: bool = False
+
+    symbol = "MR"
+    title = "mean rank"
+    aliases = ("mean_rank", "MeanRank")
+    bounds = (1.0, inf)
+    better = DOWN
+    unit = "rank"
+    formula = "mean of the ranks of the relevant items; filtered: other relevant items are not counted"
+    cite = "Bordes et al. 2013; Nickel and Kiela 2018"
+
+    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
+        """No rank is below the last candidate."""
+        return _rank_bounds(evidence)
+
+    def per_unit(self, evidence: Ranking) -> Floats:
+        """The mean rank of each unit's relevant items."""
+        return mean_rank(evidence, filtered=self.filtered)
+
+    def weights(self, evidence: Ranking) -> Floats | None:
+        """Over items, a unit counts as often as it has relevant items."""
+        return evidence.counts.astype(np.float64) if self.over == "items" else None
+
+    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
+        """Exact: (candidates + 1) / 2 per rank; undefined for truncated lists, like the rank itself."""
+        return self.measure(replace(evidence, depth=evidence.candidates).uninformed()).value
+
+
+@dataclass(frozen=True)
+class MedianRank(Metric[Ranking]):
+    """The median of the ranks of the relevant items: over all items, or over units of each one's median.
+
+    With ties each item enters with its expected rank.
+
+    >>> MedianRank().measure(Ranking.from_ranks([1, 2, 9], candidates=10)).value
+    2.0
+    """
+
+    over: Literal["items", "units"] = "items"
+    filtered: bool = False
+
+    symbol = "MedianRank"
+    title = "median rank"
+    aliases = ("median_rank", "MedR")
+    evidence = Ranking
+    bounds = (1.0, inf)
+    better = DOWN
+    unit = "rank"
+    formula = "median of the ranks of the relevant items"
+
+    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
+        """No rank is below the last candidate."""
+        return _rank_bounds(evidence)
+
+    def measure(self, evidence: Ranking) -> MetricValue:
+        """The median over items or over units."""
+        if self.over == "units":
+            ranks = median_rank(evidence, filtered=self.filtered)
+            ranks = ranks[~np.isnan(ranks)]
+        else:
+            ranks = complete_ranks(evidence, filtered=self.filtered)
+        median = float(np.median(ranks)) if len(ranks) else float("nan")
+        return MetricValue(median, undefined=int(np.count_nonzero(evidence.counts == 0)))
+
+
+@dataclass(frozen=True)
+class MaxSimilarity(RankingMetric):
+    """1 if a relevant term is in the top k, else the largest similarity of an expected and a retrieved one.
+
+    It needs evidence that carries the similarity of what else was retrieved (``Ranking.near``).
+    """
+
+    k: int | None = None
+
+    symbol = "MaxOntSim"
+    title = "maximum ontology similarity"
+    aliases = ("max_ont_sim", "MaxOntologySimilarity")
+    needs_cutoff = True
+    formula = "max over expected e and retrieved r within k of sim(e, r); 1 for a relevant one"
+
+    def per_unit(self, evidence: Ranking) -> Floats:
+        """The nearest miss, or 1 for a hit."""
+        return max_similarity(evidence, self.k or 1)
+
+    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
+        """The credit of random candidates if the evidence has it, else the mean over shuffled evidence.
+
+        Shuffled evidence has similarities of retrieved items only, and sets those of all other
+        candidates for 0.
+        """
+        near, k = evidence.random_near, self.k or 1
+        if near is not None and k <= near.shape[1] and np.isfinite(near[:, k - 1]).any():
+            return float(np.nanmean(near[:, k - 1]))
+        return Metric.chance(self, evidence, rng)
+
+
+@dataclass(frozen=True)
+class F1AtK(BinaryRankingMetric):
+    """The harmonic mean of precision and recall within k: 2 times the relevant items within k, over k + R.
+
+    >>> F1AtK(2).per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
+    array([0.5])
+    """
+
+    k: int | None = None
+    rel: int = 1
+
+    symbol = "F1"
+    title = "F1 of the first k"
+    needs_cutoff = True
+    formula = "2 * relevant within k / (k + R)"
+    cite = "van Rijsbergen 1979"
+
+    def unit_values(self, evidence: Ranking) -> Floats:
+        """F1 within k."""
+        k = self.k or 1
+        return 2 * n_relevant_within(evidence, k) / (k + evidence.counts)
+
+
+@dataclass(frozen=True)
+class RPrecision(BinaryRankingMetric):
+    """The precision within the first R, where R is the number of relevant items of the unit.
+
+    >>> RPrecision().per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
+    array([0.5])
+    """
+
+    rel: int = 1
+
+    symbol = "Rprec"
+    title = "R-precision"
+    aliases = ("R-precision", "R_precision", "RPrec")
+    formula = "relevant within R / R"
+    cite = "Buckley and Voorhees 2005"
+
+    def unit_values(self, evidence: Ranking) -> Floats:
+        """Precision at R."""
+        return n_relevant_within(evidence, evidence.counts) / np.maximum(evidence.counts, 1)
+
+
+@dataclass(frozen=True)
+class RankBiasedPrecision(BinaryRankingMetric):
+    """The rate of relevant items that a reader sees who goes on to the next rank with probability p.
+
+    >>> RankBiasedPrecision(p=0.5).per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
+    array([0.625])
+    """
+
+    k: int | None = None
+    p: float = 0.8
+    rel: int = 1
+
+    symbol = "RBP"
+    title = "rank-biased precision"
+    aliases = ("rank_biased_precision",)
+    formula = "(1 - p) * sum of p^(rank - 1) over the relevant ranks"
+    cite = "Moffat and Zobel 2008"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.p < 1:
+            raise ParameterError(f"RBP(p={self.p:g}) is not a probability between 0 and 1", hint="write RBP(p=0.8)")
+
+    def unit_values(self, evidence: Ranking) -> Floats:
+        """Rank-biased precision."""
+        return rank_biased_precision(evidence, self.k, self.p)
+
+
+@dataclass(frozen=True)
+class ExpectedReciprocalRank(RankingMetric):
+    """The expected value of 1 / rank at which a reader stops, who is satisfied by gain g with (2^g - 1) / 2^max_gain.
+
+    >>> ExpectedReciprocalRank(max_gain=1).per_unit(Ranking.from_ranks([2], candidates=5))
+    array([0.25])
+    """
+
+    k: int | None = None
+    max_gain: int = 4
+
+    symbol = "ERR"
+    title = "expected reciprocal rank"
+    aliases = ("expected_reciprocal_rank",)
+    formula = "sum over ranks r of 1/r * P(stop at r); P(stop | gain g) = (2^g - 1) / 2^max_gain"
+    cite = "Chapelle et al. 2009; gdeval (max_gain=4)"
+
+    def per_unit(self, evidence: Ranking) -> Floats:
+        """Expected reciprocal rank."""
+        return expected_reciprocal_rank(evidence, self.k, self.max_gain)
+
+
+@dataclass(frozen=True)
+class BinaryPreference(BinaryRankingMetric):
+    """How rarely assessed non-relevant items rank above relevant ones; items without judgement do not count.
+
+    >>> run = {"q": {"x": 3.0, "bad": 2.0, "good": 1.0}}
+    >>> BinaryPreference().per_unit(Ranking.from_runs({"q": {"good": 1, "other": 1, "bad": 0}}, run))
+    array([0.])
+    """
+
+    rel: int = 1
+
+    symbol = "bpref"
+    title = "binary preference"
+    aliases = ("binary_preference",)
+    formula = (
+        "mean over R of 1 - min(assessed non-relevant above, R) / min(assessed non-relevant, R); 0 if not retrieved"
+    )
+    cite = "Buckley and Voorhees 2004; Soboroff 2006 (trec_eval)"
+
+    def unit_values(self, evidence: Ranking) -> Floats:
+        """Binary preference."""
+        return binary_preference(evidence)
+
+
+@dataclass(frozen=True)
+class InferredAveragePrecision(BinaryRankingMetric):
+    """Average precision estimated from sampled judgements: a gain of -1 marks an item that was pooled but not assessed.
+
+    Tied scores are ordered by id, as trec_eval does.
+
+    >>> InferredAveragePrecision().per_unit(Ranking.from_runs({"q": {"a": 1}}, {"q": {"a": 1.0, "b": 0.5}}))
+    array([1.])
+    """
+
+    rel: int = 1
+
+    symbol = "infAP"
+    title = "inferred average precision"
+    aliases = ("inferred_average_precision",)
+    formula = "mean over R of 1/r + (r-1)/r * (pooled above / (r-1)) * (relevant above / assessed above)"
+    cite = "Yilmaz and Aslam 2006; trec_eval"
+
+    def unit_values(self, evidence: Ranking) -> Floats:
+        """Inferred average precision."""
+        return inferred_average_precision(evidence)
+
+    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
+        """The mean over shuffled evidence."""
+        return Metric.chance(self, evidence, rng)
+
+
+@dataclass(frozen=True)
+class AssessedShare(RankingMetric):
+    """The share of the first k items that were assessed; low values make every other metric uncertain.
+
+    >>> AssessedShare(2).per_unit(Ranking.from_runs({"q": {"a": 1, "b": 0}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}))
+    array([0.5])
+    """
+
+    k: int | None = None
+
+    symbol = "Judged"
+    title = "share of assessed items"
+    aliases = ("judged_at_k",)
+    needs_cutoff = True
+    formula = "assessed within k / min(k, retrieved)"
+    undefined = "a unit without retrieved items"
+
+    def per_unit(self, evidence: Ranking) -> Floats:
+        """The share of the first k that is assessed."""
+        return assessed_share(evidence, self.k or 1)
+
+
+METRICS = (
+    MeanRank,
+    MedianRank,
+    MaxSimilarity,
+    F1AtK,
+    RPrecision,
+    RankBiasedPrecision,
+    ExpectedReciprocalRank,
+    BinaryPreference,
+    InferredAveragePrecision,
+    AssessedShare,
+)
+
+
+# The metrics as functions of a ranking: one number per unit, NaN if undefined.
+
+
+def mean_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The mean rank of a unit's relevant items."""
+    ranks = complete_ranks(ranking, filtered=filtered)
+    return segment_sums(ranks, ranking.starts) / np.maximum(ranking.counts, 1)
+
+
+def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The median rank of a unit's relevant items."""
+    ranks = complete_ranks(ranking, filtered=filtered)
+    ranks = ranks[np.lexsort((ranks, ranking.unit_of))]
+    middle = np.full(len(ranking), np.nan)
+    filled = ranking.counts > 0
+    start, count = ranking.starts[:-1][filled], ranking.counts[filled]
+    middle[filled] = (ranks[start + (count - 1) // 2] + ranks[start + count // 2]) / 2.0
+    return middle
+
+
+def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The (expected) rank of every relevant item, an error if one of them was not retrieved."""
+    if not ranking.complete:
+        lost = int((~ranking.retrieved).sum())
+        raise UndefinedError(
+            f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
+            " retrieved",
+            hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
+        )
+    return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
+
+
+def rank_biased_precision(ranking: Ranking, k: int | None, p: float) -> Floats:
+    """(1 - p) times the sum of p^(rank - 1) over the relevant ranks within ``k``."""
+    check_not_filtered(ranking)
+    above, size, limit = tie_groups_of(ranking, k)
+    # The sum of the weights of the ranks 1 .. r is 1 - p^r, so a tie group needs no table.
+    low, high = np.minimum(above, limit), np.minimum(above + size, limit)
+    return segment_sums((p ** low.astype(np.float64) - p ** high.astype(np.float64)) / size, ranking.starts)
+
+
+def expected_reciprocal_rank(ranking: Ranking, k: int | None, max_gain: int) -> Floats:
+    """The sum over ranks of 1 / rank times the probability that a reader stops there."""
+    check_not_filtered(ranking)
+    if ranking.gain.max(initial=0) > max_gain:
+        raise UndefinedError(
+            f"a gain of {ranking.gain.max():g} is above max_gain={max_gain}, so its stopping probability exceeds 1",
+            hint=f"write ERR(max_gain={int(np.ceil(ranking.gain.max()))})",
+        )
+    stop = (np.exp2(ranking.gain) - 1.0) / 2.0**max_gain
+    above, size, limit = tie_groups_of(ranking, k)
+    values = np.where(ranking.counts > 0, 0.0, np.nan)
+    for unit in np.flatnonzero(ranking.counts).tolist():
+        first, last = ranking.starts[unit], ranking.starts[unit + 1]
+        going_on, item = 1.0, first
+        while item < last and above[item] < limit[item]:
+            end = item
+            while end < last and above[end] == above[item]:
+                end += 1
+            n_ranks = min(int(size[item]), int(limit[item] - above[item]))
+            goes_on = _going_on_after(tuple((1.0 - stop[item:end]).tolist()), int(size[item]), n_ranks)
+            ranks = above[item] + np.arange(1, n_ranks + 1)
+            values[unit] += going_on * float(((goes_on[:-1] - goes_on[1:]) / ranks).sum())
+            going_on *= goes_on[-1]
+            item = end
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _going_on_after(going_on: tuple[float, ...], size: int, n_ranks: int) -> Floats:
+    """The probabilities that a reader goes on after 0 .. ``n_ranks`` of ``size`` equal scores in random order.
+
+    ``going_on`` are the probabilities of the relevant members. After j members the expectation is the sum over t of
+    P(t relevant among j) times the mean product over all subsets of t relevant members.
+    """
+    if size == 1:
+        return np.array([1.0, *going_on])
+    n_relevant = len(going_on)
+    t = np.arange(n_relevant + 1)
+    mean_product = np.zeros(n_relevant + 1)
+    mean_product[0] = 1.0
+    for count, value in enumerate(going_on, 1):  # elementary symmetric polynomials, divided by their number of terms
+        share = t[1:] / count
+        mean_product[1:] += share * (value * mean_product[:-1].copy() - mean_product[1:])
+    n_drawn = np.zeros(n_relevant + 1)  # the distribution of the relevant members among the first j
+    n_drawn[0] = 1.0
+    expected = [1.0]
+    for j in range(n_ranks):
+        relevant_next = n_drawn * (n_relevant - t) / (size - j)
+        n_drawn = n_drawn - relevant_next
+        n_drawn[1:] += relevant_next[:-1]
+        expected.append(float(n_drawn @ mean_product))
+    return np.array(expected)
+
+
+# Metrics of assessed items that are not relevant.
+
+_SMOOTHING = 1e-5
+"""The constant of trec_eval's infAP, which keeps the estimate defined without assessed items above."""
+
+
+def _assessed_above(ranking: Ranking, *, pooled_only: bool = False) -> tuple[Ints, Ints, Ints]:
+    """For each relevant item: assessed non-relevant items above it and tied with it; and their number per unit.
+
+    With ``pooled_only``, items that were pooled but not assessed (gain below 0) instead.
+    """
+    other = ranking.nonrelevant
+    if other is None:
+        zeros = np.zeros_like(ranking.above)
+        return zeros, zeros, np.zeros_like(ranking.counts)
+    counts = (other.gain < 0) == pooled_only
+    retrieved = ranking.retrieved
+    listed = counts & other.retrieved
+    reach = int(max(other.above[listed].max(initial=0), ranking.above[retrieved].max(initial=0))) + 1
+    keys = np.sort(other.unit_of[listed] * reach + other.above[listed])
+    begin = ranking.unit_of * reach
+    group = begin + np.where(retrieved, ranking.above, 0)
+    above = np.searchsorted(keys, group) - np.searchsorted(keys, begin)
+    tied = np.searchsorted(keys, group, side="right") - np.searchsorted(keys, group)
+    return above, tied, np.bincount(other.unit_of[counts], minlength=len(ranking)).astype(np.int64)
+
+
+def binary_preference(ranking: Ranking) -> Floats:
+    """The mean over relevant items of 1 - min(n, R) / min(N, R), n of the N assessed non-relevant items being above."""
+    check_not_filtered(ranking)
+    above, tied, total = _assessed_above(ranking)
+    relevant = np.repeat(ranking.counts, ranking.counts)
+    # With ties, n is uniform on above .. above + tied; ``below`` of these values are smaller than R.
+    below = np.clip(relevant - above, 0, tied + 1)
+    mean = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * relevant) / (tied + 1)
+    most = np.minimum(np.repeat(total, ranking.counts), relevant)
+    value = np.where(ranking.retrieved, 1.0 - mean / np.maximum(most, 1), 0.0)
+    return segment_sums(value, ranking.starts) / np.maximum(ranking.counts, 1)
+
+
+def inferred_average_precision(ranking: Ranking) -> Floats:
+    """The mean over relevant items of the expected precision at their rank, given the assessed sample above them."""
+    check_not_filtered(ranking)
+    ranking = ranking.ordered("by_id")
+    nonrelevant, _, _ = _assessed_above(ranking)
+    unjudged, _, _ = _assessed_above(ranking, pooled_only=True)
+    higher = np.where(ranking.retrieved, ranking.above, 0).astype(np.float64)
+    assessed = ranking.slot + nonrelevant
+    share = (ranking.slot + _SMOOTHING) / (assessed + 2 * _SMOOTHING)
+    value = (1.0 + (assessed + unjudged) * share) / (higher + 1.0)
+    value = np.where(higher == 0, 1.0, value) * ranking.retrieved
+    return segment_sums(value, ranking.starts) / np.maximum(ranking.counts, 1)
+
+
+def assessed_share(ranking: Ranking, k: int) -> Floats:
+    """The share of the first ``k`` retrieved items that were assessed; NaN if nothing was retrieved."""
+    assessed = np.nan_to_num(n_relevant_within(ranking, k))
+    if ranking.nonrelevant is not None:
+        assessed += np.nan_to_num(n_relevant_within(ranking.nonrelevant, k))
+    shown = np.minimum(ranking.depth, k)
+    return np.divide(assessed, shown, out=np.full(len(ranking), np.nan), where=shown > 0)
+
+
+# The similarity of what else was retrieved.
+
+
+def max_similarity(ranking: Ranking, k: int) -> Floats:
+    """1 if a relevant item ranks within ``k``, else the largest similarity of a near item that does."""
+    if ranking.near is None:
+        raise UndefinedError(
+            "MaxOntSim needs the similarity of the other retrieved items, and this evidence has none",
+            hint="give Ranking.near, or build the ranking with an ontology",
+        )
+    check_not_filtered(ranking)
+    near = ranking.near
+    depth = int(near.depth.max(initial=0))
+    if k > depth and int(ranking.depth.max(initial=0)) > depth:
+        raise UndefinedError(
+            f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {depth} is known",
+            hint=f"choose a cutoff of at most {depth}, or measure again with this one",
+        )
+    value = np.concatenate([np.ones(len(ranking.above)), near.gain])
+    unit = np.concatenate([ranking.unit_of, near.unit_of])
+    if not (ranking.has_ties or near.has_ties):
+        within = np.concatenate([ranking.above, near.above]) < k
+        best = np.zeros(len(ranking))
+        np.maximum.at(best, unit[within], value[within])
+    else:
+        best = _expected_largest(ranking, near, k, value, unit)
+    best[ranking.counts == 0] = np.nan
+    return best
+
+
+def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:
+    """The sum over the levels of similarity of the chance that one at least so large is in the top.
+
+    The items of a unit are taken most similar first; after each, the probability depends on the best tie
+    group so far and on how many of the items are in it.
+    """
+    above = np.concatenate([np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)])
+    size = np.concatenate([ranking.tied, near.tied]) + 1
+    copies = np.concatenate([multiplicities(ranking), multiplicities(near)])
+    order = np.lexsort((above, -value, unit))
+    unit, value, above, size, copies = unit[order], value[order], above[order], size[order], copies[order]
+    # The values of later units are below those of earlier units, so one running minimum is enough for all.
+    offset = (len(ranking) - unit) * (int(above.max(initial=0)) + 1)
+    first = np.minimum.accumulate(above + offset) - offset
+    opens = np.ones(len(unit), dtype=bool)
+    opens[1:] = (unit[1:] != unit[:-1]) | (first[1:] != first[:-1])
+    lead = np.flatnonzero(opens)
+    lead = np.repeat(lead, np.diff(np.append(lead, len(unit))))
+    inside = np.cumsum(np.where(above == first, copies, 0))
+    members = inside - inside[lead] + copies[lead]
+    chance = first_hit_within(first, size[lead], members, np.minimum(k, ranking.depth[unit]))
+    gained = chance.copy()
+    gained[1:] -= np.where(unit[1:] == unit[:-1], chance[:-1], 0.0)
+    best: Floats = np.bincount(unit, weights=value * gained, minlength=len(ranking)).astype(np.float64)
+    return best

@@ -1,0 +1,500 @@
+"""Compare results: pair the systems unit by unit, contrast every pair of systems, and order the systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import isfinite, isnan, nan, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.config import DEFAULT_STATS, StatsConfig
+from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
+from equipoise.evidence.ranking import Ranking
+from equipoise.stats.comparison import Comparison, Contrast
+from equipoise.stats.corrections import CORRECTIONS, adjust
+from equipoise.stats.paired_tests import TESTS, get_test, run_test
+from equipoise.stats.power import with_power
+from equipoise.stats.resampling import UNBOUNDED, ResamplingUnits, mean_intervals
+from equipoise.stats.result import DATA, MATCHER
+from equipoise.stats.tie_groups import rank_intervals, rank_intervals_from_resamples
+from equipoise.stats.verdict import Vocabulary
+from equipoise.types import Direction, Floats, Ids, Ints
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
+    from equipoise.metrics.base import Metric
+    from equipoise.stats.corpus_metrics import JointResamples
+    from equipoise.stats.intervals import Bounds
+    from equipoise.stats.result import Result
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class AlignedResults:
+    """Results of several systems on the same units; ``orders`` sorts each into the order of the first."""
+
+    results: tuple[Result, ...]
+    orders: tuple[Ints, ...]
+    clusters: Ids | None
+    systems: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.results[0].unit_ids)
+
+    def has_parts(self, metric: str) -> bool:
+        """Whether every system has per-unit values of the metric."""
+        return all(metric in result.per_unit for result in self.results)
+
+    def per_unit(self, metric: str) -> Floats:
+        """Per-unit values of all systems: shape (units, systems)."""
+        return np.column_stack(
+            [
+                np.asarray(result.per_unit[metric], dtype=np.float64)[order]
+                for result, order in zip(self.results, self.orders, strict=True)
+            ]
+        )
+
+    def weights(self, metric: str) -> Floats | None:
+        """How much each unit counts; the systems must agree, or a difference of means has no pairs."""
+        weighted = [metric in result.weights for result in self.results]
+        if not any(weighted):
+            return None
+        if all(weighted):
+            columns = [
+                np.asarray(result.weights[metric], dtype=np.float64)[order]
+                for result, order in zip(self.results, self.orders, strict=True)
+            ]
+            if all(np.allclose(columns[0], column, equal_nan=True) for column in columns[1:]):
+                return columns[0]
+        raise PairingError(
+            f"the units count differently for {metric} in the systems {_list_values(self.systems)}",
+            hint="score every system on the same truth, so that the units have the same weights",
+        )
+
+    def evidence(self) -> list[Evidence] | None:
+        """The evidence of every system with its units in the same order, ties ordered by the rule of the result.
+
+        None if a system has no evidence.
+        """
+        aligned = []
+        for result, order in zip(self.results, self.orders, strict=True):
+            evidence, ties = result.evidence, result.settings.get("ties")
+            if evidence is None or len(evidence) != len(self):
+                return None
+            aligned.append((evidence.ordered(ties) if ties and isinstance(evidence, Ranking) else evidence).take(order))
+        return aligned
+
+
+def align_results(results: Sequence[Result]) -> AlignedResults:
+    """Align results by unit id; unequal sets of units are an error that lists the difference.
+
+    Two results with the same units in another order are put in order, never joined on what they share.
+    """
+    if len(results) < 2:
+        raise ParameterError(
+            f"a comparison needs at least two systems; {len(results)} was given", hint="add another run"
+        )
+    names = [result.system for result in results]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DuplicateError(f"two results are called {twice[0]!r}", hint="give each system a different name")
+    first = results[0]
+    positions = _positions(first)
+    orders = [np.arange(len(positions))]
+    for other in results[1:]:
+        other_positions = _positions(other)
+        if positions.keys() != other_positions.keys():
+            raise _unequal(first, other, positions, other_positions)
+        orders.append(np.fromiter((other_positions[unit] for unit in positions), np.int64, len(positions)))
+    return AlignedResults(tuple(results), tuple(orders), _shared_clusters(results, orders), tuple(names))
+
+
+def _positions(result: Result) -> dict[object, int]:
+    """The index of each unit; keys are Python values, so that 1 and numpy's 1 are the same unit."""
+    units = result.unit_ids.tolist()
+    positions = {unit: position for position, unit in enumerate(units)}
+    if len(positions) < len(units):
+        repeated = next(unit for position, unit in enumerate(units) if positions[unit] != position)
+        raise DuplicateError(f"{result.system} has the unit {repeated!r} more than once")
+    return positions
+
+
+def _unequal(
+    first: Result, other: Result, positions: dict[object, int], other_positions: dict[object, int]
+) -> PairingError:
+    missing = [unit for unit in positions if unit not in other_positions]
+    extra = [unit for unit in other_positions if unit not in positions]
+    sides = ((missing, first.system), (extra, other.system))
+    return PairingError(
+        f"{first.system} and {other.system} were not measured on the same units: "
+        + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
+        hint="score every system on all units; a unit that a run misses scores 0 (eq explain EQ204)",
+        excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
+    )
+
+
+def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids | None:
+    """The cluster labels that the results carry; those that carry some must agree."""
+    carried = [
+        (result.system, np.asarray(result.clusters)[order])
+        for result, order in zip(results, orders, strict=True)
+        if result.clusters is not None
+    ]
+    for name, labels in carried[1:]:
+        if labels.tolist() != carried[0][1].tolist():
+            raise PairingError(
+                f"{carried[0][0]} and {name} put the same units in different clusters",
+                hint="use one cluster key for all systems",
+            )
+    return carried[0][1] if carried else None
+
+
+def _list_values(values: Sequence[object]) -> str:
+    text = ", ".join(str(value) for value in values[:SHOWN])
+    return text + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
+
+
+_DIGITS = 12
+
+
+def check_same_protocol(results: Sequence[Result]) -> None:
+    """Refuse results of one unit's name that are not of one unit: other data, or another rule.
+
+    >>> from equipoise.stats.estimate import result_from_values
+    >>> one, other = (result_from_values(name, ["q1", "q2"], {"HR": [1, 0]}, settings={"matcher": rule})
+    ...               for name, rule in (("a", "words"), ("b", "source")))
+    >>> check_same_protocol([one, other])
+    Traceback (most recent call last):
+    equipoise.errors.PairingError: a was measured with the matcher words and b with source
+    """
+    matched = [(result.system, result.settings[MATCHER]) for result in results if result.settings.get(MATCHER)]
+    for system, matcher in matched[1:]:
+        if matcher != matched[0][1]:
+            raise PairingError(
+                f"{matched[0][0]} was measured with the matcher {matched[0][1]} and {system} with {matcher}",
+                hint="measure both with one rule, and compare those runs",
+            )
+    for part in dict.fromkeys(part for result in results for part in _data(result)):
+        digests = [(result, _data(result)[part]) for result in results if part in _data(result)]
+        for other, digest in digests[1:]:
+            if digest != digests[0][1]:
+                raise _other_data(part, digests[0], (other, digest))
+
+
+def _data(result: Result) -> Mapping[str, Any]:
+    data = result.settings.get(DATA)
+    return data if isinstance(data, Mapping) else {}
+
+
+def _other_data(part: str, one: tuple[Result, Any], other: tuple[Result, Any]) -> PairingError:
+    excerpt = "\n".join(f"{part} of {result.system}: {str(digest)[:_DIGITS]}" for result, digest in (one, other))
+    return PairingError(
+        f"{one[0].system} and {other[0].system} were not measured on the same {part}, "
+        "though their units have the same names",
+        hint="run both on the same data, and compare those runs",
+        excerpt=excerpt,
+    )
+
+
+# Differences are processed in stacks of at most 32 MB.
+STACK_CELLS = 4_000_000
+DIFFERENCE_REACH = 1.0
+"""The assumed maximum distance of differences from their mean, in multiples of the largest observed deviation.
+
+Most differences are 0 and the others are few, so the sample often lacks the largest. Where 5 % of 100 hits
+move one way, Student's t covers 88 %, and 1 covers 96 %. Where 5 % move one way and 1 % the other, BCa covers
+89 %, and 1 covers 97 %. With 2, intervals of differences in all units cover 98 to 99 %.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricColumn:
+    """A metric with per-unit values of all systems; ``bounds`` are those of a difference of two values."""
+
+    metric: str
+    better: Direction
+    values: Floats
+    weights: Floats | None
+    bounds: Bounds
+
+
+def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> str:
+    """Why the test cannot be run on this metric; empty when it can."""
+    paired_test = get_test(test)
+    if clusters is not None and "clusters" not in paired_test.takes:
+        return f"{paired_test.noun} cannot take clusters into account"
+    if column.weights is not None and "weights" not in paired_test.takes:
+        return f"{paired_test.noun} cannot take weights into account"
+    defined = column.values[~np.isnan(column.values)]
+    if paired_test.binary_only and not np.isin(defined, (0.0, 1.0)).all():
+        return f"{paired_test.noun} needs hits and misses"
+    return ""
+
+
+def unit_contrasts(
+    columns: Sequence[MetricColumn], systems: Sequence[str], clusters: Ids | None, config: StatsConfig
+) -> list[Contrast]:
+    """Every pair of systems on every metric, as few passes over the random signs as memory allows.
+
+    p and interval of a contrast do not depend on which others are made with it.
+    """
+    pairs = list(combinations(range(len(systems)), 2))
+    contrasts: list[Contrast] = []
+    for stack in _stacks(columns, len(pairs), clusters, config.test):
+        differences = np.column_stack([column.values[:, i] - column.values[:, j] for column in stack for i, j in pairs])
+        labels = [(column, systems[i], systems[j]) for column in stack for i, j in pairs]
+        contrasts += _stacked_contrasts(differences, labels, stack[0].weights, clusters, config)
+    return contrasts
+
+
+def _stacks(columns: Sequence[MetricColumn], pairs: int, clusters: Ids | None, test: str) -> list[list[MetricColumn]]:
+    """Metrics that one call can test: unweighted, with the same test, and within the memory bound."""
+    stacks: list[list[MetricColumn]] = []
+    kinds: list[tuple[bool, str]] = []
+    for column in columns:
+        kind = (column.weights is None, why_not_testable(column, clusters, test))
+        room = bool(stacks) and (len(stacks[-1]) + 1) * pairs * len(column.values) <= STACK_CELLS
+        if room and kind[0] and kind == kinds[-1]:
+            stacks[-1].append(column)
+        else:
+            stacks.append([column])
+            kinds.append(kind)
+    return stacks
+
+
+def _stacked_contrasts(
+    differences: Floats,
+    labels: Sequence[tuple[MetricColumn, str, str]],
+    weights: Floats | None,
+    clusters: Ids | None,
+    config: StatsConfig,
+) -> list[Contrast]:
+    """Contrasts of columns that share their weights and have the same test."""
+    reason = why_not_testable(labels[0][0], clusters, config.test)
+    p = np.full(len(labels), nan)
+    if not reason:
+        p = run_test(
+            config.test,
+            differences,
+            weights=weights,
+            clusters=clusters,
+            n_permutations=config.n_permutations,
+            rng=config.rng(0),
+        )
+    units = ResamplingUnits.of(differences, weights, clusters)
+    means, errors, blocks = units.means, units.standard_errors, units.counts
+    intervals = mean_intervals(
+        differences,
+        weights=weights,
+        clusters=clusters,
+        bounds=[UNBOUNDED] * len(labels),
+        limits=[column.bounds for column, _, _ in labels],
+        reach=DIFFERENCE_REACH,
+        confidence_level=config.confidence_level,
+        n_resamples=config.n_resamples,
+        rng=config.rng(1),
+    )
+    contrasts = []
+    for at, (column, a, b) in enumerate(labels):
+        n, difference = int(units.n_units[at]), float(means[at])
+        wins, losses = _won_and_lost(differences[:, at], column.better)
+        why = reason or ("" if n else "no unit is defined for both")
+        contrasts.append(
+            Contrast(
+                metric=column.metric,
+                a=a,
+                b=b,
+                better=column.better,
+                difference=difference,
+                interval=intervals[at],
+                p=float(p[at]),
+                adjusted=nan,
+                n=n,
+                undefined=len(differences) - n,
+                reason=why or ("" if p[at] == p[at] else "the differences have no spread"),
+                wins=wins,
+                ties=n - wins - losses,
+                losses=losses,
+                sd=unit_sd(difference, float(errors[at]), n),
+                units_per_block=n / int(blocks[at]) if blocks[at] else 1.0,
+                test="" if reason else config.test,
+            )
+        )
+    return contrasts
+
+
+def _won_and_lost(differences: Floats, better: Direction) -> tuple[int, int]:
+    """On how many units the first system is better, and on how many worse."""
+    gains = differences if better == Direction.UP else -differences
+    slack = 1e-12 * np.nanmax(np.abs(gains), initial=0.0)
+    return int((gains > slack).sum()), int((gains < -slack).sum())
+
+
+def unit_sd(difference: float, error: float, units: float) -> float:
+    """The standard deviation of one unit's difference, from the standard error of their mean."""
+    # A standard error from equal differences is rounding error, not a spread.
+    return error * sqrt(units) if not error <= 1e-12 * abs(difference) else 0.0
+
+
+def compare_results(
+    results: Sequence[Result],
+    *,
+    metrics: Sequence[str] | None = None,
+    primary: str | None = None,
+    config: StatsConfig = DEFAULT_STATS,
+    metric_objects: Mapping[str, Metric[Any]] | None = None,
+) -> Comparison:
+    """Compare two or more systems, pair by pair, on the same units.
+
+    Metrics with per-unit values get a paired test and a paired bootstrap; p is corrected over the pairs of
+    each metric by itself. The order, the tie bands and the ranks are made on ``primary``, by default the
+    first metric with per-unit values. Corpus-level metrics are resampled from the evidence where the
+    results carry it and ``metric_objects`` holds the metric, and otherwise only listed.
+    """
+    pairing = align_results(results)
+    check_same_protocol(pairing.results)
+    names = _chosen(pairing, metrics, primary)
+    bounds = {name: _difference_bounds(pairing.results, (metric_objects or {}).get(name)) for name in names}
+    columns = {
+        name: MetricColumn(name, results[0].estimates[name].better, pairing.per_unit(name), pairing.weights(name), pair)
+        for name, pair in bounds.items()
+        if pairing.has_parts(name)
+    }
+    primary = primary or next(iter(columns), names[0])
+    column = columns.get(primary)
+    reason = "" if column is None else why_not_testable(column, pairing.clusters, config.test)
+    if reason:  # on other metrics this only leaves a gap
+        raise UndefinedError(f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'")
+    contrasts = unit_contrasts(list(columns.values()), pairing.systems, pairing.clusters, config)
+    joint: dict[str, JointResamples | None] = {}
+    for name in names:
+        if name not in columns:
+            from equipoise.stats.corpus_metrics import corpus_contrasts, resample_jointly
+
+            joint[name] = resample_jointly((metric_objects or {}).get(name), pairing, config)
+            contrasts += corpus_contrasts(pairing, name, joint[name], config.confidence_level, bounds[name])
+    if any(result.errors for result in results):
+        from equipoise.stats.bootstrap_errors import with_tuning_uncertainty
+
+        contrasts = with_tuning_uncertainty(contrasts, results)
+    adjusted = {
+        name: _adjusted([contrast for contrast in contrasts if contrast.metric == name], config) for name in names
+    }
+    scores = np.array([result.estimates[primary].value for result in results], dtype=np.float64)
+    if column is not None:
+        scores = _complete_means(column.values, column.weights, scores)
+    ranks = _ranks(pairing, primary, scores, column, joint.get(primary), config)
+    return Comparison(
+        systems=pairing.systems,
+        metrics=tuple(names),
+        primary=primary,
+        better=results[0].estimates[primary].better,
+        n=len(pairing),
+        clusters=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
+        estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
+        contrasts=tuple(contrast for name in names for contrast in adjusted[name]),
+        scores=dict(zip(pairing.systems, scores.tolist(), strict=True)),
+        ranks={name: (int(low), int(high)) for name, (low, high) in zip(pairing.systems, ranks, strict=True)},
+        families={name: _family(name, adjusted[name], config.correction, results) for name in names},
+        config=config,
+        words=Vocabulary.nouns(results),
+    )
+
+
+def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
+    """The metrics to compare: the requested ones, else all that every system has; the primary among them."""
+    shared = [
+        name for name in pairing.results[0].estimates if all(name in result.estimates for result in pairing.results)
+    ]
+    names = list(dict.fromkeys(shared if metrics is None else metrics))
+    if primary is not None and primary not in names:
+        names.insert(0, primary)
+    for name in names:
+        if name not in shared:
+            raise UnknownNameError.of(
+                "metric of all these results", name, shared, more=f"they share {', '.join(shared) or 'none'}"
+            )
+    if not names:
+        raise ParameterError("the results share no metric", hint="score every system with the same metrics")
+    return names
+
+
+def _difference_bounds(results: Sequence[Result], metric: Metric[Any] | None) -> Bounds:
+    """The bounds of a difference of two values of the metric, as far as the evidence tells them."""
+    if metric is None:
+        return UNBOUNDED
+    reaches = [metric.bounds_on(result.evidence) for result in results if result.evidence is not None]
+    if len(reaches) < len(results):
+        reaches = [metric.bounds]
+    width = max(high for _, high in reaches) - min(low for low, _ in reaches)
+    return (-width, width) if isfinite(width) else UNBOUNDED
+
+
+def _adjusted(contrasts: Sequence[Contrast], config: StatsConfig) -> list[Contrast]:
+    """The contrasts of one metric with adjusted p values, and planning values for the adjusted tests."""
+    adjusted = adjust([contrast.p for contrast in contrasts], config.correction)
+    planned = with_power(contrasts, config.correction, config.alpha)
+    return [replace(contrast, adjusted=float(p)) for contrast, p in zip(planned, adjusted, strict=True)]
+
+
+def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:
+    """The caption of a metric's p values: their family, correction and test."""
+    tested = sum(not isnan(contrast.p) for contrast in contrasts)
+    if tested == 0:
+        return f"no pair tested on {metric}"
+    tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
+    suffix = "".join(f", p from the {test}" for test in sorted(tests))
+    if sum(metric in result.errors for result in results) > 1:
+        suffix += ", each p is the larger of the p values of the test and of the bootstrap"
+    if tested == 1:
+        return f"one pair on {metric}{suffix}, nothing to correct for"
+    title = CORRECTIONS[correction][1]
+    return f"{title} over the {tested} pairs on {metric}{suffix}"
+
+
+def _complete_means(parts: Floats, weights: Floats | None, estimates: Floats) -> Floats:
+    """Each system's score over the units that are defined for all systems with defined units."""
+    values = estimates.copy()
+    defined = ~np.isnan(parts)
+    scored = defined.any(axis=0)
+    complete = defined[:, scored].all(axis=1)
+    if complete.any() and scored.any():
+        share = None if weights is None else weights[complete]
+        values[scored] = np.average(parts[np.ix_(complete, scored)], axis=0, weights=share)
+    values[~scored] = np.nan
+    return values
+
+
+def _ranks(
+    pairing: AlignedResults,
+    primary: str,
+    scores: Floats,
+    column: MetricColumn | None,
+    joint: JointResamples | None,
+    config: StatsConfig,
+) -> Ints:
+    """Rank intervals from the resampled scores of tuned systems, from per-unit values, or from corpus resamples."""
+    better, n_systems = pairing.results[0].estimates[primary].better, len(pairing.systems)
+    resamples = None if joint is None else joint.complete
+    if all(primary in result.errors for result in pairing.results):
+        from equipoise.stats.bootstrap_errors import resampled_scores
+
+        tuned = resampled_scores(pairing.results, primary, scores)
+        column, resamples = (column, resamples) if tuned is None else (None, tuned)
+    if column is not None:
+        return rank_intervals(
+            column.values,
+            better=better,
+            weights=column.weights,
+            clusters=pairing.clusters,
+            confidence_level=config.confidence_level,
+            n_resamples=config.n_resamples,
+            rng=config.rng(3),
+        )
+    if resamples is None:
+        return np.tile(np.array([1, n_systems]), (n_systems, 1))
+    return rank_intervals_from_resamples(resamples, better=better, confidence_level=config.confidence_level)
