@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+import equipoise
 from equipoise.config import StatsConfig
 from equipoise.io.dataset import Dataset
-from equipoise.io.samples import load_bread
+from equipoise.io.run_files import read_qrels
+from equipoise.io.tables import read_rows
 from equipoise.models.retriever import retriever
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
@@ -27,6 +29,19 @@ from equipoise.types import Direction
 SYSTEMS = ("bm25:", "tfidf:", "hash")
 COST = {"dims": 384, "seconds": 1.234, "bytes_per_vector": 1536.0, "truncated_share": 0.25}
 WORDS = ("rye", "wheat", "dough", "oven", "salt", "yeast", "crumb", "crust")
+
+
+def load_bread() -> Dataset:
+    """61 passages, 80 questions, graded judgements; ``wording`` classifies how similar a question is to the text."""
+    folder = Path(equipoise.__file__).parent / "io" / "samples"
+    passages, questions = (read_rows(folder / f"{name}.jsonl") for name in ("passages", "questions"))
+    return Dataset(
+        "bread",
+        items={row["id"]: row["text"] for row in passages},
+        units={row["id"]: row["text"] for row in questions},
+        truth=read_qrels(folder / "truth.qrels"),
+        slices={row["id"]: {"wording": row["wording"]} for row in questions},
+    )
 
 
 def bread_runs(folder: Path, *, tuned: bool = True) -> list[StoredRun]:

@@ -148,7 +148,7 @@ def test_a_unit_shows_what_each_system_retrieved_and_marks_the_right_answers(pag
         assert side.locator("ol > li").count() > 0
         for right in side.locator("li.right").all():
             assert answer.lower() in right.inner_text().lower()
-            assert "✓ right" in right.inner_text()
+            assert "✓ relevant" in right.inner_text()
     panel.get_by_role("button", name="Next question →").click()
     assert panel.locator("h3").inner_text() != unit
 
@@ -196,4 +196,4 @@ def test_one_run_alone_and_one_cut_short_open_as_well(opened, report) -> None:
     assert cut.locator(".caution").first.is_visible()
     assert "Undefined" in cut.locator("#leaderboard thead").first.inner_text()
     cut.locator("#explorer tbody a").first.click()
-    assert "is not kept here" in cut.get_by_role("region", name="One unit").inner_text()
+    assert "are not in this report" in cut.get_by_role("region", name="One unit").inner_text()

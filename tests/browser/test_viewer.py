@@ -77,7 +77,7 @@ def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(tmp_path:
     with report_progress(tmp_path, f"fair{HOSTILE[0]}", 4) as step:
         step("one")
         step("two")
-        look_until(page, page.get_by_text(f"fair{HOSTILE[0]} is running: step 1 of 4 done").is_visible)
+        look_until(page, page.get_by_text(f"fair{HOSTILE[0]} is running: 1 of 4 steps finished").is_visible)
         store(tmp_path / "first", day=1)
         look_until(page, first.is_visible)
         first.check()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts import cli
+from equipoise.domains.accounts.embedders import LorentzEmbedder
 from equipoise.domains.accounts.shape import tree_distances
 from equipoise.domains.accounts.trees.read import accounts, read_tree
 from equipoise.domains.accounts.trees.tree import Tree
@@ -108,12 +109,11 @@ def test_a_closure_file_is_known_as_one_and_it_is_said(eq, folder: Path) -> None
 
 
 def test_vectors_that_training_has_lost_are_not_written(eq, folder: Path, monkeypatch) -> None:
-    class Lost:
-        def fit(self, tree: Tree, dim: int, seed: int, progress) -> NodeVectors:
-            rows = np.full((len(tree), dim), np.nan)
-            return NodeVectors(tree.ids, tree.names, rows, "euclidean", {"learning_rate": 9.0}, (np.nan,))
+    def fit(embedder: LorentzEmbedder, tree: Tree, dim: int, seed: int, progress) -> NodeVectors:
+        rows = np.full((len(tree), dim), np.nan)
+        return NodeVectors(tree.ids, tree.names, rows, "euclidean", {"learning_rate": 9.0}, (np.nan,))
 
-    monkeypatch.setattr("equipoise.domains.accounts.embedders.tree_embedder", lambda name, **options: Lost())
+    monkeypatch.setattr(LorentzEmbedder, "fit", fit)
     done = eq("accounts", "train", "--tree", "accounts.csv", "-o", "v.csv")
     assert done.exit_code == 2
     assert "training at the learning rate 9.0 left 40 of 40 points without finite coordinates" in done.stderr

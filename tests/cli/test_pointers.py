@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from equipoise.cli.main import COMMANDS, POINTERS, SECTIONS, cli
-from equipoise.cli.output import option_pointers
+from equipoise.cli.main import COMMANDS, SECTIONS, cli
+from equipoise.cli.output import pointers
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_every_command_is_in_one_section() -> None:
 
 
 def test_no_pointer_hides_a_command() -> None:
-    assert not set(POINTERS) & {" ".join(path) for path, _ in LEAVES}
+    assert not set(pointers("commands")) & {" ".join(path) for path, _ in LEAVES}
 
 
 def test_every_option_pointer_names_an_option_of_some_command() -> None:
     known = {name for _, command in LEAVES for parameter in command.params for name in parameter.opts}
-    assert {name for names in option_pointers().values() for name in names if name.startswith("-")} <= known
+    assert {name for names in pointers("options").values() for name in names if name.startswith("-")} <= known
 
 
 @pytest.mark.parametrize(

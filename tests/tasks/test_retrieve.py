@@ -8,9 +8,9 @@ import pytest
 from equipoise.errors import InputError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.dataset import Dataset
-from equipoise.io.samples import load_bread
 from equipoise.models.retriever import retriever
 from equipoise.tasks.retrieval import retrieve
+from stored_runs import load_bread
 
 
 @pytest.mark.parametrize("spec", ["bm25:", "tfidf:", "hash", "sum:tfidf:+bm25:", "rrf:tfidf:+bm25:"])

@@ -245,7 +245,7 @@ def test_a_large_comparison_gives_a_page_to_wait_on_and_then_the_report(
     served = serve(tmp_path)
     first = served.get("/report?run=a")
     assert (first.status, first.headers["refresh"]) == (202, "2")
-    assert "The page is being made" in first.text
+    assert "The report is being built" in first.text
     may_finish.set()
     monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 60.0)
     assert "a by MRR on 30 queries" in served.get("/report?run=a").text

@@ -88,32 +88,25 @@ def bound_violation(
     if not target.range.is_disjoint(bounds):
         return
     metrics = " and ".join(str(step) for step in steps)
-    reads = [value.derivation_step for value in (*steps, target)]
     if target.range.low > bounds.high + SLACK:
         after = [0, *(int(step.k) for step in steps)]
         most = zip(after, _most(steps, weight, target.k), strict=True)
         yield Violation(
             (target, *steps),
             f"{target} is too large for {metrics}: at most {format_digits(bounds.high, 4)}",
-            (
-                *(f"a unit at rank {j + 1} or worse scores at most {format_digits(earned)}" for j, earned in most),
-                *reads,
-                f"on average that is at most {format_digits(bounds.high)}",
-            ),
+            tuple(f"a unit at rank {j + 1} or worse scores at most {format_digits(earned)}" for j, earned in most),
             assumptions,
+            so=(f"on average that is at most {format_digits(bounds.high)}",),
         )
     elif target.range.high < bounds.low - SLACK:
         least = zip(steps, _least(steps, weight, target.k), strict=False)
         yield Violation(
             (target, *steps),
             f"{target} is too small for {metrics}: at least {format_digits(bounds.low, 4)}",
-            (
-                *(f"a unit within rank {int(s.k)} scores at least {format_digits(earned)}" for s, earned in least),
-                *reads,
-                f"on average that is at least {format_digits(bounds.low)}",
-            ),
+            tuple(f"a unit within rank {int(s.k)} scores at least {format_digits(earned)}" for s, earned in least),
             assumptions,
             hint="" if target.metric.k else f"if {target.metric} has a cutoff, name it",
+            so=(f"on average that is at least {format_digits(bounds.low)}",),
         )
 
 
@@ -132,12 +125,9 @@ def _mean_rank_too_small(row: PublishedRow, steps: Sequence[PublishedValue]) -> 
         yield Violation(
             (target, *steps),
             f"{target} is too small for {' and '.join(map(str, steps))}: at least {format_digits(least, 4)}",
-            (
-                *(f"a unit that is no hit within {int(s.k)} has rank {int(s.k) + 1} or more" for s in steps),
-                *(value.derivation_step for value in (*steps, target)),
-                f"on average that is at least {format_digits(least)}",
-            ),
+            tuple(f"a unit that is no hit within {int(s.k)} has rank {int(s.k) + 1} or more" for s in steps),
             REQUIRES_ONE_RELEVANT,
+            so=(f"on average that is at least {format_digits(least)}",),
         )
 
 
@@ -159,17 +149,15 @@ def _mrr_below_found(row: PublishedRow) -> Iterator[Violation]:
             continue
         k = int(part.k)
         share = "" if k == 1 else f" / {k}"
-        steps = (
+        why = (
             f"a unit without a hit within {k} adds 0 to {part.metric}, and one with a hit adds 1 at most",
             f"a unit with a hit within {k} has a reciprocal rank of 1/{k} at least"
             if k > 1
             else "a unit with a hit at the first rank has a reciprocal rank of 1",
-            part.derivation_step,
-            target.derivation_step,
-            f"so {target.metric} is at least {part.metric}{share}, which is {least}",
         )
+        so = (f"so {target.metric} is at least {part.metric}{share}, which is {least}",)
         sentence = f"{target} is too small for {part}: at least {format_digits(least.low, 4)}"
-        violations.append((least.low - target.range.high, Violation((target, part), sentence, steps)))
+        violations.append((least.low - target.range.high, Violation((target, part), sentence, why, so=so)))
     yield from largest_gap(violations)
 
 
@@ -182,15 +170,13 @@ def _mrr_gain_too_large(row: PublishedRow) -> Iterator[Violation]:
         j = int(first.k)
         most = first.range.high + max(0.0, 1.0 - first.range.high) / (j + 1)
         if second.range.low > most + SLACK:
-            steps = (
+            why = (
                 f"a unit that scores within {j} gains nothing after it, and scores at most 1",
                 f"so at least {first.metric} of the units are hits within {j}, and the others score at most 1/{j + 1}",
-                first.derivation_step,
-                second.derivation_step,
-                f"{second.metric} is at most {format_digits(most)}",
             )
+            so = (f"{second.metric} is at most {format_digits(most)}",)
             sentence = f"{second} is too large for {first}: at most {format_digits(most, 4)}"
-            violations.append((second.range.low - most, Violation((second, first), sentence, steps)))
+            violations.append((second.range.low - most, Violation((second, first), sentence, why, so=so)))
     yield from largest_gap(violations)
 
 
@@ -203,13 +189,9 @@ def _reciprocal_of_mean(row: PublishedRow) -> Iterator[Violation]:
             yield Violation(
                 (reciprocal, rank),
                 f"{reciprocal} is below one over {rank}, {format_digits(least.low, 4)}",
-                (
-                    "the mean of 1/rank is never below one over the mean rank, since 1/x is convex",
-                    rank.derivation_step,
-                    reciprocal.derivation_step,
-                    f"one over the mean rank is at least {format_digits(least.low)}",
-                ),
+                ("the mean of 1/rank is never below one over the mean rank, since 1/x is convex",),
                 REQUIRES_ONE_RELEVANT,
+                so=(f"one over the mean rank is at least {format_digits(least.low)}",),
             )
 
 
@@ -254,12 +236,8 @@ def contradicts_median_rank(row: PublishedRow) -> Iterator[Violation]:
         yield Violation(
             (mean, median),
             f"{mean} is below half of one more than {median}",
-            (
-                "half of the ranks are at least the median, and the others are at least 1",
-                median.derivation_step,
-                mean.derivation_step,
-                f"their mean is at least {format_digits((max(median.range.low, 1.0) + 1) / 2)}",
-            ),
+            ("half of the ranks are at least the median, and the others are at least 1",),
+            so=(f"their mean is at least {format_digits((max(median.range.low, 1.0) + 1) / 2)}",),
         )
 
 
@@ -269,27 +247,23 @@ def _too_large(target: PublishedValue, median: PublishedValue) -> Iterator[Viola
     # Ranks are integers, expected ranks multiples of 1/2, and a median may be halfway between two of these.
     low = max(1.0, ceil(4 * low - SLACK) / 4) if median.printed.half < 0.125 else low
     plain, tied = 0.5 + 0.5 / low, max_mrr_given_median(low)
-    steps = (
-        f"half of the units have rank {format_digits(low)} or worse and score at most 1/{format_digits(low)}",
-        "the other half score at most 1",
-        median.derivation_step,
-        f"together that is at most 1/2 + 1/(2 x {format_digits(low)}) = {format_digits(plain)}",
-        target.derivation_step,
-    )
+    if target.range.low <= plain + SLACK:
+        return
+    so: tuple[str, ...] = (f"together that is at most 1/2 + 1/(2 x {format_digits(low)}) = {format_digits(plain)}",)
+    assumptions: tuple[Assumption, ...] = (*REQUIRES_ONE_RELEVANT, Assumption.HITS)
     if target.range.low > tied + SLACK:
-        yield Violation(
-            (target, median),
-            f"{target} is too large for a median rank of {median.text}: at most {format_digits(plain, 4)}",
-            (*steps, f"with averaging over all ties it would be at most {format_digits(tied)}"),
-            REQUIRES_ONE_RELEVANT,
-        )
-    elif target.range.low > plain + SLACK:
-        yield Violation(
-            (target, median),
-            f"{target} is too large for a median rank of {median.text}: at most {format_digits(plain, 4)}",
-            steps,
-            (*REQUIRES_ONE_RELEVANT, Assumption.HITS),
-        )
+        so = (*so, f"with averaging over all ties it would be at most {format_digits(tied)}")
+        assumptions = REQUIRES_ONE_RELEVANT
+    yield Violation(
+        (target, median),
+        f"{target} is too large for a median rank of {median.text}: at most {format_digits(plain, 4)}",
+        (
+            f"half of the units have rank {format_digits(low)} or worse and score at most 1/{format_digits(low)}",
+            "the other half score at most 1",
+        ),
+        assumptions,
+        so=so,
+    )
 
 
 def _hits_against_median(hits: PublishedValue, median: PublishedValue) -> Iterator[Violation]:
@@ -312,9 +286,7 @@ def _hits_against_median(hits: PublishedValue, median: PublishedValue) -> Iterat
         (
             f"half of the units have a rank of {words} the median",
             f"a tie around rank m covers the ranks from 1 to 2m - 1 at most, and counts for {k} of them",
-            median.derivation_step,
-            hits.derivation_step,
-            f"so {hits.metric} is {'at least' if side == 'small' else 'at most'} {format_digits(bound)}",
         ),
         REQUIRES_ONE_RELEVANT,
+        so=(f"so {hits.metric} is {'at least' if side == 'small' else 'at most'} {format_digits(bound)}",),
     )

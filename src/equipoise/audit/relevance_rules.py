@@ -74,7 +74,6 @@ def _map_at_one(row: PublishedRow) -> Iterator[Violation]:
                 "AP@1 is 0 unless the first item is relevant",
                 "if it is, AP@1 is 1 where the sum is divided by min(k, R), which makes it P@1 = HR@1",
                 "and 1/R where it is divided by R, which makes it R@1; no library has a third way",
-                *(value.derivation_step for value in (average, hits, recall)),
             ),
         )
 
@@ -96,14 +95,10 @@ def _with_one_relevant(row: PublishedRow) -> Iterator[Violation]:
             yield Violation(
                 (precision, hits),
                 f"{precision} is not {hits} divided by {k}",
-                (
-                    f"of the {k} items one at most is relevant, so precision is HR@{k} / {k}",
-                    precision.derivation_step,
-                    hits.derivation_step,
-                    f"HR@{k} / {k} is {hits.range * (1 / k)}",
-                ),
+                (f"of the {k} items one at most is relevant, so precision is HR@{k} / {k}",),
                 REQUIRES_ONE_RELEVANT,
                 silent_if_undeclared=True,
+                so=(f"HR@{k} / {k} is {hits.range * (1 / k)}",),
             )
     for average in row.values_by_cutoff("MAP", require_cutoff=False):
         reciprocal = row.value_of("MRR", average.metric.k)
@@ -124,9 +119,10 @@ def _differ(
         yield Violation(
             (first, second),
             f"{first} and {second} differ, but are equal by definition",
-            (why, first.derivation_step, second.derivation_step, _gap(first.range, second.range)),
+            (why,),
             assumptions,
             silent_if_undeclared,
+            so=(_gap(first.range, second.range),),
         )
 
 
@@ -164,20 +160,17 @@ def _exceeds_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Vi
                 why = f"a unit without a hit adds 0 to {gain.metric}, and one with a hit adds 1 at most"
                 sentence = f"{gain} is above {hits}, the share of units that add anything to it"
                 gap = gain.range.low - hits.range.high
-                violations.append(
-                    (gap, Violation((gain, hits), sentence, (why, gain.derivation_step, hits.derivation_step)))
-                )
+                violations.append((gap, Violation((gain, hits), sentence, (why,))))
     yield from largest_gap(violations)
 
 
 def _below_reciprocal(row: PublishedRow, gain: PublishedValue) -> Iterator[Violation]:
     reciprocal = row.value_of("MRR", gain.metric.k)
     if reciprocal and reciprocal.range.is_above(gain.range):
-        why = "at every rank r, 1/r is at most 1/log2(r + 1)"
+        why = ("at every rank r, 1/r is at most 1/log2(r + 1)",)
         sentence = f"{gain} is below {reciprocal}, although it discounts less"
-        steps = (why, gain.derivation_step, reciprocal.derivation_step)
         yield Violation(
-            (gain, reciprocal), sentence, steps, REQUIRES_ONE_RELEVANT, hint="if one of them has a cutoff, name it"
+            (gain, reciprocal), sentence, why, REQUIRES_ONE_RELEVANT, hint="if one of them has a cutoff, name it"
         )
 
 
@@ -207,18 +200,16 @@ def _against_average_precision(row: PublishedRow, gain: PublishedValue) -> Itera
         f"{average} is {'as large as' if equal else 'too large for'} {gain}: "
         f"at most {format_digits(most, 4)}" + (f" given {first}" if first else "")
     )
-    steps = (
+    why = (
         f"without grades AP@{k}, divided by min(k, R) or by R, is never above nDCG@{k}",
         f"a unit whose first item is not relevant gets at most {format_digits(share, 4)} of its nDCG@{k} as AP@{k}",
         *((f"only {first} of the units have a relevant first item",) if first else ()),
-        gain.derivation_step,
-        average.derivation_step,
-        f"so MAP@{k} is at most {format_digits(most)}",
     )
+    so = (f"so MAP@{k} is at most {format_digits(most)}",)
     values = (average, gain, *((first,) if first else ()))
     is_certain = bool(average.metric.parameters) or row.is_exact
     yield Violation(
-        values, sentence, steps, REQUIRES_BINARY if is_certain else (*REQUIRES_BINARY, Assumption.OVER_RELEVANT)
+        values, sentence, why, REQUIRES_BINARY if is_certain else (*REQUIRES_BINARY, Assumption.OVER_RELEVANT), so=so
     )
 
 
@@ -248,15 +239,13 @@ def _recall_against_precision(row: PublishedRow) -> Iterator[Violation]:
             j, k = int(recall.k), int(precision.k)
             most = _max_recall_in_range(precision.range, k, j) if j <= k else 1.0
             if recall.range.low > most + SLACK:
-                steps = (
+                why = (
                     f"{precision} means {precision.range * k} relevant items among the first {k}",
                     f"a unit with c of them has at least c relevant items, and its R@{j} is at most {j}/c",
-                    precision.derivation_step,
-                    recall.derivation_step,
-                    f"on average R@{j} is at most {format_digits(most)}",
                 )
+                so = (f"on average R@{j} is at most {format_digits(most)}",)
                 sentence = f"{recall} is too large for {precision}: at most {format_digits(most, 4)}"
-                violations.append((-most, Violation((recall, precision), sentence, steps)))
+                violations.append((-most, Violation((recall, precision), sentence, why, so=so)))
         if violations:
             yield max(violations, key=lambda pair: pair[0])[1]
 
@@ -276,17 +265,12 @@ def _hits_against_precision(row: PublishedRow) -> Iterator[Violation]:
         if k == hits.k == 1:
             continue
         if hits.k >= k:
-            why = f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most"
-            few += _exceeds(precision, hits, why)
+            few += _exceeds(precision, hits, f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most")
         if hits.k <= k and hits.range.is_above(most):
-            steps = (
-                f"every hit within {int(hits.k)} has a relevant item among the first {k}",
-                precision.derivation_step,
-                f"k P@k, the mean number of relevant items among the first {k}, is {most}",
-                hits.derivation_step,
-            )
+            why = (f"every hit within {int(hits.k)} has a relevant item among the first {k}",)
+            so = (f"k P@k, the mean number of relevant items among the first {k}, is {most}",)
             sentence = f"{hits} has more hits than {precision} has relevant items"
-            many.append((hits.range.low - most.high, Violation((hits, precision), sentence, steps)))
+            many.append((hits.range.low - most.high, Violation((hits, precision), sentence, why, so=so)))
     yield from largest_gap(few)
     yield from largest_gap(many)
 
@@ -332,7 +316,7 @@ def _exceeds(small: PublishedValue, large: PublishedValue, why: str) -> list[tup
         return []
     sentence = f"{small} is above {large}, which is impossible"
     gap = small.range.low - large.range.high
-    return [(gap, Violation((small, large), sentence, (why, small.derivation_step, large.derivation_step, _by(gap))))]
+    return [(gap, Violation((small, large), sentence, (why,), so=(_by(gap),)))]
 
 
 def _by(gap: float) -> str:
@@ -368,7 +352,6 @@ def _impossible(
 ) -> Iterator[Violation]:
     p, r = precision.range, recall.range
     mean = ValueRange(harmonic_mean(max(p.low, 0.0), max(r.low, 0.0)), harmonic_mean(p.high, r.high))
-    reads = (precision.derivation_step, recall.derivation_step, f1.derivation_step)
     metrics = f"{precision} and {recall}"
     if f1.range.is_above(mean):
         yield Violation(
@@ -377,19 +360,15 @@ def _impossible(
             (
                 "F1 is the harmonic mean of precision and recall, class by class or document by document",
                 "a mean of such means is at most the harmonic mean of the averages, since it is concave",
-                *reads,
-                f"the harmonic mean is at most {format_digits(mean.high)}",
             ),
+            so=(f"the harmonic mean is at most {format_digits(mean.high)}",),
         )
     elif pooled and mean.is_above(f1.range):
         yield Violation(
             (f1, precision, recall),
             f"{f1} is below the harmonic mean of {metrics}, {format_digits(mean.low, 4)}; a micro F1 equals it",
-            (
-                "a micro average pools all counts, so F1 = 2 P R / (P + R) exactly",
-                *reads,
-                f"2 P R / (P + R) is at least {format_digits(mean.low)}",
-            ),
+            ("a micro average pools all counts, so F1 = 2 P R / (P + R) exactly",),
+            so=(f"2 P R / (P + R) is at least {format_digits(mean.low)}",),
         )
     elif (least := p.low + r.low - 1.0) > f1.range.high + SLACK:
         yield Violation(
@@ -398,7 +377,6 @@ def _impossible(
             (
                 "for each class or document F1 = 2 P R / (P + R) is at least P R, since P + R is at most 2",
                 "and the mean of P R is at least the mean of P plus the mean of R minus 1",
-                *reads,
-                f"that is at least {format_digits(least)}",
             ),
+            so=(f"that is at least {format_digits(least)}",),
         )

@@ -53,9 +53,10 @@ def out_of_bounds(row: PublishedRow) -> Iterator[Violation]:
         yield Violation(
             (value,),
             f"{value} is out of bounds: {value.metric} is {allowed}",
-            (value.derivation_step, f"{value.metric} is {allowed}"),
+            (),
             (Assumption.MEAN_RANK,) if _may_be_a_miss_rate(row, value) else (),
             hint=_hint(row, value),
+            so=(f"{value.metric} is {allowed}",),
         )
 
 
@@ -106,11 +107,11 @@ def _never_falls(
     violations = []
     for first, second in combinations(series, 2):
         if first.k < second.k and first.range.is_above(second.range):
-            steps = (why.format(j=_rank(first.k), k=_rank(second.k)), first.derivation_step, second.derivation_step)
+            reason = why.format(j=_rank(first.k), k=_rank(second.k))
             gap = first.range.low - second.range.high
             sentence = f"{first} is above {second}, but a larger cutoff cannot lower it"
             hint = _CAPPED_HINT if first.metric.symbol == "R" else ""
-            violations.append((gap, Violation((first, second), sentence, steps, assumptions, hint=hint)))
+            violations.append((gap, Violation((first, second), sentence, (reason,), assumptions, hint=hint)))
     yield from largest_gap(violations)
 
 
@@ -124,19 +125,14 @@ def _precision(series: Sequence[PublishedValue]) -> Iterator[Violation]:
         if max(lost, gained) <= SLACK:
             continue
         counts = f"that makes {before} relevant items among the first {j} and {after} among the first {k}"
-        steps = (
-            "k P@k counts the relevant items among the first k",
-            first.derivation_step,
-            second.derivation_step,
-            counts,
-        )
+        why, so = ("k P@k counts the relevant items among the first k",), (counts,)
         if lost > SLACK:
             sentence = f"{first} finds more relevant items than {second}"
-            violations.append((lost, Violation((first, second), sentence, steps)))
+            violations.append((lost, Violation((first, second), sentence, why, so=so)))
         else:
             sentence = f"{second} needs more relevant items than there are ranks after {first}"
             more = f"{format_digits(after.low - before.high)} more at least, on {k - j} further ranks"
-            violations.append((gained, Violation((first, second), sentence, (*steps, more))))
+            violations.append((gained, Violation((first, second), sentence, why, so=(*so, more))))
     yield from largest_gap(violations)
 
 
@@ -173,8 +169,8 @@ def interval_of_selected_best(row: PublishedRow) -> Iterator[Violation]:
             yield Violation(
                 (value,),
                 f"the interval of {value} is valid for one fixed configuration, but this is the best of {several}",
-                (
-                    value.derivation_step,
+                (),
+                so=(
                     f"the interval goes from {value.interval_text}",
                     *_as_wilson(row, value),
                     f"it covers the sampling error of one; the best of {several} was also selected for its error",

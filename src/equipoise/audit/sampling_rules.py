@@ -78,13 +78,12 @@ def _fraction_violations(
         (value,),
         f"{value} cannot be a mean over {pluralize(n, 'unit')}: the nearest are {format_digits(below / steps)} and "
         f"{format_digits(above / steps)}",
-        (
-            f"{why}, so the mean over {n} units is a multiple of 1/{unit}",
-            value.derivation_step,
+        (f"{why}, so the mean over {n} units is a multiple of 1/{unit}",),
+        assumptions,
+        so=(
             f"{below}/{steps} = {format_digits(below / steps)} and {above}/{steps} = {format_digits(above / steps)} "
             "would both be printed differently",
         ),
-        assumptions,
     )
 
 
@@ -116,11 +115,8 @@ def _outside_interval(value: PublishedValue) -> Violation:
     return Violation(
         (value,),
         f"{value} is outside its own interval",
-        (
-            value.derivation_step,
-            f"the interval goes from {value.interval_text}",
-            "an interval contains the value it was computed for",
-        ),
+        (),
+        so=(f"the interval goes from {value.interval_text}", "an interval contains the value it was computed for"),
     )
 
 
@@ -142,14 +138,13 @@ def _too_narrow(row: PublishedRow, value: PublishedValue, low: ValueRange, high:
             (value,),
             f"the interval of {value} is {format_digits(high.high - low.low, 4)} wide, too narrow for "
             f"{pluralize(n, 'unit')}",
-            (
-                f"a share of {n} hits and misses varies by sqrt(p (1 - p) / n) from sample to sample",
-                value.derivation_step,
+            (f"a share of {n} hits and misses varies by sqrt(p (1 - p) / n) from sample to sample",),
+            (Assumption.HITS,),
+            so=(
                 f"the interval goes from {value.interval_text}",
                 f"it is {format_digits(high.high - low.low)} wide at most",
                 f"{level_text} the narrowest method, the normal approximation, gives about {format_digits(least, 4)}",
             ),
-            (Assumption.HITS,),
         )
 
 
@@ -256,7 +251,6 @@ def _off(row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance:
             f"the right answer has each of n ranks equally often, so {value.metric} is {chance.description}",
             f"for n = {pool} that is {expected}",
             *moved,
-            value.derivation_step,
         ),
         (*_needs(value, pool, expected), *((Assumption.EXPECTED,) if measured else ())),
         hint="if it was measured, give the number of units with --n or a column n" if measured else "",
@@ -361,7 +355,7 @@ def _violations(average: StatedAverage, wrong: Sequence[PublishedValue], *, othe
         yield Violation(
             (value,),
             f"{value} is not the mean of its {rows}, {mean}",
-            (values, f"their mean is {mean}", value.derivation_step),
+            (values, f"their mean is {mean}"),
             (Assumption.PLAIN_MEAN,) if other_scope or not average.plain else (),
             hint="name what the average covers, and its weights",
             subject=average.row.name,

@@ -438,7 +438,7 @@ class AuditedTable:
 
 @dataclass(frozen=True)
 class Violation:
-    """Values that contradict each other if all ``assumptions`` hold; ``steps`` derive it.
+    """Values that contradict each other if all ``assumptions`` hold: ``why``, the values, and what follows (``so``).
 
     ``silent_if_undeclared`` suppresses the note if an assumption is not declared: the contradiction then shows
     that the assumption does not hold, not that the values are wrong.
@@ -446,12 +446,18 @@ class Violation:
 
     values: tuple[PublishedValue, ...]
     message: str
-    steps: tuple[str, ...]
+    why: tuple[str, ...]
     assumptions: tuple[Assumption, ...] = ()
     silent_if_undeclared: bool = False
     hint: str = ""
     subject: str = ""
     """The part of the table that it concerns; empty for the subject of the rule."""
+    so: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The derivation: the reason, the ranges that the printed digits imply, and what follows from both."""
+        return (*self.why, *(value.derivation_step for value in self.values), *self.so)
 
     @property
     def key(self) -> tuple[str, ...]:

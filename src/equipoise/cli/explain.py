@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -115,14 +115,35 @@ class MetricExample:
 
 def example_evidence(kind: str) -> list[MetricExample]:
     """Evidence of this kind, small enough to check by hand."""
-    makers = {
-        "ranking": _ranking,
-        "labels": _labels,
-        "sets": _sets,
-        "pairs": _pairs,
-        "space": _space,
+    from equipoise.evidence.labels import Labels
+    from equipoise.evidence.pairs import Pairs
+    from equipoise.evidence.ranking import Ranking
+    from equipoise.evidence.sets import Sets
+    from equipoise.evidence.space import Space
+
+    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6, "e": 0.5}
+    tied, truth = scores | {"c": 0.6}, {"q": {"a": 1, "d": 1, "e": 1}}
+    points = [[0.1, 0.0], [0.2, 0.1], [0.0, 0.5], [0.1, 0.9]]
+    examples: dict[str, dict[str, Evidence]] = {
+        "ranking": {
+            "ranked a* b c d* e*, the starred ones relevant": Ranking.from_runs(truth, {"q": scores}),
+            "the same with c and d* at equal scores": Ranking.from_runs(truth, {"q": tied}),
+            "one relevant item, at rank 3 of 100": Ranking.from_ranks([3], candidates=100),
+        },
+        "labels": {"true a a b b, predicted a a a b": Labels.of(list("aabb"), list("aaab"))},
+        "sets": {"gold {a, b}, predicted {b, c, d}": Sets.of({"doc": ["a", "b"]}, {"doc": ["b", "c", "d"]})},
+        "pairs": {
+            "predicted .9 .4 .6 .1 where 1.0 .5 .3 .2 were expected": Pairs.of(
+                [0.9, 0.4, 0.6, 0.1], [1.0, 0.5, 0.3, 0.2]
+            )
+        },
+        "space": {
+            "points (.1, 0) (.2, .1) of class a and (0, .5) (.1, .9) of class b": Space.of(
+                points, labels=["a", "a", "b", "b"], depth=[0, 1, 1, 2]
+            )
+        },
     }
-    return makers[kind]() if kind in makers else []
+    return [MetricExample(text, evidence) for text, evidence in examples.get(kind, {}).items()]
 
 
 def worked_values(metric: Metric[Any]) -> list[str]:
@@ -135,54 +156,6 @@ def worked_values(metric: Metric[Any]) -> list[str]:
             continue
         lines.append(f"{example.text}: {metric.name} = {format_value(value, PLACES, reason='undefined')}")
     return lines
-
-
-def _ranking() -> list[MetricExample]:
-    from equipoise.evidence.ranking import Ranking
-
-    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6, "e": 0.5}
-    truth = {"q": {"a": 1, "d": 1, "e": 1}}
-    return [
-        MetricExample("ranked a* b c d* e*, the starred ones relevant", Ranking.from_runs(truth, {"q": scores})),
-        MetricExample("the same with c and d* at equal scores", Ranking.from_runs(truth, {"q": scores | {"c": 0.6}})),
-        MetricExample("one relevant item, at rank 3 of 100", Ranking.from_ranks([3], candidates=100)),
-    ]
-
-
-def _labels() -> list[MetricExample]:
-    from equipoise.evidence.labels import Labels
-
-    return [MetricExample("true a a b b, predicted a a a b", _labels_of(Labels, "aabb", "aaab"))]
-
-
-def _labels_of(kind: Any, true: Sequence[str], predicted: Sequence[str]) -> Evidence:
-    made: Evidence = kind.of(list(true), list(predicted))
-    return made
-
-
-def _sets() -> list[MetricExample]:
-    from equipoise.evidence.sets import Sets
-
-    return [MetricExample("gold {a, b}, predicted {b, c, d}", Sets.of({"doc": ["a", "b"]}, {"doc": ["b", "c", "d"]}))]
-
-
-def _pairs() -> list[MetricExample]:
-    from equipoise.evidence.pairs import Pairs
-
-    return [
-        MetricExample(
-            "predicted .9 .4 .6 .1 where 1.0 .5 .3 .2 were expected",
-            Pairs.of([0.9, 0.4, 0.6, 0.1], [1.0, 0.5, 0.3, 0.2]),
-        )
-    ]
-
-
-def _space() -> list[MetricExample]:
-    from equipoise.evidence.space import Space
-
-    points = [[0.1, 0.0], [0.2, 0.1], [0.0, 0.5], [0.1, 0.9]]
-    evidence = Space.of(points, labels=["a", "a", "b", "b"], depth=[0, 1, 1, 2])
-    return [MetricExample("points (.1, 0) (.2, .1) of class a and (0, .5) (.1, .9) of class b", evidence)]
 
 
 HELP = """
@@ -375,14 +348,13 @@ def _error_page(code: str) -> InfoPage:
     kind = kinds.get(code.upper())
     if kind is None:
         raise UnknownNameError.of("error", code, kinds, more=f"the errors are {', '.join(kinds)}")
-    meaning = (kind.__doc__ or "").split(">>>")[0].strip()
     subclasses = [f"{known.code} {known.__name__}" for known in kinds.values() if known in kind.__subclasses__()]
     facts = {
         "class": f"equipoise.errors.{kind.__name__}",
         "exit code": str(kind.exit_code),
         "includes": ", ".join(subclasses),
     }
-    return InfoPage(f"{kind.code}  {kind.__name__}", meaning, facts)
+    return InfoPage(f"{kind.code}  {kind.__name__}", _definition(kind), facts)
 
 
 def _test_pages(name: str) -> list[InfoPage]:
@@ -416,7 +388,8 @@ INTERVALS = {
     "wilson": "Wilson's score interval, for proportions: all values that a score test does not reject (Wilson, 1927).",
     "gaffke": (
         "Bayesian bootstrap limits with half a unit added at the bound of the metric, after Gaffke (2005). They assume "
-        "only that the metric is bounded, and hold for few units, where the bootstrap is too narrow."
+        "only that the metric is bounded, and hold for few units, where the bootstrap is too narrow. With more than "
+        "1,024 units they follow from the moments of the values (Cornish and Fisher, 1938), unless they are skewed."
     ),
     "bca": "The bias-corrected and accelerated bootstrap interval (Efron, 1987).",
     "percentile": "The percentile bootstrap interval: quantiles of the scores of resamples.",
@@ -439,9 +412,9 @@ def _concept_score_pages(name: str) -> list[InfoPage]:
     return [] if page is None else [InfoPage(*page)]
 
 
-def _definition(function: Callable[..., object]) -> str:
-    """A docstring without its examples."""
-    return (function.__doc__ or "").split(">>>")[0].strip().replace("``", "")
+def _definition(documented: object) -> str:
+    """The docstring of a function or class without its examples."""
+    return cleandoc(documented.__doc__ or "").split(">>>")[0].strip().replace("``", "")
 
 
 # The page about a metric, from its declaration.
@@ -464,28 +437,20 @@ def _page(metric: Metric[Any]) -> InfoPage:
     unit = "" if custom else f" ({metric.unit})"
     return InfoPage(
         f"{metric.name}  {metric.title}",
-        _metric_page_definition(metric),
+        _definition(type(metric)) or metric.title,
         {
             "formula": plain_formula(metric.formula),
             "range": f"{format_bounds(metric.bounds)}{unit}; {direction} is better",
             "evidence": metric.evidence.kind,
             "undefined": "" if custom else metric.undefined,
             "ties": "" if custom else TIES.get(metric.evidence.kind, ""),
-            "chance": _joined_lines(type(metric).chance.__doc__),
+            "chance": " ".join(_definition(type(metric).chance).split()),
             "parameters": _parameters(metric),
             "aliases": ", ".join(metric.aliases),
             "source": metric.cite,
         },
         {"Example": worked_values(metric)},
     )
-
-
-def _metric_page_definition(metric: Metric[Any]) -> str:
-    return cleandoc(type(metric).__doc__ or metric.title).split(">>>")[0].strip().replace("``", "")
-
-
-def _joined_lines(text: str | None) -> str:
-    return " ".join((text or "").split(">>>")[0].split()).replace("``", "")
 
 
 def _parameters(metric: Metric[Any]) -> str:

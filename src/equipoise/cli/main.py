@@ -49,8 +49,8 @@ class SuggestingGroup(click.Group):
     def _pointer(self, ctx: click.Context, name: str) -> str:
         """The command that a user who types ``name`` in this group is looking for."""
         path = " ".join([*ctx.command_path.split()[1:], name])
-        if path in POINTERS:
-            return POINTERS[path]
+        if path in output.pointers("commands"):
+            return str(output.pointers("commands")[path])
         known = self.list_commands(ctx)
         if name in COMMANDS:
             return f"eq {name} works on the results of every command: see eq {name} --help"
@@ -130,41 +130,6 @@ SECTIONS = {
     "Help": ("explain", "doctor", "completion"),
 }
 """The headings of ``eq --help`` and their commands."""
-
-_EVALUATE = "eq score RUN --qrels FILE scores runs, eq fair compare a document, eq bench run your data"
-POINTERS = {
-    "models": "eq ls models",
-    "metrics": "eq ls metrics",
-    "checks": "eq ls checks",
-    "tests": "eq ls tests",
-    "list": "eq ls models, eq ls metrics, eq ls checks or eq ls tests",
-    "run": _EVALUATE,
-    "eval": _EVALUATE,
-    "evaluate": _EVALUATE,
-    "benchmark": _EVALUATE,
-    "test": "eq compare A B tests differences; eq ls tests lists the tests",
-    "diff": "eq compare A B",
-    "rank": "eq compare A B C, or eq leaderboard TABLE for published scores",
-    "html": "eq report RESULTS -o report.html",
-    "show": "eq view RESULTS in a browser, or eq report RESULTS",
-    "serve": "eq view RESULTS",
-    "index": "eq index-quality, or eq phenotypes index build",
-    "info": "eq doctor",
-    "version": "eq --version",
-    "help": "eq --help, or eq COMMAND --help",
-    "fair run": "eq fair compare --doc FILE --qa FILE --models A B",
-    "fair check": "eq fair validate --qa FILE --doc FILE",
-    "places evaluate": "eq places score --logits FILE --targets FILE",
-    "accounts run": "eq accounts evaluate --tree FILE",
-    "accounts compare": "eq accounts evaluate --tree FILE, then eq compare RESULTS",
-    "phenotypes search": "eq phenotypes query TEXT",
-    "phenotypes evaluate": "eq phenotypes benchmark run",
-    "phenotypes compare": "eq phenotypes benchmark compare RUNS, or eq phenotypes extraction compare RUNS",
-    "concepts evaluate": "eq concepts run --models A B",
-    "concepts validate": "eq concepts check CONCEPT_SET",
-    "concepts compare": "eq concepts run --models A B compares them",
-}
-"""Commands that users try, by their path, and the command that does it."""
 
 HELP = """Which embedding should I use for my data, and how sure can I be?
 

@@ -283,12 +283,13 @@ INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data
 
 
 @cache
-def option_pointers() -> dict[str, list[str]]:
-    """Options that users try, and the options that do it. The first that the command has is suggested."""
+def pointers(kind: str) -> dict[str, Any]:
+    """The ``commands`` or ``options`` that users try, and what does it."""
     from importlib.resources import files
     from tomllib import loads
 
-    return loads((files("equipoise.cli") / "option_pointers.toml").read_text(encoding="utf-8"))
+    tried: dict[str, Any] = loads((files("equipoise.cli") / "pointers.toml").read_text(encoding="utf-8"))[kind]
+    return tried
 
 
 def suggest_option(name: str, context: click.Context) -> str:
@@ -297,7 +298,7 @@ def suggest_option(name: str, context: click.Context) -> str:
         return _suggest_command(name, context.command, context)
     parameters = context.command.params
     known = {name.lstrip("-"): name for parameter in parameters for name in parameter.opts if name[0] == "-"}
-    for pointer in option_pointers().get(name, ()):
+    for pointer in pointers("options").get(name, ()):
         if pointer in known.values():
             return f"write {pointer}"
         if not pointer.startswith("-"):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +17,11 @@ from equipoise.metrics.parser import catalogue_with
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import at_confidence_level, with_metrics
 from equipoise.runs.experiment_folder import check_writable
-from equipoise.runs.store import StoredRun, find_runs, load_run
+from equipoise.runs.store import find_runs, load_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.report.publish import ReportOptions
-    from equipoise.stats.comparison import Comparison
 
 REPORT_HELP = """
 \b
@@ -182,35 +179,6 @@ ALONE = ("trec",)
 """Formats that need no comparison."""
 
 
-@dataclass(frozen=True)
-class ExportedRuns:
-    """Reads the runs of an export and compares them."""
-
-    metrics: tuple[str, ...]
-    primary: str | None
-    config: StatsConfig
-    catalogue: MetricCatalogue
-
-    def read(self, path: Path) -> StoredRun:
-        """The run with the requested metrics, by default all of its metrics."""
-        run = load_run(path)
-        requested = [*(self.metrics or run.result.names), *([self.primary] if self.primary else [])]
-        result = with_metrics(run.result, requested, catalogue=self.catalogue)
-        return replace(run, result=at_confidence_level(result, self.config, catalogue=self.catalogue))
-
-    def compare(self, runs: Sequence[StoredRun]) -> Comparison | None:
-        """The comparison of the runs; None for a single one."""
-        if len(runs) < 2:
-            return None
-        return compare(
-            [run.result for run in runs],
-            self.metrics or None,
-            primary=self.primary,
-            config=self.config,
-            catalogue=self.catalogue,
-        )
-
-
 @click.command(help=HELP, short_help="Export results for papers and other programs.")
 @click.argument("runs", nargs=-1)
 @click.option(
@@ -244,31 +212,29 @@ def export(
     """See ``HELP``."""
     if not runs:
         raise ParameterError("there is nothing to export", hint="eq export results/ --to md")
-    exported = ExportedRuns(metrics, primary, config, catalogue_with(plugins))
-    paths = find_runs(*runs)
+    from equipoise.report.export import export as written
+
+    catalogue, paths = catalogue_with(plugins), find_runs(*runs)
     with out.progress(len(paths) + 1) as step:
         stored = []
         for path in paths:
             step(f"reading {path.name}")
-            stored.append(exported.read(path))
+            run = load_run(path)
+            requested = [*(metrics or run.result.names), *([primary] if primary else [])]
+            result = with_metrics(run.result, requested, catalogue=catalogue)
+            stored.append(replace(run, result=at_confidence_level(result, config, catalogue=catalogue)))
         step("comparing")
-        comparison = None if units or to in ALONE else exported.compare(stored)
-    _write(out, _exported(stored, comparison, to, units=units, formulas=formulas), output)
+        comparison = None
+        if len(stored) > 1 and not units and to not in ALONE:
+            results = [run.result for run in stored]
+            comparison = compare(results, metrics or None, primary=primary, config=config, catalogue=catalogue)
+    text = written(stored, comparison, to, units=units, formulas=formulas)
+    if output is None:
+        out.file(text)
+    else:
+        write_text(output, text)
+        out.note(f"wrote {output}")
     cautions = [run.caution for run in stored if run.caution]
     for caution in cautions:
         out.note(f"caution: {caution}")
     return exits.FAILED_UNITS if cautions else exits.DONE
-
-
-def _exported(runs: Sequence[StoredRun], comparison: Comparison | None, to: str, *, units: bool, formulas: bool) -> str:
-    from equipoise.report.export import export as written
-
-    return written(runs, comparison, to, units=units, formulas=formulas)
-
-
-def _write(out: Output, text: str, path: str | None) -> None:
-    if path is None:
-        out.file(text)
-    else:
-        write_text(path, text)
-        out.note(f"wrote {path}")

@@ -259,7 +259,7 @@ def _guess_format(file: TextFile, layout: TrecLayout) -> tuple[str, str]:
         return "json", f"because it opens with {first[0]}"
     for form, delimiter in DELIMITERS.items():
         header = [name.strip().strip('"') for name in first.split(delimiter)]
-        if all(find_column(header, role) is not None for role in layout.roles.values()):
+        if len(header) > 2 and all(find_column(header, role) is not None for role in layout.roles.values()):
             return form, "because line 1 is a header"
     return "trec", "because line 1 is neither a header nor JSON"
 

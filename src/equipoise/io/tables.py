@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from tomllib import loads
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
@@ -80,6 +78,9 @@ class Table:
 @cache
 def column_names() -> dict[str, list[str]]:
     """The usual column names of each role, most usual first."""
+    from importlib.resources import files
+    from tomllib import loads
+
     return loads((files("equipoise.io") / "column_names.toml").read_text(encoding="utf-8"))
 
 

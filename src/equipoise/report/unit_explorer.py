@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,7 @@ import numpy as np
 
 from equipoise.errors import StoreError
 from equipoise.io.dataset import Value
-from equipoise.report.tables import finite_or_none
-from equipoise.report.view_model import Hit, ItemText, UnitColumn, UnitDetail, UnitExplorer, UnitSlice
+from equipoise.report.view_model import Number, UnitExplorer
 from equipoise.runs.manifest import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
 from equipoise.stats.formatting import format_count
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from equipoise.report.build import RunSet
     from equipoise.runs.store import StoredRun
 
-# Which units a page keeps when it cannot keep all: those that tell systems apart.
+# Selection of units if a page cannot hold all: those on which the systems differ most.
 
 SEED = 0
+_DECIMALS = 4
 
 
 @dataclass(frozen=True)
 class UnitSelection:
-    """Places of the units that are kept, in their own order; ``ranked`` has the most telling first."""
+    """Indices of the selected units in their order; ``ranked`` has the largest differences first."""
 
     kept: Ints
     ranked: Ints
@@ -39,24 +40,21 @@ class UnitSelection:
 
 
 def select_units(values: Floats, room: int, better: Direction, *, seed: int = SEED) -> UnitSelection:
-    """At most ``room`` units: where the systems differ most, or where a single one does worst.
-
-    Equals are drawn at random, by the seed.
-    """
+    """At most ``room`` units: where the systems differ most, or where a single one is worst. Ties are random."""
     ranked = np.lexsort((np.random.default_rng(seed).permutation(len(values)), -_interest(values, better)))
     chosen = ranked[:room].astype(np.int64)
     note = ""
     if len(values) > room:
-        why = "the systems differ most" if values.shape[1] > 1 else "the system does worst"
+        why = "the systems differ most" if values.shape[1] > 1 else "the system is worst"
         note = (
-            f"{format_count(room)} of {format_count(len(values))} are kept here: those on which {why}; ties are broken "
+            f"{format_count(room)} of {format_count(len(values))} are shown: those on which {why}; ties are broken "
             f"at random (seed {seed}). The tables and charts above use all of them."
         )
     return UnitSelection(np.sort(chosen), chosen, note)
 
 
 def _interest(values: Floats, better: Direction) -> Floats:
-    """How much a unit tells; one that is undefined for every system tells nothing."""
+    """The difference between the systems on each unit; lowest for a unit that is undefined for all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a row without any value
         if values.shape[1] == 1:
@@ -67,15 +65,15 @@ def _interest(values: Floats, better: Direction) -> Floats:
     return np.asarray(order_keys, dtype=np.float64)
 
 
-# Texts that each stand once, as long as there is room for them.
+# Texts, each stored once and truncated to fit.
 
 ELLIPSIS = "…"
 LENGTHS = (4000, 2000, 1000, 600, 400, 300, 200, 160)
-"""Where texts may be cut, longest first."""
+"""Lengths to which texts may be truncated, longest first."""
 
 
 class TextPool:
-    """Every text once, cut after ``length`` characters; the first is empty."""
+    """Every text once, truncated to ``length`` characters; the first is empty."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -92,12 +90,12 @@ class TextPool:
 
 
 def truncate_text(text: str, length: int) -> str:
-    """The beginning of a text, and a sign that it goes on."""
+    """The text, truncated with an ellipsis if it is longer."""
     return text if len(text) <= length else text[:length].rstrip() + ELLIPSIS
 
 
 def max_text_length(texts: Iterable[str], room: int) -> int | None:
-    """After how many characters texts must be cut to take at most ``room`` bytes; None if no cut helps."""
+    """The length to which texts must be truncated to take at most ``room`` bytes; None if no length is short enough."""
     sizes = [(len(text), len(text.encode("utf-8", "replace"))) for text in texts]
     for length in LENGTHS:
         taken = sum(size if long <= length else size * length // long for long, size in sizes)
@@ -106,7 +104,7 @@ def max_text_length(texts: Iterable[str], room: int) -> int | None:
     return None
 
 
-# The details of some units of a run, without reading those of all where a run has very many.
+# The details of selected units; large runs are read line by line.
 
 MANY = 20_000
 """A run with more units than this is read line by line."""
@@ -119,7 +117,7 @@ Slices = Mapping[str | int, Mapping[str, Value]]
 
 
 def read_unit_details(run: StoredRun, units: Collection[str | int]) -> dict[str | int, UnitContent]:
-    """What people see of these units; units of which nothing is kept are left out."""
+    """The stored details of these units; units without details are left out."""
     if run.manifest.units <= MANY:
         return {unit: run.details[unit] for unit in units if unit in run.details}
     file = run.path / DETAILS
@@ -131,7 +129,7 @@ def read_unit_details(run: StoredRun, units: Collection[str | int]) -> dict[str 
 
 
 def read_unit_slices(runs: Sequence[StoredRun]) -> Slices:
-    """The slices of every unit, from the first run that knows any: they belong to the units."""
+    """The slices of every unit, from the first run that has any."""
     for run in runs:
         if run.manifest.units <= MANY:
             slices: Slices = {unit: detail.slices for unit, detail in run.details.items() if detail.slices}
@@ -144,7 +142,7 @@ def read_unit_slices(runs: Sequence[StoredRun]) -> Slices:
 
 
 def _heads(file: Path) -> Iterator[dict[str, Any]]:
-    """What every line says before it lists what was retrieved."""
+    """The beginning of every line, up to the retrieved items."""
     for number, line in _lines(file):
         head, body, _ = line.partition(_BODY)
         yield _parsed(head + b"}" if body else line, file, number)
@@ -172,7 +170,7 @@ def _parsed(line: bytes, file: Path, number: int) -> Any:
 
 def _changed(file: Path, number: int) -> StoreError:
     return StoreError(
-        f"{file} line {number} is no detail of a unit",
+        f"{file} line {number} is not the detail of a unit",
         hint="the file was changed after it was written: run the command again",
     )
 
@@ -185,11 +183,11 @@ TEXT_BYTES = 900_000
 """All texts together, each counted once."""
 
 Found = tuple[UnitContent | None, ...]
-"""What is known of one unit, a detail a system."""
+"""The details of one unit, one per system."""
 
 
 def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
-    """The units that are kept; None where no metric has a value for each unit."""
+    """The selected units; None if no metric has a value per unit."""
     tables = {name: table for name in subject.metrics if (table := subject.per_unit(name)) is not None}
     if not tables or not subject.units:
         return None
@@ -202,23 +200,32 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
     known = _details(subject, [ids[place] for place in chosen.ranked])
     details, shown = _fitted(unit_ids, known)
     return UnitExplorer(
-        units=tuple(str(unit) for unit in unit_ids),
-        columns=tuple(_column(name, better[name], values[chosen.kept].T) for name, values in tables.items()),
+        units=[str(unit) for unit in unit_ids],
+        columns=[_column(name, better[name], values[chosen.kept].T) for name, values in tables.items()],
         slices=_unit_slices(unit_ids, slices),
         details=details,
-        items=tuple(shown.items),
-        texts=tuple(shown.texts.texts),
+        items=shown.items,
+        texts=shown.texts.texts,
         total=len(ids),
         note=_note(chosen, known, details, shown.texts.length),
     )
 
 
-def _column(name: str, better: Direction, values: Floats) -> UnitColumn:
-    return UnitColumn(name, str(better), tuple(tuple(map(finite_or_none, row)) for row in values.tolist()))
+def _column(name: str, better: Direction, values: Floats) -> dict[str, Any]:
+    rows = [[_rounded(value) for value in row] for row in values.tolist()]
+    return {"metric": name, "better": str(better), "values": rows}
+
+
+def _rounded(value: float) -> Number:
+    """The value with at most four decimals, an integer without a point; None if it is not finite."""
+    if not isfinite(value):
+        return None
+    short = round(value, _DECIMALS)
+    return int(short) if short == int(short) else short
 
 
 def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:
-    """What the runs keep of these units, the most telling unit first."""
+    """The stored details of these units, the largest differences first."""
     by_run = [read_unit_details(run, ranked) for run in subject.runs]
     details_by_unit = {unit: tuple(details.get(unit) for details in by_run) for unit in ranked}
     return {unit: details for unit, details in details_by_unit.items() if any(details)}
@@ -229,39 +236,36 @@ class _Table:
     """Items and texts, each once."""
 
     texts: TextPool
-    items: list[ItemText] = field(default_factory=list)
+    items: list[tuple[str, int, int]] = field(default_factory=list)
     places: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
-    def hits(self, detail: UnitContent | None) -> tuple[Hit, ...]:
-        """What one system retrieved, by place."""
-        if detail is None:
-            return ()
-        hits = []
-        for hit in detail.retrieved:
+    def hits(self, detail: UnitContent | None) -> list[list[Any]]:
+        """What one system retrieved: indices of items, their scores, and the ranks (from 0) of the relevant ones."""
+        retrieved = () if detail is None else detail.retrieved
+        items = []
+        for hit in retrieved:
             key = (hit.id, hit.text, hit.where)
             if key not in self.places:
                 self.places[key] = len(self.items)
-                self.items.append(ItemText(hit.id, self.texts.place(hit.text), self.texts.place(hit.where)))
-            score = None if hit.score is None else finite_or_none(hit.score)
-            hits.append(Hit(self.places[key], score, hit.relevant))
-        return tuple(hits)
+                self.items.append((hit.id, self.texts.place(hit.text), self.texts.place(hit.where)))
+            items.append(self.places[key])
+        scores = [None if hit.score is None else _rounded(hit.score) for hit in retrieved]
+        return [items, scores, [rank for rank, hit in enumerate(retrieved) if hit.relevant]]
 
 
-def _fitted(
-    unit_ids: Sequence[str | int], known: Mapping[str | int, Found]
-) -> tuple[tuple[UnitDetail | None, ...], _Table]:
-    """As many details as there is room for: what was retrieved first gives way, then the ends of texts."""
+def _fitted(unit_ids: Sequence[str | int], known: Mapping[str | int, Found]) -> tuple[list[list[Any] | None], _Table]:
+    """As many details as fit: retrieved items are left out first, then texts are truncated."""
     listed = _first_with_hits(known)
     length = max_text_length(_texts(known, listed), TEXT_BYTES)
     while length is None and listed:
         listed = dict(list(listed.items())[: len(listed) // 2])
         length = max_text_length(_texts(known, listed), TEXT_BYTES)
     table = _Table(TextPool(length or LENGTHS[-1]))
-    return tuple(_detail(known.get(unit), table, with_hits=unit in listed) for unit in unit_ids), table
+    return [_detail(known.get(unit), table, with_hits=unit in listed) for unit in unit_ids], table
 
 
 def _first_with_hits(known: Mapping[str | int, Found]) -> dict[str | int, Found]:
-    """The most telling units, up to as many retrieved items as a page can hold."""
+    """The first units, up to as many retrieved items as a page can hold."""
     listed: dict[str | int, Found] = {}
     hits = 0
     for unit, details in known.items():
@@ -279,47 +283,44 @@ def _texts(known: Mapping[str | int, Found], listed: Mapping[str | int, Found]) 
 
 
 def _shown(details: Found) -> UnitContent:
-    """The unit as the first system that keeps it has it: its text and its answers are the same for all."""
+    """The details from the first system that has them: text and answers are the same for all."""
     return next(detail for detail in details if detail is not None)
 
 
-def _detail(details: Found | None, table: _Table, *, with_hits: bool) -> UnitDetail | None:
+def _detail(details: Found | None, table: _Table, *, with_hits: bool) -> list[Any] | None:
     if details is None:
         return None
     shown = _shown(details)
-    return UnitDetail(
-        text=table.texts.place(shown.text),
-        expected=tuple(table.texts.place(answer) for answer in shown.expected),
-        retrieved=tuple(table.hits(detail) for detail in details) if with_hits else (),
-    )
+    text, expected = table.texts.place(shown.text), [table.texts.place(answer) for answer in shown.expected]
+    return [text, expected, [table.hits(detail) for detail in details] if with_hits else []]
 
 
-def _unit_slices(unit_ids: Sequence[str | int], slices: Slices) -> tuple[UnitSlice, ...]:
+def _unit_slices(unit_ids: Sequence[str | int], slices: Slices) -> list[dict[str, Any]]:
     names = dict.fromkeys(name for unit in unit_ids for name in slices.get(unit, ()))
-    return tuple(_unit_slice(name, [slices.get(unit, {}).get(name) for unit in unit_ids]) for name in names)
+    return [_unit_slice(name, [slices.get(unit, {}).get(name) for unit in unit_ids]) for name in names]
 
 
-def _unit_slice(name: str, values: Sequence[Value | None]) -> UnitSlice:
+def _unit_slice(name: str, values: Sequence[Value | None]) -> dict[str, Any]:
     texts = [None if value is None else str(value) for value in values]
     places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
-    return UnitSlice(name, tuple(places), tuple(-1 if text is None else places[text] for text in texts))
+    return {"name": name, "values": list(places), "of": [-1 if text is None else places[text] for text in texts]}
 
 
 def _note(
     chosen: UnitSelection,
     known: Mapping[str | int, Found],
-    details: Sequence[UnitDetail | None],
+    details: Sequence[list[Any] | None],
     length: int,
 ) -> str:
-    """Everything that was left out, in sentences."""
+    """Notes on everything that was left out."""
     sentences = [chosen.note] if chosen.note else []
     retrieving = sum(any(detail and detail.retrieved for detail in details) for details in known.values())
-    listed = sum(detail is not None and any(detail.retrieved) for detail in details)
+    listed = sum(detail is not None and any(items for items, *_ in detail[2]) for detail in details)
     if listed < retrieving:
         sentences.append(
-            f"What was retrieved is shown for {format_count(listed)} of them, where the systems differ most."
+            f"Retrieved items are shown for {format_count(listed)} of them, where the systems differ most."
         )
     everything = (text for details in known.values() for text in _texts({"": details}, {"": details}))
     if any(len(text) > length for text in everything):
-        sentences.append(f"Texts are cut after {format_count(length)} characters.")
+        sentences.append(f"Texts are truncated to {format_count(length)} characters.")
     return " ".join(sentences)

@@ -7,6 +7,7 @@ of the same value gives the reason. Systems have one order everywhere: that of `
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 Number = float | None
 
@@ -157,64 +158,21 @@ class SliceTable:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitColumn:
-    """The per-unit values of one metric: one row per system, one value per unit that is kept."""
-
-    metric: str
-    better: str
-    values: tuple[tuple[Number, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UnitSlice:
-    """A slice of the units that are kept: its values, and for each unit the index of its value (-1 for none)."""
-
-    name: str
-    values: tuple[str, ...]
-    value_index: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ItemText:
-    """A retrievable item: its id, and the indices of its text and source in ``UnitExplorer.texts``."""
-
-    id: str
-    text: int
-    source: int
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One retrieved item, by its index in ``UnitExplorer.items``, and whether it is relevant to the unit."""
-
-    item: int
-    score: Number
-    relevant: bool
-
-
-@dataclass(frozen=True, slots=True)
-class UnitDetail:
-    """One unit: indices of its text and of the relevant texts, and the hits of each system, best first."""
-
-    text: int
-    expected: tuple[int, ...]
-    retrieved: tuple[tuple[Hit, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class UnitExplorer:
-    """The per-unit view. Items and texts are stored once and referenced by index.
+    """The units one by one, as the script of the page reads them. Items and texts are stored once and named by index.
 
-    ``details`` has one entry per unit that is kept, None if the run has no details of it. ``total`` is the
-    number of all units, and ``note`` says which of them are kept if some are left out.
+    ``columns`` have the values of a metric, one row per system; ``slices`` the values of a slice and the index of the
+    value of each unit (-1 for none). ``details`` has one entry per unit, None if the run has no details of it: the
+    index of its text, those of the relevant texts, and for each system the indices of the retrieved items, their
+    scores and the ranks (from 0) of the relevant ones. ``items`` are ids with the indices of text and source.
     """
 
-    units: tuple[str, ...]
-    columns: tuple[UnitColumn, ...]
-    slices: tuple[UnitSlice, ...]
-    details: tuple[UnitDetail | None, ...]
-    items: tuple[ItemText, ...]
-    texts: tuple[str, ...]
+    units: list[str]
+    columns: list[dict[str, Any]]
+    slices: list[dict[str, Any]]
+    details: list[list[Any] | None]
+    items: list[tuple[str, int, int]]
+    texts: list[str]
     total: int
     note: str = ""
 

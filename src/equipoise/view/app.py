@@ -385,7 +385,7 @@ _META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)
 _HEAD = 4000
 """The policy of a page is within its first characters."""
 AGAIN = "2"
-"""Seconds after which a browser asks again for what is being made."""
+"""Seconds after which a browser reloads the page of a report in progress."""
 
 
 def not_modified(request: Request, version: str) -> Response | None:

@@ -116,7 +116,7 @@ class EntityEvidence:
 
     ``space`` has one point an entity: one that is named in three sentences is still one, since copies of a
     point would be its nearest neighbours. ``entity_text`` has one cosine a mention, ``mention_ids`` names
-    them, and ``sentence_of`` holds the sentence of each, so that sentences can be resampled.
+    them, ``sentence_of`` and ``entity_of`` are the sentence and the point of each, so that sentences can be resampled.
     """
 
     space: Space
@@ -124,6 +124,7 @@ class EntityEvidence:
     entity_text: Floats
     mention_ids: Ids
     sentence_of: Ints
+    entity_of: Ints
     entity_text_chance: float
     """The mean cosine of the mentions with the other sentences; NaN for a single one."""
     seed: int = 0
@@ -153,6 +154,7 @@ def entity_evidence(encode: Encode, sentences: Sequence[AnnotatedSentence], *, s
         paired_cosine(mention_vectors[rows], sentence_vectors[inside]),
         _mention_ids(mentions),
         inside,
+        rows,
         _elsewhere(mention_vectors[rows], sentence_vectors, inside),
         seed,
     )

@@ -68,7 +68,6 @@ N_NEIGHBORS = 3
 EUCLIDEAN = Silhouette(distance="euclidean")
 """What the concept scores are defined with: scikit-learn's silhouette_score by default."""
 
-Given = Mapping[str, Any]
 Named = Mapping[str, Metric[Any]]
 
 
@@ -84,14 +83,10 @@ def _estimates(result: Result, metrics: Named) -> dict[str, Estimate]:
     return {name: result.estimates[metric.name] for name, metric in metrics.items()}
 
 
-def _chances(parts: Mapping[str, Estimate]) -> dict[str, float]:
-    return {name: estimate.chance for name, estimate in parts.items()}
-
-
-def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
+def observe_similarity(encode: Encode, concept_set: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Cosines of pairs against what is expected of them, also of centred and whitened vectors and by category."""
-    pairs = similarity(encode, field.pairs or ())
-    groups = _text_groups(field.pairs or ())
+    pairs = similarity(encode, concept_set.pairs or ())
+    groups = _text_groups(concept_set.pairs or ())
     stats = replace(per_unit(config), clusters=groups)
     secondary = replace(stats, n_resamples=SECONDARY_RESAMPLES)
     metrics: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
@@ -99,7 +94,7 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
     result = evaluate(pairs, [*metrics.values(), Spearman()], system=system, config=stats)
     results = {"similarity": result}
     reference = _estimates(result, truth)
-    centered, whitened = centered_and_whitened(encode, field.pairs or ())
+    centered, whitened = centered_and_whitened(encode, concept_set.pairs or ())
     for name, transformed in (("centred", centered), ("whitened", whitened)):
         results[f"similarity-{name}"] = evaluate(transformed, [Spearman()], system=system, config=secondary)
         reference[f"Spearman, {name}"] = results[f"similarity-{name}"].estimates[Spearman().name]
@@ -119,10 +114,9 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
         ResamplingPlan(
             "pairs", len(pairs), WITH_REPLACEMENT, lambda rows: measured_parts(pairs.take(rows)), groups=groups
         ),
-        _chances(parts),
         chance_tests=permutation_chance(pairs, truth, seed=config.seed),
         pairs=pairs,
-        slices=_by_category(pairs, field.pairs or (), system, secondary),
+        slices=_by_category(pairs, concept_set.pairs or (), system, secondary),
     )
 
 
@@ -149,10 +143,10 @@ def _by_category(
     return estimates
 
 
-def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
+def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """K-means with the true number of clusters, and whether it found the true ones."""
-    clustered = cluster_texts(encode, field.clusters or (), seed=config.seed)
-    count = len(field.clusters or ())
+    clustered = cluster_texts(encode, concept_set.clusters or (), seed=config.seed)
+    count = len(concept_set.clusters or ())
     metrics: Named = {
         "silhouette_score": EUCLIDEAN,
         "cluster_coherence": ClusterCoherence(),
@@ -179,21 +173,14 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: S
     chance = _random_parts(clustered.found, count, measured_parts, config.seed)
     result = _with_chances(result, {metrics[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
-    labels = evaluate(
-        clustered.labels,
-        list(matched.values()),
-        system=system,
-        config=replace(config, n_resamples=SPACE_RESAMPLES),
-        chance=False,
-    )
+    stats = replace(config, n_resamples=SPACE_RESAMPLES)
+    labels = evaluate(clustered.labels, list(matched.values()), system=system, config=stats, chance=False)
     chance_tests = permutation_chance(clustered.labels, matched, seed=config.seed)
     chances = {matched[name].name: test.chance for name, test in chance_tests.items()}
     # The mean over all shuffles is known here.
     labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
-    space = evaluate(
-        clustered.space, list(true.values()), system=system, config=replace(config, n_resamples=SPACE_RESAMPLES)
-    )
+    space = evaluate(clustered.space, list(true.values()), system=system, config=stats)
     return TaskEvidence(
         CONCEPT_SCORES["clustering"],
         _estimates(result, metrics),
@@ -201,7 +188,6 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: S
         {"clustering": result, "clusters-found": labels, "clusters-true": space},
         "clustering",
         ResamplingPlan("concepts", len(clustered.found), HALF_SAMPLES, resample),
-        chance,
         method=clustered.method,
         others=others,
         chance_tests=chance_tests,
@@ -219,18 +205,14 @@ def _random_parts(space: Space, count: int, measured_parts: Callable[[Evidence],
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
-def observe_entities(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
+def observe_entities(encode: Encode, concept_set: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Entities by type, and each with its sentence."""
-    sentences = field.sentences or ()
+    sentences = concept_set.sentences or ()
     evidence = entity_evidence(encode, sentences, seed=config.seed)
-    points = _points_of_mentions(sentences)
+    points = evidence.entity_of
     reference: Named = {"neighbours, same type": NeighborPurity()}
-    space = evaluate(
-        evidence.space,
-        [EUCLIDEAN, *reference.values()],
-        system=system,
-        config=replace(config, n_resamples=SPACE_RESAMPLES),
-    )
+    stats = replace(config, n_resamples=SPACE_RESAMPLES)
+    space = evaluate(evidence.space, [EUCLIDEAN, *reference.values()], system=system, config=stats)
     text = result_from_values(
         system,
         evidence.mention_ids,
@@ -267,41 +249,24 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, config: Sta
         {"entities": space, "entity-text": text, "entity-types": probed},
         "entities",
         ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, resample),
-        _chances(parts),
         chance_tests=chance_tests,
         space=evidence.space,
     )
 
 
-def _points_of_mentions(sentences: Sequence[Any]) -> Ints:
-    """For each mention, the index of its entity among the distinct ones."""
-    mentions = [(entity.text, entity.label) for sentence in sentences for entity in sentence.entities]
-    index = {kind: at for at, kind in enumerate(dict.fromkeys(mentions))}
-    return np.array([index[kind] for kind in mentions], dtype=np.int64)
-
-
-def observe_relations(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
+def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Related entities against all others, and the search for the object of each relation."""
-    evidence = relation_evidence(encode, field.relations or ())
-    coherence: Named = {"relation_coherence": EdgeCoherence()}
+    evidence = relation_evidence(encode, concept_set.relations or ())
     graph: Named = {"graph_density": GraphDensity(), "clustering_coefficient": GraphClustering()}
     reference: Named = {"coherence": EdgeCoherence(), "alignment": Alignment()}
-    space = evaluate(
-        evidence.space,
-        list(reference.values()),
-        system=system,
-        config=replace(config, n_resamples=SPACE_RESAMPLES),
-    )
+    stats = replace(config, n_resamples=SPACE_RESAMPLES)
+    space = evaluate(evidence.space, list(reference.values()), system=system, config=stats)
     fixed = evaluate(evidence.space, list(graph.values()), system=system, config=replace(config, n_resamples=1))
     space = replace(space, estimates={**space.estimates, **fixed.estimates})
     links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
-    ranked = evaluate(
-        evidence.ranking,
-        list(links.values()),
-        system=system,
-        config=replace(per_unit(config), clusters=evidence.subjects.tolist()),
-    )
-    parts = _estimates(space, {**coherence, **graph})
+    by_subject = replace(per_unit(config), clusters=evidence.subjects.tolist())
+    ranked = evaluate(evidence.ranking, list(links.values()), system=system, config=by_subject)
+    parts = _estimates(space, {"relation_coherence": EdgeCoherence(), **graph})
     reciprocal_ranks = np.asarray(ranked.per_unit[ReciprocalRank().name])
 
     def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
@@ -321,14 +286,13 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, config: St
         {"relations": space, "links": ranked},
         "relations",
         ResamplingPlan("entities", len(evidence.space), errors_of=errors),
-        _chances(parts),
         space=evidence.space,
     )
 
 
-def observe_quality(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
+def observe_quality(encode: Encode, concept_set: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """The quality metrics of the vectors of the standard concepts."""
-    space = concept_space(encode, field.standard_concepts or ())
+    space = concept_space(encode, concept_set.standard_concepts or ())
     metrics: Named = {
         "diversity_score": Diversity(),
         "embedding_variance": EmbeddingVariance(),
@@ -342,12 +306,8 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, config: Stat
     }
     if len(space) > N_NEIGHBORS + 1:
         reference = {**reference, "hubness": Hubness(N_NEIGHBORS)}
-    result = evaluate(
-        space,
-        [*metrics.values(), *reference.values()],
-        system=system,
-        config=replace(config, n_resamples=SPACE_RESAMPLES),
-    )
+    stats = replace(config, n_resamples=SPACE_RESAMPLES)
+    result = evaluate(space, [*metrics.values(), *reference.values()], system=system, config=stats)
     parts, measured_parts = _estimates(result, metrics), _measured_parts(metrics)
     return TaskEvidence(
         CONCEPT_SCORES["quality"],
@@ -356,7 +316,6 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, config: Stat
         {"quality": result},
         "quality",
         ResamplingPlan("concepts", len(space), HALF_SAMPLES, lambda rows: measured_parts(space.take(rows))),
-        _chances(parts),
         space=space,
     )
 

@@ -251,9 +251,8 @@ class TaskEvidence:
 
     ``parts`` are those of the blend under the names of its source, ``reference_metrics`` the metrics without
     its faults. ``results`` are what can be stored and compared, each with its evidence; ``main`` names
-    the one that the blend belongs to. ``chance`` is the score of a random baseline,
-    ``chance_tests`` the permutation tests of the reference metrics, and ``others`` the blend with other seeds, where it
-    depends on one. ``slices`` has the ground-truth metric by category of the units.
+    the one that the blend belongs to. ``chance_tests`` are the permutation tests of the reference metrics, ``others``
+    the blend with other seeds, where it depends on one, ``slices`` the ground-truth metric by category of the units.
     """
 
     blend: ConceptScore
@@ -262,7 +261,6 @@ class TaskEvidence:
     results: Mapping[str, Result]
     main: str
     sampling: ResamplingPlan
-    chance: Mapping[str, float]
     method: str = ""
     others: Sequence[float] = ()
     chance_tests: Mapping[str, ChanceTest] = field(default_factory=dict)
@@ -331,7 +329,7 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     value = blend.value({name: estimate.value for name, estimate in observed.parts.items()})
     spread, of_parts = bootstrap_score(blend, sampling, config=config)
     interval = _reach(observed, spread, value, confidence_level).clipped(blend.bounds)
-    chance = blend.value(observed.chance)
+    chance = blend.value({name: part.chance for name, part in observed.parts.items()})
     estimate = Estimate(blend.name, value, interval, sampling.count, 0, chance, Direction.UP, "blend")
     parts = dict(observed.parts)
     if sampling.shares or sampling.errors_of:

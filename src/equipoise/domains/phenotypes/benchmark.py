@@ -165,7 +165,6 @@ class BenchmarkContext:
         return max(MIN_DEPTH, *self.settings.ks)
 
     def key(self, name: str, system: Retriever) -> str:
-        """The resume key of one model."""
         settings = replace(self.settings, index_dir=None, threads=1, translations=())
         data = dataset_settings(self.resolved_cases, self.similarity)
         labels = "" if self.translations is None else self.translations.fingerprint
@@ -619,7 +618,6 @@ def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: B
 def compare_systems(
     outcomes: Sequence[TermSystemResult], bench: BenchmarkContext, command: Sequence[str] = ()
 ) -> PhenotypeBenchmark:
-    """The paired comparison of all results."""
     retrieved = {outcome.name: outcome.retrieved for outcome in outcomes}
     shared = run_checks(expected_term_ranks(retrieved, bench.resolved_cases, bench.similarity))
     # They are stored in every run directory, because reports are built from these.

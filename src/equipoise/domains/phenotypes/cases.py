@@ -249,7 +249,6 @@ class ResolvedCases:
 
     @property
     def texts(self) -> list[str]:
-        """The texts of the cases, in order."""
         return [case.text for case in self.cases]
 
     @property

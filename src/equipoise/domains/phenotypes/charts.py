@@ -30,7 +30,6 @@ REPRESENTATION_METRICS = ("MRR", "HR@1", "HR@10")
 
 
 def benchmark_charts(benchmark: PhenotypeBenchmark) -> Iterator[Chart]:
-    """The charts that apply to this benchmark."""
     results = benchmark.results
     shown = [name for name in BAR_METRICS if all(name in result.names for result in results.values())]
     yield metric_bars({system: [result[name] for name in shown] for system, result in results.items()})
@@ -92,7 +91,6 @@ def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precisio
 
 
 def _iso_f1_layers(x: Spec, y: Spec) -> list[Spec]:
-    """Contour lines of equal F1."""
     layers: list[Spec] = []
     for f1 in ISO_F1:
         least = f1 / (2 - f1)

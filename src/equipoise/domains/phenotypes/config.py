@@ -102,7 +102,6 @@ class BenchmarkConfig:
         return tuple(name for name in names if name not in default)
 
     def checked(self) -> BenchmarkConfig:
-        """The validated settings."""
         representations = tuple(representation.checked() for representation in self.representations)
         names = [representation.name for representation in representations]
         if not names:
@@ -156,7 +155,6 @@ def supports_device(model: Any) -> bool:
 
 
 def reranker_supports_device(reranker: Any) -> bool:
-    """Whether a reranker accepts a device."""
     return isinstance(reranker, str) and reranker.startswith(RERANKER_KIND_ON_DEVICE)
 
 

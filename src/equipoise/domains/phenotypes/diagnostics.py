@@ -186,7 +186,6 @@ def _spearman(a: Floats, b: Floats) -> float:
 
 
 def _synonym_group(synonyms: int) -> str:
-    """The class of a number of synonyms."""
     if synonyms < 3:
         return str(synonyms)
     return "3 to 5" if synonyms < 6 else "6 and more"

@@ -30,7 +30,6 @@ class CutoffTies:
         return len(self.bits)
 
     def add(self, unit: int, tied: Bools) -> None:
-        """Add the mask of the tied terms of a unit."""
         self.bits[unit] = np.packbits(tied)
 
     def items(self) -> Iterator[tuple[int, Ints]]:

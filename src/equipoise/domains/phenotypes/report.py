@@ -229,7 +229,6 @@ def _diagnosis_section(benchmark: PhenotypeBenchmark) -> list[Section]:
 def write_system_runs(
     folder: ExperimentFolder, outcomes: Iterable[TermSystemResult], bench: BenchmarkContext, command: Sequence[str]
 ) -> None:
-    """Write the run directory of each system."""
     for outcome in outcomes:
         path = folder.path / RUNS / folder_name(outcome.name)
         save_run(path, outcome.result, manifest=_manifest(outcome, bench, command), details=outcome.details)

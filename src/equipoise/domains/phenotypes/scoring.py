@@ -242,7 +242,6 @@ def dataset_settings(resolved_cases: ResolvedCases, similarity: TermSimilarity) 
 
 
 def failure_message(retrieved: RetrievedTerms) -> str:
-    """Which cases failed; empty if none."""
     if not retrieved.failures:
         return ""
     verdict = "counts as a miss" if len(retrieved.failures) == 1 else "count as misses"

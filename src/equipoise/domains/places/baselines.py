@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -212,9 +211,9 @@ def guess_markov(
     levels = [
         CountLevel(user_transition_counts(history), context_key(user_codes, before, history.classes)),
         CountLevel(user_visit_counts(history), user_codes),
-        CountLevel(transition_counts(history), before),
     ]
-    return _guess(levels, history.counts, targets, exclude, unit_ids)
+    shared = CountLevel(transition_counts(history), before)
+    return _guess(levels, history.counts, targets, exclude, unit_ids, shared)
 
 
 def _users(history: VisitHistory, users: Any, targets: Any) -> Ints:
@@ -227,16 +226,21 @@ def _users(history: VisitHistory, users: Any, targets: Any) -> Ints:
 
 
 def _guess(
-    levels: Sequence[CountLevel], counts: Ints, targets: Any, exclude: Any, unit_ids: Any
+    levels: Sequence[CountLevel],
+    counts: Ints,
+    targets: Any,
+    exclude: Any,
+    unit_ids: Any,
+    shared: CountLevel | None = None,
 ) -> ClassificationOutput:
-    """The order by the counts of each level, the first level first, then by all visits.
+    """The order by the user's counts, then by counts in a context that all users share, then by all visits.
 
     Where several places share the first rank, the one of the lowest code is chosen and the tie is marked.
     """
     predictable = _predictable_classes(exclude, len(counts))
     codes = _targets(targets, predictable)
     ids: Ids = unique_ids(unit_ids, len(codes))
-    ranked = rank_targets(levels, CommonOrder(counts, predictable), codes)
+    ranked = rank_targets(levels, shared, SharedOrder(counts, predictable, shared and shared.tally), codes)
     pool = np.full(len(codes), int(predictable.sum()), dtype=np.int64)
     ranking = Ranking.of_items(
         ids,
@@ -309,37 +313,82 @@ class BaselineRanks(NamedTuple):
     first_tied: Bools
 
 
-@dataclass(frozen=True, eq=False)
-class CommonOrder:
-    """The predictable places by the number of all visits."""
+class RowOrder:
+    """Places of many rows, each with a value: how many places of a row have a larger or the same value.
 
-    counts: Ints
-    predictable: Bools
+    Row, value and name are one number, so that two searches in the sorted numbers count the places of a query.
+    """
 
-    @cached_property
-    def name_ranks(self) -> Ints:
-        """The rank of each class by its name; an order by id puts larger names first, as trec_eval does."""
-        name_ranks = np.empty(len(self.counts), dtype=np.int64)
-        name_ranks[np.argsort(np.arange(len(self.counts)).astype(str), kind="stable")] = np.arange(len(self.counts))
-        return name_ranks
+    def __init__(self, rows: Ints, values: Ints, names: Ints, n_values: int, n_names: int) -> None:
+        self.n_values, self.n_names = n_values, n_names
+        self.ordered = np.sort(rows * self.n_values + values)
+        self.named = np.sort((rows * self.n_values + values) * self.n_names + names)
 
-    @cached_property
-    def ranks(self) -> BaselineRanks:
-        """The rank counts of every class, and the first class of all."""
-        classes = len(self.counts)
-        keys = self.counts * classes + self.name_ranks
-        ordered = np.sort(keys[self.predictable])
-        left = np.searchsorted(ordered, self.counts * classes)
-        right = np.searchsorted(ordered, (self.counts + 1) * classes)
-        later = right - np.searchsorted(ordered, keys, side="right")
-        top = np.flatnonzero(self.predictable & (self.counts == self.counts[self.predictable].max()))
-        return BaselineRanks(len(ordered) - right, right - left - 1, later, top[:1], np.array([len(top) > 1]))
+    def counts(self, rows: Ints, values: Ints, names: Ints) -> tuple[Ints, Ints, Ints]:
+        """For each query: places of the row with a larger value, with the same, and of these those of a larger name."""
+        keys = rows * self.n_values + values
+        left, right = np.searchsorted(self.ordered, keys), np.searchsorted(self.ordered, keys, side="right")
+        end = np.searchsorted(self.ordered, (rows + 1) * self.n_values)
+        later = right - np.searchsorted(self.named, keys * self.n_names + names, side="right")
+        return end - right, right - left, later
 
 
-def rank_targets(levels: Sequence[CountLevel], order: CommonOrder, targets: Ints) -> BaselineRanks:
+class SharedOrder:
+    """Places by the counts of a row of a tally, if there is one, then by the number of all visits."""
+
+    def __init__(self, counts: Ints, predictable: Bools, tally: ContextCounts | None = None) -> None:
+        self.predictable, self.tally = predictable, tally
+        places, n_classes = np.flatnonzero(predictable), len(counts)
+        _, level = np.unique(counts, return_inverse=True)
+        self.level: Ints = level.reshape(-1)
+        # An order by id puts larger names first, as trec_eval does.
+        self.name_ranks = np.empty(n_classes, dtype=np.int64)
+        self.name_ranks[np.argsort(np.arange(n_classes).astype(str), kind="stable")] = np.arange(n_classes)
+        zeros = np.zeros_like(places)
+        self.common = RowOrder(zeros, self.level[places], self.name_ranks[places], n_classes, n_classes)
+        # The first place of each row; the last entry is for row -1.
+        self.firsts = _first_places(zeros, places, [self.level[places]], places[:1], np.zeros(1, dtype=bool))
+        if tally is not None:
+            rows = np.repeat(np.arange(len(tally.keys)), np.diff(tally.starts))
+            rows, counted = rows[predictable[tally.places]], tally.places[predictable[tally.places]]
+            keys, names = self.keys(rows, counted), self.name_ranks[counted]
+            self.row_keys = np.unique(keys)  # numbered, so that a row, a key and a name fit into one integer
+            # The same places twice: by their counts in the row, and by all visits.
+            self.in_row = RowOrder(rows, np.searchsorted(self.row_keys, keys), names, len(self.row_keys) + 1, n_classes)
+            self.by_visits = RowOrder(rows, self.level[counted], names, n_classes, n_classes)
+            self.sizes = np.bincount(rows, minlength=len(tally.keys) + 1)  # the last one is for row -1
+            first, is_tied = self.firsts
+            n_rows = len(tally.keys) + 1
+            self.firsts = _first_places(rows, counted, [keys], np.repeat(first, n_rows), np.repeat(is_tied, n_rows))
+
+    def keys(self, rows: Ints, places: Ints) -> Ints:
+        """A sort key for each place within its row."""
+        if self.tally is None:
+            return self.level[places]
+        return self.tally.seen(rows, places) * len(self.level) + self.level[places]
+
+    def ranks(self, rows: Ints, places: Ints) -> BaselineRanks:
+        """The rank counts of each place among all predictable ones, and the first place of each row."""
+        names = self.name_ranks[places]
+        above, equal, later = self.common.counts(np.zeros_like(places), self.level[places], names)
+        first, is_tied = self.firsts
+        if self.tally is None:
+            return BaselineRanks(above, equal - 1, later, first[rows], is_tied[rows])
+        inside = self.in_row.counts(rows, np.searchsorted(self.row_keys, self.keys(rows, places)), names)
+        removed = self.by_visits.counts(rows, self.level[places], names)
+        outside = self.sizes[rows] + above - removed[0], equal - removed[1], later - removed[2]
+        is_inside = self.tally.seen(rows, places) > 0
+        above, equal, later = (np.where(is_inside, one, other) for one, other in zip(inside, outside, strict=True))
+        return BaselineRanks(above, equal - 1, later, first[rows], is_tied[rows])
+
+
+def rank_targets(
+    levels: Sequence[CountLevel], shared: CountLevel | None, order: SharedOrder, targets: Ints
+) -> BaselineRanks:
     """The rank counts of each unit's target among the predictable classes."""
     tallies = [level.tally for level in levels]
     rows = [level.tally.rows(level.contexts) for level in levels]
+    rows.append(np.full(len(targets), -1) if shared is None else shared.tally.rows(shared.contexts))
     # Units of the same context and target have equal ranks.
     queries, unit = np.unique(np.stack([*rows, targets], axis=1), axis=0, return_inverse=True)
     parts = [_rank_block(tallies, order, *queries[part].T) for part in _blocks(tallies, queries)]
@@ -356,59 +405,55 @@ def _blocks(tallies: Sequence[ContextCounts], queries: Ints) -> Iterator[slice]:
         yield slice(start, end)
 
 
-def _rank_block(tallies: Sequence[ContextCounts], order: CommonOrder, *columns: Ints) -> BaselineRanks:
-    """The rank counts of queries: a row of each tally, and the target."""
-    *rows, targets = columns
+def _rank_block(tallies: Sequence[ContextCounts], order: SharedOrder, *columns: Ints) -> BaselineRanks:
+    """The rank counts of queries: a row of each tally, the row of the shared counts, and the target."""
+    *rows, shared_rows, targets = columns
+    shared = order.ranks(shared_rows, targets)
+    if not tallies:
+        return shared
     query, place = _counted_places(tallies, rows, order.predictable)
     seen = [tally.seen(row[query], place) for tally, row in zip(tallies, rows, strict=True)]
     wanted = [tally.seen(row, targets) for tally, row in zip(tallies, rows, strict=True)]
-    is_counted = np.any(wanted, axis=0) if wanted else np.zeros(len(targets), dtype=bool)
-    seen.append(order.counts[place])
-    wanted.append(order.counts[targets])
+    is_counted = np.any(wanted, axis=0)
+    seen.append(order.keys(shared_rows[query], place))
+    wanted.append(order.keys(shared_rows, targets))
     higher, equal = np.zeros(len(place), dtype=bool), np.ones(len(place), dtype=bool)
     for column, limit in zip(seen, wanted, strict=True):
         higher |= equal & (column > limit[query])
         equal &= column == limit[query]
     is_later = order.name_ranks[place] > order.name_ranks[targets][query]
-    is_common = seen[-1] == wanted[-1][query]
+    is_level = seen[-1] == wanted[-1][query]
 
     def count(mask: Bools) -> Ints:
         return np.bincount(query[mask], minlength=len(targets))
 
-    # A place without counts is below all counted ones, and follows in the common order without them.
-    common = order.ranks
-    above = count(higher) + np.where(is_counted, 0, common.above[targets] - count(seen[-1] > wanted[-1][query]))
-    tied = np.where(is_counted, count(equal) - 1, common.tied[targets] - count(is_common))
-    before = np.where(is_counted, count(equal & is_later), common.before[targets] - count(is_common & is_later))
-    return BaselineRanks(above, tied, before, *_first_places(query, place, seen, len(targets), common))
+    # A place that the user never visited is below all visited ones, and follows in the shared order without them.
+    above = count(higher) + np.where(is_counted, 0, shared.above - count(seen[-1] > wanted[-1][query]))
+    tied = np.where(is_counted, count(equal) - 1, shared.tied - count(is_level))
+    before = np.where(is_counted, count(equal & is_later), shared.before - count(is_level & is_later))
+    return BaselineRanks(above, tied, before, *_first_places(query, place, seen, shared.first, shared.first_tied))
 
 
 def _counted_places(tallies: Sequence[ContextCounts], rows: Sequence[Ints], predictable: Bools) -> tuple[Ints, Ints]:
-    """The predictable places that any tally counts for each query, each once, with the index of the query."""
-    keys = [np.zeros(0, dtype=np.int64)]
-    for tally, row in zip(tallies, rows, strict=True):
-        lengths = tally.lengths(row)
-        query = np.repeat(np.arange(len(row)), lengths)
-        keys.append(query * len(predictable) + tally.places[segment_indices(tally.starts[row], lengths)])
-    query, place = np.divmod(np.unique(np.concatenate(keys)), len(predictable))
+    """The predictable places of each query in the last tally, which has those of the others."""
+    lengths = tallies[-1].lengths(rows[-1])
+    query = np.repeat(np.arange(len(lengths)), lengths)
+    place = tallies[-1].places[segment_indices(tallies[-1].starts[rows[-1]], lengths)]
     return query[predictable[place]], place[predictable[place]]
 
 
-def _first_places(
-    query: Ints, place: Ints, keys: Sequence[Ints], n_queries: int, common: BaselineRanks
-) -> tuple[Ints, Bools]:
-    """The first choice of each query and whether it is tied: a counted place, or else the first of all."""
-    first, tied = np.repeat(common.first, n_queries), np.repeat(common.first_tied, n_queries)
-    if not len(query):
-        return first, tied
-    order = np.lexsort((place, *(-column for column in reversed(keys)), query))
-    lead = np.flatnonzero(np.r_[True, query[order][1:] != query[order][:-1]])
-    best, second = order[lead], order[np.minimum(lead + 1, len(order) - 1)]
-    is_tied = (second != best) & (query[second] == query[best])
-    for column in keys:
-        is_tied &= column[second] == column[best]
-    first[query[best]], tied[query[best]] = place[best], is_tied
-    return first, tied
+def _first_places(query: Ints, place: Ints, keys: Sequence[Ints], first: Ints, first_tied: Bools) -> tuple[Ints, Bools]:
+    """The first place of each query and whether it is tied; as given for a query without places."""
+    first, first_tied = first.copy(), first_tied.copy()
+    if len(query):
+        order = np.lexsort((place, *(-column for column in reversed(keys)), query))
+        lead = np.flatnonzero(np.r_[True, query[order][1:] != query[order][:-1]])
+        best, second = order[lead], order[np.minimum(lead + 1, len(order) - 1)]
+        is_tied = (second != best) & (query[second] == query[best])
+        for column in keys:
+            is_tied &= column[second] == column[best]
+        first[query[best]], first_tied[query[best]] = place[best], is_tied
+    return first, first_tied
 
 
 # The baselines that the given data allow, for the same units as a system.

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from importlib.resources import files
 from itertools import groupby
@@ -29,14 +29,11 @@ if TYPE_CHECKING:
     from equipoise.report.view_model import (
         AxisScale,
         HeatCell,
-        Hit,
         LeaderboardRow,
         Number,
         SliceRow,
         TuningGrid,
         TuningView,
-        UnitDetail,
-        UnitExplorer,
     )
     from equipoise.types import Finding
 
@@ -71,7 +68,6 @@ def setting_names(views: Iterable[TuningView]) -> list[str]:
 
 # In JSON these characters occur only inside strings. Escaped, they cannot end the script element or open another.
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_DECIMALS = 4
 
 
 def unit_data_json(report: RunsView) -> str:
@@ -80,7 +76,12 @@ def unit_data_json(report: RunsView) -> str:
     >>> safe_json({"text": "</script><b>"})
     '{"text":"\\\\u003c/script\\\\u003e\\\\u003cb\\\\u003e"}'
     """
-    return "" if report.explorer is None else safe_json(_content(report, report.explorer))
+    explorer = report.explorer
+    if explorer is None:
+        return ""
+    systems = [{"name": system.name, "letter": system.letter} for system in report.systems]
+    content = {field.name: getattr(explorer, field.name) for field in fields(explorer) if field.name != "note"}
+    return safe_json({"systems": systems, **content, "nouns": [report.unit, report.units]})
 
 
 def safe_json(value: Any) -> str:
@@ -98,44 +99,6 @@ def _inert(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_inert(element) for element in value]
     return {key: _inert(element) for key, element in value.items()} if isinstance(value, dict) else value
-
-
-def _content(report: RunsView, explorer: UnitExplorer) -> dict[str, Any]:
-    return {
-        "systems": [{"name": system.name, "letter": system.letter} for system in report.systems],
-        "columns": [
-            {
-                "metric": column.metric,
-                "better": column.better,
-                "values": [[_rounded(value) for value in row] for row in column.values],
-            }
-            for column in explorer.columns
-        ],
-        "units": explorer.units,
-        "slices": [{"name": part.name, "values": part.values, "of": part.value_index} for part in explorer.slices],
-        "texts": explorer.texts,
-        "items": [[item.id, item.text, item.source] for item in explorer.items],
-        "details": [None if detail is None else _detail(detail) for detail in explorer.details],
-        "total": explorer.total,
-        "nouns": [report.unit, report.units],
-    }
-
-
-def _detail(detail: UnitDetail) -> list[Any]:
-    return [detail.text, detail.expected, [_hits(hits) for hits in detail.retrieved]]
-
-
-def _hits(hits: tuple[Hit, ...]) -> list[Any]:
-    """Indices of the items, their scores, and the ranks (from 0) of the relevant ones."""
-    relevant = [rank for rank, hit in enumerate(hits) if hit.relevant]
-    return [[hit.item for hit in hits], [_rounded(hit.score) for hit in hits], relevant]
-
-
-def _rounded(value: Number) -> Number:
-    if value is None:
-        return None
-    short = round(value, _DECIMALS)
-    return int(short) if short == int(short) else short
 
 
 Link = tuple[str, str]

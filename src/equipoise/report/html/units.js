@@ -223,10 +223,10 @@ function explore(data, home) {
       const isRight = right.includes(rank);
       const about = [id, data.texts[place], scores[rank] === null ? "" : `score ${scores[rank]}`].filter(Boolean).join(" · ");
       const line = make("p", { class: "where" }, about);
-      if (isRight) line.prepend(make("span", { class: "right-mark" }, "✓ right "));
+      if (isRight) line.prepend(make("span", { class: "right-mark" }, "✓ relevant "));
       list.append(make("li", { class: isRight ? "right" : "" }, line, make("p", { class: "hit" }, ...marked(data.texts[text], answers))));
     });
-    return items.length ? list : make("p", { class: "note" }, "Nothing was kept of what it retrieved.");
+    return items.length ? list : make("p", { class: "note" }, "Its retrieved items were not stored.");
   };
 
   const drawUnit = (unit) => {
@@ -255,7 +255,7 @@ function explore(data, home) {
       make("h4", {}, badge(system)),
       make("p", { class: "note" }, `${column().metric} `, make("strong", {}, figure(valueOf(system, unit)))),
       ...(retrieved ? [drawHits(system, detail[2][system], answers)] : [])))));
-    if (!retrieved) panel.append(make("p", { class: "note" }, `What was retrieved for this ${data.nouns[0]} is not kept here.`));
+    if (!retrieved) panel.append(make("p", { class: "note" }, `The retrieved items of this ${data.nouns[0]} are not in this report.`));
   };
 
   const open = (unit) => {
@@ -310,7 +310,7 @@ function explore(data, home) {
   const keys = make("p", { class: "note keys" }, make("kbd", {}, "/"), " search, ", make("kbd", {}, "↑"), " ", make("kbd", {}, "↓"),
     ` move between ${data.nouns[1]}, `, make("kbd", {}, "Enter"), " open, ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"),
     " go through them, ", make("kbd", {}, "Esc"), " close.");
-  home.append(filters, count, make("div", { class: "wide", role: "region", "aria-label": "Units", tabindex: "0" }, table), pager, keys, panel);
+  home.append(filters, count, make("div", { class: "wide", role: "region", "aria-label": upper(data.nouns[1]), tabindex: "0" }, table), pager, keys, panel);
   home.hidden = false;
   draw();
   restore();

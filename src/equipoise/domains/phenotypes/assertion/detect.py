@@ -50,7 +50,6 @@ class Cue:
         return min(self.start, *(start for start, _ in self.scopes)), max(self.end, *(end for _, end in self.scopes))
 
     def covers(self, position: int) -> bool:
-        """Whether a character is in a scope."""
         return any(start <= position < end for start, end in self.scopes)
 
 

@@ -84,7 +84,6 @@ class AssertionRules:
         )
 
     def find_phrases(self, text: str) -> FoundPhrases:
-        """The spans of all phrases in a text."""
         pseudo, terminators, affirmed, *others = self._index.spans(text)
         cues, own = others[: len(self.cues)], others[len(self.cues) :]
         return FoundPhrases(

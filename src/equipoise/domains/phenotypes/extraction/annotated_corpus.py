@@ -400,7 +400,6 @@ class GoldAnnotations:
 
     @property
     def annotations(self) -> Mapping[str, tuple[Annotation, ...]]:
-        """The annotations by document."""
         return {document.id: document.annotations for document in self.annotated.documents}
 
     @cached_property
@@ -414,7 +413,6 @@ class GoldAnnotations:
         )
 
     def sets(self) -> dict[str, list[tuple[str, str]]]:
-        """The (term, assertion) pairs by document."""
         return {
             name: [(entry.term, entry.assertion) for entry in entries] for name, entries in self.annotations.items()
         }
@@ -439,7 +437,6 @@ class GoldAnnotations:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about the documents for the report."""
         bare = self.annotated.without_gold
         odd = [problem for problem in self.problems if not problem.lost]
         notes = [self.lost_message] if self.lost else []

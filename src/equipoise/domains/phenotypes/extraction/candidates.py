@@ -165,7 +165,6 @@ class SelectionSettings:
         return self
 
     def record(self) -> dict[str, Any]:
-        """The settings by name, for a manifest."""
         return asdict(self)
 
     @property

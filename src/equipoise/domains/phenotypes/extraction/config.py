@@ -62,7 +62,6 @@ class ExtractionConfig:
 
     @property
     def mode(self) -> Mode:
-        """The mode of the primary metrics."""
         return "strict" if self.include_assertions else "id"
 
     @property
@@ -83,7 +82,6 @@ class ExtractionConfig:
         return replace(self, pipeline=replace(self.pipeline, num_results=depth))
 
     def checked(self) -> ExtractionConfig:
-        """The validated settings."""
         if self.averaging not in AVERAGES:
             raise UnknownNameError.of("averaging", self.averaging, AVERAGES, more=f"there are {', '.join(AVERAGES)}")
         if not self.chunkers:

@@ -305,7 +305,6 @@ class ExtractionContext:
     settings: ExtractionConfig
 
     def key(self, name: str, extractor: TermExtractor) -> str:
-        """The resume key of one model."""
         settings = replace(self.settings, index_dir=None, threads=1)
         gold = self.gold.annotated.fingerprint, self.gold.ontology.fingerprint
         return resume_key(VERSION, name, extractor.fingerprint, gold, settings)
@@ -410,7 +409,6 @@ def score_extraction(
 
 
 def with_findings(result: Result, findings: tuple[Finding, ...]) -> Result:
-    """The result with further findings before its own."""
     return replace(result, findings=(*findings, *result.findings))
 
 

@@ -59,7 +59,6 @@ class LogisticModel:
     weights: tuple[float, ...]
 
     def probability(self, features: Floats) -> Floats:
-        """The probability of each row of features."""
         logits = self.weights[0] + features @ np.array(self.weights[1:])
         chance: Floats = 1.0 / (1.0 + np.exp(-logits))
         return chance

@@ -153,7 +153,6 @@ def _run_caption(run: ExtractionRun, primary: Sequence[Estimate]) -> str:
 
 
 def _mode_section(run: ExtractionRun) -> Section:
-    """P, R and F1 by every mode and average."""
     rows = [(mode, average) for mode in TITLES for average in AVERAGES]
     f1 = [run.result[SetF1(average, mode).name] for mode, average in rows]
     columns = [
@@ -315,7 +314,6 @@ def _n_distinct_trials(model: TunedModel) -> int:
 
 
 def _frontier_section(model: TunedModel) -> list[Section]:
-    """The Pareto-optimal trials."""
     if not model.frontier:
         return []
     edge, tuning = model.frontier, model.tuning

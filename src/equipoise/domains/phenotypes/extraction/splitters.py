@@ -160,7 +160,6 @@ class RuleSplitter:
     spans: Callable[[str, str], list[Span]]
 
     def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
-        """The spans of each text."""
         return [self.spans(source.text, source.language) for source in sources]
 
 
@@ -226,7 +225,6 @@ class SemanticSplitter:
         )
 
     def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
-        """The chunks of each text."""
         words = [[match.span() for match in _TOKEN.finditer(source.text)] for source in sources]
         similarity = iter(self._window_similarity(sources, words))
         chunks = []

@@ -75,7 +75,6 @@ class TrialSetting:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The parameters, as a record keeps them."""
         selection = {name: value for name, value in self.selection.record().items() if name != "assertions"}
         generator = self.generator
         chunkers = ",".join(map(str, generator.chunkers))
@@ -115,7 +114,6 @@ Generated = Mapping[CandidateGenerator, Candidates]
 def score_trials(
     generated: Generated, gold: GoldAnnotations, settings: tuple[TrialSetting, ...], mode: Mode
 ) -> TrialScores:
-    """Predict and score with every configuration."""
     rows = [_score_sets(prediction_sets(gold, _predict(generated, setting)), mode) for setting in settings]
     f1, precision, recall = zip(*rows, strict=True)
     return TrialScores(settings, np.array(f1), np.array(precision), np.array(recall))

@@ -82,7 +82,6 @@ class WeightedSum:
         return frozenset(names)
 
     def scaled(self, factor: float) -> WeightedSum:
-        """The sum multiplied by a number."""
         return WeightedSum(tuple((weight * factor, atom) for weight, atom in self.addends), self.constant * factor)
 
 
@@ -235,7 +234,6 @@ class PooledScores:
     present: Bools
 
     def passes(self) -> list[ColumnPass]:
-        """The values of the terms that are present."""
         return [(run, self.values[:, run]) for run in _consecutive_runs(np.flatnonzero(self.present))]
 
 

@@ -232,7 +232,6 @@ def open_indexes(
 def missing_indexes(
     folder: PathLike, ontology: Ontology, system: str | Retriever, multi_vector: bool, **options: Any
 ) -> list[Embedder]:
-    """The dense models of a system that have no index."""
     return [
         model
         for model in dense_models(retriever(system, **options))

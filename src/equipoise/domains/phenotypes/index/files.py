@@ -218,7 +218,6 @@ def text_digests(texts: tuple[str, ...]) -> Keys:
 
 
 def write_index(folder: Path, meta: IndexMetadata, keys: Keys, vectors: Vectors, first: Ints) -> None:
-    """Write an index atomically."""
     try:
         with atomic_directory(folder) as part:
             write_array(part / VECTORS, vectors)
@@ -233,7 +232,6 @@ def write_index(folder: Path, meta: IndexMetadata, keys: Keys, vectors: Vectors,
 
 
 def read_metadata(folder: Path) -> IndexMetadata:
-    """Read and validate the metadata of an index."""
     path = current_path(folder) / META
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -307,7 +305,6 @@ def find_indexes(folder: Path) -> list[tuple[Path, IndexMetadata | EquipoiseErro
 
 
 def check_is_folder(folder: Path) -> None:
-    """Raise an error if the index folder is a file."""
     if folder.is_file():
         raise StoreError(f"{folder} is a file, not a folder of indexes", hint="name one with --index-dir")
 
@@ -322,7 +319,6 @@ def file_checksum(path: Path) -> int:
 
 
 def damaged_index_error(folder: Path, fact: str) -> StoreError:
-    """The error for an index that cannot be used."""
     return StoreError(
         f"the index {folder} is damaged: {fact}",
         hint="build it again; vectors that are in the cache are not computed again",

@@ -105,7 +105,6 @@ def cognate_keys(word: str) -> tuple[str, ...]:
 
 @cache
 def german_glossary() -> Lexicon:
-    """The bundled German words."""
     lexicon: dict[str, str] = {}
     stems: dict[str, str] = {}
     content = (files("equipoise.domains.phenotypes.index") / "german.txt").read_text(encoding="utf-8")

@@ -55,7 +55,6 @@ class CaseMatcher:
         return query[:1].upper() + query[1:] if self._capital else query
 
     def all(self, queries: Iterable[str]) -> list[str]:
-        """The queries in the case of the ontology."""
         return [self(query) for query in queries]
 
 
@@ -88,7 +87,6 @@ class StoredVectorScorer(FittedRetriever):
         self._copies = self._duplicate_rows.copies
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
-        """The scores of all documents."""
         return self.leading_blocks(queries, rows, self.documents)
 
     def leading_blocks(self, queries: Sequence[str], rows: int, columns: int) -> Blocks:
@@ -96,7 +94,6 @@ class StoredVectorScorer(FittedRetriever):
         return self.vector_blocks(self.query_vectors(queries), rows, columns)
 
     def query_vectors(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of query texts."""
         vectors = self.system.embedder.embed(self._casing.all(queries), role=Role.QUERY)
         self._space.check(vectors).require_usable("the vectors of the queries")
         return vectors
