@@ -26,7 +26,7 @@ from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
 from equipoise.geometry.gpu_screen import GROUP, ScreenedCorpus
 from equipoise.geometry.gpu_search import GpuSearch, top_k_gpu
 from equipoise.geometry.spaces import geometry
-from equipoise.io.dag import Links
+from equipoise.io.dag import Rows
 from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder, embedder
 
@@ -226,7 +226,7 @@ def _tree(path: str) -> list[list[str]]:
             f"raw mean rank {mean:,.1f}",
         ]
     ]
-    relatives = Links.of(len(points), pairs)
+    relatives = Rows.of_pairs(len(points), pairs)
     start = perf_counter()
     _, history = train_full_softmax(points, relatives, FullSoftmaxConfig(epochs=EPOCHS, learning_rate=0.01))
     seconds_per_epoch = (perf_counter() - start) / EPOCHS

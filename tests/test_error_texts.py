@@ -47,8 +47,8 @@ TEXTS: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "unknown target": (
         lambda: Ranking.from_scores([[0.1, 0.2]], [5]),
-        "E200: target 5 of unit 0 is not a column of the scores",
-        "columns are 0 to 1",
+        "E200: target 5 of row 0 is not one of the 2 classes (1 such targets)",
+        "classes are columns of the scores, 0 to 1",
     ),
     "unequal labels": (
         lambda: Labels.of(["a", "b"], ["a"]),

@@ -71,6 +71,9 @@ def test_a_stored_run_passes_the_gate_and_becomes_a_page(eq: Eq, data: Path) -> 
     [
         (("--models", "hash"), "E310"),
         (("faq.csv", "--no-baselines"), "E310"),
+        (("faq.csv",), "E310"),
+        (("similarty:faq.csv", "--models", "hash"), "E300"),
+        (("faq.csv", "--models", "hash", "--rerankers", "cross-encoder:/no/such"), "E200"),
         (("nowhere/", "--models", "hash"), "E200"),
         (("faq.csv", "--models", "hahs"), "E300"),
         (("faq.csv", "--models", "hash", "--dtypes", "int7"), "E300"),
@@ -103,3 +106,8 @@ def test_a_suite_becomes_one_page_with_a_report_per_data_set(eq: Eq, data: Path)
     for name in ("faq", "tickets"):
         assert f'href="page-{name}.html"' in page
         assert Path(f"page-{name}.html").is_file()
+
+
+def test_a_file_name_with_a_typo_gets_a_suggestion(eq: Eq, data: Path) -> None:
+    result = eq("bench", "run", "faq.cvs", "--models", "hash")
+    assert "did you mean faq.csv?" in result.stderr

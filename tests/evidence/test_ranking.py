@@ -114,7 +114,7 @@ def test_torch_tensors_are_counted_without_leaving_torch():
     assert_same(Ranking.from_scores(half, torch.from_numpy(targets), exclude=0), expected)
     live = torch.from_numpy(scores).requires_grad_()
     assert_same(Ranking.from_scores(live, targets, exclude=[0]), expected)
-    with pytest.raises(NotFiniteError, match="unit 1"):
+    with pytest.raises(NotFiniteError, match="row 1"):
         Ranking.from_scores(torch.tensor([[1.0, 2.0], [float("nan"), 1.0]], dtype=torch.bfloat16), [0, 1])
     counted = torch.from_numpy(scores.astype(np.int64))
     assert_same(Ranking.from_scores(counted, targets, exclude=[0]), expected)
@@ -284,13 +284,13 @@ def test_near_items_survive_storing_taking_and_shuffling(tmp_path):
             NotFiniteError,
             "NaN score",
         ),
-        (lambda: Ranking.from_scores(np.zeros(3), [0]), ShapeError, "1 dimension"),
+        (lambda: Ranking.from_scores(np.zeros(3), [0]), ShapeError, "two dimensions"),
         (lambda: Ranking.from_scores(np.zeros((2, 3)), [0]), ShapeError, "1 targets for 2 rows"),
         (lambda: Ranking.from_scores(np.zeros((1, 3)), [3]), InputError, "target 3"),
         (lambda: Ranking.from_scores(np.zeros((1, 3)), [-1]), InputError, "target -1"),
-        (lambda: Ranking.from_scores(np.full((2, 3), np.nan), [0, 1]), NotFiniteError, "unit 0"),
-        (lambda: Ranking.from_scores(np.zeros((1, 3)), [0], exclude=[0]), InputError, "excluded column"),
-        (lambda: Ranking.from_scores(np.zeros((1, 3)), [0], exclude=[7]), InputError, "column 7"),
+        (lambda: Ranking.from_scores(np.full((2, 3), np.nan), [0, 1]), NotFiniteError, "row 0"),
+        (lambda: Ranking.from_scores(np.zeros((1, 3)), [0], exclude=[0]), InputError, "padding class 0"),
+        (lambda: Ranking.from_scores(np.zeros((1, 3)), [0], exclude=[7]), ParameterError, "padding class 7"),
         (
             lambda: Ranking.from_scores(np.eye(2), [0, 1], unit_ids=["a", "a"]),
             DuplicateError,

@@ -388,7 +388,8 @@ INTERVALS = {
     "wilson": "Wilson's score interval, for proportions: all values that a score test does not reject (Wilson, 1927).",
     "gaffke": (
         "Bayesian bootstrap limits with half a unit added at the bound of the metric, after Gaffke (2005). They assume "
-        "only that the metric is bounded, and hold for few units, where the bootstrap is too narrow."
+        "only that the metric is bounded, and hold for few units, where the bootstrap is too narrow. With more than "
+        "1,024 units they follow from the moments of the values (Cornish and Fisher, 1938), unless they are skewed."
     ),
     "bca": "The bias-corrected and accelerated bootstrap interval (Efron, 1987).",
     "percentile": "The percentile bootstrap interval: quantiles of the scores of resamples.",

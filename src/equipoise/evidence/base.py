@@ -170,11 +170,7 @@ def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
 
 
 def constant_column(value: np.generic, count: int) -> NDArray[Any]:
-    """A read-only column with the same value for every unit; it takes no memory.
-
-    >>> constant_column(np.int64(7), 3)
-    array([7, 7, 7])
-    """
+    """A read-only column with the same value for every unit; it takes no memory."""
     return np.ndarray(count, value.dtype, buffer=value.tobytes(), strides=(0,))
 
 
@@ -187,6 +183,20 @@ def to_numpy(values: Any) -> NDArray[Any]:
     if hasattr(values, "cpu"):
         values = values.cpu()
     return np.asarray(values)
+
+
+def as_host_array(array: Any) -> Any:
+    """A numpy view of an array in host memory; an array on another device unchanged."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):
+        array = array.detach()
+    if hasattr(array, "__dlpack__"):
+        try:
+            return np.from_dlpack(array)
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            return array  # another device, or a dtype that numpy does not support
+    return np.asarray(array)
 
 
 class StoredArrays:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
+from equipoise.errors import InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import (
     Arrays,
     Evidence,
@@ -23,9 +23,6 @@ from equipoise.evidence.base import (
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ids, Ints
-
-BLOCK_SCORES = 1 << 22
-"""Scores per block, so that a large logit matrix needs little extra memory."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,17 +75,13 @@ class Labels(Evidence):
         >>> labels.predicted.tolist(), labels.tied_top.tolist()
         ([2, 1], [False, True])
         """
-        if getattr(logits, "ndim", None) != 2:
-            raise ShapeError(
-                f"the logits have shape {getattr(logits, 'shape', None)}",
-                hint="give an array with one row per unit and one column per class",
-            )
-        units, width = (int(size) for size in logits.shape)
-        columns = _predictable_columns(exclude, width)
-        true = _target_codes(targets, units, width, columns)
-        predicted, tied = _argmax_with_ties(logits, columns)
+        from equipoise.evidence.kernels.dispatch import rank_targets
+
+        ranks = rank_targets(logits, targets, padding=exclude)
+        width = int(logits.shape[1])
         names = unique_ids(classes, width, of="class")
-        return cls(unique_ids(unit_ids, units), true, predicted, names, tied)
+        ids = unique_ids(unit_ids, len(ranks.true))
+        return cls(ids, ranks.true, ranks.predicted, names, ranks.counts.tied_top)
 
     def take(self, index: Ints) -> Self:
         """The units at ``index``, in that order."""
@@ -143,58 +136,3 @@ def as_class_labels(labels: Any, argument: str) -> Ids:
         if missing:
             raise InputError(f"the {argument} have no class at position {missing[0]} ({len(missing)} in total)")
     return as_ids(names, len(names))
-
-
-def _predictable_columns(exclude: Iterable[int], width: int) -> Ints:
-    """The class codes that can be predicted."""
-    predictable = np.ones(width, dtype=bool)
-    for code in exclude:
-        if not 0 <= code < width:
-            raise ParameterError(f"the excluded class {code} is not among the {width} columns of the logits")
-        predictable[code] = False
-    if not predictable.any():
-        raise ParameterError("all classes are excluded", hint="leave at least one class to predict")
-    return np.flatnonzero(predictable).astype(np.int64)
-
-
-def _target_codes(targets: Any, units: int, width: int, columns: Ints) -> Ints:
-    """Targets as codes of classes that can be predicted."""
-    codes = as_class_labels(targets, "targets")
-    if len(codes) != units:
-        raise ShapeError(f"there are {len(codes)} targets for {units} rows of logits")
-    if codes.dtype == object:
-        raise InputError("the targets are names, not class codes", hint="give the column of each target")
-    if len(codes) and (codes.min() < 0 or codes.max() >= width):
-        raise InputError(f"the targets reach from {codes.min()} to {codes.max()}, but the logits have {width} columns")
-    masked = ~np.isin(codes, columns)
-    if masked.any():
-        raise InputError(
-            f"{int(masked.sum())} targets are of an excluded class, first in row {int(np.argmax(masked))}",
-            hint="remove these rows: no prediction can be correct there",
-        )
-    return codes.astype(np.int64)
-
-
-def _argmax_with_ties(logits: Any, class_columns: Ints) -> tuple[Ints, Bools]:
-    """For each row the lowest code with the largest score, and whether another class ties with it."""
-    from array_api_compat import array_namespace, device
-
-    xp = array_namespace(logits)
-    units, width = logits.shape
-    columns = None if len(class_columns) == width else xp.asarray(class_columns, device=device(logits))
-    predicted, tied = np.empty(units, dtype=np.int64), np.empty(units, dtype=bool)
-    rows = max(1, BLOCK_SCORES // max(1, width))
-    for start in range(0, units, rows):
-        block = logits[start : start + rows, :]
-        block = block if columns is None else xp.take(block, columns, axis=1)
-        top = xp.max(block, axis=1, keepdims=True)
-        unknown = to_numpy(top != top)[:, 0]
-        if unknown.any():
-            raise NotFiniteError(
-                f"the logits contain NaN, first in row {start + int(np.argmax(unknown))}",
-                hint="a model that produces NaN cannot be scored; mask padding with exclude=",
-            )
-        at_top = block == top
-        predicted[start : start + rows] = to_numpy(xp.argmax(block, axis=1))
-        tied[start : start + rows] = to_numpy(xp.count_nonzero(at_top, axis=1)) > 1
-    return class_columns[predicted], tied

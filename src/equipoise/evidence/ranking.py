@@ -660,10 +660,6 @@ def unanswerable_as_misses(ranking: Ranking) -> Ranking:
 
     Such a unit gets one relevant item that is an additional candidate and was not retrieved, and an observed depth
     of 0. So its score and its chance level are 0 for every ranking metric.
-
-    >>> ranking = unanswerable_as_misses(Ranking.from_scores(np.array([[0.9, 0.1], [0.9, 0.1]]), [[0], []]))
-    >>> ranking.ranks
-    array([ 1., inf])
     """
     empty = ranking.counts == 0
     if not empty.any():

@@ -153,11 +153,6 @@ def ranking_among_points(
     ``pairs`` are unique (point, target) index pairs. A point is not a candidate for itself. ``wide`` and
     ``compiled`` choose the algorithm and do not change the result; by default numba counts many points if it is
     installed.
-
-    >>> from equipoise.geometry.spaces import geometry
-    >>> line = np.array([[0.0], [1.0], [3.0]])
-    >>> ranking_among_points(line, np.array([[0, 2], [2, 1]]), geometry("euclidean")).ranks
-    array([2., 1.])
     """
     relatives = PointTargets.of(points, pairs, geometry, unique_ids(unit_ids, len(points)))
     if should_use_numba(len(points), compiled):

@@ -151,11 +151,7 @@ SEARCHED_RANKS = 1000
 
 
 def average_ranks(x: Floats) -> Floats:
-    """Ranks from 1, equal numbers sharing the mean of theirs.
-
-    >>> average_ranks(np.array([30.0, 10.0, 10.0])).tolist()
-    [3.0, 1.5, 1.5]
-    """
+    """Ranks from 1, equal numbers sharing the mean of theirs."""
     if len(x) <= SEARCHED_RANKS:
         ordered = np.sort(x)
         return np.asarray((np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right") + 1) / 2)

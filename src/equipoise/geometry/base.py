@@ -26,9 +26,6 @@ def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike 
     """One point a row, as float32 or float64; no copy where there is nothing to convert.
 
     Half precision widens to float32; integers, booleans and longer floats become float64.
-
-    >>> as_vectors([[1, 2], [3, 4]]).dtype
-    dtype('float64')
     """
     try:
         array = np.asarray(values)

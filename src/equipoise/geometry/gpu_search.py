@@ -43,11 +43,7 @@ _HOST_BYTES = 1 << 29
 
 
 def torch_device(name: Any) -> Any:
-    """The device by name, where it is there.
-
-    >>> str(torch_device("cpu"))  # doctest: +SKIP
-    'cpu'
-    """
+    """The device by name, where it is there."""
     check_device_name(name)
     torch = require_extra("torch", extra="torch")
     try:
@@ -80,10 +76,7 @@ def has_cuda_device() -> bool:
 
 
 def check_device_name(name: Any) -> None:
-    """Raise an error for a string that names no device; torch is not needed for that.
-
-    >>> check_device_name("cuda:1")
-    """
+    """Raise an error for a string that names no device; torch is not needed for that."""
     if isinstance(name, str) and not re.fullmatch(rf"({'|'.join(DEVICE_TYPES)})(:\d+)?", name):
         raise _unknown(name)
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise.errors import ParameterError, ShapeError
 from equipoise.geometry.base import Geometry, PointArray, PreparedCorpus, as_vectors, row_blocks
 from equipoise.geometry.spaces import geometry as geometry_of
-from equipoise.geometry.topk import ThresholdTopK, bytes_per_query, top_k_columns
+from equipoise.geometry.topk import ThresholdTopK, bytes_per_query, top_columns
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
@@ -64,11 +64,7 @@ class DuplicateRows:
 
 
 def find_duplicate_rows(points: PointArray) -> DuplicateRows:
-    """Find the equal rows of a matrix; 0.0 and -0.0 are equal.
-
-    >>> find_duplicate_rows(np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]])).first.tolist()
-    [0, 1, 0]
-    """
+    """Find the equal rows of a matrix; 0.0 and -0.0 are equal."""
     keys = _keys(points)
     _, first_row, group = np.unique(keys, return_index=True, return_inverse=True)
     first = np.asarray(first_row[group], dtype=np.int64)
@@ -142,12 +138,7 @@ class Neighbors:
 
 @dataclass(frozen=True, slots=True)
 class SearchCorpus:
-    """Points checked and prepared once, for several searches; they must not be modified.
-
-    >>> corpus = SearchCorpus.of([[0.0, 1.0], [2.0, 0.0]], "cosine")
-    >>> [nearest_neighbors([query], corpus, 1).indices.item() for query in ([1.0, 0.1], [0.1, 1.0])]
-    [1, 0]
-    """
+    """Points checked and prepared once, for several searches; they must not be modified."""
 
     space: Geometry
     points: PointArray
@@ -230,9 +221,6 @@ def score_blocks(
 
     Yields the slice of queries and their scores, as many rows as fit ``block_bytes``. Equal corpus points
     have equal scores. The buffer is used again for the next block: copy what must outlive it.
-
-    >>> [scores.tolist() for _, scores in score_blocks([[1.0], [2.0]], [[3.0], [4.0]], "dot")]
-    [[[3.0, 4.0], [6.0, 8.0]]]
     """
     _require_positive(block_bytes=block_bytes)
     search = _Search.of(queries, corpus, geometry)
@@ -311,7 +299,7 @@ class _Search:
         best = np.empty((len(queries), k), dtype=queries.dtype)
         # The selection needs some four times the memory of the scores.
         for block, scores in self.whole_rows(queries, _WHOLE_ROW_BYTES // 4):
-            indices[block], best[block] = top_k_columns(scores, k)
+            indices[block], best[block] = top_columns(scores, k)
         return indices, best
 
     def _from_shortlist(self, queries: PointArray, k: int) -> tuple[Ints, PointArray, Bools]:

@@ -144,12 +144,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """All shards of a corpus, in order.
-
-    >>> corpus = Shards.of([np.zeros((2, 3)), np.ones((4, 3))])
-    >>> len(corpus), corpus.dims, [shard.first for shard in corpus.parts]
-    (6, 3, [0, 2])
-    """
+    """All shards of a corpus, in order."""
 
     parts: tuple[Shard, ...]
 
@@ -367,12 +362,7 @@ def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, k
 
 
 def quantize_int8(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """The vectors quantised to integers from -127 to 127, and the step of each row.
-
-    >>> whole, steps = quantize_int8(np.array([[1.0, -0.5]]))
-    >>> whole.tolist(), round(float(steps[0, 0]) * 127, 6)
-    ([[127, -64]], 1.0)
-    """
+    """The vectors quantised to integers from -127 to 127, and the step of each row."""
     rows = np.asarray(vectors, dtype=np.float32)
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     steps = np.where(largest > 0, largest, np.float32(1)) / np.float32(127)

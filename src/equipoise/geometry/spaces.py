@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cosine(Geometry):
-    """Nearness by angle; the surrogate is the cosine. A zero vector has no angle: its similarity is 0.
-
-    >>> Cosine().distances([[1.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]]).tolist()
-    [[0.0, 1.0]]
-    """
+    """Nearness by angle; the surrogate is the cosine. A zero vector has no angle: its similarity is 0."""
 
     name: ClassVar[str] = "cosine"
     nearest: ClassVar[float] = 1.0
@@ -319,9 +315,6 @@ def geometry(name: str | Geometry) -> Geometry:
     """The geometry of a name or an alias, with curvature 1; a geometry is returned as it is.
 
     Case, hyphens and spaces do not matter.
-
-    >>> geometry("Hyperbolic-Poincare")
-    Poincare(curvature=1.0)
     """
     if isinstance(name, Geometry):
         return name

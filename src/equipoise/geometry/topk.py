@@ -164,15 +164,35 @@ class RunningTopK:
         self._waiting, self._count = [], 0
 
 
-# The top k columns of each row of a score matrix, for any scores and any k.
+# The top k columns of each row of a score matrix; in wide rows, a bound from group maxima leaves few scores to sort.
+
+_GROUPS = 8
+"""Groups per requested column: enough that few of the best fall into one group."""
 
 
-def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
-    """Columns and scores of the k largest of each row, best first; equal scores by lower column.
+def top_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
+    """Columns and scores of the k largest of each row, best first; equal scores by lower column."""
+    rows, width = scores.shape
+    groups = _GROUPS * k
+    if width < 4 * groups or not k:
+        return _top_of_narrow_rows(scores, k)
+    depth = width // groups
+    maxima = scores[:, : depth * groups].reshape(rows, depth, groups).max(axis=1)
+    # k groups have a maximum of at least the k-th largest maximum, so k scores reach it.
+    bounds = np.partition(maxima, groups - k, axis=1)[:, groups - k]
+    indices, best = np.empty((rows, k), dtype=np.int64), np.empty((rows, k), dtype=scores.dtype)
+    for index, (row, bound) in enumerate(zip(scores, bounds, strict=True)):
+        columns = np.flatnonzero(row > bound)
+        if len(columns) < k:
+            columns = np.concatenate([columns, _first_equal(row, bound, k - len(columns))])
+        values = row[columns]
+        # The columns ascend among equals, so a stable sort leaves them in their order.
+        order = np.argsort(-values, kind="stable")[:k]
+        indices[index], best[index] = columns[order], values[order]
+    return indices, best
 
-    >>> top_k_columns(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
-    [[1, 2, 3]]
-    """
+
+def _top_of_narrow_rows(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     rows, width = scores.shape
     if k == 0:
         return np.empty((rows, 0), dtype=np.int64), scores[:, :0].copy()
@@ -188,38 +208,6 @@ def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     # The columns ascend, so a stable sort leaves equal scores in their order.
     order = np.argsort(-values, axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
-
-
-# The top k columns of wide rows: a bound from group maxima leaves few scores to sort.
-
-_GROUPS = 8
-"""Groups per requested column: enough that few of the best fall into one group."""
-
-
-def top_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
-    """Columns and scores of the k largest of each row, best first; equal scores by lower column.
-
-    >>> top_columns(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
-    [[1, 2, 3]]
-    """
-    rows, width = scores.shape
-    groups = _GROUPS * k
-    if width < 4 * groups:
-        return top_k_columns(scores, k)
-    depth = width // groups
-    maxima = scores[:, : depth * groups].reshape(rows, depth, groups).max(axis=1)
-    # k groups have a maximum of at least the k-th largest maximum, so k scores reach it.
-    bounds = np.partition(maxima, groups - k, axis=1)[:, groups - k]
-    indices, best = np.empty((rows, k), dtype=np.int64), np.empty((rows, k), dtype=scores.dtype)
-    for index, (row, bound) in enumerate(zip(scores, bounds, strict=True)):
-        columns = np.flatnonzero(row > bound)
-        if len(columns) < k:
-            columns = np.concatenate([columns, _first_equal(row, bound, k - len(columns))])
-        values = row[columns]
-        # The columns ascend among equals, so a stable sort leaves them in their order.
-        order = np.argsort(-values, kind="stable")[:k]
-        indices[index], best[index] = columns[order], values[order]
-    return indices, best
 
 
 def _first_equal(row: PointArray, value: np.floating, count: int) -> Ints:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
+from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError, did_you_mean
 from equipoise.geometry.search import Neighbors
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.encoder import ModelCard
 from equipoise.models.fusion import RRF_K, reciprocal_ranks, split_parts
-from equipoise.models.registry import ModelSpec, check_nameless, number_option, parse_spec
+from equipoise.models.registry import BY_ALIAS, ModelSpec, check_nameless, number_option, parse_spec
 from equipoise.models.retriever import (
     Blocks,
     FittedRetriever,
@@ -116,6 +117,9 @@ def parse_reranker(text: str) -> ModelSpec:
         return ModelSpec("fusion", rest)
     # Names and options of rerankers have the syntax of those of models.
     read = parse_spec(f"st:{rest}")
+    is_other = read.name not in BY_ALIAS and not Path(read.name).exists()
+    if kind.casefold() == "maxsim" and is_other and did_you_mean(read.name, BY_ALIAS):
+        raise UnknownNameError.of("model", read.name, BY_ALIAS)  # a typo, not a name on the hub
     return ModelSpec(kind.casefold(), read.name, read.options, text)
 
 

@@ -94,14 +94,15 @@ def _metrics(
             f"the systems have {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
             hint="compare systems on evidence of one kind",
         )
-    in_results = all(isinstance(entry, Result) for entry in entries.values())
+    names = [frozenset(entry.names if isinstance(entry, Result) else ()) for entry in entries.values()]
+    in_results = frozenset.intersection(*names)
     metrics: dict[str, Metric[Any] | None] = {}
     for expression in [expressions] if isinstance(expressions, str | Metric) else expressions:
         try:
             parsed = parse_metrics(expression, evidence=next(iter(kinds), None), catalogue=catalogue)
             metrics.update((metric.name, metric) for metric in parsed)
         except (UnknownNameError, ParameterError):
-            if not in_results or any(expression not in entry.names for entry in entries.values()):  # type: ignore[union-attr]
+            if expression not in in_results:
                 raise
             metrics[str(expression)] = None
     if not metrics:
@@ -189,6 +190,7 @@ def compare(
 
     Examples
     --------
+    >>> from equipoise import Ranking
     >>> a, b = (Ranking.from_ranks(ranks, candidates=9) for ranks in ([1] * 9, [1, 2, 3] * 3))
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'

@@ -30,6 +30,8 @@ from equipoise.stats.resampling import UNBOUNDED, cluster_codes, id_order, mean_
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ids
 
+CORPUS_METHODS = ("bias-corrected", "subsample")
+"""The methods of intervals of metrics that are not means over units."""
 MEANS, CORPUS, CHANCE = range(3)
 """Random streams: the samples of one part must not depend on whether another part is requested."""
 
@@ -63,11 +65,7 @@ def estimate(
     intervals = _intervals_of_means(means, measured, evidence, rng=config.rng(MEANS), **shared)
     by_id = evidence
     if corpus or chance:
-        # Random samples are taken from units in the order of their ids, not of the input.
-        order = id_order(evidence.unit_ids)
-        by_id = evidence if (order == np.arange(n_units)).all() else evidence.take(order)
-        if clusters is not None:
-            shared["clusters"] = as_ids(clusters, n_units)[order]
+        by_id, shared["clusters"] = _in_id_order(evidence, clusters)
     if corpus:
         intervals |= _intervals_of_corpus(corpus, by_id, config, **shared)
     estimates = {
@@ -91,6 +89,14 @@ def estimate(
         evidence=evidence,
         settings={**_recorded_options(config), **(settings or {})},
     )
+
+
+def _in_id_order(evidence: Evidence, clusters: Any) -> tuple[Evidence, Any]:
+    """Evidence and clusters in the order of the unit ids: random samples do not depend on the order of the input."""
+    order = id_order(evidence.unit_ids)
+    if (order == np.arange(len(order))).all():
+        return evidence, clusters
+    return evidence.take(order), None if clusters is None else as_ids(clusters, len(order))[order]
 
 
 def _recorded_options(config: StatsConfig) -> dict[str, Any]:
@@ -197,60 +203,69 @@ def with_confidence_level(result: Result, metrics: Mapping[str, Metric[Any] | No
     Intervals of means need the per-unit values, those of tuned systems the bootstrap errors of their scores, and those
     of other metrics the metric and the evidence. The values do not change.
     """
-    stale = [
-        name
+    stale = {
+        name: result.estimates[name].interval
         for name in metrics
-        if result.estimates[name].interval.confidence_level != config.confidence_level
-        and result.estimates[name].interval.known
-    ]
-    if not stale:
-        return result
-    options: dict[str, Any] = {
-        "clusters": result.clusters,
-        "confidence_level": config.confidence_level,
-        "n_resamples": config.n_resamples,
+        if result.estimates[name].interval.known
+        and result.estimates[name].interval.confidence_level != config.confidence_level
     }
-    evidence = result.evidence
     tuned = [name for name in stale if name in result.errors]
-    means = [name for name in stale if name in result.per_unit and name not in tuned]
-    intervals: dict[str, Interval] = {}
-    if means:
-        values = np.column_stack([result.per_unit[name] for name in means])
-        weights = {name: result.weights.get(name) for name in means}
-        bounds = [_bounds_of(metrics[name], values[:, column]) for column, name in enumerate(means)]
-        limits = [
-            pair if (metric := metrics[name]) is None or evidence is None else metric.bounds_on(evidence)
-            for pair, name in zip(bounds, means, strict=True)
-        ]
-        recomputed = mean_intervals(
-            values,
-            weights=_stacked_weights(weights, len(values)),
-            bounds=bounds,
-            limits=limits,
-            rng=config.rng(MEANS),
-            **options,
-        )
-        intervals = dict(zip(means, recomputed, strict=True))
+    corpus = [name for name, interval in stale.items() if interval.method in CORPUS_METHODS]
+    means = [name for name in stale if name in result.per_unit and name not in (*tuned, *corpus)]
+    intervals = {
+        **(_stored_mean_intervals(result, {name: metrics[name] for name in means}, config) if means else {}),
+        **(_stored_corpus_intervals(result, [metrics[name] for name in corpus], config) if corpus else {}),
+    }
     for name in tuned:
         from equipoise.stats.bootstrap_errors import METHOD, interval_from_errors
 
-        estimated, column = result.estimates[name], result.per_unit.get(name)
-        if column is not None and estimated.interval.method.endswith(METHOD):
-            bounds_of = _bounds_of(metrics[name], column)
-            intervals[name] = interval_from_errors(
-                estimated.value, column, result.errors[name], bounds_of, config.confidence_level
-            )
-    others = [metrics[name] for name in stale if name not in result.per_unit and name not in tuned]
-    corpus = [metric for metric in others if metric is not None]
-    if corpus and evidence is not None:
-        ties = result.settings.get("ties")
-        ordered = evidence.ordered(ties) if ties and isinstance(evidence, Ranking) else evidence
-        intervals |= _intervals_of_corpus(corpus, ordered, config, **options)
+        values, errors = result.per_unit.get(name), result.errors[name]
+        if values is not None and stale[name].method.endswith(METHOD):
+            bounds = _bounds_of(metrics[name], values)
+            value = result.estimates[name].value
+            intervals[name] = interval_from_errors(value, values, errors, bounds, config.confidence_level)
     estimates = {
         name: replace(estimated, interval=intervals.get(name, estimated.interval))
         for name, estimated in result.estimates.items()
     }
-    return replace(result, estimates=estimates)
+    return replace(result, estimates=estimates) if stale else result
+
+
+def _stored_mean_intervals(
+    result: Result, metrics: Mapping[str, Metric[Any] | None], config: StatsConfig
+) -> dict[str, Interval]:
+    """The intervals of means, from the per-unit values of the result."""
+    values = {name: result.per_unit[name] for name in metrics}
+    bounds = {name: _bounds_of(metrics[name], values[name]) for name in metrics}
+    limits = [
+        bounds[name] if metric is None or result.evidence is None else metric.bounds_on(result.evidence)
+        for name, metric in metrics.items()
+    ]
+    intervals = mean_intervals(
+        np.column_stack(list(values.values())),
+        weights=_stacked_weights({name: result.weights.get(name) for name in metrics}, len(result.unit_ids)),
+        clusters=result.clusters,
+        bounds=list(bounds.values()),
+        limits=limits,
+        confidence_level=config.confidence_level,
+        n_resamples=config.n_resamples,
+        rng=config.rng(MEANS),
+    )
+    return dict(zip(metrics, intervals, strict=True))
+
+
+def _stored_corpus_intervals(
+    result: Result, metrics: Sequence[Metric[Any] | None], config: StatsConfig
+) -> dict[str, Interval]:
+    """The intervals of metrics that are not means, from the evidence of the result; none without it."""
+    known = [metric for metric in metrics if metric is not None]
+    evidence, ties = result.evidence, result.settings.get("ties")
+    if evidence is None or not known:
+        return {}
+    ordered = evidence.ordered(ties) if ties and isinstance(evidence, Ranking) else evidence
+    by_id, clusters = _in_id_order(ordered, result.clusters)
+    options = {"confidence_level": config.confidence_level, "n_resamples": config.n_resamples}
+    return _intervals_of_corpus(known, by_id, config, clusters=clusters, **options)
 
 
 def _bounds_of(metric: Metric[Any] | None, values: Floats) -> Bounds:

@@ -355,10 +355,11 @@ def compare_results(
     first metric with per-unit values. Corpus-level metrics are resampled from the evidence where the
     results carry it and ``metric_objects`` holds the metric, and otherwise only listed.
     """
+    known = metric_objects or {}
     pairing = align_results(results)
     check_same_protocol(pairing.results)
     names = _chosen(pairing, metrics, primary)
-    bounds = {name: _difference_bounds(pairing.results, (metric_objects or {}).get(name)) for name in names}
+    bounds = {name: _difference_bounds(pairing.results, known.get(name)) for name in names}
     columns = {
         name: MetricColumn(name, results[0].estimates[name].better, pairing.per_unit(name), pairing.weights(name), pair)
         for name, pair in bounds.items()
@@ -369,18 +370,7 @@ def compare_results(
     reason = "" if column is None else why_not_testable(column, pairing.clusters, config.test)
     if reason:  # on other metrics this only leaves a gap
         raise UndefinedError(f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'")
-    contrasts = unit_contrasts(list(columns.values()), pairing.systems, pairing.clusters, config)
-    joint: dict[str, JointResamples | None] = {}
-    for name in names:
-        if name not in columns:
-            from equipoise.stats.corpus_metrics import corpus_contrasts, resample_jointly
-
-            joint[name] = resample_jointly((metric_objects or {}).get(name), pairing, config)
-            contrasts += corpus_contrasts(pairing, name, joint[name], config.confidence_level, bounds[name])
-    if any(result.errors for result in results):
-        from equipoise.stats.bootstrap_errors import with_tuning_uncertainty
-
-        contrasts = with_tuning_uncertainty(contrasts, results)
+    contrasts, joint = _contrasts(pairing, columns, bounds, known, config)
     adjusted = {
         name: _adjusted([contrast for contrast in contrasts if contrast.metric == name], config) for name in names
     }
@@ -403,6 +393,29 @@ def compare_results(
         config=config,
         words=Vocabulary.nouns(results),
     )
+
+
+def _contrasts(
+    pairing: AlignedResults,
+    columns: Mapping[str, MetricColumn],
+    bounds: Mapping[str, Bounds],
+    known: Mapping[str, Metric[Any]],
+    config: StatsConfig,
+) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
+    """Every pair on every metric, and the joint resamples of the metrics that are not means over units."""
+    contrasts = unit_contrasts(list(columns.values()), pairing.systems, pairing.clusters, config)
+    joint: dict[str, JointResamples | None] = {}
+    for name in bounds:
+        if name not in columns:
+            from equipoise.stats.corpus_metrics import corpus_contrasts, resample_jointly
+
+            joint[name] = resample_jointly(known.get(name), pairing, config)
+            contrasts += corpus_contrasts(pairing, name, joint[name], config.confidence_level, bounds[name])
+    if any(result.errors for result in pairing.results):
+        from equipoise.stats.bootstrap_errors import with_tuning_uncertainty
+
+        contrasts = with_tuning_uncertainty(contrasts, pairing.results)
+    return contrasts, joint
 
 
 def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:

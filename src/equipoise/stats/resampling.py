@@ -205,7 +205,7 @@ def bayesian_bootstrap_sums(
     ``sizes``, has the mean of as many exponentials as its weight.
     """
     checked_resamples(n_resamples)
-    columns = np.asfortranarray(columns)  # BLAS then sums each column alike, however many there are
+    columns = np.asfortranarray(columns)  # the sums of a column then do not depend on the others
     draws = len(columns)
     sums, extra = np.zeros((n_resamples, columns.shape[1])), np.zeros((n_resamples, 1))
     height = max(1, BLOCK_CELLS // (draws + 1))

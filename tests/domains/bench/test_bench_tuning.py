@@ -10,7 +10,7 @@ import pytest
 
 from equipoise import EquipoiseError, bench, load_run
 from equipoise.config import StatsConfig
-from equipoise.domains.bench import tuning
+from equipoise.domains.bench import experiment
 from equipoise.domains.bench.results import DataComparison
 from equipoise.io.splits import kfold_splits
 
@@ -39,7 +39,7 @@ def run(models: list[str], **options: Any) -> DataComparison:
 
 
 def test_equal_weights_give_the_scores_of_the_plain_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "WEIGHTS", (0.5,))
+    monkeypatch.setattr(experiment, "WEIGHTS", (0.5,))
     found = run([FUSION], tune=["fusion"])
     plain, tuned = (found.result(name).per_unit["nDCG@10"] for name in (FUSION, f"{FUSION} (tuned)"))
     assert tuned == pytest.approx(plain)
@@ -48,17 +48,17 @@ def test_equal_weights_give_the_scores_of_the_plain_sum(monkeypatch: pytest.Monk
 def test_the_score_of_a_query_is_that_of_the_weights_selected_without_it() -> None:
     found = run([FUSION], tune=["fusion"]).system(f"{FUSION} (tuned)")
     by_weight = {}
-    for weight in tuning.WEIGHTS:
+    for weight in experiment.WEIGHTS:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tuning, "WEIGHTS", (weight,))
+            patch.setattr(experiment, "WEIGHTS", (weight,))
             by_weight[weight] = run([FUSION], tune=["fusion"]).result(f"{FUSION} (tuned)").per_unit["nDCG@10"]
     table = np.array(list(by_weight.values()))
     ids, rng = found.result.unit_ids.tolist(), FAST.rng(29)
     expected = np.zeros(table.shape[1])
-    for _ in range(tuning.SPLITS):
-        for train, test in kfold_splits(ids, tuning.FOLDS, rng=rng):
+    for _ in range(experiment.SPLITS):
+        for train, test in kfold_splits(ids, experiment.FOLDS, rng=rng):
             best = max(range(len(table)), key=lambda trial: (round(table[trial, train].mean(), 12), -trial))
-            expected[test] += table[best, test] / tuning.SPLITS
+            expected[test] += table[best, test] / experiment.SPLITS
     assert found.result.per_unit["nDCG@10"] == pytest.approx(expected)
     assert found.tuning is not None
     assert found.tuning.optimistic == pytest.approx(table.mean(axis=1).max())
@@ -71,7 +71,7 @@ def test_depth_and_weight_are_tuned_together_and_stored(tmp_path: Path) -> None:
     first, again = run([FUSION], **options), run([FUSION], **options)
     record = first.system(name).tuning
     assert {(trial.params["weight"], trial.params["depth"]) for trial in record.trials} == {
-        (weight, depth) for weight in tuning.WEIGHTS for depth in (10, 20)
+        (weight, depth) for weight in experiment.WEIGHTS for depth in (10, 20)
     }
     assert again.system(name).resumed
     assert again.system(name).tuning == record

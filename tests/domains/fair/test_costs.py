@@ -47,10 +47,10 @@ def test_the_throughput_is_measured_stored_and_read(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     system = dense(2.0)
     name = system.embedder.fingerprint
-    assert measure_costs(system, TEXTS, 400, {name: report(0, 0.1, 40)}, 0.0).chunks_per_second is None
-    assert measure_costs(system, TEXTS, 400, {name: report(40, 0.5)}, 0.0).chunks_per_second == pytest.approx(80.0)
+    assert measure_costs(system, TEXTS, 400, {name: report(0, 0.1, 40)}, 0.0).documents_per_second is None
+    assert measure_costs(system, TEXTS, 400, {name: report(40, 0.5)}, 0.0).documents_per_second == pytest.approx(80.0)
     cached = measure_costs(system, TEXTS, 400, {name: report(0, 0.1, 40)}, 0.0)
-    assert cached.chunks_per_second == pytest.approx(80.0)
+    assert cached.documents_per_second == pytest.approx(80.0)
 
 
 def test_memory_and_price_are_those_of_the_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,8 +66,8 @@ def test_a_local_model_without_a_record_is_timed_once(tmp_path: Path, monkeypatc
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     system = retriever("hash,dim=16")
     first = measure_costs(system, TEXTS, 400, {}, 0.0)
-    assert first.chunks_per_second
-    assert measure_costs(system, TEXTS, 400, {}, 0.0).chunks_per_second == first.chunks_per_second
+    assert first.documents_per_second
+    assert measure_costs(system, TEXTS, 400, {}, 0.0).documents_per_second == first.documents_per_second
     assert (first.price, first.model_bytes) == (0.0, 0.0)
 
 
@@ -76,14 +76,14 @@ def test_the_rate_of_a_busy_hour_is_measured_again(tmp_path: Path, monkeypatch: 
     system = retriever("hash,dim=16")
     assert isinstance(system, DenseRetriever)
     busy = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: report(40, 400.0)}, 0.0)
-    assert busy.chunks_per_second == pytest.approx(0.1)
+    assert busy.documents_per_second == pytest.approx(0.1)
     (file,) = (tmp_path / "throughput").iterdir()
     os.utime(file, (0, 0))
-    rate = measure_costs(system, TEXTS, 400, {}, 0.0).chunks_per_second
+    rate = measure_costs(system, TEXTS, 400, {}, 0.0).documents_per_second
     assert rate is not None
     assert rate > 1
     busy = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: report(40, 400.0)}, 0.0)
-    assert busy.chunks_per_second == rate
+    assert busy.documents_per_second == rate
 
 
 def test_the_costs_of_a_fusion_are_the_sum_of_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from equipoise import retriever, run_fair_comparison
 from equipoise.domains.fair.experiment import with_rerankers
-from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.models.cache import VectorCache
 from equipoise.models.encoder import ModelCard
 from equipoise.models.rerank import MemoisedReranker, Reranker, memoise_reranker, reranker
@@ -98,6 +98,10 @@ def test_other_depths_are_computed_again_and_the_model_alone_is_not(tmp_path: Pa
 def test_unknown_rerankers_and_depths_are_found_before_anything_runs() -> None:
     with pytest.raises(UnknownNameError):
         with_rerankers({"hash": "hash"}, ["maxsin:minilm"])
+    with pytest.raises(UnknownNameError):
+        with_rerankers({"hash": "hash"}, ["maxsim:minilmm"])
+    with pytest.raises(InputError):
+        with_rerankers({"hash": "hash"}, ["cross-encoder:/no/such/folder"])
     with pytest.raises(ParameterError):
         run_fair_comparison(["hash"], TEXT, ASKED, rerankers=["fusion:bm25:+tfidf:"], rerank_depths=[0])
 

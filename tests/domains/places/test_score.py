@@ -216,3 +216,9 @@ def test_default_cutoffs_stop_at_the_shortest_predicted_list_with_a_note():
     scores = score_top_k(TopKPredictions("t", [2, 5, 1], [[2, 1, 4], [1, 0, 3], [1, 2, 0, 4, 5]]), classes=9)
     assert [name for name in scores.all.names if name.startswith("HR@")] == ["HR@1", "HR@3"]
     assert any("Acc@5, Acc@10" in note for note in scores.all_notes)
+
+
+def test_visits_of_users_that_the_history_lacks_are_counted() -> None:
+    history = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2], classes=3)
+    scores = score_places(np.eye(3), [0, 1, 2], users=["ann", "eve", "eve"], history=history, n_resamples=50)
+    assert "2 of 3 visits are of users without training visits" in scores.all_notes

@@ -91,7 +91,12 @@ class IssueLog:
     @property
     def issues(self) -> tuple[DataIssue, ...]:
         """One phrase per code, with the first ids."""
-        return tuple(DataIssue(code, len(ids), _phrase(code, ids)) for code, ids in self._ids.items())
+        found = []
+        for code, ids in self._ids.items():
+            rows, treatment = ISSUES[code]
+            listed = ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
+            found.append(DataIssue(code, len(ids), f"{rows}: {format_count(len(ids))} ({listed}), {treatment}"))
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,8 @@ class BenchData(ABC):
     unit: ClassVar[str]
     metrics: tuple[str, ...]
     """Metric names; the first is the primary metric."""
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    """The range of the primary metric."""
     needs_vectors: ClassVar[bool] = True
     """Whether only systems with vectors can be evaluated; otherwise any retriever can."""
 
@@ -180,7 +187,7 @@ def require_rows(rows: Sequence[Any], name: str, noun: str, log: IssueLog, minim
     if len(rows) < minimum:
         reasons = "; ".join(map(str, log.issues))
         raise InputError(
-            f"{name} has {counted(len(rows), f'usable {noun}')}" + (f": {reasons}" if reasons else ""),
+            f"{name} has {format_count(len(rows))} usable {noun}" + (f": {reasons}" if reasons else ""),
             hint=f"at least {minimum} {'is' if minimum == 1 else 'are'} needed; check the columns and the ids",
         )
 
@@ -188,18 +195,3 @@ def require_rows(rows: Sequence[Any], name: str, noun: str, log: IssueLog, minim
 def slices_of(unit_ids: Sequence[str], properties: Sequence[Mapping[str, Value]]) -> dict[str, dict[str, Value]]:
     """The properties by unit id."""
     return {unit: dict(each) for unit, each in zip(unit_ids, properties, strict=True) if each}
-
-
-def _phrase(code: str, ids: Sequence[str]) -> str:
-    rows, treatment = ISSUES[code]
-    return f"{rows}: {format_count(len(ids))} ({_listed(ids)}), {treatment}"
-
-
-def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun: ``225 queries``."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("query") else f"{noun}s"
-    return f"{format_count(count)} {noun if count == 1 else plural}"

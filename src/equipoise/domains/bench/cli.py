@@ -58,7 +58,7 @@ as soon as they are finished, and the same command run again computes only what 
 """
 
 dtypes = options.names_in("equipoise.models.encoder", "VectorDtype")
-tunable = options.names_in("equipoise.domains.bench.tuning", "TUNABLE")
+tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
 
 
 @click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Compare models on your data sets.")

@@ -1,13 +1,4 @@
-"""Statistics of a leaderboard: which models may be first, which ranks are separated, what the order depends on.
-
-Example::
-
-    from equipoise.bench import leaderboard
-
-    result = leaderboard("mteb.csv")
-    print(result.verdict())
-    result.report("leaderboard.html")
-"""
+"""Statistics of a leaderboard: which models may be first, which ranks are separated, what the order depends on."""
 
 from __future__ import annotations
 

@@ -80,21 +80,10 @@ def read_scores(
     split: str | None = None,
     subsets: Sequence[str] = (),
 ) -> ScoreTable:
-    """The scores of models on data sets.
+    """The scores of a file, a folder of MTEB results or of run directories, a data frame, or nested mappings.
 
-    Parameters
-    ----------
-    source
-        A file (CSV, TSV, Markdown, LaTeX, JSON, JSON lines, parquet), a folder of MTEB results or of run
-        directories, a pandas or polars data frame, or a mapping ``{model: {data set: score}}``.
-    datasets
-        Columns that are data sets although their names look like summaries, such as "Average".
-    models_in
-        ``rows`` or ``columns`` of a wide table. By default the header decides.
-    metric
-        The metric to read if there are several.
-    split, subsets
-        The split and the subsets (languages) of MTEB results.
+    ``datasets`` are columns to read although their names look like summaries, such as "Average". The other options are
+    those of ``leaderboard``.
     """
     if isinstance(source, ScoreTable):
         return source

@@ -289,8 +289,6 @@ class BenchComparison:
 
 POOL = 300
 """Resamples per data set of a metric that is not a mean over units; each bootstrap repetition picks one of them."""
-METRIC_BOUNDS = (-1.0, 1.0)
-"""The range of all primary metrics; an interval of Student's t over few data sets may exceed it."""
 _STREAM = 23
 
 
@@ -352,14 +350,16 @@ def aggregate(datasets: Sequence[DataComparison], config: StatsConfig) -> Aggreg
     tables = [resampled_scores(dataset, names, config, place) for place, dataset in enumerate(datasets)]
     n_units = [len(dataset.data.unit_ids) for dataset in datasets]
     here, elsewhere = mean_scores(scores, tables, n_units, config)
+    lowest, highest = np.mean([dataset.data.bounds for dataset in datasets], axis=0).tolist()
+    bounds = (lowest, highest)
     borda, firsts = borda_points(scores), first_places(scores)
     rows = [
         AggregateRow(
             names[place],
             float(here.points[place]),
-            _ends(here, place),
+            _ends(here, place, bounds),
             _ranks(here, place),
-            _ends(elsewhere, place),
+            _ends(elsewhere, place, bounds),
             _ranks(elsewhere, place),
             float(len(names) - borda[:, place].mean()),
             float(borda[:, place].sum()),
@@ -382,16 +382,8 @@ def mean_scores(
 ) -> tuple[AggregateScores, AggregateScores]:
     """Mean scores on these data sets, and on other data sets like these.
 
-    Parameters
-    ----------
-    scores
-        One row per data set and one column per system. Higher is better.
-    tables
-        For each data set, the scores of all systems on resamples of its units (resamples, systems).
-    n_units
-        The number of units of each data set.
-    config
-        Confidence level, number of resamples and seed.
+    ``scores`` has shape (data sets, systems). ``tables`` are the scores of all systems on resamples of the units of a
+    data set, of shape (resamples, systems), and ``n_units`` the numbers of these units.
     """
     rng = config.rng(_STREAM)
     units, both = np.zeros((2, config.n_resamples, scores.shape[1]))
@@ -408,9 +400,10 @@ def mean_scores(
     )
 
 
-def _ends(scores: AggregateScores, place: int) -> tuple[float, float]:
-    interval, (lowest, highest) = scores.intervals()[place], METRIC_BOUNDS
-    return max(lowest, interval.low), min(highest, interval.high)
+def _ends(scores: AggregateScores, place: int, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The interval of a mean, within its bounds: one of Student's t over few data sets may exceed them."""
+    interval = scores.intervals()[place].clipped(bounds)
+    return interval.low, interval.high
 
 
 def _ranks(scores: AggregateScores, place: int) -> tuple[int, int]:

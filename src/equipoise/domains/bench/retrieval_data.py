@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.checks.base import pluralize
 from equipoise.domains.bench.base_data import (
     LONGEST_TEXT,
     SHOWN,
@@ -15,7 +16,6 @@ from equipoise.domains.bench.base_data import (
     BenchObservation,
     EvaluatedSystem,
     IssueLog,
-    counted,
     require_rows,
     slices_of,
 )
@@ -93,7 +93,7 @@ class Retrieval(BenchData):
         else:
             parts = _from_tables(corpus, queries, splits, text, log)
         documents, texts, truth, slices = parts
-        require_rows(list(truth), self.name, "query", log)
+        require_rows(list(truth), self.name, "queries", log)
         self.dataset = Dataset(self.name, documents, texts, truth, slices)
         first: dict[str, str] = {}
         copies = [each for each, body in documents.items() if body and first.setdefault(body, each) != each]
@@ -109,7 +109,8 @@ class Retrieval(BenchData):
     @property
     def size(self) -> str:
         """Queries and documents."""
-        return f"{counted(len(self.dataset.units), 'query')}, {counted(len(self.dataset.items), 'document')}"
+        queries = pluralize(len(self.dataset.units), "query", "queries")
+        return f"{queries}, {pluralize(len(self.dataset.items), 'document')}"
 
     @property
     def content(self) -> Any:
@@ -239,7 +240,7 @@ class Reranking(BenchData):
             "positive_and_negative",
             conflicting,
         )
-        require_rows(list(units), self.name, "query", log)
+        require_rows(list(units), self.name, "queries", log)
         self._units = units
         self.issues = log.issues
         kept = source.rows([str(row + 1) in units for row in range(len(queries))])
@@ -253,7 +254,8 @@ class Reranking(BenchData):
     @property
     def size(self) -> str:
         """Queries and candidates."""
-        return f"{counted(len(self._units), 'query')}, {counted(sum(map(len, self._candidates.values())), 'candidate')}"
+        candidates = pluralize(sum(map(len, self._candidates.values())), "candidate")
+        return f"{pluralize(len(self._units), 'query', 'queries')}, {candidates}"
 
     @property
     def content(self) -> Any:

@@ -27,29 +27,12 @@ PERCENT_LIMIT = 100.0
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Scores of models (rows) on data sets (columns); NaN is a missing cell.
+    """Scores of models (rows) on data sets (columns), as printed; NaN is a missing cell.
 
-    Parameters
-    ----------
-    name
-        The file or folder that the scores come from.
-    scores
-        One row per model, one column per data set, as printed.
-    lower
-        The data sets on which a lower score is better.
-    accuracy
-        The data sets whose score is the share of units that were answered correctly.
-    units
-        For each data set with per-unit values, an array with one row per unit and one column per model. Units
-        that some model lacks are left out, and a model without any has NaN.
-    printed
-        The numbers as printed, with their digits, by (model, data set).
-    n_units
-        The number of units of a data set where it is stated.
-    unreadable
-        Cells and files that could not be read, as text.
-    notes
-        How the table was read: left-out columns, chosen splits and the like.
+    ``lower`` are the data sets on which a lower score is better, ``accuracy`` those whose score is a share of units
+    answered correctly. ``units`` are per-unit values by data set (units, models): units that some model lacks are left
+    out, and a model without any has NaN. ``printed`` are the numbers with their digits by (model, data set), ``notes``
+    how the table was read.
     """
 
     name: str
@@ -160,14 +143,7 @@ class ScoreTable:
         return replace(self, lower=self.lower | set(datasets))
 
     def complete(self, policy: MissingPolicy = "datasets") -> ScoreTable:
-        """The table without missing cells.
-
-        Parameters
-        ----------
-        policy
-            ``datasets`` keeps the data sets on which all models have a score, ``models`` keeps the models that
-            have a score on all data sets, ``error`` raises an error.
-        """
+        """The table without missing cells: only complete data sets, only complete models, or an error."""
         if policy not in MISSING_POLICIES:
             raise ParameterError(
                 f"missing={policy!r} is not known",

@@ -7,7 +7,7 @@ text is encoded once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
@@ -16,8 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from equipoise.domains.bench.tuning import tuned_systems
-from equipoise.errors import UndefinedError
+from equipoise.errors import ParameterError, UndefinedError
 from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.backends.python_object import from_object, object_name
 from equipoise.models.dense import DenseRetriever
@@ -35,6 +34,7 @@ from equipoise.types import Role
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData
     from equipoise.models.cache import VectorCache
+
 
 RANDOM = "random"
 RERANKED = " > "
@@ -415,3 +415,38 @@ def encoder_keys(model: Any) -> list[str]:
         return []
     spec = parse_spec(model)
     return [str(ModelSpec(spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}))]
+
+
+TUNABLE = ("fusion", "depth")
+"""What ``--tune`` accepts: the weight of a ``sum:`` fusion of two systems, and the depth of a reranker."""
+
+
+TUNED = " (tuned)"
+
+
+def tuned_systems(systems: Sequence[SystemSpec], tune: Sequence[str]) -> list[SystemSpec]:
+    """A tuned variant of each system that has a parameter to tune."""
+    for name in tune:
+        if name not in TUNABLE:
+            raise ParameterError(f"{name!r} cannot be tuned", hint=f"choose {', '.join(TUNABLE)}")
+    found = []
+    for system in systems:
+        own = tuple(name for name in TUNABLE if name in tune and _applies(name, system))
+        if own:
+            found.append(replace(system, name=f"{system.name}{TUNED}", tune=own))
+    missing = [name for name in tune if not any(name in system.tune for system in found)]
+    if missing:
+        needs = {"fusion": "a fusion of two systems (--models sum:a+b)", "depth": "a reranker (--rerankers SPEC)"}
+        raise ParameterError(
+            f"no system has a parameter {missing[0]} to tune", hint=f"tuning {missing[0]} needs {needs[missing[0]]}"
+        )
+    return found
+
+
+def _applies(name: str, system: SystemSpec) -> bool:
+    if name == "depth":
+        return system.reranker is not None
+    if not (isinstance(system.model, str) and is_fusion(system.model)):
+        return False
+    kind, _, parts = parse_fusion(system.model)
+    return kind == "sum" and len(parts) == 2

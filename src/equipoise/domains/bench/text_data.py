@@ -95,7 +95,7 @@ class _PairTable(BenchData):
         log.add("blank_texts", blank)
         log.add("blank_labels", unscored)
         log.add("repeated_pairs", repeated)
-        require_rows(rows, self.name, "pair", log, minimum=2)
+        require_rows(rows, self.name, "pairs", log, minimum=2)
         self._first, self._second = [one[row] for row in rows], [other[row] for row in rows]
         self._values = np.array([numbers[row] for row in rows], dtype=np.float64)
         self._ids = [str(row + 1) for row in rows]
@@ -165,6 +165,7 @@ class Similarity(_PairTable):
     title = "semantic similarity of pairs"
     formats = "one table with text_a, text_b and score (also sentence1, sentence2, similarity, ...)"
     metrics = ("Spearman", "Pearson")
+    bounds = (-1.0, 1.0)
 
     def _check(self) -> None:
         if np.ptp(self._values) == 0:
@@ -321,7 +322,7 @@ class _LabelTable(BenchData):
         log.add("other_splits", others)
         log.add("repeated_texts", repeated)
         log.add("conflicting_labels", conflicting)
-        require_rows(rows, self.name, "text", log, minimum=4)
+        require_rows(rows, self.name, "texts", log, minimum=4)
         if leaked and all(splits[row] in TRAIN for row in rows):
             raise InputError(
                 f"every text of {self.name} outside the training split is also in it",

@@ -1,12 +1,9 @@
-"""The costs and the tuning result of one model, with the fields of embedding-eval and further ones.
-
-Accuracies are in percent here and only here, as in embedding-eval; ``tuning`` and ``result`` hold fractions.
-"""
+"""What a model costs: throughput, memory and price; and the cheapest of several models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from math import floor, inf, log2
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -23,9 +20,6 @@ if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder, EmbedStats
     from equipoise.models.retriever import Retriever
 
-
-# What a model costs: throughput, memory and price, and the cheapest of several models.
-
 MIN_TIMED_TEXTS = 8
 """Fewer embedded texts give no reliable throughput."""
 
@@ -36,12 +30,12 @@ _RATE = "texts_per_second"
 class ModelCosts:
     """The costs of a model with its best configuration; None is unknown.
 
-    ``chunks_per_second`` is the rate of embedding or indexing chunks on this machine, ``index_bytes`` the size of
+    ``documents_per_second`` is the rate of embedding or indexing chunks on this machine, ``index_bytes`` the size of
     all vectors or of the lexical index, ``model_bytes`` the size of the weights, ``price`` US dollars for a million
     chunks (0 for local models), and ``rerank_seconds`` the time of the reranker per question (0 without one).
     """
 
-    chunks_per_second: float | None = None
+    documents_per_second: float | None = None
     index_bytes: float | None = None
     model_bytes: float | None = None
     price: float | None = None
@@ -59,7 +53,7 @@ class ModelCosts:
         Times are powers of two, so that the order does not depend on the load of the machine. Systems without
         weights take no time worth comparing.
         """
-        rate = self.chunks_per_second
+        rate = self.documents_per_second
         seconds = 0.0 if self.model_bytes == 0.0 else None if not rate else 1 / rate
         rerank = None if self.rerank_seconds is None else _power_of_two(self.rerank_seconds)
         values = (self.price, rerank, None if seconds is None else _power_of_two(seconds), self.memory)
@@ -68,22 +62,14 @@ class ModelCosts:
     @classmethod
     def of_costs(cls, costs: Mapping[str, float | None]) -> ModelCosts:
         """The costs that a manifest records."""
-        return cls(**{item.name: costs.get(_RECORDED[item.name]) for item in fields(cls)})
+        return cls(**{item.name: costs.get(item.name) for item in fields(cls)})
 
     def to_costs(self) -> dict[str, float | None]:
-        """The costs as a manifest records them, by the standard names."""
-        return {_RECORDED[item.name]: getattr(self, item.name) for item in fields(self)}
+        """The costs as a manifest records them."""
+        return asdict(self)
 
 
 UNKNOWN_COSTS = ModelCosts()
-
-_RECORDED = {
-    "chunks_per_second": "documents_per_second",
-    "index_bytes": "index_bytes",
-    "model_bytes": "model_bytes",
-    "price": "price",
-    "rerank_seconds": "rerank_seconds",
-}
 
 
 def measure_costs(

@@ -158,20 +158,15 @@ def _observe(
 
 
 def _worst_truncation(system: Retriever, texts: Sequence[str]) -> Truncation | None:
-    """Of the model that truncates most; None if nothing is embedded."""
+    """Of the model that truncates most; unknown is above zero truncation. None if nothing is embedded."""
     truncations = [measure_truncation(model, texts) for model in dense_models(system)]
-    return max(truncations, key=_truncation_order, default=None)
+    return max(truncations, key=lambda found: 0.0 if found.share is None else found.share or -1.0, default=None)
 
 
 def _extend_to_depth(rows: Floats, depth: int) -> Floats:
     """Repeat the last row up to the depth: a document with fewer chunks than top_k is retrieved completely."""
     n_missing = depth - len(rows)
     return rows if not n_missing else np.concatenate([rows, np.repeat(rows[-1:], n_missing, axis=0)])
-
-
-def _truncation_order(truncation: Truncation) -> float:
-    """Sort key: the truncated share; unknown is above zero truncation and below any truncation."""
-    return 0.0 if truncation.share is None else truncation.share or -1.0
 
 
 Split = list[Fold]
@@ -285,7 +280,10 @@ def select_configuration(
         if splits
         else _HeldOutScore(values[best], np.full((1, len(dataset.ids)), best), np.full(len(dataset.ids), best))
     )
-    frontier = _frontier(observed, searches, settings)
+    top_ks = range(1, max(settings.top_ks) + 1)
+    frontier = pareto_frontier([_trial(observed, search, k, settings) for search in searches for k in top_ks])
+    hits = values[score.trial_of, np.arange(values.shape[1])]
+    n_tied = int(np.count_nonzero(~np.isin(hits, (0.0, 1.0)).all(axis=0)))
     tuning = TuningRecord(
         metric=METRIC if splits else ACCURACY,
         trials=trials,
@@ -308,14 +306,8 @@ def select_configuration(
         points[best].search,
         tuple(points[index] for index in score.usual_trial.tolist()),
         configurations,
-        _tied_questions(values, score.trial_of),
+        n_tied,
     )
-
-
-def _tied_questions(values: Floats, trial_of: Ints) -> int:
-    """How many questions have a fractional hit in some split, because of tied scores."""
-    scores = values[trial_of, np.arange(values.shape[1])]
-    return int(np.count_nonzero(~np.isin(scores, (0.0, 1.0)).all(axis=0)))
 
 
 def _trial(observed: Mapping[Search, GridEvidence], search: Search, k: int, settings: FairConfig) -> Trial:
@@ -328,14 +320,6 @@ def _trial(observed: Mapping[Search, GridEvidence], search: Search, k: int, sett
         cost=float(evidence.tokens[k - 1]),
         reachable=None if settings.joins else evidence.search.reachable,
     )
-
-
-def _frontier(
-    observed: Mapping[Search, GridEvidence], searches: Sequence[Search], settings: FairConfig
-) -> tuple[Trial, ...]:
-    """The Pareto frontier of accuracy and tokens, at every top_k up to the largest."""
-    top_ks = range(1, max(settings.top_ks) + 1)
-    return pareto_frontier([_trial(observed, search, k, settings) for search in searches for k in top_ks])
 
 
 def _eligible_trials(trials: tuple[Trial, ...], configurations: int, settings: FairConfig) -> Bools:

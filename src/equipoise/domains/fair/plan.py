@@ -136,10 +136,11 @@ class QADataset:
     def fingerprints(self) -> dict[str, str]:
         """The SHA-256 of the documents, in order, and of the questions, by the names of their files."""
         documents = [part for document in self.documents for part in (document.name, document.text)]
+        mark = {True: ("draft",), False: ()}
         questions = [
             part
             for item in self.questions
-            for part in (item.id, item.question, *_accepted(item), item.category, item.difficulty, *_mark(item))
+            for part in (item.id, item.question, *_accepted(item), item.category, item.difficulty, *mark[item.draft])
         ]
         name = self.documents[0].name if len(self.documents) == 1 else f"{len(self.documents)} documents"
         return {name: _digest(documents), self.question_file: _digest(questions)}
@@ -185,10 +186,6 @@ def documents_from(content: Any) -> tuple[TextDocument, ...]:
     if not any(document.text.strip() for document in documents):
         raise InputError("the document is empty", hint="a scanned PDF contains no text: run OCR first")
     return tuple(document for document in documents if document.text.strip())
-
-
-def _mark(question: QuestionAnswer) -> tuple[str, ...]:
-    return ("draft",) if question.draft else ()
 
 
 def _accepted(question: QuestionAnswer) -> tuple[str, ...]:
@@ -402,16 +399,11 @@ def _tokenizer_note(settings: FairConfig) -> str:
 def setup_findings(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
     """The findings about the setup, limited to the configurations that the model could select."""
     return (
-        *_about_questions(plan),
+        *run_checks(SampleSize(len(plan.dataset.questions))),
+        *run_checks(question_check_subject(plan.dataset.questions, plan.matcher)),
         *_about_answers(tuning, plan),
         *_about_depth(tuning, plan),
     )
-
-
-def _about_questions(plan: Plan) -> tuple[Finding, ...]:
-    """Whether there are enough questions, without duplicates and without leaked answers."""
-    questions = plan.dataset.questions
-    return (*run_checks(SampleSize(len(questions))), *run_checks(question_check_subject(questions, plan.matcher)))
 
 
 def _eligible(tuning: TuningRecord, plan: Plan) -> list[tuple[ChunkingParams, int]]:

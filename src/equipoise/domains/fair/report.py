@@ -66,7 +66,7 @@ def fair_answer(data: FairComparison, details: str = "") -> Answer:
 
 
 def _rate(costs: ModelCosts) -> str:
-    rate = costs.chunks_per_second
+    rate = costs.documents_per_second
     return "n/a" if rate is None else format_count(round(rate)) if rate >= 9.5 else format_value(rate, 1)
 
 
@@ -88,13 +88,14 @@ def _price_column(ranked: Sequence[FairModelResult]) -> tuple[ReportColumn, ...]
 
 
 def cost_section(data: FairComparison) -> Section:
-    """Throughput, memory and price of every model."""
+    """Throughput, memory and price of every model; a lexical system has no dimensions."""
     ranked = data.ranked
+    dims = ["-" if model.profile.dimensions is None else f"{model.profile.dimensions:,}" for model in ranked]
     columns = [
         ReportColumn("model", [model.name for model in ranked], shortens="middle"),
         ReportColumn("accuracy", [_score(model.estimate.value) for model in ranked], right=True),
         ReportColumn("chunks/s", [_rate(model.profile.costs) for model in ranked], right=True),
-        ReportColumn("dims", [_dimensions(model) for model in ranked], right=True, rank=4),
+        ReportColumn("dims", dims, right=True, rank=4),
         ReportColumn("index", [_bytes(model.profile.costs.index_bytes) for model in ranked], right=True, rank=1),
         ReportColumn("weights", [_bytes(model.profile.costs.model_bytes) for model in ranked], right=True, rank=2),
         ReportColumn("$/M chunks", [_price(model.profile.costs) for model in ranked], right=True, rank=3),
@@ -108,11 +109,6 @@ def cost_section(data: FairComparison) -> Section:
         "Chunks/s is the rate of embedding or indexing on this machine, measured when the texts were last embedded; "
         "index is the size of the vectors or of the lexical index of the best configuration.",
     )
-
-
-def _dimensions(model: FairModelResult) -> str:
-    """The dimensions of the vectors; a lexical system has none."""
-    return "-" if model.profile.dimensions is None else format_count(model.profile.dimensions)
 
 
 def _tuning_note(data: FairComparison) -> str:

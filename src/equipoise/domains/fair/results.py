@@ -1,4 +1,8 @@
-"""The result of a fair comparison: one result per model, the comparison, its report and its files."""
+"""The result of a fair comparison: one result per model, its run directory, the comparison and its files.
+
+Accuracies are in percent in ``OptimizationResult`` and only there, as in embedding-eval; ``tuning`` and ``result`` hold
+fractions.
+"""
 
 from __future__ import annotations
 

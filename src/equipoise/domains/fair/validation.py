@@ -206,25 +206,18 @@ class SampleSizePower:
     accuracy: float = ACCURACY
 
 
-def sample_size_power(n: int, *, accuracy: float = ACCURACY) -> SampleSizePower:
-    """The precision of this many questions.
-
-    >>> seen = sample_size_power(50)
-    >>> round(seen.half_width, 2), round(seen.detectable, 2)
-    (0.11, 0.23)
-    """
-    size = SampleSize(n, accuracy=accuracy)
-    planned = size.detectable
-    return SampleSizePower(n, size.half_width, planned.value if planned.known else None, accuracy)
-
-
-def sample_size_table(n: int, *, accuracy: float = ACCURACY) -> tuple[SampleSizePower, ...]:
+def sample_size_table(n: int) -> tuple[SampleSizePower, ...]:
     """The default sizes and this one, ascending.
 
-    >>> [each.n for each in sample_size_table(60)]
-    [50, 60, 80, 100, 200, 400]
+    >>> [(row.n, round(row.half_width, 2), round(row.detectable, 2)) for row in sample_size_table(60)][:2]
+    [(50, 0.11, 0.23), (60, 0.1, 0.21)]
     """
-    return tuple(sample_size_power(size, accuracy=accuracy) for size in sorted({n, *SIZES}))
+    sizes = [SampleSize(size) for size in sorted({n, *SIZES})]
+    planned = [size.detectable for size in sizes]
+    return tuple(
+        SampleSizePower(size.questions, size.half_width, found.value if found.known else None)
+        for size, found in zip(sizes, planned, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)

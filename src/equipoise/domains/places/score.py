@@ -364,7 +364,7 @@ def score_top_k(
     )
     omitted = omitted_cutoffs_note(top.depth, f"the shortest list has {top.depth} classes")
     truncated = () if evidence.ranking.complete else (TRUNCATED_NOTE,)
-    return replace(scores, notes=(*truncated, *(omitted if ks is None else ())))
+    return replace(scores, notes=(*truncated, *(omitted if ks is None else ()), *scores.notes))
 
 
 def score_evidence(
@@ -426,8 +426,20 @@ def score_evidence(
         distances=None if points is None else distance_errors(classified, guesses, points, user_ids, system, config),
         guesses=guesses,
         findings=result.findings,
-        notes=(*notes, *(omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else ())),
+        notes=(
+            *notes,
+            *(omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else ()),
+            *_new_users_note(history, user_ids),
+        ),
     )
+
+
+def _new_users_note(history: VisitHistory | None, users: Ids | None) -> tuple[str, ...]:
+    """How many units are of users that the history does not have, for whom the baselines know nothing of the user."""
+    if history is None or users is None:
+        return ()
+    lost = int(np.count_nonzero(history.codes_of(users) < 0))
+    return (f"{lost:,} of {len(users):,} visits are of users without training visits",) if lost else ()
 
 
 def _counts(train_counts: Any, history: VisitHistory | None) -> Ints | None:

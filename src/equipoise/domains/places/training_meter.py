@@ -20,11 +20,10 @@ from equipoise.domains.places.metrics import (
     user_means,
 )
 from equipoise.errors import InputError, ParameterError, ShapeError, UnknownNameError
-from equipoise.evidence.base import as_ids, to_numpy
-from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets
+from equipoise.evidence.base import as_host_array, as_ids, to_numpy
+from equipoise.evidence.kernels.dispatch import TargetRanks, rank_targets, take_rows
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_from_scores import as_host_array
 from equipoise.metrics.labels import ClassF1
 from equipoise.metrics.ranking import hit_rate, ndcg, reciprocal_rank
 from equipoise.tasks.classification import ClassificationOutput, classify
@@ -401,7 +400,7 @@ class PlaceMeter:
         rows = np.flatnonzero(codes != self.ignore_index)
         if self.ignore_index is not None and len(rows) < len(codes):
             self.ignored += len(codes) - len(rows)
-            logits, targets = _take_rows(logits, rows), codes[rows]
+            logits, targets = take_rows(logits, rows), codes[rows]
             names = None if names is None else names[rows]
         if not len(logits):
             return
@@ -519,16 +518,6 @@ def _kind(ids: Ids | None) -> str:
 
 def _plain(codes: Any) -> Any:
     return None if codes is None else np.atleast_1d(to_numpy(codes)).tolist()
-
-
-def _take_rows(logits: Any, rows: Ints) -> Any:
-    """Some rows of an array, on its device."""
-    if isinstance(logits, np.ndarray):
-        return logits[rows]
-    from array_api_compat import array_namespace, device
-
-    xp = array_namespace(logits)
-    return xp.take(logits, xp.asarray(rows, device=device(logits)), axis=0)
 
 
 def _by_content(output: ClassificationOutput, users: Ids | None) -> Ints:

@@ -26,26 +26,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
+from equipoise.evidence.base import as_host_array
 from equipoise.evidence.kernels.rank_counts import (
     ClassColumns,
     InfiniteScoreError,
-    NanTargetError,
     NumpyRankCounter,
     RankCounts,
 )
-from equipoise.evidence.kernels.rank_counts_gpu import GpuRankCounter
 from equipoise.evidence.kernels.rank_counts_llvm import (
     LlvmRankCounter,
     all_columns,
     count_if_compiled,
     should_use_llvm,
 )
+from equipoise.evidence.kernels.threshold_counts import NanScoreError
 from equipoise.evidence.labels import as_class_labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_from_scores import as_host_array
 from equipoise.io.arrays import MappedPages
 
 if TYPE_CHECKING:
+    from equipoise.evidence.kernels.rank_counts_gpu import GpuRankCounter
     from equipoise.types import Bools, Ids, Ints
 
 
@@ -122,11 +122,7 @@ def _check_no_padding_targets(codes: Ints, padded: Bools) -> None:
 
 
 def check_cutoffs(ks: Iterable[int], classes: int) -> tuple[int, ...]:
-    """Check that each cutoff is an integer from 1 to the number of classes, without duplicates.
-
-    >>> check_cutoffs((1, 3, 5, 10), 1000)
-    (1, 3, 5, 10)
-    """
+    """Check that each cutoff is an integer from 1 to the number of classes, without duplicates."""
     cutoffs = tuple(ks)
     for k in cutoffs:
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
@@ -218,6 +214,8 @@ class _BlockPlan:
             return max(1, min((self.block_bytes or default_bytes) // row_bytes, rows))
 
         if not isinstance(scores, np.ndarray):
+            from equipoise.evidence.kernels.rank_counts_gpu import GpuRankCounter  # imports triton
+
             counter = GpuRankCounter(columns, probabilities=self.probabilities)
             one_block = self.block_bytes is None and not counter.needs_blocks(scores)
             return counter, max(1, rows) if one_block else rows_per_block(DEVICE_BLOCK_BYTES)
@@ -250,8 +248,8 @@ def _count_block(counter: NumpyRankCounter | GpuRankCounter, block: Any, targets
     """The counts of one block; errors name the row in the whole matrix."""
     try:
         return counter(block, targets)
-    except NanTargetError as error:
-        raise _nan_error(start + error.row) from None
+    except NanScoreError as error:
+        raise nan_error(start + error.row) from None
     except InfiniteScoreError as error:
         raise _infinite_error(start + error.row) from None
 
@@ -269,7 +267,17 @@ def _candidate_scores(block: Any, columns: ClassColumns) -> Any:
     return xp.take(block, xp.asarray(columns.codes, device=device(block)), axis=1)
 
 
-def _nan_error(row: int) -> NotFiniteError:
+def take_rows(scores: Any, rows: Ints) -> Any:
+    """Some rows of an array, on its device."""
+    if isinstance(scores, np.ndarray):
+        return scores[rows]
+    from array_api_compat import array_namespace, device
+
+    xp = array_namespace(scores)
+    return xp.take(scores, xp.asarray(rows, device=device(scores)), axis=0)
+
+
+def nan_error(row: int) -> NotFiniteError:
     return NotFiniteError(
         f"the scores of row {row} contain NaN",
         hint="a model that returns NaN cannot be scored; declare columns that are not classes as padding",

@@ -50,11 +50,7 @@ class GroupedCounts:
 
     @classmethod
     def of(cls, groups: Ints, numbers: Numbers) -> GroupedCounts:
-        """Sort all numbers, then all keys; no loop over groups.
-
-        >>> GroupedCounts.of(np.array([0, 1, 0]), np.array([2.0, 9.0, 3.0])).below(np.array([0]), np.array([3.0]))
-        (array([1]), array([1]))
-        """
+        """Sort all numbers, then all keys; no loop over groups."""
         order = np.argsort(numbers)
         ordered = numbers[order]
         opens = np.ones(len(ordered), dtype=np.bool_)
@@ -108,11 +104,7 @@ _SMALL_DOUBT, _LARGE_DOUBT = 1 / 256, 1 / 16
 
 
 def should_use_numba(points: int, requested: bool | None = None) -> bool:
-    """Whether to use the compiled kernels: they were requested, or numba is installed and there are enough pairs.
-
-    >>> should_use_numba(100), should_use_numba(1_000_000, False)
-    (False, False)
-    """
+    """Whether to use the compiled kernels: they were requested, or numba is installed and there are enough pairs."""
     if requested:
         require_extra("numba", extra="fast")
     return bool(requested) or (
@@ -322,10 +314,6 @@ def certain_counts(numbers: Floats, limits: Floats, slack: float) -> tuple[Ints,
 
     A histogram over the leading bits of the numbers gives the counts. ``numbers`` may be too small by up to
     ``slack``, never too large. Every number whose index is not returned is counted correctly for every limit.
-
-    >>> below, unsure = certain_counts(np.array([1.0, 5.0, 9.0]), np.array([5.0]), slack=0.0)
-    >>> below.tolist(), unsure.tolist()
-    ([1], [1])
     """
     least, most = numbers.min(), numbers.max()
     base = int(_bits(np.array([most - least]))[0]) - _N_BUCKETS

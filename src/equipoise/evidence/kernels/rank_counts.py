@@ -19,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.base import constant_column
-from equipoise.evidence.kernels.threshold_counts import BYTES_PER_WORD, MAX_WORDS_PER_SUM
+from equipoise.evidence.kernels.threshold_counts import BYTES_PER_WORD, MAX_WORDS_PER_SUM, NanScoreError, RowError
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
+
+
+class InfiniteScoreError(RowError):
+    """A score is infinite and a softmax was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +77,7 @@ class ClassColumns:
 
     @cached_property
     def order(self) -> Ints:
-        """A sort key per column: ascending keys are the codes in order of their decimal names ("10" before "9").
-
-        >>> ClassColumns(np.array([1, 9, 10, 11, 100])).order.argsort().tolist()
-        [0, 2, 4, 3, 1]
-        """
+        """A sort key per column: ascending keys are the codes in order of their decimal names ("10" before "9")."""
         codes, longest = self.codes, len(str(self.codes[-1]))
         digits = 1 + sum((codes >= 10**power).astype(np.int64) for power in range(1, longest))
         # All names are padded to one length; of equal padded names, the shorter comes first.
@@ -103,27 +103,11 @@ class ClassColumns:
         return indices + self.span.start if self.span.start else indices
 
 
-class NanTargetError(Exception):
-    """A score is NaN; ``row`` is the first row of the block that contains one."""
-
-    def __init__(self, row: int) -> None:
-        super().__init__(row)
-        self.row = row
-
-
-class InfiniteScoreError(Exception):
-    """A score is infinite and a softmax was requested; ``row`` is the first such row of the block."""
-
-    def __init__(self, row: int) -> None:
-        super().__init__(row)
-        self.row = row
-
-
 def check_no_nan(largest: NDArray[Any]) -> None:
-    """Raise ``NanTargetError`` for a row whose largest score is NaN: a maximum propagates NaN."""
+    """Raise ``NanScoreError`` for a row whose largest score is NaN: a maximum propagates NaN."""
     unknown = largest != largest
     if unknown.any():
-        raise NanTargetError(int(np.argmax(unknown)))
+        raise NanScoreError(int(np.argmax(unknown)))
 
 
 _UFUNC_BUFFER_SIZE = 512
@@ -151,13 +135,7 @@ class RowCounts:
 
 
 class NumpyRankCounter:
-    """Counts blocks of at most ``rows`` rows; the buffer for comparison results is reused.
-
-    >>> counter = NumpyRankCounter(ClassColumns(np.arange(4)), rows=1)
-    >>> counts = counter(np.array([[3.0, 1.0, 2.0, 2.0]]), np.array([2]))
-    >>> counts.above, counts.tied, counts.before, counts.predicted, counts.tied_top
-    (array([1]), array([1]), array([1]), array([0]), array([False]))
-    """
+    """Counts blocks of at most ``rows`` rows; the buffer for comparison results is reused."""
 
     def __init__(self, columns: ClassColumns, rows: int, *, probabilities: bool = False) -> None:
         self.columns = columns

@@ -28,7 +28,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.kernels.rank_counts import ClassColumns, NanTargetError, NumpyRankCounter, RankCounts, softmax
+from equipoise.evidence.kernels.rank_counts import ClassColumns, NumpyRankCounter, RankCounts, softmax
+from equipoise.evidence.kernels.threshold_counts import NanScoreError
 from equipoise.types import Floats, Ints, install_command, require_extra
 
 R = TypeVar("R")
@@ -143,7 +144,7 @@ def count_if_compiled(scores: Any, targets: Any) -> RankCounts | None:
         return None
     try:
         return LlvmRankCounter(all_columns(scores.shape[1]), len(scores))(scores, targets)
-    except NanTargetError:  # or a target that is not a column
+    except NanScoreError:  # or a target that is not a column
         return None
 
 
@@ -178,7 +179,7 @@ class LlvmRankCounter(NumpyRankCounter):
 
         bad_rows = [row for row in call_in_threads(count, threads) if row >= 0]
         if bad_rows:
-            raise NanTargetError(min(bad_rows))
+            raise NanScoreError(min(bad_rows))
         histogram = histograms[0] if threads == 1 else histograms[:-1].sum(axis=0)
         before = self.before(block, targets, tied) if histogram[-1] else tied
         shares: tuple[Floats | None, Floats | None] = (None, None)

@@ -31,12 +31,16 @@ _COLUMN_BLOCK_ROWS = 512
 """Rows per transposed block: enough for the comparisons to use full vector width."""
 
 
-class NanScoreError(Exception):
-    """A score is NaN; ``row`` is the first row that contains one."""
+class RowError(Exception):
+    """Something is wrong with the scores of ``row``, the first such row of the block."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
         self.row = row
+
+
+class NanScoreError(RowError):
+    """A score is NaN."""
 
 
 def count_above_and_tied(
@@ -47,9 +51,6 @@ def count_above_and_tied(
     ``scores`` is (rows, width). ``thresholds`` holds the ``counts[r]`` thresholds of row ``r``, row after row. Each
     is one of the scores of the row, or NaN for an item that is not in the row. A NaN score counts as neither
     above nor equal and can mark a column that is not a candidate; ``check_nan`` raises ``NanScoreError`` instead.
-
-    >>> count_above_and_tied(np.array([[3.0, 1.0, 2.0, 2.0]]), np.array([2.0, np.nan]), np.array([2]))
-    (array([1, 0]), array([1, 0]))
     """
     if scores.shape[1] < _WIDE_ROW and len(thresholds) == len(counts) and (counts == 1).all():
         return _count_one_threshold_per_row(scores, thresholds, check_nan)
