@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.cli.options import MultiValueOption, SeveralCommand
+from equipoise.cli.options import MultiValueOption, SectionedCommand
 
 WORD = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=6)
 
 
-@click.command(cls=SeveralCommand)
+@click.command(cls=SectionedCommand)
 @click.option("--models", "-m", cls=MultiValueOption, type=click.Choice(["bm25", "hash", "use"]), required=True)
 @click.option("--sizes", cls=MultiValueOption, commas=True, type=int, default=(7, 8))
 @click.option("--words", cls=MultiValueOption)

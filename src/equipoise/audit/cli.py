@@ -92,7 +92,7 @@ be read, 0 otherwise.
 """
 
 
-@click.command(help=HELP, short_help="Find impossible values in a published table.")
+@options.command(help=HELP, short_help="Find impossible values in a published table.")
 @click.argument("tables", metavar="TABLE...", nargs=-1)
 @click.option("--n", type=int, help="Number of queries, or other units, that every value is a mean of.")
 @click.option("--one-relevant", is_flag=True, help="Every query has one relevant item.")

@@ -36,7 +36,7 @@ The order is by --primary, by default the first metric.
 """
 
 
-@click.command(help=HELP, short_help="Compare systems.")
+@options.command(help=HELP, short_help="Compare systems.")
 @click.argument("systems", nargs=-1)
 @options.reading_options
 @options.primary_option

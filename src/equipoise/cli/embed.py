@@ -44,7 +44,7 @@ def roles() -> list[str]:
     return list(Role)
 
 
-@click.command(help=HELP, short_help="Embed the texts of a file.")
+@options.command(help=HELP, short_help="Embed the texts of a file.")
 @click.argument("texts", metavar="FILE")
 @options.model_option(required=True)
 @click.option("-o", "--output", required=True, metavar="FILE", help="The file to write: .npz or .npy.")

@@ -85,7 +85,7 @@ class DoctorItem:
     detail: str
 
 
-@click.command(help=DOCTOR_HELP, short_help="Show installed and missing packages.")
+@options.command(help=DOCTOR_HELP, short_help="Show installed and missing packages.")
 @click.option("--deep", is_flag=True, help="Import torch to list its devices.")
 @options.table_options()
 @options.output_options

@@ -189,7 +189,7 @@ class ExplainableType(options.MetricType):
         ]
 
 
-@click.command(
+@options.command(
     help=HELP,
     short_help="Explain a metric, a test, a code or an option.",
     # An unknown option is the name of the option to explain.

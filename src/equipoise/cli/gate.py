@@ -44,7 +44,7 @@ scores, and too few queries for any p value to be significant.
 """
 
 
-@click.command(help=HELP, short_help="Pass or fail, for continuous integration.")
+@options.command(help=HELP, short_help="Pass or fail, for continuous integration.")
 @click.argument("run")
 @click.option(
     "--require",

@@ -130,7 +130,7 @@ def geometries() -> list[str]:
     return list(GEOMETRIES)
 
 
-@click.command(help=HELP, short_help="Measure recall and speed of a vector index.")
+@options.command(help=HELP, short_help="Measure recall and speed of a vector index.")
 @click.option(
     "--store",
     "spec",

@@ -30,7 +30,7 @@ nothing is downloaded.
 """
 
 
-@click.command(help=MODELS_HELP, short_help="List the models.")
+@options.command(help=MODELS_HELP, short_help="List the models.")
 @options.table_options()
 @options.output_options
 @pass_output

@@ -254,7 +254,7 @@ and the names of metrics after -m. If the command is run as equipoise, the scrip
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(help=COMPLETION_HELP, short_help="Print a completion script.")
+@options.command(help=COMPLETION_HELP, short_help="Print a completion script.")
 @click.argument("shell", type=options.ChoiceWithHint("shell", lambda: SHELLS))
 @options.output_options
 @pass_output

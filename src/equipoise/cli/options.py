@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -333,14 +334,14 @@ def stats_options(
             type=click.IntRange(min=min_resamples),
             default=n_resamples,
             show_default=True,
-            help="Bootstrap resamples per interval.",
+            help="Number of bootstrap resamples.",
         ),
         "n_permutations": click.option(
             "--n-permutations",
             type=click.IntRange(min=1),
             default=DEFAULT_STATS.n_permutations,
             show_default=True,
-            help="Random sign patterns of the randomisation test.",
+            help="Number of permutations (random signs) of the randomisation test.",
         ),
         "seed": seed_option,
     }
@@ -370,15 +371,22 @@ def _taken(kind: type[Record], options: dict[str, Any]) -> Record:
     return kind(**{field.name: options.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
 
-def options_as(kind: type[Record], name: str, *options: Decorator) -> Decorator:
-    """These options as one argument ``name``: a record of the kind, whose fields they are."""
+def options_as(kind: type[Record], name: str, *options: Decorator, section: str = "Options") -> Decorator:
+    """These options as one argument ``name``: a record of the kind, whose fields they are.
+
+    In the help they are listed in the section.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def collected(*args: Any, **values: Any) -> Any:
             return command(*args, **{name: _taken(kind, values)}, **values)
 
-        return joined(*options)(collected)
+        n_earlier = len(getattr(collected, "__click_params__", ()))
+        joined(*options)(collected)
+        for parameter in collected.__click_params__[n_earlier:]:  # type: ignore[attr-defined]
+            parameter.section = section
+        return collected
 
     return decorate
 
@@ -517,8 +525,47 @@ class MultiValueOption(AliasOption):
         return take
 
 
-class SeveralCommand(click.Command):
-    """A command that completes the second and further values of an option like the first."""
+HELP_SECTIONS = {
+    "Statistics": (
+        "test", "correction", "confidence_level", "n_resamples", "n_permutations", "seed",
+        "ties", "cluster", "cluster_by",
+    ),
+    "Computation": ("device", "threads", "engine", "address"),
+    "Output": ("output", "table_file", "to", "fail_on", "log", "json", "quiet", "verbose", "help"),
+}  # fmt: skip
+"""The sections of a help page that follow the options of the command itself, and the parameters in them."""
+
+
+class SectionedCommand(click.Command):
+    """A command whose help lists shared options in sections of their own.
+
+    It completes the second and further values of an option like the first.
+    """
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options by section, all sections with the same column width."""
+        section_of = {name: title for title, names in HELP_SECTIONS.items() for name in names}
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        shared: dict[str, list[tuple[str, str]]] = {title: [] for title in HELP_SECTIONS}
+        for parameter, record in self._records(ctx):
+            if title := section_of.get(parameter.name or ""):
+                shared[title].append(record)
+            else:
+                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
+        sections |= shared
+        width = min(MAX_OPTION_WIDTH, max(len(name) for records in sections.values() for name, _ in records))
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), text) for name, text in records])
+
+    def _records(self, ctx: click.Context) -> Iterator[tuple[click.Option, tuple[str, str]]]:
+        """The visible options with name and text, without click's word RANGE and its brackets around defaults."""
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and record is not None:
+                text = re.sub(r"\[default: \((.*?)\)(?=[;\]])", r"[default: \1", record[1])
+                yield parameter, (record[0].replace(" RANGE", ""), text)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Options, or the values of the option before the cursor."""
@@ -526,6 +573,13 @@ class SeveralCommand(click.Command):
         if isinstance(option, MultiValueOption) and not _is_option(incomplete):
             return option.shell_complete(ctx, incomplete)
         return super().shell_complete(ctx, incomplete)
+
+
+MAX_OPTION_WIDTH = 30
+"""Columns of the names of options in the help; a longer name has a line of its own."""
+
+command = partial(click.command, cls=SectionedCommand)
+"""Decorator of every command."""
 
 
 def _is_option(word: Any) -> bool:

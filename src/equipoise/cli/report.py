@@ -35,7 +35,7 @@ folder with run directories; NAME=path renames a system.
 """
 
 
-@click.command(help=REPORT_HELP, short_help="Write an HTML report of results.")
+@options.command(help=REPORT_HELP, short_help="Write an HTML report of results.")
 @click.argument("runs", nargs=-1, metavar="RUN [RUN ...]")
 @click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The HTML file.")
 @options.primary_option
@@ -179,7 +179,7 @@ ALONE = ("trec",)
 """Formats that need no comparison."""
 
 
-@click.command(help=HELP, short_help="Export results for papers and other programs.")
+@options.command(help=HELP, short_help="Export results for papers and other programs.")
 @click.argument("runs", nargs=-1)
 @click.option(
     "--to", type=options.ChoiceWithHint("format", FORMATS, options.FORMAT_POINTERS), required=True, help="The format."

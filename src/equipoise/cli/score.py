@@ -132,7 +132,7 @@ scores are those that another library would print; eq why explains the differenc
 """
 
 
-@click.command(help=HELP, short_help="Score runs or logits.")
+@options.command(help=HELP, short_help="Score runs or logits.")
 @click.argument("systems", nargs=-1)
 @options.reading_options
 @options.metric_option

@@ -103,7 +103,7 @@ no file. Ctrl-C stops it.
 """
 
 
-@click.command(help=HELP, short_help="Show all results in a browser.")
+@options.command(help=HELP, short_help="Show all results in a browser.")
 @click.argument("results", default="results")
 @click.option(
     "--port",

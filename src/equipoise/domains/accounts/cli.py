@@ -13,7 +13,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
+from equipoise.cli.options import MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
@@ -148,8 +148,7 @@ class TreeEmbedderParam(options.NameType):
         return [*((name, "") for name in TREE_EMBEDDERS), ("text:", "a text model over the names")]
 
 
-@click.command(
-    cls=SeveralCommand,
+@options.command(
     help=EVALUATE_HELP,
 )
 @tree_options
@@ -409,7 +408,7 @@ and new nodes are initialised next to their parents.
 BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq accounts evaluate --vectors{}."
 
 
-@click.command(help=TRAIN_HELP)
+@options.command(help=TRAIN_HELP)
 @tree_options
 @click.option("--geometry", metavar="NAME", help="lorentz, poincare or euclidean. [default: lorentz]")
 @click.option("--embedder", type=TreeEmbedderParam(), help="Another embedder: combinatorial, random, text:MODEL.")
@@ -548,7 +547,7 @@ def businesses() -> list[str]:
     return list(BUSINESSES)
 
 
-@click.command(cls=SeveralCommand, help=DEMO_HELP)
+@options.command(help=DEMO_HELP)
 @options.one_of("--business-id", "business", businesses, "acme", "Which of the two charts.")
 @click.option(
     "--dims",
@@ -608,7 +607,7 @@ DIMENSION_CHARTS = "dimensions-"
 """Start of the names of charts that show all embeddings."""
 
 
-@click.command(help=PLOT_HELP)
+@options.command(help=PLOT_HELP)
 @click.argument("results", metavar="RESULTS")
 @tree_options
 @click.option("--system", metavar="NAME", help="The embedding; by default a hyperbolic one of two dimensions.")

@@ -181,7 +181,7 @@ def _parse_columns(words: str, known: list[str]) -> dict[str, str]:
 
 def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of the tree; the command gets one ``source``."""
-    return options.options_as(TreeSource, "source", *_TREE_OPTIONS)(command)
+    return options.options_as(TreeSource, "source", *_TREE_OPTIONS, section="Tree")(command)
 
 
 _TREE_OPTIONS: tuple[options.Decorator, ...] = (
@@ -235,7 +235,7 @@ nodes at each depth follows. The exit status is 1 if there is a problem that pre
 """
 
 
-@click.command(help=CHECK_HELP)
+@options.command(help=CHECK_HELP)
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @options.output_options
@@ -327,7 +327,7 @@ parent has at least the given confidence.
 """
 
 
-@click.command(help=MISFILED_HELP)
+@options.command(help=MISFILED_HELP)
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @model_option
@@ -400,8 +400,7 @@ account is a child of its grandparent.
 """
 
 
-@click.command(
-    cls=options.SeveralCommand,
+@options.command(
     help=PLACE_HELP,
 )
 @click.argument("file", metavar="[FILE]", required=False)
@@ -539,7 +538,7 @@ nearest node with a smaller norm, then the node nearest to that one with a still
 """
 
 
-@click.command(help=NEAREST_HELP)
+@options.command(help=NEAREST_HELP)
 @click.argument("results", metavar="RESULTS")
 @click.argument("node", metavar="ID")
 @tree_options
@@ -598,7 +597,7 @@ ids); eq accounts evaluate --distances ranks by such distances.
 """
 
 
-@click.command(help=SHAPE_HELP)
+@options.command(help=SHAPE_HELP)
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @click.option("--distances", metavar="FILE", help="A square symmetric matrix of distances.")

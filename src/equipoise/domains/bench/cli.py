@@ -11,7 +11,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.options import ChoiceWithHint, MultiValueOption, SeveralCommand, engine_options, executor_context
+from equipoise.cli.options import ChoiceWithHint, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
 
@@ -61,7 +61,7 @@ dtypes = options.names_in("equipoise.models.encoder", "VectorDtype")
 tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
 
 
-@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Compare models on your data sets.")
+@options.command(help=RUN_HELP, short_help="Compare models on your data sets.")
 @click.argument("data", nargs=-1, metavar="DATA [DATA ...]")
 @options.models_option()
 @click.option("--text", cls=MultiValueOption, metavar="COLUMN ...", help="Columns of text, such as title body.")
@@ -214,7 +214,7 @@ List the kinds of data, their formats, and their metrics. The first metric decid
 """
 
 
-@click.command(help=LS_HELP, short_help="List kinds of data, formats and metrics.")
+@options.command(help=LS_HELP, short_help="List kinds of data, formats and metrics.")
 @options.table_options()
 @options.output_options
 @pass_output
@@ -284,7 +284,7 @@ modes = options.names_in(RANKS, "RESAMPLE_MODES")
 policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLICIES")
 
 
-@click.command(cls=SeveralCommand, help=LEADERBOARD_HELP, short_help="Show the uncertainty of published ranks.")
+@options.command(help=LEADERBOARD_HELP, short_help="Show the uncertainty of published ranks.")
 @click.argument("table", metavar="TABLE", required=False)
 @click.option("--models", cls=MultiValueOption, metavar="MODEL ...", help="Only these models.")
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")

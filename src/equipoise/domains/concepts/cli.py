@@ -13,7 +13,7 @@ from equipoise.checks.base import run_checks
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
+from equipoise.cli.options import MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.errors import ParameterError
@@ -83,7 +83,7 @@ scale_option = click.option(
 )
 
 
-@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Score models on a concept set.")
+@options.command(help=RUN_HELP, short_help="Score models on a concept set.")
 @options.models_option(text="The models; see eq ls models. Default: the installed offline models.")
 @click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
 @click.option(
@@ -235,7 +235,7 @@ there are issues, 2 that the concept set cannot be used.
 """
 
 
-@click.command(help=CHECK_HELP, short_help="Check the files of a concept set.")
+@options.command(help=CHECK_HELP, short_help="Check the files of a concept set.")
 @click.argument("path", metavar="[CONCEPT_SET]", required=False)
 @scale_option
 @options.table_options()

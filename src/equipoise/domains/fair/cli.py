@@ -16,7 +16,7 @@ from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.options import Command, MultiValueOption, SeveralCommand, engine_options, executor_context
+from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.fair.answer_matching import MATCHERS
 from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings
@@ -100,7 +100,7 @@ def _several(
     )
 
 
-@click.command(cls=SeveralCommand, help=COMPARE_HELP, short_help="Compare models on your document.")
+@options.command(help=COMPARE_HELP, short_help="Compare models on your document.")
 @click.option(
     "--doc",
     "documents",
@@ -310,7 +310,7 @@ def _number(
     return click.option(*names, type=kind, default=default, show_default=True, help=words)
 
 
-@click.command(cls=SeveralCommand, help=VALIDATE_HELP, short_help="Check a question set before a comparison.")
+@options.command(help=VALIDATE_HELP, short_help="Check a question set before a comparison.")
 @click.option("--qa", metavar="FILE", help="The question set: JSON or JSONL with question and answer.")
 @click.option(
     "--doc",
@@ -383,7 +383,7 @@ does not accept drafts without --allow-drafts.
 N_SHOWN_DRAFTS = 5
 
 
-@click.command(cls=SeveralCommand, help=DRAFT_HELP, short_help="Propose questions about a document.")
+@options.command(help=DRAFT_HELP, short_help="Propose questions about a document.")
 @click.option(
     "--doc",
     "docs",

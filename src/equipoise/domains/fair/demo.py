@@ -38,7 +38,7 @@ BUDGET = 800
 BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
 
 
-@click.command(help=DEMO_HELP, short_help="Compare models on a sample document.")
+@options.command(help=DEMO_HELP, short_help="Compare models on a sample document.")
 @click.option(
     "-o",
     "--output",
@@ -47,11 +47,12 @@ BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
     show_default=True,
     help="The output folder.",
 )
+@options.device_option
 @options.stats_options(n_resamples=FAIR_STATS.n_resamples)
 @options.table_options(file=False)
 @options.output_options
 @pass_output
-def demo(out: Output, output: str, config: StatsConfig) -> int:
+def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.fair.experiment import compare_models
     from equipoise.models.inventory import list_models
@@ -62,7 +63,7 @@ def demo(out: Output, output: str, config: StatsConfig) -> int:
     with out.working("chunking the sample document"):
         plan = _plan(config)
     installed = [listing.spec for listing in list_models() if listing.spec in MODELS and listing.works]
-    models = resolve_models([*installed, *LEXICAL_MODELS])
+    models = options.models_on_device(list(resolve_models([*installed, *LEXICAL_MODELS])), device, out)
     _announce(out, plan, len(models))
     with out.progress(len(models) * (len(plan.settings.chunkings) + 1)) as step:
         comparison = compare_models(models, plan, step=step, output=output, command=out.command)

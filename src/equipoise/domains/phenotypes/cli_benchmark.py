@@ -248,7 +248,7 @@ A text with German words is scored by itself and by its English translation, fro
 """
 
 
-@click.command(cls=options.SeveralCommand, help=BENCHMARK_RUN_HELP, short_help="Evaluate one or more models on cases.")
+@options.command(help=BENCHMARK_RUN_HELP, short_help="Evaluate one or more models on cases.")
 @benchmark_options
 @multi_vector_option
 @strategy_option
@@ -279,7 +279,7 @@ NO_RUNS_HINT = "eq phenotypes benchmark run -o results/ stores runs"
 COMPARED_METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10}")
 
 
-@click.command(help=BENCHMARK_COMPARE_HELP, short_help="Compare stored runs.")
+@options.command(help=BENCHMARK_COMPARE_HELP, short_help="Compare stored runs.")
 @click.argument("runs", nargs=-1)
 @options.metric_option
 @options.primary_option
@@ -332,9 +332,8 @@ such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
 """
 
 
-@click.command(
+@options.command(
     name="compare-vectors",
-    cls=options.SeveralCommand,
     help=COMPARE_VECTORS_HELP,
     short_help="Single against multi-vector.",
 )

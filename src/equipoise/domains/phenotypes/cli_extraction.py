@@ -95,7 +95,7 @@ def given_settings(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-@click.command(help=EXTRACT_HELP, short_help="Extract terms with assertion status and experiencer.")
+@options.command(help=EXTRACT_HELP, short_help="Extract terms with assertion status and experiencer.")
 @click.argument("note", type=click.Path())
 @model_option
 @chunkers_option
@@ -387,7 +387,7 @@ found, not the gold annotations.
 averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 
 
-@click.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
+@options.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
 @click.argument("source", metavar="DIR")
 @model_option
 @top_k_option
@@ -481,7 +481,7 @@ document. Runs with different documents, primary modes or averages are an error.
 """
 
 
-@click.command(help=EXTRACTION_COMPARE_HELP, short_help="Compare stored runs.")
+@options.command(help=EXTRACTION_COMPARE_HELP, short_help="Compare stored runs.")
 @click.argument("runs", nargs=-1)
 @options.metric_option
 @options.primary_option
@@ -527,9 +527,7 @@ F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json h
 """
 
 
-@click.command(
-    cls=options.SeveralCommand, help=EXTRACTION_TUNE_HELP, short_help="Choose parameters by nested cross-validation."
-)
+@options.command(help=EXTRACTION_TUNE_HELP, short_help="Choose parameters by nested cross-validation.")
 @click.argument("source", metavar="DIR")
 @options.models_option(aliases=("--model", "--model-name"), text="The models, such as use, tfidf: or sum:a+b.")
 @click.option(
@@ -607,9 +605,7 @@ with columns such as doc, term and assertion. A folder has one file per document
 """
 
 
-@click.command(
-    cls=options.SeveralCommand, help=EXTRACTION_SCORE_HELP, short_help="Score the predictions of other programs."
-)
+@options.command(help=EXTRACTION_SCORE_HELP, short_help="Score the predictions of other programs.")
 @click.option(
     "--predictions",
     cls=options.MultiValueOption,
@@ -675,7 +671,7 @@ used, on which the rules were developed. -v lists the accuracy by kind of senten
 """
 
 
-@click.command(help=EXTRACTION_ASSERTIONS_HELP, short_help="Evaluate assertion detection on sentences.")
+@options.command(help=EXTRACTION_ASSERTIONS_HELP, short_help="Evaluate assertion detection on sentences.")
 @click.argument("file", required=False)
 @click.option("--language", metavar="CODE", default="en", show_default=True, help="The language of the file.")
 @options.table_options()

@@ -110,7 +110,7 @@ index at the first query, which takes a minute or more; tfidf: and bm25: need no
 N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 
 
-@click.command(cls=options.SeveralCommand, help=QUERY_HELP, short_help="Retrieve the terms of a text.")
+@options.command(help=QUERY_HELP, short_help="Retrieve the terms of a text.")
 @click.argument("texts", nargs=-1, metavar="TEXT...")
 @click.option(
     "--file", "file", metavar="FILE", type=click.Path(), help="Read texts from this file; - is standard input."
@@ -325,7 +325,7 @@ Alternative and replaced ids are resolved, with a note. --ontology takes any OBO
 """
 
 
-@click.command(help=SIMILARITY_HELP, short_help="Show the similarity of ontology terms.")
+@options.command(help=SIMILARITY_HELP, short_help="Show the similarity of ontology terms.")
 @click.argument("terms", nargs=-1, metavar="TERM TERM...")
 @click.option(
     "--measure",

@@ -13,7 +13,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.inputs import SystemInput, errors_name_file, named_column, read_class_codes, read_column
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.options import MultiValueOption, SeveralCommand
+from equipoise.cli.options import MultiValueOption
 from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import MissingExtraError, ParameterError, StoreError
 from equipoise.runs.experiment_folder import check_writable
@@ -134,7 +134,7 @@ class ScoreInputs:
         }
 
 
-@click.command(cls=SeveralCommand, help=HELP, short_help="Score a next-place model, with baselines.")
+@options.command(help=HELP, short_help="Score a next-place model, with baselines.")
 @click.option("--logits", metavar="FILE", help="Scores: one row per visit, one column per place. FILE or NAME=FILE.")
 @click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the file of the logits.")
 @click.option("--predictions", metavar="FILE", help="Top-k places of each visit, or a LibCity file.")
@@ -305,7 +305,7 @@ for other seeds and these users?) and over users (is it the same for other users
 """
 
 
-@click.command(help=COMPARE_HELP, short_help="Compare models over seeds and users.")
+@options.command(help=COMPARE_HELP, short_help="Compare models over seeds and users.")
 @click.argument("folders", nargs=-1, metavar="FOLDER...")
 @options.metric_option
 @options.primary_option
@@ -373,11 +373,11 @@ one row per visit (user, place, time) or per example (user, sequence, target); o
 """
 
 
-@click.command(help=CHECK_HELP, short_help="Check training and test visits before training.")
+@options.command(help=CHECK_HELP, short_help="Check training and test visits before training.")
 @click.option("--history", required=True, metavar="FILE", help="Training visits or training examples.")
 @click.option("--sequences", required=True, metavar="FILE", help="The visits to be predicted.")
 @options.fail_option
-@options.table_options(file=False)
+@options.table_options()
 @options.output_options
 @pass_output
 def check(out: Output, history: str, sequences: str, fail_on: str | None) -> int:
@@ -410,7 +410,7 @@ logits, all other inputs of eq places score, and charts are written to a folder.
 """
 
 
-@click.command(help=DEMO_HELP, short_help="Train and score a small model on simulated visits.")
+@options.command(help=DEMO_HELP, short_help="Train and score a small model on simulated visits.")
 @click.option("--users", type=click.IntRange(min=1), default=60, show_default=True, help="Number of users.")
 @click.option("--days", type=click.IntRange(min=1), default=28, show_default=True, help="Number of days.")
 @click.option("--places", type=click.IntRange(min=10), default=300, show_default=True, help="Number of places.")
