@@ -78,11 +78,10 @@ HELP = """
   eq audit paper.tex --one-relevant
   eq audit results/ --json
 
-Find values that cannot be true: violated identities, hit rates that decrease with k, reciprocal
-ranks that contradict hit rates, means that n queries cannot have, and more (eq ls checks). TABLE is
-JSON, CSV, TSV, Markdown, LaTeX or a folder of such files, or - for standard input. Rounding is
-taken into account: a value is impossible only if no unrounded number fits. Each finding shows its
-derivation.
+Find values that cannot be true: violated identities, hit rates that decrease with k, reciprocal ranks that contradict
+hit rates, mean values that are impossible with n queries, and more (eq ls checks). TABLE is JSON, CSV, TSV, Markdown,
+LaTeX or a folder of such files, or - for standard input. Rounding is taken into account: a value is impossible only
+if no unrounded number fits. Each finding shows its derivation.
 
 A column of shares without a percent sign is read as percent or as fractions, depending on all of its values; --percent
 and --fractions override this. A file that cannot be read is reported, and the others are audited.

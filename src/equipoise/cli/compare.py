@@ -29,10 +29,9 @@ HELP = """
   eq compare a.trec b.trec c.trec --qrels truth.qrels -m nDCG@10
   eq compare results/a results/b --primary MRR -m "HR@{1,10}" -o table.tex
 
-Compare two or more systems on the same queries: paired differences with adjusted p values,
-wins and losses, tie groups and rank intervals. SYSTEMS are run files (with --qrels), matrices
-of logits (with --targets), or run directories written by eq score -o; NAME=path names a system.
-The order is by --primary, by default the first metric.
+Compare two or more systems on the same queries: paired differences with adjusted p values, wins and losses, tie bands
+and rank intervals. SYSTEMS are run files (with --qrels), matrices of logits (with --targets), or run directories
+written by eq score -o; NAME=path names a system. Systems are ordered by --primary (default: the first metric).
 """
 
 

@@ -22,21 +22,20 @@ HELP = """
   eq gate results/minilm --require 'nDCG@10>=0.60' --require 'MR<=5'
   eq gate results/minilm --no-worse-than main/minilm --margin 0.01
 
-Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory
-written by eq score -o.
+Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory, as written by -o of
+eq score, eq fair compare or eq bench run.
 
 --require compares the point estimate. With --confident the less favourable bound of its interval must meet the
 requirement.
 
---no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
-the same queries. The metrics are those of -m, else those of --require, else the first of the
-run. With several metrics p values are adjusted, by Holm's method or that of --correction.
+--no-worse-than fails only if a paired one-sided test on the same queries finds a loss beyond the margin. This is not a
+non-inferiority test: with few queries, a loss is rarely significant. The metrics are those of -m, else those of
+--require, else the first of the run. With several metrics p values are adjusted, by Holm's method or --correction.
 
-Without a margin the test is a randomisation test with random signs. With a margin it is
-Student's t test of the loss beyond the margin. --test bounds assumes only the bounds of the
-metric (Gaffke's bound); it detects only larger losses, but stays valid if a few differences are very large.
-A metric that is not a mean over queries, such as MedianRank, uses the bootstrap interval of its
-difference, without adjustment.
+Without a margin the test is the sign-flip randomisation test. With a margin it is Student's t test of the loss beyond
+the margin. --test bounds assumes only the bounds of the metric (Gaffke's bound); it has less power, but stays valid
+if a few differences are very large. A metric that is not a mean over queries, such as MedianRank, uses the bootstrap
+interval of its difference, without adjustment.
 
 The gate also fails if the comparison is not valid: missing queries, runs that were scored in
 different ways, runs that are incomplete or tuned on the queries they report (EQ201), undefined

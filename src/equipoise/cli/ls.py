@@ -87,7 +87,7 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: name, title, evidence and direction. -v also lists all aliases.
+List the metrics: name, title, type of input data and direction. -v also lists all aliases.
 """
 
 CHECKS_HELP = """

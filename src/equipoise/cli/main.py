@@ -247,8 +247,8 @@ COMPLETION_HELP = """
   source <(eq completion bash)
   eq completion fish > ~/.config/fish/completions/eq.fish
 
-Print the completion script for SHELL: bash, zsh or fish. It completes commands, options,
-and the names of metrics after -m. If the command is run as equipoise, the script completes that name instead of eq.
+Print the completion script for bash, zsh or fish. It completes commands, options, and the names of metrics after -m.
+If the command is run as equipoise, the script completes that name instead of eq.
 """
 
 SHELLS = ("bash", "zsh", "fish")

@@ -132,7 +132,7 @@ def _caption(subject: RunSet, estimate: Estimate) -> str:
     best = "highest" if subject.better == Direction.UP else "lowest"
     return (
         f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} by slice, "
-        f"with {format_percent(estimate.interval.confidence_level)} intervals; darker is better ({best} is best). "
+        f"with {format_percent(estimate.interval.confidence_level)} intervals; {best} values are better and darker. "
         f"Slices of fewer than {MIN_UNITS} {subject.words.plural} are grey: their scores are not reliable."
     )
 

@@ -113,7 +113,7 @@ def caption(results: Sequence[Result]) -> str:
 METHOD_NAMES = {
     "wilson": "Wilson",
     "wilson-effective": "Wilson with the effective sample size",
-    "wilson-bootstrap-errors": "Wilson with the variance of a bootstrap of the whole cross-validation",
+    "wilson-bootstrap-errors": "Wilson, with the variance estimated by bootstrapping the whole cross-validation",
     "bootstrap-errors": "bootstrap of the whole cross-validation",
     "gaffke": "Gaffke",
     "subsample": "subsampling",
@@ -194,10 +194,10 @@ class CostKind:
 STANDARD_COSTS = {
     "dims": CostKind("dims"),
     "documents_per_second": CostKind("seconds per 1,000 texts", convert=_seconds_per_1000, charted=True),
-    "seconds": CostKind("seconds", charted=True),
+    "seconds": CostKind("total seconds", charted=True),
     "latency_p50": CostKind("seconds per query (median)", charted=True),
     "bytes_per_vector": CostKind("bytes per vector", charted=True),
-    "price": CostKind("US dollars per million documents", charted=True),
+    "price": CostKind("US dollars per million texts", charted=True),
     "truncated_share": CostKind("texts truncated", _percent),
     "retrieved_tokens": CostKind("tokens retrieved"),
 }

@@ -33,8 +33,8 @@ Explain why two libraries print different scores for one run: their conventions 
 contribution of each to the difference is shown, with the queries that change and a
 worked example. A single --like is compared with equipoise itself.
 
-With --published, find the conventions that give a published score: all presets, and one or two
-changes from --like. Exit status 1 means that none of them does.
+With --published, search all presets, and one or two changes from --like, for the conventions that reproduce a
+published score. Exit status 1 means that none of them does.
 """
 
 DEFAULT_METRIC = "nDCG@10"

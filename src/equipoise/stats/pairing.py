@@ -462,7 +462,7 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
     if sum(metric in result.errors for result in results) > 1:
-        suffix += ", each p is the larger of the p values of the test and of the bootstrap"
+        suffix += "; each p value is the larger of the randomisation and the bootstrap p value"
     if tested == 1:
         return f"one pair on {metric}{suffix}, nothing to correct for"
     title = CORRECTIONS[correction][1]

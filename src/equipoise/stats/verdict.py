@@ -244,8 +244,7 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
         return f"{start}, but {rest[0]} is not significantly worse"
     n_others = len(comparison.scored) - 1 - len(equal)
     if brief:
-        every = "both" if n_others == 2 else f"all {n_others}"
-        return f"{start}, tied with {every if len(rest) == n_others else len(rest)} other {words.system}s"
+        return f"{start}, but {len(rest)} other {words.system}s are not significantly worse"
     if len(rest) < n_others:
         several = f"{len(rest)} of the other {n_others} {words.system}s are not"
     else:

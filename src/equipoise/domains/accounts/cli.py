@@ -51,7 +51,7 @@ COMMANDS = {
     "shape": CommandEntry(
         "equipoise.domains.accounts.cli_tree:shape", "Measure the delta-hyperbolicity of a tree or distances."
     ),
-    "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
+    "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the Poincare disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
 }
 

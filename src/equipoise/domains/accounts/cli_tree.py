@@ -209,7 +209,9 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
         help="Nouns, verbs or mammals of WordNet.",
     ),
     click.option(
-        "--wordnet-folder", metavar="FOLDER", help="The folder of WordNet's data.noun.  [default: /usr/share/wordnet]"
+        "--wordnet-folder",
+        metavar="FOLDER",
+        help="The folder with WordNet's data.noun and data.verb.  [default: /usr/share/wordnet]",
     ),
     click.option("--obo", metavar="FILE", help="An ontology in OBO format."),
     click.option("--subtree", metavar="ID", help="Only this node and its descendants."),
@@ -395,8 +397,8 @@ Rank the parents of an account that is not in the tree: by its name, by its know
 are calibrated on the tree itself by leaving out each account in turn.
 
 With --held-out a share of the accounts is removed, and their parents are ranked by name, by one sibling, and by both.
-The last row of the output uses no names: it predicts the parent from an embedding of the tree in which each removed
-account is a child of its grandparent.
+The last row uses no names: each removed account is attached to its grandparent, the tree is embedded, and the parent
+is predicted from the vectors.
 """
 
 
@@ -591,9 +593,9 @@ SHAPE_HELP = """
   eq accounts shape accounts.csv
   eq accounts shape accounts.csv --distances distances.csv
 
-Measure whether a tree suits hyperbolic space: the delta-hyperbolicity is 0 for a tree, and larger if nodes have several
-parents. With --distances the delta-hyperbolicity of a distance matrix is computed instead (.npy, or CSV with or without
-ids); eq accounts evaluate --distances ranks by such distances.
+Compute the delta-hyperbolicity, which shows how tree-like a hierarchy is: 0 for a tree, usually larger if nodes have
+several parents. With --distances the delta-hyperbolicity of a distance matrix is computed instead (.npy, or CSV with
+or without ids); eq accounts evaluate --distances ranks by such distances.
 """
 
 

@@ -268,10 +268,9 @@ LEADERBOARD_HELP = """
   eq leaderboard results/ --missing models -o report/
   eq leaderboard per_query.csv --resample units --to md
 
-Show which models may be first, and which ranks differ significantly. TABLE has models and data sets: CSV, TSV,
-Markdown, LaTeX, JSON or parquet, one row per model, or one row per model, data set and
-unit (query, question, ...). It may be a folder of MTEB results (MODEL/REVISION/TASK.json) or of
-run directories written by eq score -o.
+Show which models may be first, and which models differ significantly. TABLE has models and data sets: CSV, TSV,
+Markdown, LaTeX, JSON or parquet, one row per model, or one row per model, data set and unit (query, question, ...).
+It may be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
 
 Rank intervals come from a paired bootstrap over the data sets, and over the units within them where the
 table has them. Missing scores are never imputed. If scores have different scales, models are ordered by

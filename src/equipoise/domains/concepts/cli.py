@@ -79,7 +79,7 @@ scale_option = click.option(
     "--similarity-scale",
     type=float,
     metavar="MAX",
-    help="The maximum expected similarity if it is not 1, such as 5 for STS.",
+    help="The maximum of the gold similarity scale if it is not 1, such as 5 for STS.",
 )
 
 

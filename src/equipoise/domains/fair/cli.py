@@ -143,7 +143,7 @@ def _several(
     metavar="SPEC ...",
     help="Also compare each model with each reranker, such as maxsim:minilm.",
 )
-@_several("--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of first chunks to rerank.")
+@_several("--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of top-ranked chunks to rerank.")
 @click.option(
     "--token-budget",
     "budget",
@@ -340,7 +340,8 @@ def _number(
     type=options.ChoiceWithHint("matcher", lambda: MATCHERS),
     default="words",
     show_default=True,
-    help="How answers are found in chunks: words, or source (the rule of embedding-eval).",
+    help="How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in "
+    "the joined chunks, ignoring word boundaries).",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met.")
 @options.table_options()
@@ -373,11 +374,10 @@ DRAFT_HELP = """
   eq fair draft --doc manual.pdf --n-questions 120 --model openai:gpt-4o-mini -o drafts.jsonl
 
 Propose questions about a document. Without --model, questions are made from sentences (cloze) and from section titles;
-nothing is downloaded. With --model, a hosted chat model writes questions; its key
-is read from the environment. Answers are copied from the document. Drafts that contain their
-answer, near-duplicates and answers that occur several times are dropped. Each draft has its passage and the key
-"draft": edit the question, remove the key, then run eq fair validate. eq fair compare
-does not accept drafts without --allow-drafts.
+nothing is downloaded. With --model, a hosted chat model writes questions; its key is read from the environment. Answers
+are copied from the document. Drafts whose question contains the answer, near-duplicates, and answers that occur
+several times are dropped. Each draft has its passage and the key "draft": edit the question, remove the key, then run
+eq fair validate. eq fair compare does not accept drafts without --allow-drafts.
 """
 
 N_SHOWN_DRAFTS = 5

@@ -113,7 +113,7 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
         return
     details = (
         f"Details: {folder / PAGE}, the same command with -v, or eq view {shlex.quote(str(folder))}.\n"
-        "Next: eq fair compare for your own document, eq bench run for your own data sets."
+        "Next: eq fair compare for your own document, eq bench run for data sets, eq compare for existing runs."
     )
     out.view(fair_view(comparison, details))
 

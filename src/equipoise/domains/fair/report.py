@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 NESTED_BOOTSTRAP_NOTE = (
     "Held-out scores of different questions are not independent, because they share the selected parameters. "
-    "The bootstrap resamples the questions and repeats the whole cross-validation. Intervals come from this "
-    "bootstrap."
+    "The bootstrap resamples the questions and repeats the whole cross-validation. The intervals are Wilson intervals "
+    "with the variance of this bootstrap."
 )
 
 TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
@@ -131,7 +131,7 @@ def short_caption(data: FairComparison) -> Iterator[str]:
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
         yield (
             f"Each question is scored with parameters selected on other questions{_over_splits(data)}; the optimistic "
-            "score uses the same questions for both."
+            "score uses the same questions for selection and scoring."
         )
     if data.comparison is not None:
         yield _about_p(data.comparison, nested=data.plan.requested.nested and data.outcomes[0].n_tried > 1)
@@ -168,7 +168,10 @@ def _about_mcnemar(data: FairComparison) -> Iterator[str]:
             if data.outcomes[0].tuning.splits > 1
             else ""
         )
-        yield f"McNemar p is the exact p value{counted}. It is not adjusted, so it can be far below adj. p."
+        yield (
+            f"McNemar p is the exact p value{counted}. It is not adjusted and ignores the variability of the parameter "
+            "selection, so it can be far below adj. p."
+        )
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]
     if tied:
         yield f"McNemar's test was skipped where tied scores give fractional hits ({join_names(tied)})."
@@ -187,8 +190,8 @@ def long_caption(data: FairComparison) -> Iterator[str]:
         yield comparison_caption(data.comparison, "Model")
     if data.mcnemar is not None:
         yield (
-            "McNemar's exact test uses the questions that exactly one of two models answers. It assumes "
-            "independent questions and fixed parameters; adj. p does not."
+            "McNemar's exact test uses the questions that exactly one of two models answers. It treats the parameters "
+            "as fixed and the scores as independent; adj. p accounts for the parameter selection."
         )
 
 
@@ -280,7 +283,8 @@ def optimistic_section(data: FairComparison) -> Section:
             f"{_OVER_BUDGET} The baseline exceeds the token budget. Tuned is the best configuration within "
             "the budget, and is not compared with the baseline."
         )
-    title = "Gain from tuning, with no more retrieved tokens than the baseline (optimistic accuracy)"
+    title = "Gain from tuning at no more retrieved tokens than the baseline"
+    notes.append("Selected and scored on the same questions, so the gain is biased upwards.")
     return Section.of_table(title, columns, *notes)
 
 
@@ -371,12 +375,12 @@ def fold_section(data: FairComparison) -> list[Section]:
     columns = [
         ReportColumn("model", [model.name for model, _ in rows], shortens="middle"),
         ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
-        ReportColumn("n", [str(choice.n) for _, choice in rows], right=True),
+        ReportColumn("scored", [f"{choice.n:,}" for _, choice in rows], right=True),
         ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
-        ReportColumn("inner", [_score(choice.inner) for _, choice in rows], right=True),
-        ReportColumn("outer", [_score(choice.outer) for _, choice in rows], right=True),
+        ReportColumn("selection", [_score(choice.inner) for _, choice in rows], right=True),
+        ReportColumn("held out", [_score(choice.outer) for _, choice in rows], right=True),
     ]
-    note = f"Standard deviation of the score of a single split, in points: {', '.join(splits)}." if splits else ""
+    note = f"Standard deviation of the score over splits, in points: {', '.join(splits)}." if splits else ""
     return [Section.of_table("Configurations selected by nested cross-validation", columns, note)]
 
 

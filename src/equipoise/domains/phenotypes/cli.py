@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "index": CommandEntry("equipoise.domains.phenotypes.cli:index", "Build the index of all terms, once per model."),
-    "query": CommandEntry("equipoise.domains.phenotypes.cli_query:query", "Retrieve the terms of a text."),
+    "query": CommandEntry("equipoise.domains.phenotypes.cli_query:query", "Retrieve the terms that match a text."),
     "benchmark": CommandEntry(
         "equipoise.domains.phenotypes.cli_benchmark:benchmark", "Evaluate and compare models on cases."
     ),
@@ -81,7 +81,7 @@ multi_vector_option = click.option(
 )
 
 strategy_option = click.option(
-    "--aggregation-strategy", metavar="STRATEGY", help="How component scores are aggregated to the score of a term."
+    "--aggregation-strategy", metavar="STRATEGY", help="How component scores are aggregated into the score of a term."
 )
 
 

@@ -37,7 +37,7 @@ BENCHMARK_COMMANDS = {
     "run": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:run", "Evaluate one or more models on cases."),
     "compare-vectors": CommandEntry(
         "equipoise.domains.phenotypes.cli_benchmark:compare_vectors",
-        "One vector per term against one per text.",
+        "Compare one vector per term with one per label, synonym and definition.",
     ),
     "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare stored runs."),
     "extraction": CommandEntry(
@@ -118,7 +118,8 @@ benchmark_options = options.joined(
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Also search for N term labels: do they find their terms, and do similarities agree with the ontology?",
+        help="Also run N term labels as queries, and report whether each retrieves its own term and whether "
+        "similarities agree with the ontology.",
     ),
     options.ties_option,
     options.stats_options(),

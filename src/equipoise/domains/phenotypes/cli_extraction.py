@@ -39,15 +39,15 @@ EXTRACT_HELP = """
   eq phenotypes extract note.txt
   eq phenotypes extract arztbrief.txt --model dict: --json
 
-Extract the terms of a note with their assertion status: affirmed, negated, uncertain, family_history or
-hypothetical. A dictionary matches labels, synonyms, clinical abbreviations and German names in any word order,
-inflection and spelling. The model scores the phrases that the dictionary does not match; --model dict: uses the
-dictionary alone. The score of a term is its confidence: the probability that it is right.
+Extract the terms of a note with their assertion status: affirmed, negated, uncertain, family_history or hypothetical.
+A dictionary matches labels, synonyms, clinical abbreviations and German names regardless of word order, inflection
+and common spelling variants. The model scores the phrases that the dictionary does not match; --model dict: uses the
+dictionary alone. The score of a term is its confidence: the estimated probability that it is correct.
 
 NOTE is a text file, a folder of text files, or a dash for standard input. -o terms.csv writes the table, and
 --phenopackets FOLDER one phenopacket (GA4GH, version 2) per note: affirmed terms are its features, negated ones are
-excluded features. The language (English or German) is detected, also of parts of a note; --translations adds translated
-labels to the dictionary. eq phenotypes extraction run evaluates this command, with the same defaults.
+excluded features. The language (English or German) is detected, also for parts of a note; --translations adds
+translated labels to the dictionary. eq phenotypes extraction run evaluates this command, with the same defaults.
 """
 
 
@@ -294,8 +294,8 @@ EXTRACTION_HELP = """
   eq phenotypes extraction run notes --model tfidf: -o results/default
   eq phenotypes extraction tune notes --models tfidf: --n-trials 40
 
-Evaluate term extraction from whole documents: precision, recall and F1 against annotations, with
-intervals over documents, the stage that lost each term, and the kinds of error.
+Evaluate term extraction from whole documents: precision, recall and F1 against annotations, with intervals over
+documents, the stage at which each missed term was lost, and the kinds of error.
 """
 
 
@@ -372,12 +372,12 @@ EXTRACTION_RUN_HELP = """
   eq phenotypes extraction run notes --model tfidf: -o results/default
   eq phenotypes extraction run corpus/ --dataset GeneReviews --top-term-only -o results/top_term
 
-Extract terms from annotated documents and score them per document. DIR holds annotations/*.json
-(doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or data sets that do; a single JSON
-or JSONL file of such documents is accepted, and "notes" is the name of the included short samples in English and
-German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are
-computed; --averaging and --include-assertions select the primary ones. A file that cannot be read is listed
-and skipped, and the run is partial (exit status 3).
+Extract terms from annotated documents and score them per document. DIR contains annotations/*.json (doc_id,
+full_text, annotations with hpo_id, assertion_status and evidence_spans), or one such folder per data set; a single
+JSON or JSONL file of such documents is accepted, and "notes" is the name of the included short samples in English and
+German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are computed;
+--averaging and --include-assertions select the primary ones. A file that cannot be read is listed and skipped, and
+the run is partial (exit status 3).
 
 The defaults are those of eq phenotypes extract: the dictionary, and the model for phrases that the dictionary does not
 match. The dictionary alone (--model dict:) is a baseline row of every report. --branch limits the terms that are
@@ -476,8 +476,8 @@ EXTRACTION_COMPARE_HELP = """
      results/top_term/extraction_results.json
   eq phenotypes extraction compare results/default results/top_term --primary "F1(average=macro,mode=id)"
 
-Compare extraction runs on the same documents: differences with intervals and tests, paired by
-document. Runs with different documents, primary modes or averages are an error.
+Compare extraction runs on the same documents: differences with intervals and tests, paired by document. Runs with
+different documents, primary modes or averages cannot be compared.
 """
 
 
@@ -518,12 +518,12 @@ EXTRACTION_TUNE_HELP = """
   eq phenotypes extraction tune notes --models tfidf: --n-trials 40
   eq phenotypes extraction tune corpus/ --models use tfidf: --n-folds 5 -o results/tuned
 
-Choose the candidates (fusion with the dictionary, phrases or chunks, branch), the number of terms per phrase and the
-thresholds by nested cross-validation. --chunkers, --no-dictionary and --branch fix a choice. Every model gets the same
-number of trials. Two thirds come from a grid whose thresholds are quantiles of the model's scores; the rest are close
-to the best of those. The score of a document comes from parameters that were selected on the other folds, by mean
-F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json has the parameters to deploy
-(eq phenotypes extraction run OTHER --tuned-parameters FOLDER).
+Tune how candidates are generated (with or without the dictionary, phrases or chunks, branch), the number of terms per
+phrase and the thresholds, scored by nested cross-validation. --chunkers, --no-dictionary and --branch fix a choice.
+Every model gets the same number of trials. Two thirds come from a grid whose thresholds are quantiles of the model's
+scores; the rest are close to the best of those. Each document is scored with the parameters that have the highest
+mean F1 on the other folds. With -o the precision-recall frontier is drawn, and extraction_tuning.json has the
+parameters to deploy (eq phenotypes extraction run OTHER --tuned-parameters FOLDER).
 """
 
 
@@ -611,7 +611,7 @@ with columns such as doc, term and assertion. A folder has one file per document
     cls=options.MultiValueOption,
     required=True,
     metavar="[NAME=]PATH...",
-    help="Files or folders, with a name for the tables.",
+    help="Files or folders, optionally with a display name.",
 )
 @click.option("--gold", required=True, metavar="DIR", help="Annotated documents, as for eq phenotypes extraction run.")
 @click.option("--dataset", metavar="NAME", help="Name of one of the data sets in the folder.")

@@ -101,16 +101,16 @@ is scored, without an approximate index. Its score combines those of its label, 
 strategy (label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted) or by an
 expression such as "0.6*label + 0.4*max(synonyms)"; with --single-vector a term has one text.
 
-The default model adds the cosines of a multilingual model and of character n-grams: it is the best offline model for
-English and German. A text with German words is also scored by its English translation; --translations adds
-translated labels (babelon tables of the Human Phenotype Ontology), also for other languages. A dense model gets an
-index at the first query, which takes a minute or more; tfidf: and bm25: need none.
+The default model, sum:use+tfidf:, adds the cosine similarities of a multilingual model and of character n-grams, and
+works offline for English and German. A text with German words is also scored by its English translation;
+--translations adds translated labels (babelon tables of the Human Phenotype Ontology), also for other languages. The
+first query with a dense model builds its index, which takes a minute or more; tfidf: and bm25: need none.
 """
 
 N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 
 
-@options.command(help=QUERY_HELP, short_help="Retrieve the terms of a text.")
+@options.command(help=QUERY_HELP, short_help="Retrieve the ontology terms that match a text.")
 @click.argument("texts", nargs=-1, metavar="TEXT...")
 @click.option(
     "--file", "file", metavar="FILE", type=click.Path(), help="Read texts from this file; - is standard input."
@@ -316,9 +316,9 @@ SIMILARITY_HELP = """
   eq phenotypes similarity HP:0001250 HP:0002069
   eq phenotypes similarity HP:0001250 HP:0002069 HP:0000252 --measure resnik --measure edge
 
-Show the similarity of all pairs of terms and their best common ancestor. The measures are lin (the default),
-resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim describes their use. The
-information content is computed from the graph alone, or with --annotations from the use of the terms: hpo means the
+Show the similarity of all pairs of terms and their most informative common ancestor. The measures are lin (the
+default), resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim describes their use. The
+information content is computed from the graph alone, or with --annotations from annotation counts: hpo means the
 disease annotations of the Human Phenotype Ontology.
 
 Alternative and replaced ids are resolved, with a note. --ontology takes any OBO or OBO-graph JSON file.

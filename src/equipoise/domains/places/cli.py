@@ -295,10 +295,10 @@ COMPARE_HELP = """
   eq places compare results/
   eq places compare lstm=runs/17/ lstm=runs/18/ markov=runs/19/ markov=runs/20/ --primary MRR
 
-Compare models that were trained with several seeds each. A seed is a run directory, the folder that
-eq places score -o wrote, or a folder with logits.npy and targets.npy (and user.npy). The model is named after the
-parent folder of its seeds, by NAME=folder, or by the name of the run (lstm-seed1 in one results folder). Seeds with
-the same name are paired; the rest are paired in the order given.
+Compare models that were trained with several seeds each. Each seed is given as a run directory, the output folder of
+eq places score, or a folder with logits.npy and targets.npy (and user.npy). The model is named after the parent
+folder of its seeds, by NAME=folder, or by the name of the run (lstm-seed1 in one results folder). Seeds with the same
+name are paired; the rest are paired in the order given.
 
 Each score is a mean over seeds with its standard deviation. There are two tests: over seeds (is the order the same
 for other seeds and these users?) and over users (is it the same for other users and these models?).
@@ -404,9 +404,9 @@ DEMO_HELP = """
   eq places demo
   eq places demo --users 200 --seed 7 -o demo/
 
-Simulate users with a home, a workplace and habits, train a Markov model on their visits, predict the
-last fifth of them, and score it against random, majority, per-user and first-order baselines. With -o the
-logits, all other inputs of eq places score, and charts are written to a folder.
+Simulate users with a home, a workplace and habits, train a per-user Markov model on the first four fifths of their
+visits, and score its predictions of the rest against random, majority, per-user and first-order Markov baselines.
+With -o the logits, all other inputs of eq places score, and charts are written to a folder.
 """
 
 

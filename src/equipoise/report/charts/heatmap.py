@@ -200,8 +200,8 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
     _, best_row, best_column, best = max(shaded, key=lambda entry: entry[0])
     _, worst_row, worst_column, worst = min(shaded, key=lambda entry: entry[0])
     return (
-        f"{table.metric} is best for {systems[best_column].name} on {best_row.name} {best_row.value} "
-        f"({best.text}) and worst for {systems[worst_column].name} on {worst_row.name} {worst_row.value} "
+        f"The best {table.metric} is that of {systems[best_column].name} on {best_row.name} {best_row.value} "
+        f"({best.text}), the worst that of {systems[worst_column].name} on {worst_row.name} {worst_row.value} "
         f"({worst.text})."
     )
 
@@ -269,7 +269,7 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
     fraction, row, column = max(fractions)
     return (
         f"By {table.metric}, {systems[row].name} beats {systems[column].name} on "
-        f"{format_percent(round(fraction, 2))} of {table.units}, the largest share of any pair."
+        f"{format_percent(round(fraction, 2))} of {table.units}; no pair has a larger share."
     )
 
 

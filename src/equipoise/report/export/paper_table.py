@@ -189,7 +189,7 @@ def _cautions(sheet: PaperTable) -> list[str]:
 
 def _subject(sheet: PaperTable) -> str:
     systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} systems"
-    order = f", best first on {sheet.comparison.primary}" if sheet.comparison else ""
+    order = f", ordered by {sheet.comparison.primary}" if sheet.comparison else ""
     sentence = f"{_listed(sheet.metrics)} of {systems} on {sheet.words.size(sheet.units, sheet.clusters)}{order}."
     # A name such as nDCG@10 keeps its case.
     return sentence[0].upper() + sentence[1:] if re.match(r"[a-z-]+ ", sentence) else sentence

@@ -44,7 +44,7 @@ def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[Leaderb
     tied = [row for row in rows if share_tie_group(best, row.tie_groups)]
     worse = [row for row in rows if row.tie_groups and not share_tie_group(best, row.tie_groups)]
     groups = [
-        ("Best" if len(tied) == 1 else "Tied with the best", tied),
+        ("Best" if len(tied) == 1 else "Best, or tied with the best", tied),
         ("Worse than the best", worse),
         ("Without a score", [row for row in rows if not row.tie_groups]),
     ]
