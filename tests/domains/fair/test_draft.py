@@ -141,6 +141,7 @@ def answer_chat(handler: Handler, request: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.engines("openai", "litellm")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # pydantic, about types of litellm
 @pytest.mark.parametrize("model", ["openai:tiny", "litellm:openai/tiny"])
 def test_a_hosted_model_is_asked_with_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")

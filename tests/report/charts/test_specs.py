@@ -102,8 +102,8 @@ def test_the_win_matrix_counts_wins_ties_and_losses(compared: Compared) -> None:
 
 def test_slices_have_the_means_over_their_units(compared: Compared) -> None:
     report, _ = compared
-    columns = {column.metric: column for column in report.explorer.columns} if report.explorer else {}
-    values = np.array(columns["MRR"].values, dtype=float)
+    columns = {column["metric"]: column for column in report.explorer.columns} if report.explorer else {}
+    values = np.array(columns["MRR"]["values"], dtype=float)
     kinds = np.array([place % 3 != 0 for place in range(60)])
     said = {(row["row"], row["column"]): row for row in rows_of(named(report, "slices")) if "tooltip" in row}
     assert report.slices is not None
