@@ -14,7 +14,7 @@ from equipoise.evidence.base import Evidence
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.export import export
-from equipoise.report.export.latex import GLYPH, LONG, escape_latex
+from equipoise.report.export.paper_table import GLYPH, LONG, escape_latex
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, load_run, save_run

@@ -21,12 +21,11 @@ from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, c
 from equipoise.errors import EquipoiseError, ShapeError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.comparison import Contrast
-from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
+from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, order_by_score, tie_groups
 from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import Estimate, Result
-from equipoise.stats.tie_groups import order_by_score, tie_groups
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
-from equipoise.checks.tuning import TunedSystem
+from equipoise.checks.models import TunedSystem
 from equipoise.domains.phenotypes.extraction.candidates import (
     DEFAULT_CHUNKERS,
     SCORE_DECIMALS,
