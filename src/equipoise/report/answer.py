@@ -104,12 +104,15 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     uninformative = why_uninformative(comparison, words)
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
-    size = sample_size(comparison, words, brief=True)
+    size, first_line = sample_size(comparison, words, brief=True), headline(comparison, words, uninformative)
     if comparison.tied_with_leader and not uninformative:
-        size = _with_advice(size, comparison, words.system, options.cheapest)
+        if options.cheapest:
+            first_line = f"{first_line} The cheapest of these is {options.cheapest}."
+        elif any(finding.code == SAMPLE_SIZE for finding in comparison.findings):
+            size = f"{size.removesuffix('.')}; of tied {words.system}s, choose the cheapest."
     notes = (chance, *options.notes, size)
     return Answer(
-        headline=headline(comparison, words, uninformative),
+        headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),
@@ -137,14 +140,6 @@ def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[Repor
         cells = [format_value(estimate.value, decimals) for estimate in estimates]
         columns.append(ReportColumn(metric, cells, right=True, rank=METRIC_RANK + index))
     return columns
-
-
-def _with_advice(sample_size: str, comparison: Comparison, system: str, cheapest: str) -> str:
-    """How many units would decide, with the advice for a tie."""
-    if cheapest:
-        return f"{sample_size} Cheapest tied {system}: {cheapest}.".strip()
-    has_size = any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
-    return f"{sample_size.removesuffix('.')}; of tied {system}s, choose the cheapest." if has_size else sample_size
 
 
 def _answer_columns(

@@ -136,7 +136,7 @@ def test_the_cheapest_model_that_is_not_significantly_worse_is_named(tmp_path: P
     assert comparison.cheapest == min(costs, key=lambda name: costs[name].order)
     assert len(tied) > 1
     answer = " ".join(comparison.summary.split())
-    assert f"Cheapest tied model: {comparison.cheapest}." in answer
+    assert f"The cheapest of these is {comparison.cheapest}." in answer
     again = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, ASKED, output=tmp_path, **SETTINGS)
     assert again.cheapest == comparison.cheapest
     assert [result.costs for result in again][:2] == [result.costs for result in comparison][:2]

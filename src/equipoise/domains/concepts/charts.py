@@ -94,8 +94,8 @@ def cosine_histogram(
         layers += _histogram(model, (place + 1) * BAND - 4, values, (related or {}).get(model), edges, x)
     labels = shorten_labels(list(cosines), 28)
     names = [{"text": label, "at": (place + 0.75) * BAND} for place, label in enumerate(labels)]
-    beside = {"x": {"value": -12}, "y": {"field": "at", **PIXELS}}
-    layers.append(text_marks(names, beside, align="right", fontSize=TEXT_SIZE))
+    label_position = {"x": {"value": -12}, "y": {"field": "at", **PIXELS}}
+    layers.append(text_marks(names, label_position, align="right", fontSize=TEXT_SIZE))
     if related:
         layers.append(column_header("bars: all pairs; line: pairs of one cluster", WIDTH, align="right"))
     means = [f"{model} {format_value(float(values.mean()), 2)}" for model, values in cosines.items()]

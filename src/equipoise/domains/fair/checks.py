@@ -152,14 +152,14 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     if not splitting:
         return
     worst = subject.cut[subject.worst]
-    chunks_split = f"chunk {subject.worst} splits" if subject.worst else "chunks split"
+    chunking = f"with chunk {subject.worst}, " if subject.worst else ""
     others = len(splitting) - 1
     verb = "splits" if others == 1 else "split"
-    more = f"; {others} of {len(subject.cut) - 1} other chunkings also {verb} answers" if others else ""
+    more = f"; {others} of {len(subject.cut) - 1} other chunkings {verb} answers too" if others else ""
     yield Observation(
         subject.name,
-        f"{chunks_split} {len(worst):,} of {pluralize(subject.answers, 'answer')} (maximum score "
-        f"{_ceiling(worst, subject)}){more}",
+        f"{chunking}{len(worst):,} of {pluralize(subject.answers, 'answer')} {'is' if len(worst) == 1 else 'are'} "
+        f"split between chunks, so at most {_ceiling(worst, subject)} can be found{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )

@@ -435,7 +435,7 @@ def score_evidence(
 
 
 def _new_users_note(history: VisitHistory | None, users: Ids | None) -> tuple[str, ...]:
-    """How many units are of users that the history does not have, for whom the baselines know nothing of the user."""
+    """The number of units of users that are not in the history, so that per-user baselines have no data for them."""
     if history is None or users is None:
         return ()
     lost = int(np.count_nonzero(history.codes_of(users) < 0))

@@ -188,7 +188,7 @@ class RayExecutor(Executor):
             try:
                 with warnings.catch_warnings(action="ignore"):  # the error below says the same
                     self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
-            except (ConnectionError, RuntimeError, ImportError, self._ray.exceptions.RayError) as error:
+            except Exception as error:  # Ray raises a plain Exception if a node does not start in time
                 if isinstance(error, ConnectionAbortedError) and attempt + 1 < _CONNECT_ATTEMPTS:
                     continue  # the head forks a server for each client, which may fail once and not again
                 address = self.address or "this machine"
