@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+from equipoise.domains.phenotypes.config import DEFAULT_MODEL, ExtractionConfig
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import (
     SPLITTER_CHAIN,
@@ -21,7 +21,6 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     ClinicalText,
     split_documents,
 )
-from equipoise.domains.phenotypes.extraction.config import ExtractionConfig
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor, open_term_extractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes

@@ -11,12 +11,11 @@ from time import process_time
 import numpy as np
 
 from equipoise import Dataset, compare, evaluate
-from equipoise.domains.bench.retrieval_data import Retrieval
+from equipoise.domains.bench.retrieval_data import Retrieval, retrieve
 from equipoise.evidence.ranking import Ranking
 from equipoise.models.dense import DenseRetriever, MemoisedEmbedder
 from equipoise.models.embedder import embedder
 from equipoise.models.encoder import Vectors
-from equipoise.tasks.retrieval import retrieve
 from equipoise.types import Role
 
 FLOAT32 = "minilm,device=cpu"

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, ExtractionConfig
 from equipoise.domains.phenotypes.extraction import extractor
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,
@@ -25,7 +26,6 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     Annotation,
     resolve_annotations,
 )
-from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig
 from equipoise.domains.phenotypes.extraction.dictionary import Mention
 from equipoise.domains.phenotypes.extraction.experiment import read_gold_annotations
 from equipoise.domains.phenotypes.ontology import load_ontology

@@ -16,8 +16,8 @@ from math import sqrt
 import numpy as np
 
 from equipoise.stats.comparison import Contrast
-from equipoise.stats.corrections import adjust
 from equipoise.stats.intervals import Interval
+from equipoise.stats.multiple_comparisons import adjust
 from equipoise.stats.paired_tests import run_test
 from equipoise.stats.power import POWER, units_to_show_best, with_power
 from equipoise.types import Direction, Floats

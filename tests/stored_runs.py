@@ -13,6 +13,7 @@ import numpy as np
 
 import equipoise
 from equipoise.config import StatsConfig
+from equipoise.domains.bench.retrieval_data import retrieve
 from equipoise.io.dataset import Dataset
 from equipoise.io.run_files import read_qrels
 from equipoise.io.tables import read_rows
@@ -22,7 +23,6 @@ from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.estimate import result_from_values
-from equipoise.tasks.retrieval import retrieve
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 from equipoise.types import Direction
 

@@ -21,7 +21,7 @@ from equipoise.geometry.spaces import geometry
 from equipoise.io.run_files import read_run
 from equipoise.io.splits import kfold_splits
 from equipoise.models.chunking import chunker
-from equipoise.stats.corrections import adjust
+from equipoise.stats.multiple_comparisons import adjust
 from equipoise.stats.power import units_needed
 from equipoise.tuning.nested_cv import nested_cv
 

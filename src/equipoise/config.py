@@ -21,7 +21,7 @@ TEST_ALIASES: dict[str, tuple[str, ...]] = {
 """The paired tests of ``stats.paired_tests`` and their aliases."""
 
 CORRECTION_NAMES = ("holm", "bh", "none")
-"""The corrections for multiple comparisons of ``stats.corrections``."""
+"""The corrections for multiple comparisons of ``stats.multiple_comparisons``."""
 
 CONFIDENCE_LEVEL, N_RESAMPLES = 0.95, 2_000
 """Defaults of every interval: its confidence level, and the number of bootstrap resamples."""

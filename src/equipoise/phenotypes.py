@@ -17,7 +17,7 @@ PUBLIC_NAMES = {
     "Candidates": "equipoise.domains.phenotypes.extraction.candidates",
     "CutoffTies": "equipoise.domains.phenotypes.max_similarity",
     "ExtractedTerm": "equipoise.domains.phenotypes.extraction.predict",
-    "ExtractionConfig": "equipoise.domains.phenotypes.extraction.config",
+    "ExtractionConfig": "equipoise.domains.phenotypes.config",
     "ExtractionRun": "equipoise.domains.phenotypes.extraction.experiment",
     "ExtractionTuning": "equipoise.domains.phenotypes.extraction.tuning_results",
     "LabelDiagnostics": "equipoise.domains.phenotypes.diagnostics",

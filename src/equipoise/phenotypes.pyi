@@ -7,6 +7,7 @@ from equipoise.domains.phenotypes.benchmark import compare_vectors as compare_ve
 from equipoise.domains.phenotypes.benchmark import run_benchmark as run_benchmark
 from equipoise.domains.phenotypes.cases import read_cases as read_cases
 from equipoise.domains.phenotypes.config import BenchmarkConfig as BenchmarkConfig
+from equipoise.domains.phenotypes.config import ExtractionConfig as ExtractionConfig
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics as LabelDiagnostics
 from equipoise.domains.phenotypes.diagnostics import diagnose as diagnose
 from equipoise.domains.phenotypes.export import read_notes as read_notes
@@ -15,7 +16,6 @@ from equipoise.domains.phenotypes.export import to_phenopacket as to_phenopacket
 from equipoise.domains.phenotypes.export import write_phenopackets as write_phenopackets
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus as read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import Candidates as Candidates
-from equipoise.domains.phenotypes.extraction.config import ExtractionConfig as ExtractionConfig
 from equipoise.domains.phenotypes.extraction.experiment import ExtractionRun as ExtractionRun
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions as compare_extractions
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction as run_extraction

@@ -77,7 +77,7 @@ class Finding:
 
     def _repr_html_(self) -> str:
         """A table of one row for notebooks."""
-        from equipoise.report.notebook import findings_html
+        from equipoise.report.tables import findings_html
 
         return findings_html([self])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.report.charts.theme import LIGHT
+from equipoise.report.charts.chart import LIGHT
 from sample_pages import KINDS
 
 PHONE = {"width": 375, "height": 812}

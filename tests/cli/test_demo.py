@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.domains.fair import demo
+from equipoise.domains.fair.cli import DEMO_BUDGET, DEMO_MODELS
 from equipoise.models import inventory
 from equipoise.models.inventory import MissingRequirement, ModelListing
 from equipoise.types import install_command
@@ -22,7 +22,7 @@ WORDS = ["bm25", "tfidf", "hash"]
 def nothing_but_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """The models of the demo are not installed, so that it takes seconds here."""
     absent = [
-        ModelListing(name, name, "nothing", MissingRequirement("a package", "pip install it")) for name in demo.MODELS
+        ModelListing(name, name, "nothing", MissingRequirement("a package", "pip install it")) for name in DEMO_MODELS
     ]
     monkeypatch.setattr(inventory, "list_models", lambda: absent)
 
@@ -44,7 +44,7 @@ def test_its_results_are_kept_and_read_back_by_other_commands(eq, folder: Path) 
     assert [each["model_spec"] for each in told["models"]] == WORDS
     assert sorted(path.name for path in (folder / "my results" / "runs").iterdir()) == sorted(WORDS)
     written = json.loads((folder / "my results" / "results.json").read_text())
-    assert written["settings"]["budget"] == demo.BUDGET
+    assert written["settings"]["budget"] == DEMO_BUDGET
     runs = [f"my results/runs/{name}" for name in WORDS]
     again = json.loads(eq("compare", *runs, "--json").stdout)
     assert again["order"] == told["comparison"]["order"]
@@ -67,7 +67,7 @@ def _words_beat_the_floor_within_the_budget(told: dict) -> None:
     assert 60 < accuracy["bm25"] < 95
     assert accuracy["hash"] < accuracy["bm25"] - 20
     spent = [each["tokens"] for each in map(_best, told["models"])]
-    assert all(tokens <= demo.BUDGET for tokens in spent)
+    assert all(tokens <= DEMO_BUDGET for tokens in spent)
 
 
 def _best(model: dict) -> dict:

@@ -54,7 +54,7 @@ def test_run_directories_named_one_by_one_are_compared(eq, results: Path) -> Non
     done = eq("export", "results/bad", "results/good", "--to", "md", "--primary", "MR")
     rows = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["system", ":--", "good", "bad", "*chance*"]
-    assert "best first on MR" in done.stdout
+    assert "ordered by MR" in done.stdout
 
 
 def test_one_run_is_no_comparison(eq, results: Path) -> None:

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from equipoise.evidence.kernels import point_counts
 from equipoise.evidence.kernels.point_counts import GroupedCounts, certain_counts
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.ranking_among_points import ranking_among_points
+from equipoise.evidence.ranking_among_points import PairPrefilter, ranking_among_points
 from equipoise.geometry.base import Geometry
 from equipoise.geometry.distances import ball_to_hyperboloid
-from equipoise.geometry.prefilter import PairPrefilter
 from equipoise.geometry.spaces import Lorentz, Poincare, geometry
 from equipoise.types import Floats, Ints
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.domains.bench.retrieval_data import retrieve
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.geometry.spaces import geometry
 from equipoise.io.dataset import Dataset
@@ -16,7 +17,6 @@ from equipoise.models import dense
 from equipoise.models.embedder import embedder
 from equipoise.models.lexical import BM25Retriever
 from equipoise.models.retriever import retriever
-from equipoise.tasks.retrieval import retrieve
 
 DOCUMENTS = ["a red fox", "the blue whale sea", "red sea and fox", "a grey stone", "fox fox fox"]
 QUERIES = ["red fox", "blue sea", "stone"]

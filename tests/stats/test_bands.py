@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import ParameterError, ShapeError
-from equipoise.stats.tie_groups import order_by_score, rank_intervals, tie_groups
+from equipoise.stats.multiple_comparisons import order_by_score, rank_intervals, tie_groups
 from equipoise.types import Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.stats.corrections import adjust, benjamini_hochberg, holm
+from equipoise.stats.multiple_comparisons import adjust, benjamini_hochberg, holm
 
 P_VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=12)
 

@@ -23,15 +23,20 @@ from equipoise.domains.concepts.concept_set import (
     Relation,
 )
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
-from equipoise.domains.concepts.evidence import concept_space, entity_evidence, relation_evidence
+from equipoise.domains.concepts.evidence import (
+    concept_space,
+    entity_evidence,
+    memoized_encoder,
+    relation_evidence,
+    similarity,
+)
 from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.io.splits import kfold_splits
 from equipoise.metrics.structure import GraphClustering, GraphDensity
 from equipoise.models.embedder import embedder
 from equipoise.runs.evaluate import evaluate
-from equipoise.tasks.classification import cluster_texts, kmeans, linear_probe
-from equipoise.tasks.similarity import encode_checked, memoized_encoder, similarity
+from equipoise.tasks.classification import cluster_texts, encode_checked, kmeans, linear_probe
 from equipoise.types import Floats
 
 

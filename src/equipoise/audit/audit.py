@@ -44,7 +44,7 @@ from equipoise.checks.base import Check, Observation, join_names
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
 from equipoise.io.published import read_published
 from equipoise.io.published.numbers import parse_printed
-from equipoise.report.notebook import findings_html
+from equipoise.report.tables import findings_html
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:

@@ -114,7 +114,6 @@ CHECK_MODULES = (
     "equipoise.checks.data",
     "equipoise.checks.protocol",
     "equipoise.checks.scores",
-    "equipoise.checks.tuning",
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",

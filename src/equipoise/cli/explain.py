@@ -359,7 +359,7 @@ def _error_page(code: str) -> InfoPage:
 
 def _test_pages(name: str) -> list[InfoPage]:
     """The paired test and the correction with this name, if any."""
-    from equipoise.stats.corrections import CORRECTIONS
+    from equipoise.stats.multiple_comparisons import CORRECTIONS
     from equipoise.stats.paired_tests import TESTS
 
     folded = name.casefold()

@@ -184,7 +184,7 @@ def checks(out: Output) -> None:
 @pass_output
 def tests(out: Output) -> None:
     """See ``TESTS_HELP``."""
-    from equipoise.stats.corrections import CORRECTIONS
+    from equipoise.stats.multiple_comparisons import CORRECTIONS
     from equipoise.stats.paired_tests import TESTS
 
     rows = [

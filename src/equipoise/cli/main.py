@@ -91,7 +91,7 @@ class LazyGroup(SuggestingGroup):
 NAMES = ("eq", "equipoise")
 
 COMMANDS = {
-    "demo": CommandEntry("equipoise.domains.fair.demo:demo", "Compare models on sample data."),
+    "demo": CommandEntry("equipoise.domains.fair.cli:demo", "Compare models on sample data."),
     "score": CommandEntry("equipoise.cli.score:score", "Score runs or logits, with confidence intervals."),
     "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems with paired significance tests."),
     "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),

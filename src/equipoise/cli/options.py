@@ -128,7 +128,7 @@ def suggestions(metric: Any) -> list[str]:
 def names_in(module: str, table: str) -> Callable[[], list[str]]:
     """The names of a table. Its module is imported when they are needed, so that help is fast.
 
-    >>> names_in("equipoise.stats.corrections", "CORRECTIONS")()
+    >>> names_in("equipoise.stats.multiple_comparisons", "CORRECTIONS")()
     ['holm', 'bh', 'none']
     """
     return lambda: list(getattr(import_module(module), table))

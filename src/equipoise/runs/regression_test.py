@@ -16,7 +16,6 @@ from equipoise.errors import DuplicateError, PairingError, ParameterError, Unkno
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
-from equipoise.stats.corrections import adjust
 from equipoise.stats.formatting import (
     DEFAULT_DECIMALS,
     format_count,
@@ -25,6 +24,7 @@ from equipoise.stats.formatting import (
     format_percent,
     format_value,
 )
+from equipoise.stats.multiple_comparisons import adjust
 from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.power import detectable_difference

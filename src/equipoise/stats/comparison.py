@@ -15,11 +15,10 @@ import numpy as np
 from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
-from equipoise.stats.corrections import CORRECTIONS
+from equipoise.stats.multiple_comparisons import CORRECTIONS, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
-from equipoise.stats.tie_groups import tie_groups
 from equipoise.stats.verdict import Vocabulary, verdict_text
 from equipoise.types import Direction, Finding, nan_equal
 
@@ -306,7 +305,7 @@ class Comparison:
 
     def to_latex(self) -> str:
         """A LaTeX table (booktabs) of systems and metrics, with a caption."""
-        from equipoise.report.export.latex import as_latex
+        from equipoise.report.export.paper_table import as_latex
 
         return as_latex([], self)
 
@@ -356,7 +355,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """A table of the systems for notebooks, and the findings below it."""
-        from equipoise.report.notebook import comparison_html
+        from equipoise.report.tables import comparison_html
 
         return comparison_html(self)
 

@@ -14,12 +14,11 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
 from equipoise.stats.comparison import Comparison, Contrast
-from equipoise.stats.corrections import CORRECTIONS, adjust
+from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_intervals, rank_intervals_from_resamples
 from equipoise.stats.paired_tests import TESTS, get_test, run_test
 from equipoise.stats.power import with_power
 from equipoise.stats.resampling import UNBOUNDED, ResamplingUnits, mean_intervals
 from equipoise.stats.result import DATA, MATCHER
-from equipoise.stats.tie_groups import rank_intervals, rank_intervals_from_resamples
 from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction, Floats, Ids, Ints
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import ParameterError
-from equipoise.stats.corrections import adjust, step_level
 from equipoise.stats.intervals import normal_critical, t_critical
+from equipoise.stats.multiple_comparisons import adjust, step_level
 from equipoise.types import Direction, Floats, nan_equal
 
 if TYPE_CHECKING:

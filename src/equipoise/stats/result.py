@@ -196,7 +196,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """A small table for notebooks, and the findings below it."""
-        from equipoise.report.notebook import result_html
+        from equipoise.report.tables import result_html
 
         return result_html(self)
 
@@ -240,8 +240,7 @@ class Result:
 
     def to_latex(self) -> str:
         """A LaTeX table (booktabs) with its caption."""
-        from equipoise.report.export.latex import latex_table
-        from equipoise.report.export.paper_table import PaperTable
+        from equipoise.report.export.paper_table import PaperTable, latex_table
 
         return latex_table(PaperTable.of_result(self))
 

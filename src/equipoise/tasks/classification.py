@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.errors import InputError, UndefinedError
+from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
 from equipoise.evidence.base import as_ids, to_numpy, unique_ids
 from equipoise.evidence.kernels.dispatch import check_score_matrix, class_codes, rank_targets
 from equipoise.evidence.labels import Labels
@@ -18,11 +18,13 @@ from equipoise.evidence.space import Space
 from equipoise.geometry.gpu_search import free_bytes, torch_device
 from equipoise.io.arrays import MappedPages
 from equipoise.io.splits import kfold_splits as parts_of
-from equipoise.tasks.similarity import Encode, encode_checked
 from equipoise.types import Bools, Floats, Ints, require_extra
 
 if TYPE_CHECKING:
     from equipoise.domains.concepts.concept_set import ConceptCluster
+
+Encode = Callable[[Sequence[str]], Any]
+"""One row a text, in order; ``embedder("minilm").encode`` is one."""
 
 
 @dataclass(frozen=True)
@@ -335,6 +337,24 @@ class ClusteringOutput:
         """How the clusters were found, for the caption."""
         count = len(np.unique(self.labels.true))
         return f"K-means with {count} clusters, {self.starts} starts, seed {self.seed}"
+
+
+def encode_checked(encode: Encode, texts: Sequence[str]) -> Floats:
+    """The vectors of the texts in double precision, checked: one row a text, all of them finite."""
+    vectors = np.asarray(to_numpy(encode(list(texts))), dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] == 0:
+        raise ShapeError(
+            f"the model gave an array of shape {vectors.shape} for {len(texts)} texts",
+            hint="its encode must return one row a text",
+        )
+    bad = ~np.isfinite(vectors).all(axis=1)
+    if bad.any():
+        raise NotFiniteError(
+            f"the model gave {texts[int(np.argmax(bad))]!r} a vector with NaN or infinity "
+            f"({int(bad.sum())} such in all)",
+            hint="embed these texts again or leave them out",
+        )
+    return vectors
 
 
 def cluster_texts(encode: Encode, clusters: Sequence[ConceptCluster], *, seed: int = 0) -> ClusteringOutput:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.domains.concepts.comparison import ScoreComparison
+from equipoise.domains.concepts.comparison import ScoreComparison, recommend
 from equipoise.domains.concepts.experiment import evaluate_concepts
-from equipoise.domains.concepts.recommendation import recommend
 from equipoise.domains.concepts.results import ConceptEvaluation
 from equipoise.stats.comparison import Contrast
 from equipoise.stats.intervals import Interval

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 from equipoise.report.charts import report_charts
-from equipoise.report.charts.theme import DARK, LIGHT
+from equipoise.report.charts.chart import DARK, LIGHT
 from equipoise.report.html.charts import chart_script, chart_style, embed_chart
 from equipoise.report.view import RunsView
 from equipoise.stats.comparison import Comparison

@@ -12,8 +12,7 @@ import pytest
 from equipoise.errors import StoreError
 from equipoise.report.charts import chart as chart_module
 from equipoise.report.charts import report_charts
-from equipoise.report.charts.chart import Chart, render_png, render_svg, write_charts
-from equipoise.report.charts.theme import DARK, LIGHT
+from equipoise.report.charts.chart import DARK, LIGHT, Chart, render_png, render_svg, write_charts
 from equipoise.report.view import RunsView
 from equipoise.stats.comparison import Comparison
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.report.charts.theme import DARK, FIRST_DARK_STEP, HEAT_STEPS, LIGHT, heat_color, series_style
+from equipoise.report.charts.chart import DARK, FIRST_DARK_STEP, HEAT_STEPS, LIGHT, heat_color, series_style
 
 
 def luminance(colour: str) -> float:

@@ -14,7 +14,7 @@ from equipoise.evidence.base import Evidence
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.export import export
-from equipoise.report.export.latex import GLYPH, LONG, escape_latex
+from equipoise.report.export.paper_table import GLYPH, LONG, escape_latex
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, load_run, save_run
@@ -108,7 +108,7 @@ def test_the_caption_states_test_correction_n_and_level(stored) -> None:
     made = stored(["one", "two", "three"])
     caption = next(line for line in export(made.runs, made.comparison, "latex").splitlines() if r"\caption" in line)
     for words in (
-        "on 40 queries, best first on MRR",
+        "on 40 queries, ordered by MRR",
         r"95 \% intervals",
         r"do not differ significantly at the 5 \% level",
         "Paired randomisation test, two-sided, 500 permutations, seed 0",

@@ -30,11 +30,10 @@ from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
 from equipoise.errors import ParameterError, StoreError, UnknownNameError
 from equipoise.geometry.distances import ball_to_hyperboloid, lorentz_norm
 from equipoise.geometry.spaces import geometry as geometry_named
-from equipoise.report.charts.chart import Chart, chart, shorten_label, slug
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_label, slug
 from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
 from equipoise.report.charts.marks import TOOLTIP, Row, linear_axis, scale_axis
 from equipoise.report.charts.projection import projection_chart
-from equipoise.report.charts.theme import LIGHT, Spec
 from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import Point, Projection
 from equipoise.runs.experiment_folder import RUNS

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.io.atomic import write_bytes
-from equipoise.report.charts.chart import shorten_label
+from equipoise.report.charts.chart import LIGHT, series_style, shorten_label
 from equipoise.report.charts.projection import poincare_geodesic
-from equipoise.report.charts.theme import LIGHT, series_style
 from equipoise.report.html import charts as interactive
 from equipoise.report.html.render import content_security_policy
 from equipoise.types import require_extra

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.report.answer import Answer
-from equipoise.report.charts.chart import Chart, chart, shorten_labels
+from equipoise.report.charts.chart import LIGHT, Chart, chart, shorten_labels
 from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
 from equipoise.report.charts.marks import (
     column_header,
@@ -22,12 +22,10 @@ from equipoise.report.charts.marks import (
     scale_axis,
     text_column,
 )
-from equipoise.report.charts.theme import LIGHT
 from equipoise.report.sections import axis_scale
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.report.view_model import AxisScale
-from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -38,6 +36,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.multiple_comparisons import CORRECTIONS
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from equipoise.report.answer import (
     comparison_answer,
     single_answer,
 )
-from equipoise.report.charts.chart import Chart, chart, shorten_labels
+from equipoise.report.charts.chart import LIGHT, Chart, chart, series_style, shorten_labels
 from equipoise.report.charts.marks import (
     TOOLTIP,
     line,
@@ -34,7 +34,6 @@ from equipoise.report.charts.marks import (
     text_marks,
     with_grid,
 )
-from equipoise.report.charts.theme import LIGHT, series_style
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.sections import axis_scale

@@ -19,6 +19,7 @@ from equipoise.errors import FormatError, InputError, UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
+from equipoise.geometry.distances import cosine
 from equipoise.io.columns import TRAIN, ColumnTable, as_number, as_text, table_of
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.formatting import format_count
@@ -30,7 +31,6 @@ from equipoise.tasks.classification import (
     logistic_classes,
     nearest_neighbour_classes,
 )
-from equipoise.tasks.similarity import row_cosines
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
@@ -151,6 +151,17 @@ class _PairTable(BenchData):
             unit: UnitContent(f"{a} | {b}", (f"{value:g}",), self.slices.get(unit, {}))
             for unit, a, b, value in zip(self._ids, self._first, self._second, self._values.tolist(), strict=True)
         }
+
+
+def row_cosines(one: Any, other: Any) -> Floats:
+    """The cosine of each row with the same row of the other, for arrays or sparse matrices of unit rows.
+
+    >>> row_cosines(np.eye(2), np.array([[0.6, 0.8], [0.0, 0.0]])).round(6).tolist()
+    [0.6, 0.0]
+    """
+    if isinstance(one, np.ndarray):
+        return np.asarray(1.0 - cosine(one.astype(np.float64), np.asarray(other, dtype=np.float64)))
+    return np.asarray(one.multiply(other).sum(axis=1), dtype=np.float64).ravel()
 
 
 class Similarity(_PairTable):

@@ -11,7 +11,17 @@ import numpy as np
 
 from equipoise.metrics.intrinsic import directions
 from equipoise.report.charts.bars import radar_chart
-from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug, unique_names
+from equipoise.report.charts.chart import (
+    LIGHT,
+    TEXT_SIZE,
+    Chart,
+    Spec,
+    chart,
+    shorten_label,
+    shorten_labels,
+    slug,
+    unique_names,
+)
 from equipoise.report.charts.marks import (
     PIXELS,
     Row,
@@ -26,7 +36,6 @@ from equipoise.report.charts.marks import (
 )
 from equipoise.report.charts.projection import MAX_POINTS, projection_chart
 from equipoise.report.charts.projection import SIZE as MAP_SIZE
-from equipoise.report.charts.theme import LIGHT, TEXT_SIZE, Spec
 from equipoise.report.view_model import Point, Projection
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
 

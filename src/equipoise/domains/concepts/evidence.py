@@ -24,19 +24,78 @@ from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import average_ranks
 from equipoise.evidence.space import Space
+from equipoise.geometry.distances import cosine
 from equipoise.geometry.search import score_blocks
 from equipoise.metrics.pairs import correlation
-from equipoise.tasks.classification import N_INIT, kmeans, linear_probe
-from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, unit_rows
+from equipoise.tasks.classification import N_INIT, Encode, encode_checked, kmeans, linear_probe
 
 if TYPE_CHECKING:
     from equipoise.evidence.labels import Labels
     from equipoise.types import Floats, Ids, Ints
 
-# Pairs: the cosine after the mean of all texts is subtracted, and after whitening.
+# Vectors: each text is embedded once.
+
+
+def memoized_encoder(encode: Encode, texts: Sequence[str]) -> Encode:
+    """An encoder that embeds these texts in one go now, and any others when they are asked for.
+
+    >>> said = []
+    >>> encode = memoized_encoder(lambda texts: said.append(texts) or [[1.0]] * len(texts), ["a", "b"])
+    >>> len(encode(["b", "a", "b"])), said
+    (3, [['a', 'b']])
+    """
+    once = list(dict.fromkeys(texts))
+    known = dict(zip(once, encode_checked(encode, once), strict=True)) if once else {}
+
+    def lookup(asked: Sequence[str]) -> Floats:
+        more = [text for text in dict.fromkeys(asked) if text not in known]
+        if more:
+            known.update(zip(more, encode_checked(encode, more), strict=True))
+        return np.array([known[text] for text in asked])
+
+    return lookup
+
+
+def paired_cosine(one: Floats, other: Floats) -> Floats:
+    """The cosine of each row with the same row of the other; a vector without a direction has 0."""
+    return np.asarray(1.0 - cosine(one, other))
+
+
+def unit_rows(vectors: Floats) -> Floats:
+    """Rows of length one; those without a direction stay zero.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+
+# Pairs: the cosine of their vectors, after the mean of all texts is subtracted, and after whitening.
 
 MIN_POSITIVE = 0.5
 """From this expected similarity on, a pair counts as similar in pair classification."""
+
+
+def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:
+    """The cosine of each pair's vectors, and the similarity that is expected; a unit is a pair.
+
+    A text without a direction (a zero vector) is as far from everything as can be told: its cosine is 0.
+
+    >>> from equipoise.domains.concepts.concept_set import ConceptPair
+    >>> vectors = {"rye": [1.0, 0.0], "wheat": [0.6, 0.8]}
+    >>> found = similarity(lambda texts: [vectors[text] for text in texts], [ConceptPair("rye", "wheat", 0.7)])
+    >>> found.predicted.round(6).tolist(), found.expected.tolist()
+    ([0.6], [0.7])
+    """
+    if not pairs:
+        raise InputError("there are no pairs to compare", hint="a field has them in pairs.json")
+    vectors = encode_checked(encode, [text for pair in pairs for text in (pair.first, pair.second)])
+    return Pairs.of(
+        paired_cosine(vectors[::2], vectors[1::2]),
+        [pair.expected for pair in pairs],
+        unit_ids=[pair.id for pair in pairs],
+    )
 
 
 def centered_and_whitened(encode: Encode, pairs: Sequence[ConceptPair]) -> tuple[Pairs, Pairs]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from equipoise.domains.concepts.concept_set import ConceptSet
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
+from equipoise.domains.concepts.evidence import memoized_encoder
 from equipoise.domains.concepts.results import ConceptEvaluation, ModelScores
 from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.domains.concepts.tasks import TASKS
@@ -24,7 +25,6 @@ from equipoise.models.resolve import resolve_models
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
-from equipoise.tasks.similarity import memoized_encoder
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:

@@ -14,14 +14,15 @@ import numpy as np
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
 from equipoise.domains.concepts.comparison import (
+    Recommendation,
     ScoreComparison,
     WeightSensitivity,
     compare_on_composite,
     compare_on_score,
+    recommend,
     weight_sensitivity,
 )
 from equipoise.domains.concepts.evidence import annotator_ceiling
-from equipoise.domains.concepts.recommendation import Recommendation, recommend
 from equipoise.domains.concepts.report import concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError

@@ -18,6 +18,7 @@ from equipoise.domains.concepts.evidence import (
     fast_kmeans,
     relation_evidence,
     rotate_to_span,
+    similarity,
 )
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
 from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit, permutation_chance
@@ -44,8 +45,7 @@ from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClusterin
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
-from equipoise.tasks.classification import cluster_texts
-from equipoise.tasks.similarity import Encode, similarity
+from equipoise.tasks.classification import Encode, cluster_texts
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, groupby, pairwise
@@ -23,13 +23,26 @@ from equipoise.domains.fair.answer_verification import count_answers, one_line
 from equipoise.domains.fair.plan import documents_from
 from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
-from equipoise.errors import InputError, ParameterError, did_you_mean
+from equipoise.errors import InputError, ParameterError, PartialError, did_you_mean
 from equipoise.io.atomic import write_text
+from equipoise.models.backends.hosted import checked_url, positive_option, retry_policy_from
+from equipoise.models.backends.hosted_retry import (
+    RequestFailedError,
+    RequestFailure,
+    RetryPolicy,
+    call_with_retries,
+    classify_error,
+    environment_secrets,
+    missing_api_key_error,
+)
+from equipoise.models.backends.openai import open_client
 from equipoise.models.chunking import markdown_sections, sentence_starts
+from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.redaction import note_secret
+from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.io.documents import TextDocument
-    from equipoise.models.backends.chat import ChatModel
 
 GAP = "____"
 LANGUAGES = ("en", "de")
@@ -140,7 +153,7 @@ def draft_questions(
         strata = np.array_split(np.arange(len(sentences)), min(n_questions, len(sentences)))
         drafts.add_from([_cloze_drafts([sentences[at] for at in part.tolist()]) for part in strata])
     else:
-        from equipoise.models.backends.chat import chat_model
+        from equipoise.domains.fair.draft import chat_model
 
         chat = chat_model(model) if isinstance(model, str) else model
         passages = _evenly(list(_passages(sentences)), -(-n_questions // QUESTIONS_PER_PASSAGE))
@@ -400,3 +413,76 @@ class _Collector:
         )
         methods = {question.id: draft.method for question, draft in zip(questions, ordered, strict=True)}
         return DraftSet(questions, methods, dict(self._dropped.most_common()))
+
+
+# A hosted chat model: one prompt, one answer.
+
+CHAT_KINDS = ("openai", "litellm")
+TIMEOUT_SECONDS = 120.0
+
+
+class ChatModel:
+    """A chat model at a server; the key is read from the environment."""
+
+    def __init__(self, name: str, send: Callable[[str], Any], patience: RetryPolicy) -> None:
+        self.name = name
+        self._send, self._patience = send, patience
+
+    def complete(self, prompt: str) -> str:
+        """The answer to a prompt; a failed request is retried, and raises ``PartialError`` in the end."""
+        try:
+            return call_with_retries(lambda: self._answer(prompt), self._patience)
+        except RequestFailedError as error:
+            reason = error.refusal.reason
+        raise PartialError(
+            f"{self.name} did not answer: {reason}", hint="check the key, the name of the model and --model"
+        )
+
+    def _answer(self, prompt: str) -> str:
+        refusal: RequestFailure
+        try:
+            text = self._send(prompt).choices[0].message.content
+        except Exception as error:  # the exception may contain the key, so it is not chained
+            refusal = classify_error(error)
+        else:
+            if isinstance(text, str) and text.strip():
+                return text
+            refusal = RequestFailure("the server answered without a text", wrong=True)
+        raise RequestFailedError(refusal)
+
+
+def chat_model(text: str) -> ChatModel:
+    """The chat model that a spec names; no request is made."""
+    spec = parse_spec(text)
+    if spec.kind not in CHAT_KINDS or not spec.name:
+        raise ParameterError(
+            f"{text} is not a chat model",
+            hint="write openai:MODEL, openai:MODEL,base_url=http://localhost:11434/v1 or litellm:PROVIDER/MODEL",
+        )
+    patience = retry_policy_from(spec)
+    if spec.kind == "openai":
+        client = open_client(spec)
+        return ChatModel(spec.name, lambda prompt: _openai_answer(client, spec.name, prompt), patience)
+    return ChatModel(spec.name, _litellm_sender(spec), patience)
+
+
+def _messages(prompt: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": prompt}]
+
+
+def _openai_answer(client: Any, model: str, prompt: str) -> Any:
+    return client.chat.completions.create(model=model, messages=_messages(prompt))
+
+
+def _litellm_sender(spec: ModelSpec) -> Callable[[str], Any]:
+    for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
+        note_secret(secret)
+    engine: Any = require_extra("litellm", extra="litellm")
+    engine.suppress_debug_info = True
+    request: dict[str, Any] = {"model": spec.name, "num_retries": 0, "max_retries": 0}
+    request["timeout"] = positive_option(spec, "timeout") or TIMEOUT_SECONDS
+    if "base_url" in spec.options:
+        request["api_base"] = checked_url(spec.options["base_url"])
+    elif missing := engine.validate_environment(spec.name).get("missing_keys"):
+        raise missing_api_key_error(spec.name.partition("/")[0], *missing)
+    return lambda prompt: engine.completion(messages=_messages(prompt), **request)

@@ -9,8 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import ScoredResult, run_checks
-from equipoise.checks.models import TruncationStats
-from equipoise.checks.tuning import TunedSystem
+from equipoise.checks.models import TruncationStats, TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.chunk_index import chunk_locations
 from equipoise.domains.fair.config import ACCURACY, METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings

@@ -283,7 +283,7 @@ def optimistic_section(data: FairComparison) -> Section:
             f"{_OVER_BUDGET} The baseline exceeds the token budget. Tuned is the best configuration within "
             "the budget, and is not compared with the baseline."
         )
-    title = "Gain from tuning at no more retrieved tokens than the baseline"
+    title = "Gain from tuning at no more retrieved tokens than the baseline (optimistic accuracy)"
     notes.append("Selected and scored on the same questions, so the gain is biased upwards.")
     return Section.of_table(title, columns, *notes)
 

@@ -11,10 +11,9 @@ from equipoise.domains.phenotypes.extraction.report import format_params
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.ranking import HitRate, Precision, Recall
 from equipoise.report.charts.bars import metric_bars
-from equipoise.report.charts.chart import Chart, chart
+from equipoise.report.charts.chart import LIGHT, SMALL_SIZE, Chart, Spec, chart, series_style
 from equipoise.report.charts.curves import accuracy_at_k_chart, precision_recall_chart
 from equipoise.report.charts.marks import FRACTION_TICKS, TOOLTIP, Row, linear_axis, series_labels
-from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, Spec, series_style
 from equipoise.stats.formatting import format_value
 
 if TYPE_CHECKING:

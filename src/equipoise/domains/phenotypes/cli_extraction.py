@@ -131,8 +131,8 @@ def extract(
     **choices: Any,
 ) -> int:
     """See ``EXTRACT_HELP``."""
+    from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, make_config
     from equipoise.domains.phenotypes.export import read_notes, write_phenopackets
-    from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, make_config
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
     from equipoise.domains.phenotypes.index.lexicon import read_translations
@@ -428,7 +428,7 @@ def run(
     fail_on: str | None,
     **choices: Any,
 ) -> int:
-    from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
+    from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.experiment import RESULTS, run_extraction
     from equipoise.domains.phenotypes.extraction.report import extraction_view
     from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
@@ -562,7 +562,7 @@ def tune(
     fail_on: str | None,
     **choices: Any,
 ) -> int:
-    from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
+    from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.report import tuning_view
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 

@@ -12,11 +12,10 @@ from equipoise.domains.places.geography import EARTH_RADIUS_KM
 from equipoise.domains.places.metrics import accuracy_curve, confusion_counts, rank_histogram
 from equipoise.errors import UndefinedError
 from equipoise.report.charts.bars import CalibrationPoint, rank_histogram_chart, reliability_chart
-from equipoise.report.charts.chart import Chart, chart, shorten_label, slug
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, heat_color, shorten_label, slug
 from equipoise.report.charts.curves import accuracy_at_k_chart
 from equipoise.report.charts.heatmap import confusion_chart
 from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, legend, line, literals, position
-from equipoise.report.charts.theme import LIGHT, Spec, heat_color
 from equipoise.stats.formatting import format_count, format_value
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.stats.comparison import Comparison
-from equipoise.stats.corrections import CORRECTIONS, adjust
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_difference, format_p, format_percent, format_value
+from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust
 from equipoise.stats.pairing import AlignedResults, align_results, compare_results
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.seeds import SeedContrast, SeedSummary, compare_seeds, summarise_seeds

@@ -4,7 +4,7 @@ For points ``x`` of shape (n, d), a target ``t`` of point ``i``, and the distanc
 
     above = #{j : d(x[i], x[j]) < d(x[i], x[t])}      tied = #{j != t : d(x[i], x[j]) == d(x[i], x[t])}
 
-Distances are compared through scores that a matrix product gives (``geometry.prefilter``): a score has a known
+Distances are compared through scores that a matrix product gives (``PairPrefilter``): a score has a known
 error bound, so most comparisons are certain. The few uncertain pairs are decided by the exact excess of the pair.
 Points whose farthest target leaves few candidates are compared in square tiles right of the diagonal, since a
 distance belongs to both points. The other points are compared with all points, a few rows at a time. float32
@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from equipoise.types import Bools, Floats, Ints, require_extra
 
 if TYPE_CHECKING:
-    from equipoise.evidence.ranking_among_points import PointTargets
+    from equipoise.evidence.ranking_among_points import PairPrefilter, PointTargets
     from equipoise.geometry.base import PointArray
-    from equipoise.geometry.prefilter import PairPrefilter
 
 Numbers = NDArray[Any]
 

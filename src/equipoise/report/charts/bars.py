@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
+from equipoise.report.charts.chart import (
+    LIGHT,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    Chart,
+    Spec,
+    chart,
+    series_style,
+    shorten_label,
+    shorten_labels,
+    slug,
+)
 from equipoise.report.charts.marks import (
     FRACTION_TICKS,
     HAS_CHANCE,
@@ -29,7 +40,6 @@ from equipoise.report.charts.marks import (
     vertical_intervals,
     with_grid,
 )
-from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec, series_style
 from equipoise.report.tables import finite_or_none
 from equipoise.stats.formatting import format_count, format_interval, format_value
 

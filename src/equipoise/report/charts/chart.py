@@ -1,4 +1,10 @@
-"""A chart: its specification, file name and labels, and rendering as SVG and PNG without a browser or network."""
+"""A chart: its theme, specification, file name and labels, and rendering as SVG and PNG without a browser or network.
+
+A chart is drawn with the light palette. The dark version replaces each colour of ``LIGHT`` by the colour of the
+same name in ``DARK``: ``render_svg`` does it in a file, the style sheet of ``html.charts`` in a page. So every colour
+has a name and all light colours differ. No information is in colour alone: shapes, letters, dashes or texts
+repeat it.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +13,108 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tomllib import loads
+from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
-from equipoise.report.charts.theme import DARK, LIGHT, SCHEMA, Spec, theme_config
 from equipoise.report.terminal import ELLIPSIS, shorten
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
+
+SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
+FONT: Final = "sans-serif"
+"""The generic family, available in every browser and converter."""
+TEXT_SIZE: Final = 13
+SMALL_SIZE: Final = 12
+TITLE_SIZE: Final = 15
+
+_PALETTES = loads((files("equipoise.report.charts") / "palettes.toml").read_text(encoding="utf-8"))
+LIGHT: Final[dict[str, str]] = _PALETTES["light"]
+DARK: Final[dict[str, str]] = _PALETTES["dark"]
+SHAPES: Final = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+)
+SYSTEM_COLOURS: Final = 8
+HEAT_STEPS: Final = 7
+FIRST_DARK_STEP: Final = 5
+"""From this heatmap step on, text has the colour ``on_high``."""
+
+
+def series_style(index: int) -> tuple[str, str]:
+    """The colour and the shape of the series with this index; there are 64 distinct pairs."""
+    color = LIGHT[f"system{index % SYSTEM_COLOURS}"]
+    return color, SHAPES[(index + index // SYSTEM_COLOURS) % len(SHAPES)]
+
+
+def heat_color(shade: float) -> tuple[str, str]:
+    """The colours of a cell with this shade (0 to 1) and of its text.
+
+    There are steps instead of a gradient because each colour needs a dark counterpart.
+    """
+    step = min(max(int(shade * HEAT_STEPS), 0), HEAT_STEPS - 1)
+    return LIGHT[f"heat{step}"], LIGHT["on_high" if step >= FIRST_DARK_STEP else "on_low"]
+
+
+def theme_config() -> Spec:
+    """The Vega-Lite configuration of all charts."""
+    text = {"font": FONT, "fontSize": SMALL_SIZE, "fill": LIGHT["ink"]}
+    axis = {
+        "aria": False,
+        "labelFont": FONT,
+        "titleFont": FONT,
+        "labelFontSize": SMALL_SIZE,
+        "titleFontSize": SMALL_SIZE,
+        "titleFontWeight": "normal",
+        "labelColor": LIGHT["soft"],
+        "titleColor": LIGHT["soft"],
+        "domainColor": LIGHT["line"],
+        "tickColor": LIGHT["line"],
+        "gridColor": LIGHT["grid"],
+        "tickSize": 4,
+        "labelPadding": 4,
+        "titlePadding": 8,
+    }
+    return {
+        "background": LIGHT["paper"],
+        "padding": 14,
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": axis,
+        "text": {**text, "baseline": "middle", "aria": False},
+        "rule": {"aria": False},
+        "tick": {"aria": False},
+        "title": {
+            "anchor": "start",
+            "frame": "bounds",
+            "font": FONT,
+            "fontSize": TITLE_SIZE,
+            "fontWeight": "bold",
+            "color": LIGHT["ink"],
+            "subtitleFont": FONT,
+            "subtitleFontSize": SMALL_SIZE,
+            "subtitleColor": LIGHT["soft"],
+            "subtitlePadding": 5,
+            "offset": 16,
+        },
+    }
+
 
 MAX_SLUG = 40
 MAX_LABEL = 36

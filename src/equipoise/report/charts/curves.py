@@ -8,7 +8,7 @@ from math import isfinite, log10
 from typing import TYPE_CHECKING
 
 from equipoise.config import CONFIDENCE_LEVEL
-from equipoise.report.charts.chart import Chart, chart, slug
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, slug
 from equipoise.report.charts.marks import (
     FRACTION_TICKS,
     PERCENT_TICKS,
@@ -27,7 +27,6 @@ from equipoise.report.charts.marks import (
     vertical_intervals,
     with_grid,
 )
-from equipoise.report.charts.theme import LIGHT, Spec, series_style
 from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import Chart, chart, shorten_labels
+from equipoise.report.charts.chart import LIGHT, SMALL_SIZE, TEXT_SIZE, Chart, Spec, chart, shorten_labels
 from equipoise.report.charts.marks import (
     PIXELS,
     ROW_POSITION,
@@ -24,7 +24,6 @@ from equipoise.report.charts.marks import (
     text_marks,
     text_width,
 )
-from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec
 from equipoise.stats.formatting import format_count, format_percent
 
 if TYPE_CHECKING:

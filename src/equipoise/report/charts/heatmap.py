@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
+from equipoise.report.charts.chart import (
+    HEAT_STEPS,
+    LIGHT,
+    TEXT_SIZE,
+    Chart,
+    Spec,
+    chart,
+    heat_color,
+    shorten_label,
+    shorten_labels,
+    slug,
+)
 from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
-from equipoise.report.charts.theme import HEAT_STEPS, LIGHT, TEXT_SIZE, Spec, heat_color
 from equipoise.stats.formatting import format_count, format_percent, format_value
 
 if TYPE_CHECKING:

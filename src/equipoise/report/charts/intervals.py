@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import Chart, chart, shorten_labels
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels
 from equipoise.report.charts.marks import (
     HAS_CHANCE,
     PIXELS,
@@ -27,7 +27,6 @@ from equipoise.report.charts.marks import (
     text_width,
     value_label,
 )
-from equipoise.report.charts.theme import LIGHT, Spec
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Leaderboard, LeaderboardRow, PairDifference, PairwiseTable

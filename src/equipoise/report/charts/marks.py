@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
-from equipoise.report.charts.chart import shorten_labels
-from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec, series_style
+from equipoise.report.charts.chart import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec, series_style, shorten_labels
 from equipoise.report.view_model import AxisScale, Value
 from equipoise.stats.formatting import format_value
 

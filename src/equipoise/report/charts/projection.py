@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball, poincare
-from equipoise.report.charts.chart import Chart, chart, shorten_label, slug
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, shorten_label, slug
 from equipoise.report.charts.marks import (
     LETTER_WIDTH,
     TOOLTIP,
@@ -22,7 +22,6 @@ from equipoise.report.charts.marks import (
     position,
     text_marks,
 )
-from equipoise.report.charts.theme import LIGHT, Spec, series_style
 from equipoise.stats.formatting import format_count
 
 if TYPE_CHECKING:

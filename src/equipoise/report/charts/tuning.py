@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, shorten_label, shorten_labels, slug
 from equipoise.report.charts.curves import cost_axis
 from equipoise.report.charts.heatmap import HeatmapCell, cell_size, heatmap, shade_legend
 from equipoise.report.charts.marks import (
@@ -30,7 +30,6 @@ from equipoise.report.charts.marks import (
     text_width,
     with_grid,
 )
-from equipoise.report.charts.theme import LIGHT, Spec, series_style
 from equipoise.report.sections import axis_scale, relative_shade
 from equipoise.report.tables import finite_or_none
 from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, TrialPoint, TuningGrid, TuningView

@@ -21,8 +21,7 @@ from unicodedata import normalize
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.redaction import inert
-from equipoise.report.export.latex import escape_latex
-from equipoise.report.export.paper_table import PaperTable, table_notes
+from equipoise.report.export.paper_table import PaperTable, escape_latex, table_notes
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:

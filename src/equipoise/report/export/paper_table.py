@@ -1,4 +1,4 @@
-"""Systems by metrics: the table that LaTeX, Markdown and CSV write."""
+"""Systems by metrics: the table of a paper, and its forms in Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
+from unicodedata import category, normalize
 
 from equipoise.errors import ParameterError
 from equipoise.redaction import inert
@@ -249,7 +250,7 @@ def _listed(names: tuple[str, ...] | list[str]) -> str:
 
 # A Markdown table for GitHub: one row per system, best first, and the chance level below.
 
-ARROWS = {Direction.UP: "↑", Direction.DOWN: "↓"}
+MARKDOWN_ARROWS = {Direction.UP: "↑", Direction.DOWN: "↓"}
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&$^]|:(?=\S)")  # a colon may make a link or an emoji
 _LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
 
@@ -263,14 +264,14 @@ def markdown_table(sheet: PaperTable) -> str:
     """The sheet in Markdown."""
     heads = [
         "system",
-        *(f"{escape_markdown(metric)} {ARROWS[sheet.better(metric)]}" for metric in sheet.metrics),
+        *(f"{escape_markdown(metric)} {MARKDOWN_ARROWS[sheet.better(metric)]}" for metric in sheet.metrics),
     ]
-    lines = [_row(heads), _row([":--", *("--:" for _ in sheet.metrics)])]
+    lines = [_markdown_row(heads), _markdown_row([":--", *("--:" for _ in sheet.metrics)])]
     for system in sheet.systems:
         mark = escape_markdown(PARTIAL) if system in sheet.cautions else ""
-        cells = [_cell(sheet.cell(system, metric)) for metric in sheet.metrics]
-        lines.append(_row([escape_markdown(system) + mark, *cells]))
-    lines.append(_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
+        cells = [_markdown_cell(sheet.cell(system, metric)) for metric in sheet.metrics]
+        lines.append(_markdown_row([escape_markdown(system) + mark, *cells]))
+    lines.append(_markdown_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
     verdict = [] if sheet.comparison is None else ["", escape_markdown(sheet.comparison.verdict())]
     return "\n".join([*lines, *verdict, "", escape_markdown(" ".join(table_caption(sheet))), ""])
 
@@ -280,11 +281,156 @@ def escape_markdown(text: str) -> str:
     return _LIST.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", inert(" ".join(text.split()))))
 
 
-def _row(cells: Sequence[str]) -> str:
+def _markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(cell: ReportCell) -> str:
+def _markdown_cell(cell: ReportCell) -> str:
     value = f"**{cell.value}**" if cell.best else cell.value
     letters = f"<sup>{cell.letters}</sup>" if cell.letters else ""
     return " ".join(filter(None, [value + letters, cell.interval]))
+
+
+# LaTeX: booktabs, the best score in bold, tie groups as superscripts, and a complete caption. It compiles with
+# pdfLaTeX, XeLaTeX and LuaLaTeX, whatever names people gave their systems. A character that pdfLaTeX does not know
+# goes through \eqglyph, which falls back to something it does.
+
+LABEL = "tab:equipoise"
+LONG = 20
+"""More systems than this do not fit on one page, and the table is one that breaks."""
+
+GLYPH = r"\providecommand{\eqglyph}[2]{\ifdefined\Umathchar #1\else #2\fi}"
+LATEX_ARROWS = {Direction.UP: r"$\uparrow$", Direction.DOWN: r"$\downarrow$"}
+
+# A row may not begin with [ or *, which \\ would take for its own; -- and `` would become one sign.
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "`": r"\textasciigrave{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "-": "-{}",
+}
+_PLAIN_MINUS = re.compile(r"-\{\}(?!-)")
+_NO_GLYPH = frozenset("«»­ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ")
+_PUNCTUATION = frozenset("–—‘’“”…")
+
+
+def as_latex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+    """One row of scores and one of intervals per system, best first; then the chance level."""
+    return latex_table(PaperTable.of(runs, comparison))
+
+
+def latex_table(sheet: PaperTable) -> str:
+    """The sheet in LaTeX."""
+    body = _latex_long(sheet) if len(sheet.systems) > LONG else _latex_float(sheet)
+    glyphs = [GLYPH] if r"\eqglyph" in body else []
+    packages = "booktabs, longtable" if len(sheet.systems) > LONG else "booktabs"
+    return "\n".join([rf"% needs \usepackage{{{packages}}}", *glyphs, body, ""])
+
+
+def escape_latex(text: str) -> str:
+    """Text that LaTeX sets as it is, on one line."""
+    return _PLAIN_MINUS.sub("-", "".join(map(_latex_character, inert(" ".join(text.split())))))
+
+
+def _latex_character(sign: str) -> str:
+    if sign in _ESCAPES:
+        return _ESCAPES[sign]
+    if sign.isascii():
+        return sign if sign.isprintable() else " "
+    if ("\u00a0" <= sign <= "\u017f" and sign not in _NO_GLYPH) or sign in _PUNCTUATION:
+        return sign
+    plain = normalize("NFKD", sign).encode("ascii", "ignore").decode()
+    fallback = plain if plain.isalnum() else f"U+{ord(sign):04X}"
+    # An unpaired surrogate is in no file, and what is not assigned is in no font.
+    return fallback if category(sign) in ("Cs", "Cn", "Cc") else rf"\eqglyph{{{sign}}}{{{fallback}}}"
+
+
+def _latex_float(sheet: PaperTable) -> str:
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_latex_caption(sheet)}}}",
+        rf"\label{{{LABEL}}}",
+        rf"\begin{{tabular}}{{{_latex_columns(sheet)}}}",
+        r"\toprule",
+        _latex_heads(sheet),
+        r"\midrule",
+        *_latex_rows(sheet),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _latex_long(sheet: PaperTable) -> str:
+    lines = [
+        rf"\begin{{longtable}}{{{_latex_columns(sheet)}}}",
+        rf"\caption{{{_latex_caption(sheet)}}}\label{{{LABEL}}}\\",
+        r"\toprule",
+        _latex_heads(sheet),
+        r"\midrule",
+        r"\endhead",
+        r"\bottomrule",
+        r"\endfoot",
+        *_latex_rows(sheet),
+        r"\end{longtable}",
+    ]
+    return "\n".join(lines)
+
+
+def _latex_columns(sheet: PaperTable) -> str:
+    return "l" + "c" * len(sheet.metrics)
+
+
+def _latex_caption(sheet: PaperTable) -> str:
+    return escape_latex(" ".join(table_caption(sheet)))
+
+
+def _latex_heads(sheet: PaperTable) -> str:
+    heads = [f"{escape_latex(metric)} {LATEX_ARROWS[sheet.better(metric)]}" for metric in sheet.metrics]
+    return _latex_row(["system", *heads])
+
+
+def _latex_rows(sheet: PaperTable) -> list[str]:
+    rows = []
+    for system in sheet.systems:
+        cells = [sheet.cell(system, metric) for metric in sheet.metrics]
+        mark = escape_latex(PARTIAL) if system in sheet.cautions else ""
+        rows.append(_latex_row([escape_latex(system) + mark, *map(_latex_figure, cells)]))
+        rows.append(_latex_row(["", *(_latex_interval(cell.interval) for cell in cells)]))
+    chance = [_latex_number(sheet.chance(metric)) for metric in sheet.metrics]
+    return [*rows, r"\midrule", _latex_row([r"\emph{chance}", *chance])]
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return rf"{' & '.join(cells)} \\"
+
+
+def _latex_figure(cell: ReportCell) -> str:
+    value = rf"\textbf{{{_latex_number(cell.value)}}}" if cell.best else _latex_number(cell.value)
+    return rf"{value}\textsuperscript{{{cell.letters}}}" if cell.letters else value
+
+
+def _latex_interval(text: str) -> str:
+    return rf"{{\scriptsize {_latex_number(text)}}}" if text else ""
+
+
+def _latex_number(text: str) -> str:
+    """Figures, ranges and bounds with a real minus and real inequality signs."""
+    return text.replace("-", "$-$").replace("<=", r"$\leq$").replace(">=", r"$\geq$")

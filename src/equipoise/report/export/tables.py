@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.io.text import parse_number
 from equipoise.redaction import inert
-from equipoise.report.export.latex import GLYPH, escape_latex
-from equipoise.report.export.paper_table import PaperTable, escape_markdown
+from equipoise.report.export.paper_table import GLYPH, PaperTable, escape_latex, escape_markdown
 from equipoise.report.terminal import Part, TerminalTable
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError
 from equipoise.report.charts import report_charts
-from equipoise.report.charts.chart import SVG, svg_tree, xml_safe
-from equipoise.report.charts.theme import DARK, FONT, LIGHT
+from equipoise.report.charts.chart import DARK, FONT, LIGHT, SVG, svg_tree, xml_safe
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart

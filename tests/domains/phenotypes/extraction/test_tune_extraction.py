@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
+from equipoise.domains.phenotypes.config import make_config
 from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
 from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN, SelectionSettings
-from equipoise.domains.phenotypes.extraction.config import make_config
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict

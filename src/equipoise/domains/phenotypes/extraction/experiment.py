@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
+from equipoise.domains.phenotypes.config import (
+    DEFAULT_EXTRACTOR,
+    ExtractionConfig,
+    describe_pipeline,
+    extraction_metrics,
+    make_config,
+)
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     SAMPLE,
     AnnotatedCorpus,
@@ -18,13 +25,6 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     resolve_annotations,
 )
 from equipoise.domains.phenotypes.extraction.candidates import Candidates
-from equipoise.domains.phenotypes.extraction.config import (
-    DEFAULT_EXTRACTOR,
-    ExtractionConfig,
-    describe_pipeline,
-    extraction_metrics,
-    make_config,
-)
 from equipoise.domains.phenotypes.extraction.extractor import (
     DICTIONARY,
     TermExtractor,

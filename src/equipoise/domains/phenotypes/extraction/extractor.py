@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,
     SPAN,
@@ -26,7 +27,6 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     split_documents,
     to_documents,
 )
-from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.dictionary import Mention, TermDictionary, Token, WordWeights, tokenize
 from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.domains.phenotypes.extraction.splitters import get_splitters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.domains.phenotypes.extraction.config import MODE_DESCRIPTIONS, primary_metrics
+from equipoise.domains.phenotypes.config import MODE_DESCRIPTIONS, primary_metrics
 from equipoise.metrics.sets import AVERAGES, Mode, SetAverageMetric, SetF1, SetPrecision, SetRecall
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
+from equipoise.domains.phenotypes.config import ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.annotated_corpus import ANNOTATIONS, IDS, TERMS, parse_assertion, term_id
-from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.experiment import (
     Source,
     gold_findings,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import ScoredResult, run_checks
+from equipoise.domains.phenotypes.config import ExtractionConfig, extraction_metrics, primary_metrics
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan
-from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, extraction_metrics, primary_metrics
 from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.evidence.sets import Sets
 from equipoise.runs.evaluate import evaluate

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
-from equipoise.checks.tuning import TunedSystem
+from equipoise.checks.models import TunedSystem
+from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.candidates import (
     DEFAULT_CHUNKERS,
     SCORE_DECIMALS,
@@ -22,7 +23,6 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     SelectionSettings,
 )
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
-from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.experiment import ExtractionContext, Source, read_gold_annotations
 from equipoise.domains.phenotypes.extraction.extractor import (
     DICTIONARY,

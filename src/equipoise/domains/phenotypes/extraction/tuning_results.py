@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
-from equipoise.checks.tuning import TunedSystem
+from equipoise.checks.models import TunedSystem
+from equipoise.domains.phenotypes.config import ExtractionConfig
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
-from equipoise.domains.phenotypes.extraction.config import ExtractionConfig
 from equipoise.domains.phenotypes.extraction.report import tuning_view
 from equipoise.errors import EquipoiseError, FormatError, ParameterError, UnknownNameError
 from equipoise.io import json

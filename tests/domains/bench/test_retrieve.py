@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from equipoise.domains.bench.retrieval_data import retrieve
 from equipoise.errors import InputError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.dataset import Dataset
 from equipoise.models.retriever import retriever
-from equipoise.tasks.retrieval import retrieve
 from stored_runs import load_bread
 
 
