@@ -152,14 +152,14 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     if not splitting:
         return
     worst = subject.cut[subject.worst]
-    chunking = f"with chunk {subject.worst}, " if subject.worst else ""
+    chunking = f" with chunk {subject.worst}" if subject.worst else ""
     others = len(splitting) - 1
     verb = "splits" if others == 1 else "split"
     more = f"; {others} of {len(subject.cut) - 1} other chunkings {verb} answers too" if others else ""
     yield Observation(
         subject.name,
-        f"{chunking}{len(worst):,} of {pluralize(subject.answers, 'answer')} {'is' if len(worst) == 1 else 'are'} "
-        f"split between chunks, so at most {_ceiling(worst, subject)} can be found{more}",
+        f"at most {_ceiling(worst, subject)} of the answers can be found{chunking}: {len(worst):,} of "
+        f"{subject.answers:,} {'is' if len(worst) == 1 else 'are'} split between chunks{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )
