@@ -98,7 +98,9 @@ be read, 0 otherwise.
 @click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
 @click.option("--no-ties", is_flag=True, help="Every query is a hit or a miss; ties are not averaged.")
 @click.option(
-    "--map-over-relevant", is_flag=True, help="MAP is divided by all relevant items, not only by those found."
+    "--map-over-relevant",
+    is_flag=True,
+    help="AP is divided by the number of all relevant items, not only of those found.",
 )
 @click.option("--fractions", is_flag=True, help="Shares without a percent sign are fractions.")
 @click.option("--percent", is_flag=True, help="Shares without a percent sign are percent.")

@@ -178,8 +178,8 @@ CACHE_HELP = """
   eq cache size
   eq cache prune --to 2GB
 
-Computed vectors are cached and reused. EQUIPOISE_CACHE sets another folder, or "off" for no
-cache, and EQUIPOISE_CACHE_BYTES another maximum size, such as 50GB.
+Computed vectors are cached and reused. EQUIPOISE_CACHE overrides the folder ("off" disables the cache), and
+EQUIPOISE_CACHE_BYTES the maximum size, such as 50GB.
 """
 
 SIZE_HELP = """

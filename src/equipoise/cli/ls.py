@@ -119,7 +119,7 @@ ls.add_command(models)
 @click.option(
     "--kind",
     type=options.ChoiceWithHint("kind of evidence", options.kinds),
-    help="Only metrics of this kind of evidence.",
+    help="Only metrics for this type of input data.",
 )
 @options.plugin_option
 @options.table_options()

@@ -165,7 +165,7 @@ Export one run, or several and their comparison. RUNS are run directories writte
 eq score -o, or folders that contain some.
 
 \b
-  latex   a booktabs table with tie groups, intervals and a complete caption
+  latex   a booktabs table with tie bands, intervals and a complete caption
   md      a table in Markdown
   csv     one row per system and metric; with --units one row per query
   json    everything, as eq compare --json writes it

@@ -129,10 +129,10 @@ def _usable(slices: UnitSlices) -> UnitSlices:
 
 
 def _caption(subject: RunSet, estimate: Estimate) -> str:
-    best = "highest" if subject.better == Direction.UP else "lowest"
+    better = "higher" if subject.better == Direction.UP else "lower"
     return (
         f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} by slice, "
-        f"with {format_percent(estimate.interval.confidence_level)} intervals; {best} values are better and darker. "
+        f"with {format_percent(estimate.interval.confidence_level)} intervals; {better} values are better and darker. "
         f"Slices of fewer than {MIN_UNITS} {subject.words.plural} are grey: their scores are not reliable."
     )
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "evaluate": CommandEntry(
-        "equipoise.domains.accounts.cli:evaluate", "Embed a tree in several dimensions, and evaluate each embedding."
+        "equipoise.domains.accounts.cli:evaluate",
+        "Embed a tree with several numbers of dimensions, and evaluate each embedding.",
     ),
     "train": CommandEntry("equipoise.domains.accounts.cli:train", "Embed a tree, and write the vectors."),
     "check": CommandEntry(
@@ -122,10 +123,10 @@ EVALUATE_HELP = """
   eq accounts evaluate --database books.db --business-id acme --dims 2 5 10 -o results/
   eq accounts evaluate --tree accounts.csv --relation closure --embedder combinatorial
 
-Embed a chart of accounts, or any other tree, in several dimensions, and rank the related nodes of
-every node by distance: mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial
-construction, a tuned Euclidean and a random embedding are always included as baselines. Embeddings that
-are not significantly worse than the best one are marked as tied. With --n-seeds all scores are means over seeds.
+Embed a chart of accounts, or any other tree, once per number of dimensions, rank the related nodes of every node by
+distance, and report mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial construction,
+a tuned Euclidean and a random embedding are always included as baselines. Embeddings that are not significantly worse
+than the best one are marked as tied. With --n-seeds all scores are means over seeds.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they

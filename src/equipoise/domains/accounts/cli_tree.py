@@ -231,7 +231,7 @@ CHECK_HELP = """
   eq accounts check accounts.csv
   eq accounts check --database books.db --business-id acme
 
-List all problems of a tree at once: duplicate ids, nodes that are their own parent, parents that do not exist,
+List all problems in a tree at once: duplicate ids, nodes that are their own parent, parents that do not exist,
 cycles, missing roots, empty ids and names, siblings with the same name, and chains of single children. The number of
 nodes at each depth follows. The exit status is 1 if there is a problem that prevents an evaluation.
 """

@@ -288,7 +288,9 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option("--models", cls=MultiValueOption, metavar="MODEL ...", help="Only these models.")
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
 @click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower scores are better.")
-@click.option("--accuracy", is_flag=True, help="Scores are accuracies: recover the number of units from the digits.")
+@click.option(
+    "--accuracy", is_flag=True, help="Scores are accuracies: infer the number of units from the printed decimals."
+)
 @click.option(
     "--missing",
     type=ChoiceWithHint("policy", policies),
@@ -299,7 +301,7 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option(
     "--aggregate",
     type=ChoiceWithHint("aggregate", aggregates),
-    help="How scores are aggregated over data sets. Default: mean.",
+    help="How scores are aggregated over data sets. Default: mean, or borda if scales differ.",
 )
 @click.option(
     "--resample",

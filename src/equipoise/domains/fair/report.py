@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NESTED_BOOTSTRAP_NOTE = (
     "Held-out scores of different questions are not independent, because they share the selected parameters. "
     "The bootstrap resamples the questions and repeats the whole cross-validation. The intervals are Wilson intervals "
-    "with the variance of this bootstrap."
+    "with the variance estimated by this bootstrap."
 )
 
 TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
@@ -139,7 +139,10 @@ def short_caption(data: FairComparison) -> Iterator[str]:
     ceilings = {model.name: model.tuning.trials[model.tuning.best].reachable for model in data.outcomes}
     below = [f"{name} {_score(share)}" for name, share in ceilings.items() if share is not None and share < 1]
     if below:
-        yield f"Chunk boundaries split answers, so that the maximum score is below 100 %: {join_names(below)}."
+        yield (
+            "With the parameters shown, chunk boundaries split answers, so the maximum score is below 100 %: "
+            f"{join_names(below)}."
+        )
     yield TOKENS_NOTE.get(data.plan.requested.tokenizer_name, f"Tokens: {data.plan.requested.tokenizer_name}.")
 
 
@@ -169,8 +172,8 @@ def _about_mcnemar(data: FairComparison) -> Iterator[str]:
             else ""
         )
         yield (
-            f"McNemar p is the exact p value{counted}. It is not adjusted and ignores the variability of the parameter "
-            "selection, so it can be far below adj. p."
+            f"McNemar p is that of McNemar's exact test against the best model{counted}. It is not adjusted and "
+            "ignores the variability of the parameter selection, so it can be far below adj. p."
         )
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]
     if tied:

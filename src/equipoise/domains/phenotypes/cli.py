@@ -106,7 +106,7 @@ translate_option = click.option(
     "--translate/--no-translate",
     default=True,
     show_default=True,
-    help="Score a text with German words also by its English translation.",
+    help="Also score the English translation of a text with German words.",
 )
 
 translations_option = click.option(

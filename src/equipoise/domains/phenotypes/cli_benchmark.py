@@ -241,9 +241,9 @@ other fields become slices. Every term of the ontology is ranked for every case,
 representations are compared at the same depth. A case that fails counts as a miss, is listed, and makes the run
 partial (exit 3).
 
-A text with German words is scored by itself and by its English translation, from a glossary and spelling rules;
---translations adds translated labels (babelon tables of the Human Phenotype Ontology), also for other languages.
---no-translate evaluates the models alone.
+For a text with German words, both the text and its English translation (from a glossary and spelling rules) are
+scored; --translations adds translated labels (babelon tables of the Human Phenotype Ontology), including for other
+languages. --no-translate evaluates the models alone.
 
 -m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads your own metrics from a Python file.
 """

@@ -46,7 +46,7 @@ dictionary alone. The score of a term is its confidence: the estimated probabili
 
 NOTE is a text file, a folder of text files, or a dash for standard input. -o terms.csv writes the table, and
 --phenopackets FOLDER one phenopacket (GA4GH, version 2) per note: affirmed terms are its features, negated ones are
-excluded features. The language (English or German) is detected, also for parts of a note; --translations adds
+excluded features. The language (English or German) is detected, including for parts of a note; --translations adds
 translated labels to the dictionary. eq phenotypes extraction run evaluates this command, with the same defaults.
 """
 
@@ -54,7 +54,8 @@ translated labels to the dictionary. eq phenotypes extraction run evaluates this
 chunkers_option = click.option(
     "--chunkers",
     metavar="NAMES",
-    help="Phrases that the model scores: span (the default), or splitters, coarse first, such as sentence,phrase.",
+    help="How text is split into the phrases that the model scores: span (the default), or splitters from coarse to fine, "
+    "such as sentence,phrase.",
 )
 dictionary_option = click.option(
     "--dictionary/--no-dictionary",
@@ -665,9 +666,9 @@ EXTRACTION_ASSERTIONS_HELP = """
   eq phenotypes extraction assertions
   eq phenotypes extraction assertions sentences.txt --language de -v
 
-Evaluate the detection of assertions (affirmed, negated, uncertain, family_history, hypothetical) on sentences in which
-findings are marked: "No [fever|n], but [cough|a]." Without a file, the English and German sentences of the project are
-used, on which the rules were developed. -v lists the accuracy by kind of sentence, and the errors.
+Evaluate the detection of assertions (affirmed, negated, uncertain, family_history, hypothetical) on sentences in
+which findings are marked: "No [fever|n], but [cough|a]." Without a file, the included English and German sentences
+are used, on which the rules were developed. -v lists the accuracy by kind of sentence, and the errors.
 """
 
 
