@@ -54,8 +54,8 @@ translated labels to the dictionary. eq phenotypes extraction run evaluates this
 chunkers_option = click.option(
     "--chunkers",
     metavar="NAMES",
-    help="How text is split into the phrases that the model scores: span (the default), or splitters from coarse to fine, "
-    "such as sentence,phrase.",
+    help="How text is split into the phrases that the model scores: span (the default), or splitters from coarse to "
+    "fine, such as sentence,phrase.",
 )
 dictionary_option = click.option(
     "--dictionary/--no-dictionary",

@@ -96,9 +96,9 @@ QUERY_HELP = """
   eq phenotypes query "Kleinwuchs" "Krampfanfälle" -k 1
   eq phenotypes query --file findings.csv -o terms.csv
 
-Retrieve the terms that match one text or several: --file reads one text per line, or the column "text" of a table. Every term
-is scored, without an approximate index. Its score combines those of its label, its synonyms and its definition by a
-strategy (label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted) or by an
+Retrieve the terms that match one text or several: --file reads one text per line, or the column "text" of a table.
+Every term is scored, without an approximate index. Its score combines those of its label, its synonyms and its
+definition by a strategy (label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted) or by an
 expression such as "0.6*label + 0.4*max(synonyms)"; with --single-vector a term has one text.
 
 The default model, sum:use+tfidf:, adds the cosine similarities of a multilingual model and of character n-grams, and
