@@ -159,7 +159,7 @@ def test_the_family_is_all_pairs_of_the_metric():
     p = sorted(contrast.p for contrast in comparison.contrasts)
     adjusted = sorted(contrast.adjusted for contrast in comparison.contrasts)
     assert adjusted[0] == pytest.approx(min(1.0, 3 * p[0]))
-    assert compare_results(shifted([0.0, 1.0]), config=FAST).family == "one pair on m, nothing to correct for"
+    assert compare_results(shifted([0.0, 1.0]), config=FAST).family == "one pair on m, so no correction"
 
 
 def test_every_metric_has_a_family_of_its_own():
@@ -445,7 +445,7 @@ def test_equal_systems_share_the_best_score():
     said = verdict([result("a", same), result("b", same), result("c", same - 3)])
     assert "a and b share the best m on 20 units" in said
     assert "c" not in said.split("share")[1].split("(")[0]
-    assert "is unknown, because all differences are equal." in said
+    assert "The scores of a and b are equal on every unit." in said
 
 
 def test_twenty_systems_are_summed_up():

@@ -39,7 +39,7 @@ from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.store import StoredRun, load_run
 from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
-from equipoise.stats.formatting import ScoreFormat, format_percent
+from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary
@@ -174,7 +174,10 @@ class RunSet:
 
 def percent_names(run: StoredRun) -> dict[str, str]:
     """The metrics that the settings of a result ask to print in percent, with their names: ``Acc@1 (%)``."""
-    return {metric: f"{name} (%)" for metric, name in run.result.settings.get(DISPLAY, {}).get("percent", {}).items()}
+    return {
+        metric: f"{name}{PERCENT_UNIT}"
+        for metric, name in run.result.settings.get(DISPLAY, {}).get("percent", {}).items()
+    }
 
 
 def run_in_percent(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
