@@ -104,10 +104,10 @@ def test_a_contrast_agrees_with_scipy_and_with_counting():
 @pytest.mark.parametrize(
     ("differences", "reason"),
     [
-        (np.zeros(9), "all units have the same value"),
-        (np.full(9, 0.1), "all units have the same value"),
+        (np.zeros(9), "all values are equal"),
+        (np.full(9, 0.1), "all values are equal"),
         (np.r_[0.5, np.full(8, nan)], "one unit"),
-        (np.full(9, nan), "no defined unit"),
+        (np.full(9, nan), "no defined value"),
     ],
 )
 def test_an_interval_that_nothing_supports_is_unknown_and_not_of_width_zero(differences, reason):

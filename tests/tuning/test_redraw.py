@@ -114,7 +114,7 @@ def test_figures_that_are_no_shares_get_student_s_interval_within_their_bounds()
     assert interval.covers(nested.value)
     flat = nested_cv(np.full((2, 20), 7.0), kfold_splits(range(20), 4, rng=rng))
     errors = selection_errors(np.full((2, 20), 7.0), kfold_splits(range(20), 4, rng=rng), rng=rng)
-    assert nested_interval(flat, errors, bounds=(1.0, 99.0)).reason == "all units have the same value"
+    assert nested_interval(flat, errors, bounds=(1.0, 99.0)).reason == "all values are equal"
 
 
 def test_no_interval_without_two_defined_units() -> None:

@@ -347,7 +347,7 @@ def protocol_section(subject: RunSet) -> ProtocolSection:
             run_specific=True,
             folded=True,
         ),
-        _group("Runs", [_run(manifest) for manifest in manifests], folded=True),
+        _group("Runs", [_run(manifest, subject.words.plural) for manifest in manifests], folded=True),
         _group("Versions", [manifest.versions for manifest in manifests], folded=True),
     )
     return ProtocolSection(_notes(subject), tuple(group for group in groups if group.entries))
@@ -358,11 +358,11 @@ def _notes(subject: RunSet) -> tuple[str, ...]:
     return (scores,) if subject.comparison is None else (comparison_caption(subject.comparison), scores)
 
 
-def _run(manifest: Manifest) -> dict[str, Any]:
+def _run(manifest: Manifest, units: str) -> dict[str, Any]:
     evidence = manifest.evidence
     return {
         "status": manifest.status,
-        "units": manifest.units,
+        units: manifest.units,
         "seed": manifest.seed,
         "started": manifest.started,
         "finished": manifest.finished,

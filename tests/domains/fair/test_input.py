@@ -63,7 +63,7 @@ def compared(**changes: Any) -> Any:
         ({"test": "tea test"}, UnknownNameError, "no paired test is called 'tea test'"),
         ({"models": ["bm52:"]}, UnknownNameError, "no kind of model is called 'bm52'"),
         ({"models": ["sum:bm25:+minilmm"]}, UnknownNameError, "no model is called 'minilmm'"),
-        ({"models": []}, ParameterError, "no model was named"),
+        ({"models": []}, ParameterError, "no model was given"),
         ({"models": [7]}, ParameterError, "a int is not a model"),
         ({"models": ["hash", "hash"]}, DuplicateError, "named twice"),
     ],

@@ -208,7 +208,7 @@ def fair_view(data: FairComparison, details: str = "") -> View:
         Section(
             _title(data),
             (ReportTable.of(held_out_columns(data)),),
-            (" ".join(short_caption(data)), *long_caption(data)),
+            (*short_caption(data), *long_caption(data)),
         ),
         cost_section(data),
         optimistic_section(data),
