@@ -121,7 +121,7 @@ def test_no_interval_without_two_defined_units() -> None:
     nested = nested_cv([[1.0, np.nan, 1.0]], kfold_splits(range(3), 3, rng=np.random.default_rng(0)))
     assert nested_interval(nested, np.zeros(5)).known
     lone = replace(nested, values=np.array([1.0, np.nan]))
-    assert nested_interval(lone, np.zeros(5)).reason == "one unit"
+    assert nested_interval(lone, np.zeros(5)).reason == "one value"
 
 
 def test_systems_on_the_same_units_pair_when_they_share_their_randomness() -> None:
