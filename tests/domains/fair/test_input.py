@@ -177,7 +177,7 @@ def test_borders_that_cut_answers_are_a_finding_of_the_chunking_that_was_tried()
     reachable = found[0].all_results[0]["reachable"]
     assert reachable < 80
     lost = round(30 * (1 - reachable / 100))
-    assert f"with chunk size 3, overlap 0: {lost} of 30 are split between chunks" in finding.message
+    assert f"{lost} of 30 answers are split between chunks with chunk size 3, overlap 0" in finding.message
     told = " ".join(found.summary.split())
     assert f"the maximum score is below 100 %: bm25: {reachable:.1f} %." in told
     assert "EQ102" not in codes(compared(chunk_sizes=[24], overlaps=[8]))
