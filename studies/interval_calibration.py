@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.corpus_metrics import corpus_interval
 from equipoise.stats.paired_tests import TESTS, run_test
-from equipoise.stats.resampling import mean_intervals
 from studies.interval_calibration_data import (
     CorpusTrial,
     MeanTrial,

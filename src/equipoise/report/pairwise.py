@@ -15,7 +15,6 @@ from equipoise.report.tables import (
 )
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
-from equipoise.stats.bootstrap_errors import METHOD as RESAMPLED
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -27,6 +26,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.tuning_uncertainty import METHOD as RESAMPLED
 from equipoise.stats.verdict import plural
 from equipoise.types import Direction
 

@@ -51,7 +51,7 @@ from equipoise.stats.slices import MIN_UNITS
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
+    from equipoise.report.build_view import RunSet
     from equipoise.report.unit_explorer import Slices as UnitSlices
     from equipoise.stats.comparison import Comparison, Contrast
     from equipoise.stats.intervals import Interval

@@ -22,7 +22,7 @@ from equipoise.stats.formatting import format_percent, format_value, n_decimals
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.result import Estimate, Result
 
 # Requirements: ``nDCG@10>=0.60``, or ``MR<=5`` for a metric where lower is better.

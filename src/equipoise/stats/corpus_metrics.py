@@ -16,10 +16,7 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL, StatsConfig
 from equipoise.errors import UndefinedError
 from equipoise.evidence.base import Evidence
-from equipoise.stats.comparison import Contrast
-from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
-from equipoise.stats.paired_tests import RANDOMISATION
-from equipoise.stats.resampling import (
+from equipoise.stats.bootstrap_mean import (
     ROUNDING,
     UNBOUNDED,
     bounds_per_metric,
@@ -32,6 +29,9 @@ from equipoise.stats.resampling import (
     small_sample_quantile,
     too_few_resamples,
 )
+from equipoise.stats.comparison import Contrast
+from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
+from equipoise.stats.paired_tests import RANDOMISATION
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric

@@ -11,9 +11,9 @@ import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
 from equipoise.errors import PairingError
+from equipoise.stats.bootstrap_mean import checked_seed, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
-from equipoise.stats.resampling import checked_seed, mean_intervals
 from equipoise.types import nan_equal
 
 if TYPE_CHECKING:

@@ -22,14 +22,14 @@ from starlette.routing import Route
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, PairingError, RunNotFoundError, UnknownNameError
-from equipoise.report.build import build_view, compare_runs, read_runs
+from equipoise.report.build_view import build_view, compare_runs, read_runs
 from equipoise.report.export import FORMATS, UNIT_CSV, ExportFormat
 from equipoise.report.html import charts
 from equipoise.report.html.render import PageLinks, render_html, shown_value
 from equipoise.view.results import ResultsFolder, RunList, RunSelection
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
 
 # Long computations: each is done once, in the background, and cached.

@@ -37,7 +37,7 @@ from equipoise.stats.formatting import format_count, format_difference, format_v
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
+    from equipoise.report.build_view import RunSet
     from equipoise.report.view_model import SystemInfo
     from equipoise.stats.result import Result
     from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord

@@ -14,7 +14,7 @@ from equipoise.io.run_files import write_run
 from equipoise.report.export.metadata import as_bibtex, as_card
 from equipoise.report.export.paper_table import as_latex, as_markdown, emulated_library, single_run
 from equipoise.report.export.tables import as_csv, as_unit_csv
-from equipoise.runs.store import StoredRun
+from equipoise.runs.run_folder import StoredRun
 from equipoise.stats.comparison import Comparison
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
 

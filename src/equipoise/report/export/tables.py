@@ -14,7 +14,7 @@ from equipoise.report.export.paper_table import GLYPH, PaperTable, escape_latex,
 from equipoise.report.terminal import Part, TerminalTable
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate
 

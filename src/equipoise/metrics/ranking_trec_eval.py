@@ -1,141 +1,27 @@
-"""Further ranking metrics: mean and median ranks, those of trec_eval and ir_measures, and of ontologies."""
+"""Further ranking metrics of trec_eval and ir_measures: F1, Rprec, RBP, ERR, bpref, infAP, Judged."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.ranking import Ranking
-from equipoise.evidence.segments import multiplicities, segment_sums
-from equipoise.metrics.base import DOWN, Metric, MetricValue
+from equipoise.evidence.segments import segment_sums
+from equipoise.metrics.base import Metric
 from equipoise.metrics.ranking import (
     BinaryRankingMetric,
     RankingMetric,
     check_not_filtered,
-    first_hit_within,
     n_relevant_within,
     tie_groups_of,
 )
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
-
-
-def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
-    """From the first rank to the largest number of candidates of a unit, where that number is known."""
-    most = float(evidence.candidates.max(initial=1)) if evidence.pool_known else inf
-    return 1.0, max(most, 1.0)
-
-
-@dataclass(frozen=True)
-class MeanRank(RankingMetric):
-    """The mean rank of the relevant items: over all items, or first within each unit and then over units.
-
-    >>> ranking = Ranking.from_lists([[1, 2, 3, 4]] * 2, [[1, 2], [4]])
-    >>> MeanRank().measure(ranking).value, MeanRank(over="units").measure(ranking).value
-    (2.3333333333333335, 2.75)
-    """
-
-    over: Literal["items", "units"] = "items"
-    filtered: bool = False
-
-    symbol = "MR"
-    title = "mean rank"
-    aliases = ("mean_rank", "MeanRank")
-    bounds = (1.0, inf)
-    better = DOWN
-    unit = "rank"
-    formula = "mean of the ranks of the relevant items; filtered: other relevant items are not counted"
-    cite = "Bordes et al. 2013; Nickel and Kiela 2018"
-
-    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
-        """No rank is below the last candidate."""
-        return _rank_bounds(evidence)
-
-    def per_unit(self, evidence: Ranking) -> Floats:
-        """The mean rank of each unit's relevant items."""
-        return mean_rank(evidence, filtered=self.filtered)
-
-    def weights(self, evidence: Ranking) -> Floats | None:
-        """Over items, a unit counts as often as it has relevant items."""
-        return evidence.counts.astype(np.float64) if self.over == "items" else None
-
-    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """Exact: (candidates + 1) / 2 per rank; undefined for truncated lists, like the rank itself."""
-        return self.measure(replace(evidence, depth=evidence.candidates).uninformed()).value
-
-
-@dataclass(frozen=True)
-class MedianRank(Metric[Ranking]):
-    """The median of the ranks of the relevant items: over all items, or over units of each one's median.
-
-    With ties each item enters with its expected rank.
-
-    >>> MedianRank().measure(Ranking.from_ranks([1, 2, 9], candidates=10)).value
-    2.0
-    """
-
-    over: Literal["items", "units"] = "items"
-    filtered: bool = False
-
-    symbol = "MedianRank"
-    title = "median rank"
-    aliases = ("median_rank", "MedR")
-    evidence = Ranking
-    bounds = (1.0, inf)
-    better = DOWN
-    unit = "rank"
-    formula = "median of the ranks of the relevant items"
-
-    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
-        """No rank is below the last candidate."""
-        return _rank_bounds(evidence)
-
-    def measure(self, evidence: Ranking) -> MetricValue:
-        """The median over items or over units."""
-        if self.over == "units":
-            ranks = median_rank(evidence, filtered=self.filtered)
-            ranks = ranks[~np.isnan(ranks)]
-        else:
-            ranks = complete_ranks(evidence, filtered=self.filtered)
-        median = float(np.median(ranks)) if len(ranks) else float("nan")
-        return MetricValue(median, undefined=int(np.count_nonzero(evidence.counts == 0)))
-
-
-@dataclass(frozen=True)
-class MaxSimilarity(RankingMetric):
-    """1 if a relevant term is in the top k, else the largest similarity of an expected and a retrieved one.
-
-    It needs evidence that carries the similarity of what else was retrieved (``Ranking.near``).
-    """
-
-    k: int | None = None
-
-    symbol = "MaxOntSim"
-    title = "maximum ontology similarity"
-    aliases = ("max_ont_sim", "MaxOntologySimilarity")
-    needs_cutoff = True
-    formula = "max over expected e and retrieved r within k of sim(e, r); 1 for a relevant one"
-
-    def per_unit(self, evidence: Ranking) -> Floats:
-        """The nearest miss, or 1 for a hit."""
-        return max_similarity(evidence, self.k or 1)
-
-    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """The credit of random candidates if the evidence has it, else the mean over shuffled evidence.
-
-        Shuffled evidence has similarities of retrieved items only, and sets those of all other
-        candidates for 0.
-        """
-        near, k = evidence.random_near, self.k or 1
-        if near is not None and k <= near.shape[1] and np.isfinite(near[:, k - 1]).any():
-            return float(np.nanmean(near[:, k - 1]))
-        return Metric.chance(self, evidence, rng)
 
 
 @dataclass(frozen=True)
@@ -306,9 +192,6 @@ class AssessedShare(RankingMetric):
 
 
 METRICS = (
-    MeanRank,
-    MedianRank,
-    MaxSimilarity,
     F1AtK,
     RPrecision,
     RankBiasedPrecision,
@@ -320,35 +203,6 @@ METRICS = (
 
 
 # The metrics as functions of a ranking: one number per unit, NaN if undefined.
-
-
-def mean_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
-    """The mean rank of a unit's relevant items."""
-    ranks = complete_ranks(ranking, filtered=filtered)
-    return segment_sums(ranks, ranking.starts) / np.maximum(ranking.counts, 1)
-
-
-def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
-    """The median rank of a unit's relevant items."""
-    ranks = complete_ranks(ranking, filtered=filtered)
-    ranks = ranks[np.lexsort((ranks, ranking.unit_of))]
-    middle = np.full(len(ranking), np.nan)
-    filled = ranking.counts > 0
-    start, count = ranking.starts[:-1][filled], ranking.counts[filled]
-    middle[filled] = (ranks[start + (count - 1) // 2] + ranks[start + count // 2]) / 2.0
-    return middle
-
-
-def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
-    """The (expected) rank of every relevant item, an error if one of them was not retrieved."""
-    if not ranking.complete:
-        lost = int((~ranking.retrieved).sum())
-        raise UndefinedError(
-            f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
-            " retrieved",
-            hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
-        )
-    return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
 
 
 def rank_biased_precision(ranking: Ranking, k: int | None, p: float) -> Floats:
@@ -475,60 +329,3 @@ def assessed_share(ranking: Ranking, k: int) -> Floats:
         assessed += np.nan_to_num(n_relevant_within(ranking.nonrelevant, k))
     shown = np.minimum(ranking.depth, k)
     return np.divide(assessed, shown, out=np.full(len(ranking), np.nan), where=shown > 0)
-
-
-# The similarity of what else was retrieved.
-
-
-def max_similarity(ranking: Ranking, k: int) -> Floats:
-    """1 if a relevant item ranks within ``k``, else the largest similarity of a near item that does."""
-    if ranking.near is None:
-        raise UndefinedError(
-            "MaxOntSim needs the similarity of the other retrieved items, and this evidence has none",
-            hint="give Ranking.near, or build the ranking with an ontology",
-        )
-    check_not_filtered(ranking)
-    near = ranking.near
-    depth = int(near.depth.max(initial=0))
-    if k > depth and int(ranking.depth.max(initial=0)) > depth:
-        raise UndefinedError(
-            f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {depth} is known",
-            hint=f"choose a cutoff of at most {depth}, or measure again with this one",
-        )
-    value = np.concatenate([np.ones(len(ranking.above)), near.gain])
-    unit = np.concatenate([ranking.unit_of, near.unit_of])
-    if not (ranking.has_ties or near.has_ties):
-        within = np.concatenate([ranking.above, near.above]) < k
-        best = np.zeros(len(ranking))
-        np.maximum.at(best, unit[within], value[within])
-    else:
-        best = _expected_largest(ranking, near, k, value, unit)
-    best[ranking.counts == 0] = np.nan
-    return best
-
-
-def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:
-    """The sum over the levels of similarity of the chance that one at least so large is in the top.
-
-    The items of a unit are taken most similar first; after each, the probability depends on the best tie
-    group so far and on how many of the items are in it.
-    """
-    above = np.concatenate([np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)])
-    size = np.concatenate([ranking.tied, near.tied]) + 1
-    copies = np.concatenate([multiplicities(ranking), multiplicities(near)])
-    order = np.lexsort((above, -value, unit))
-    unit, value, above, size, copies = unit[order], value[order], above[order], size[order], copies[order]
-    # The values of later units are below those of earlier units, so one running minimum is enough for all.
-    offset = (len(ranking) - unit) * (int(above.max(initial=0)) + 1)
-    first = np.minimum.accumulate(above + offset) - offset
-    opens = np.ones(len(unit), dtype=bool)
-    opens[1:] = (unit[1:] != unit[:-1]) | (first[1:] != first[:-1])
-    lead = np.flatnonzero(opens)
-    lead = np.repeat(lead, np.diff(np.append(lead, len(unit))))
-    inside = np.cumsum(np.where(above == first, copies, 0))
-    members = inside - inside[lead] + copies[lead]
-    chance = first_hit_within(first, size[lead], members, np.minimum(k, ranking.depth[unit]))
-    gained = chance.copy()
-    gained[1:] -= np.where(unit[1:] == unit[:-1], chance[:-1], 0.0)
-    best: Floats = np.bincount(unit, weights=value * gained, minlength=len(ranking)).astype(np.float64)
-    return best

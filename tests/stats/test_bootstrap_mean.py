@@ -10,9 +10,9 @@ from scipy import stats
 from studies.interval_calibration_data import NumberRows
 
 from equipoise.errors import ParameterError, ShapeError, UndefinedError
+from equipoise.stats.bootstrap_mean import ResamplingUnits, bootstrap_means, gaffke_limits, mean_intervals
 from equipoise.stats.corpus_metrics import corpus_interval, evidence_intervals
 from equipoise.stats.intervals import Interval, wilson_interval
-from equipoise.stats.resampling import ResamplingUnits, bootstrap_means, gaffke_limits, mean_intervals
 from equipoise.types import Floats
 
 
