@@ -11,7 +11,6 @@ from equipoise.models.stores.base import (
     CollectionSchema,
     SearchResult,
     VectorStore,
-    batches,
     pad_hits,
     resolve_schema,
     translate_errors,
@@ -34,7 +33,7 @@ class ChromaStore(VectorStore):
 
     def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry, client, location, exact=False)
-        self._most = int(client.get_max_batch_size())
+        self.batch = int(client.get_max_batch_size())
         self._entries = client.get_collection(collection, embedding_function=None)
 
     @classmethod
@@ -43,7 +42,7 @@ class ChromaStore(VectorStore):
         location = str(Path(path).expanduser())
         chromadb = require_extra("chromadb", extra="chroma")
         settings = require_extra("chromadb.config", extra="chroma").Settings(anonymized_telemetry=False)
-        with _translate_errors(location):
+        with cls._translate_errors(location):
             client = chromadb.PersistentClient(path=location, settings=settings)
             schemas = {entry.name: _schema(entry.metadata) for entry in client.list_collections()}
             shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
@@ -62,23 +61,19 @@ class ChromaStore(VectorStore):
             return cls(collection, shape, client, location)
 
     def _count(self) -> int:
-        with _translate_errors(self._place):
-            return int(self._entries.count())
+        return int(self._entries.count())
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        with _translate_errors(self._place):
-            for part in batches(len(ids), self._most):
-                self._entries.upsert(
-                    ids=ids[part],
-                    embeddings=vectors[part],
-                    # Without a document the old one would be kept, so a missing text is an empty one and a flag.
-                    documents=[text or "" for text in texts[part]],
-                    metadatas=[{"has_text": text is not None} for text in texts[part]],
-                )
+        self._entries.upsert(
+            ids=ids,
+            embeddings=vectors,
+            # Without a document the old one would be kept, so a missing text is an empty one and a flag.
+            documents=[text or "" for text in texts],
+            metadatas=[{"has_text": text is not None} for text in texts],
+        )
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
-        with _translate_errors(self._place):
-            answer = self._entries.query(query_embeddings=queries, n_results=k, include=["distances"])
+        answer = self._entries.query(query_embeddings=queries, n_results=k, include=["distances"])
         lists = zip(answer["ids"], answer["distances"], strict=True)
         return pad_hits(
             [
@@ -89,41 +84,30 @@ class ChromaStore(VectorStore):
         )
 
     def _delete(self, ids: list[str]) -> int:
-        with _translate_errors(self._place):
-            before = self._entries.count()
-            for part in batches(len(ids), self._most):
-                self._entries.delete(ids=ids[part])
-            return int(before - self._entries.count())
+        before = self._count()
+        self._entries.delete(ids=ids)
+        return before - self._count()
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        texts: dict[str, str] = {}
-        with _translate_errors(self._place):
-            for part in batches(len(ids), self._most):
-                answer = self._entries.get(ids=ids[part], include=["documents", "metadatas"])
-                rows = zip(answer["ids"], answer["documents"], answer["metadatas"], strict=True)
-                texts |= {name: text for name, text, marks in rows if marks["has_text"]}
-        return [texts.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        vector_by_id: dict[str, Any] = {}
-        with _translate_errors(self._place):
-            for part in batches(len(ids), self._most):
-                answer = self._entries.get(ids=ids[part], include=["embeddings"])
-                vector_by_id |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
-        return vector_by_id
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        if name == "vector":
+            answer = self._entries.get(ids=ids, include=["embeddings"])
+            return dict(zip(answer["ids"], answer["embeddings"], strict=True))
+        answer = self._entries.get(ids=ids, include=["documents", "metadatas"])
+        rows = zip(answer["ids"], answer["documents"], answer["metadatas"], strict=True)
+        return {item: text for item, text, marks in rows if marks["has_text"]}
 
     def _similarity(self, distance: float) -> float:
         """From what the engine returns: the squared distance, or one minus the inner product."""
         return -distance if self.geometry == "euclidean" else 1.0 - distance
+
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        errors = (require_extra("chromadb.errors", extra="chroma").ChromaError, OSError, ValueError, RuntimeError)
+        hint = "check that the folder can be written and was not removed or changed by another version"
+        return translate_errors(f"the Chroma database at {location}", errors, hint)
 
 
 def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
     """Collections that others made have no such record: no dimensions and no geometry agree with them."""
     facts = metadata or {}
     return CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))
-
-
-def _translate_errors(location: str) -> AbstractContextManager[None]:
-    errors = (require_extra("chromadb.errors", extra="chroma").ChromaError, OSError, ValueError, RuntimeError)
-    hint = "check that the folder can be written and was not removed or changed by another version"
-    return translate_errors(f"the Chroma database at {location}", errors, hint)
