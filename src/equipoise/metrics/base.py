@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
+from math import isnan, nan
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -46,7 +47,7 @@ class MetricValue:
         defined = ~np.isnan(per_unit)
         share = None if weights is None else weights[defined]
         if not defined.any() or (share is not None and not share.any()):
-            return cls(float("nan"), per_unit, weights)
+            return cls(nan, per_unit, weights)
         return cls(float(np.average(per_unit[defined], weights=share)), per_unit, weights)
 
 
@@ -147,3 +148,11 @@ class CorpusMetric(Metric[E]):
     def measure(self, evidence: E) -> MetricValue:
         """The value alone."""
         return MetricValue(self.value(evidence))
+
+
+class ZeroChanceMetric(CorpusMetric[E]):
+    """A metric whose mean over all permutations is exactly 0."""
+
+    def chance(self, evidence: E, rng: np.random.Generator) -> float:
+        """0: the mean over all permutations."""
+        return nan if isnan(self.value(evidence)) else 0.0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.base import CorpusMetric
+from equipoise.metrics.base import CorpusMetric, ZeroChanceMetric
 
 if TYPE_CHECKING:
     from equipoise.types import Ints
@@ -69,7 +69,7 @@ def _ratio(part: float, total: float) -> float:
 
 
 @dataclass(frozen=True)
-class AdjustedRand(CorpusMetric[Labels]):
+class AdjustedRand(ZeroChanceMetric[Labels]):
     """Pairs of units that both partitions put together, less those expected by chance, over the most possible
     less those expected.
 
@@ -97,10 +97,6 @@ class AdjustedRand(CorpusMetric[Labels]):
         expected = classes * clusters / pairs if pairs else 0.0
         most = (classes + clusters) / 2
         return (together - expected) / (most - expected) if most != expected else nan
-
-    def chance(self, evidence: Labels, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations, which the adjustment takes off."""
-        return nan if isnan(self.value(evidence)) else 0.0
 
 
 @dataclass(frozen=True)

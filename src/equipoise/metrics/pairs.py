@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isnan, nan
+from math import inf, nan
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.errors import ParameterError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.segments import average_ranks
-from equipoise.metrics.base import DOWN, CorpusMetric, UnitMetric
+from equipoise.metrics.base import DOWN, CorpusMetric, UnitMetric, ZeroChanceMetric
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats
@@ -31,7 +31,7 @@ def correlation(x: Floats, y: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Pearson(CorpusMetric[Pairs]):
+class Pearson(ZeroChanceMetric[Pairs]):
     """Covariance of predicted and expected similarities, over the product of their standard deviations.
 
     From -1 to 1; undefined where either side is constant. Chance is exactly 0.
@@ -54,13 +54,9 @@ class Pearson(CorpusMetric[Pairs]):
         """The correlation of the two columns."""
         return correlation(evidence.predicted, evidence.expected)
 
-    def chance(self, evidence: Pairs, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations."""
-        return nan if isnan(self.value(evidence)) else 0.0
-
 
 @dataclass(frozen=True)
-class Spearman(CorpusMetric[Pairs]):
+class Spearman(ZeroChanceMetric[Pairs]):
     """Pearson's correlation of the ranks of predicted and expected similarities; equals share a rank.
 
     From -1 to 1; undefined where either side is constant. Chance is exactly 0.
@@ -82,10 +78,6 @@ class Spearman(CorpusMetric[Pairs]):
     def value(self, evidence: Pairs) -> float:
         """The correlation of the two columns' average ranks."""
         return correlation(average_ranks(evidence.predicted), average_ranks(evidence.expected))
-
-    def chance(self, evidence: Pairs, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations."""
-        return nan if isnan(self.value(evidence)) else 0.0
 
 
 @dataclass(frozen=True)

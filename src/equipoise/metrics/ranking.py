@@ -227,8 +227,9 @@ class MeanRank(RankingMetric):
         return _rank_bounds(evidence)
 
     def per_unit(self, evidence: Ranking) -> Floats:
-        """The mean rank of each unit's relevant items."""
-        return mean_rank(evidence, filtered=self.filtered)
+        """The mean rank of a unit's relevant items."""
+        ranks = complete_ranks(evidence, filtered=self.filtered)
+        return segment_sums(ranks, evidence.starts) / np.maximum(evidence.counts, 1)
 
     def weights(self, evidence: Ranking) -> Floats | None:
         """Over items, a unit counts as often as it has relevant items."""
@@ -373,12 +374,6 @@ def _discounts(last: int) -> Floats:
 def _cut_discounts(k: int) -> Floats:
     """The discounts of the ranks 1 .. k, and 0 for all lower ranks."""
     return np.append(_discounts(k), 0.0)
-
-
-def mean_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
-    """The mean rank of a unit's relevant items."""
-    ranks = complete_ranks(ranking, filtered=filtered)
-    return segment_sums(ranks, ranking.starts) / np.maximum(ranking.counts, 1)
 
 
 def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:

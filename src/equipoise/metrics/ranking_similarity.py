@@ -33,8 +33,30 @@ class MaxSimilarity(RankingMetric):
     formula = "max over expected e and retrieved r within k of sim(e, r); 1 for a relevant one"
 
     def per_unit(self, evidence: Ranking) -> Floats:
-        """The nearest miss, or 1 for a hit."""
-        return max_similarity(evidence, self.k or 1)
+        """1 if a relevant item ranks within ``k``, else the largest similarity of a near item that does."""
+        if evidence.near is None:
+            raise UndefinedError(
+                "MaxOntSim needs the similarity of the other retrieved items, and this evidence has none",
+                hint="give Ranking.near, or build the ranking with an ontology",
+            )
+        check_not_filtered(evidence)
+        near, k = evidence.near, self.k or 1
+        depth = int(near.depth.max(initial=0))
+        if k > depth and int(evidence.depth.max(initial=0)) > depth:
+            raise UndefinedError(
+                f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {depth} is known",
+                hint=f"choose a cutoff of at most {depth}, or measure again with this one",
+            )
+        value = np.concatenate([np.ones(len(evidence.above)), near.gain])
+        unit = np.concatenate([evidence.unit_of, near.unit_of])
+        if not (evidence.has_ties or near.has_ties):
+            within = np.concatenate([evidence.above, near.above]) < k
+            best = np.zeros(len(evidence))
+            np.maximum.at(best, unit[within], value[within])
+        else:
+            best = _expected_largest(evidence, near, k, value, unit)
+        best[evidence.counts == 0] = np.nan
+        return best
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
         """The credit of random candidates if the evidence has it, else the mean over shuffled evidence.
@@ -49,33 +71,6 @@ class MaxSimilarity(RankingMetric):
 
 
 METRICS = (MaxSimilarity,)
-
-
-def max_similarity(ranking: Ranking, k: int) -> Floats:
-    """1 if a relevant item ranks within ``k``, else the largest similarity of a near item that does."""
-    if ranking.near is None:
-        raise UndefinedError(
-            "MaxOntSim needs the similarity of the other retrieved items, and this evidence has none",
-            hint="give Ranking.near, or build the ranking with an ontology",
-        )
-    check_not_filtered(ranking)
-    near = ranking.near
-    depth = int(near.depth.max(initial=0))
-    if k > depth and int(ranking.depth.max(initial=0)) > depth:
-        raise UndefinedError(
-            f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {depth} is known",
-            hint=f"choose a cutoff of at most {depth}, or measure again with this one",
-        )
-    value = np.concatenate([np.ones(len(ranking.above)), near.gain])
-    unit = np.concatenate([ranking.unit_of, near.unit_of])
-    if not (ranking.has_ties or near.has_ties):
-        within = np.concatenate([ranking.above, near.above]) < k
-        best = np.zeros(len(ranking))
-        np.maximum.at(best, unit[within], value[within])
-    else:
-        best = _expected_largest(ranking, near, k, value, unit)
-    best[ranking.counts == 0] = np.nan
-    return best
 
 
 def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:

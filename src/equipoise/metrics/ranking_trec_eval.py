@@ -92,8 +92,13 @@ class RankBiasedPrecision(BinaryRankingMetric):
             raise ParameterError(f"RBP(p={self.p:g}) is not a probability between 0 and 1", hint="write RBP(p=0.8)")
 
     def unit_values(self, evidence: Ranking) -> Floats:
-        """Rank-biased precision."""
-        return rank_biased_precision(evidence, self.k, self.p)
+        """(1 - p) times the sum of p^(rank - 1) over the relevant ranks within ``k``."""
+        check_not_filtered(evidence)
+        above, size, limit = tie_groups_of(evidence, self.k)
+        # The sum of the weights of the ranks 1 .. r is 1 - p^r, so a tie group needs no table.
+        low, high = np.minimum(above, limit), np.minimum(above + size, limit)
+        weight = self.p ** low.astype(np.float64) - self.p ** high.astype(np.float64)
+        return segment_sums(weight / size, evidence.starts)
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,31 @@ class ExpectedReciprocalRank(RankingMetric):
     cite = "Chapelle et al. 2009; gdeval (max_gain=4)"
 
     def per_unit(self, evidence: Ranking) -> Floats:
-        """Expected reciprocal rank."""
-        return expected_reciprocal_rank(evidence, self.k, self.max_gain)
+        """The sum over ranks of 1 / rank times the probability that a reader stops there."""
+        check_not_filtered(evidence)
+        if evidence.gain.max(initial=0) > self.max_gain:
+            raise UndefinedError(
+                f"a gain of {evidence.gain.max():g} is above max_gain={self.max_gain}, so its stopping probability "
+                "exceeds 1",
+                hint=f"write ERR(max_gain={int(np.ceil(evidence.gain.max()))})",
+            )
+        stop = (np.exp2(evidence.gain) - 1.0) / 2.0**self.max_gain
+        above, size, limit = tie_groups_of(evidence, self.k)
+        values = np.where(evidence.counts > 0, 0.0, np.nan)
+        for unit in np.flatnonzero(evidence.counts).tolist():
+            first, last = evidence.starts[unit], evidence.starts[unit + 1]
+            going_on, item = 1.0, first
+            while item < last and above[item] < limit[item]:
+                end = item
+                while end < last and above[end] == above[item]:
+                    end += 1
+                n_ranks = min(int(size[item]), int(limit[item] - above[item]))
+                goes_on = _going_on_after(tuple((1.0 - stop[item:end]).tolist()), int(size[item]), n_ranks)
+                ranks = above[item] + np.arange(1, n_ranks + 1)
+                values[unit] += going_on * float(((goes_on[:-1] - goes_on[1:]) / ranks).sum())
+                going_on *= goes_on[-1]
+                item = end
+        return values
 
 
 @dataclass(frozen=True)
@@ -138,8 +166,16 @@ class BinaryPreference(BinaryRankingMetric):
     cite = "Buckley and Voorhees 2004; Soboroff 2006 (trec_eval)"
 
     def unit_values(self, evidence: Ranking) -> Floats:
-        """Binary preference."""
-        return binary_preference(evidence)
+        """The mean over relevant items of 1 - min(n, R) / min(N, R), n of N assessed non-relevant items being above."""
+        check_not_filtered(evidence)
+        above, tied, total = _assessed_above(evidence)
+        relevant = np.repeat(evidence.counts, evidence.counts)
+        # With ties, n is uniform on above .. above + tied; ``below`` of these values are smaller than R.
+        below = np.clip(relevant - above, 0, tied + 1)
+        mean = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * relevant) / (tied + 1)
+        most = np.minimum(np.repeat(total, evidence.counts), relevant)
+        value = np.where(evidence.retrieved, 1.0 - mean / np.maximum(most, 1), 0.0)
+        return segment_sums(value, evidence.starts) / np.maximum(evidence.counts, 1)
 
 
 @dataclass(frozen=True)
@@ -161,8 +197,17 @@ class InferredAveragePrecision(BinaryRankingMetric):
     cite = "Yilmaz and Aslam 2006; trec_eval"
 
     def unit_values(self, evidence: Ranking) -> Floats:
-        """Inferred average precision."""
-        return inferred_average_precision(evidence)
+        """The mean over relevant items of the expected precision at their rank, given the assessed ones above."""
+        check_not_filtered(evidence)
+        evidence = evidence.ordered("by_id")
+        nonrelevant, _, _ = _assessed_above(evidence)
+        unjudged, _, _ = _assessed_above(evidence, pooled_only=True)
+        higher = np.where(evidence.retrieved, evidence.above, 0).astype(np.float64)
+        assessed = evidence.slot + nonrelevant
+        share = (evidence.slot + _SMOOTHING) / (assessed + 2 * _SMOOTHING)
+        value = (1.0 + (assessed + unjudged) * share) / (higher + 1.0)
+        value = np.where(higher == 0, 1.0, value) * evidence.retrieved
+        return segment_sums(value, evidence.starts) / np.maximum(evidence.counts, 1)
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
         """The mean over shuffled evidence."""
@@ -187,8 +232,12 @@ class AssessedShare(RankingMetric):
     undefined = "a unit without retrieved items"
 
     def per_unit(self, evidence: Ranking) -> Floats:
-        """The share of the first k that is assessed."""
-        return assessed_share(evidence, self.k or 1)
+        """The share of the first ``k`` retrieved items that were assessed; NaN if nothing was retrieved."""
+        assessed = np.nan_to_num(n_relevant_within(evidence, self.k or 1))
+        if evidence.nonrelevant is not None:
+            assessed += np.nan_to_num(n_relevant_within(evidence.nonrelevant, self.k or 1))
+        shown = np.minimum(evidence.depth, self.k or 1)
+        return np.divide(assessed, shown, out=np.full(len(evidence), np.nan), where=shown > 0)
 
 
 METRICS = (
@@ -200,45 +249,6 @@ METRICS = (
     InferredAveragePrecision,
     AssessedShare,
 )
-
-
-# The metrics as functions of a ranking: one number per unit, NaN if undefined.
-
-
-def rank_biased_precision(ranking: Ranking, k: int | None, p: float) -> Floats:
-    """(1 - p) times the sum of p^(rank - 1) over the relevant ranks within ``k``."""
-    check_not_filtered(ranking)
-    above, size, limit = tie_groups_of(ranking, k)
-    # The sum of the weights of the ranks 1 .. r is 1 - p^r, so a tie group needs no table.
-    low, high = np.minimum(above, limit), np.minimum(above + size, limit)
-    return segment_sums((p ** low.astype(np.float64) - p ** high.astype(np.float64)) / size, ranking.starts)
-
-
-def expected_reciprocal_rank(ranking: Ranking, k: int | None, max_gain: int) -> Floats:
-    """The sum over ranks of 1 / rank times the probability that a reader stops there."""
-    check_not_filtered(ranking)
-    if ranking.gain.max(initial=0) > max_gain:
-        raise UndefinedError(
-            f"a gain of {ranking.gain.max():g} is above max_gain={max_gain}, so its stopping probability exceeds 1",
-            hint=f"write ERR(max_gain={int(np.ceil(ranking.gain.max()))})",
-        )
-    stop = (np.exp2(ranking.gain) - 1.0) / 2.0**max_gain
-    above, size, limit = tie_groups_of(ranking, k)
-    values = np.where(ranking.counts > 0, 0.0, np.nan)
-    for unit in np.flatnonzero(ranking.counts).tolist():
-        first, last = ranking.starts[unit], ranking.starts[unit + 1]
-        going_on, item = 1.0, first
-        while item < last and above[item] < limit[item]:
-            end = item
-            while end < last and above[end] == above[item]:
-                end += 1
-            n_ranks = min(int(size[item]), int(limit[item] - above[item]))
-            goes_on = _going_on_after(tuple((1.0 - stop[item:end]).tolist()), int(size[item]), n_ranks)
-            ranks = above[item] + np.arange(1, n_ranks + 1)
-            values[unit] += going_on * float(((goes_on[:-1] - goes_on[1:]) / ranks).sum())
-            going_on *= goes_on[-1]
-            item = end
-    return values
 
 
 @lru_cache(maxsize=1024)
@@ -293,39 +303,3 @@ def _assessed_above(ranking: Ranking, *, pooled_only: bool = False) -> tuple[Int
     above = np.searchsorted(keys, group) - np.searchsorted(keys, begin)
     tied = np.searchsorted(keys, group, side="right") - np.searchsorted(keys, group)
     return above, tied, np.bincount(other.unit_of[counts], minlength=len(ranking)).astype(np.int64)
-
-
-def binary_preference(ranking: Ranking) -> Floats:
-    """The mean over relevant items of 1 - min(n, R) / min(N, R), n of the N assessed non-relevant items being above."""
-    check_not_filtered(ranking)
-    above, tied, total = _assessed_above(ranking)
-    relevant = np.repeat(ranking.counts, ranking.counts)
-    # With ties, n is uniform on above .. above + tied; ``below`` of these values are smaller than R.
-    below = np.clip(relevant - above, 0, tied + 1)
-    mean = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * relevant) / (tied + 1)
-    most = np.minimum(np.repeat(total, ranking.counts), relevant)
-    value = np.where(ranking.retrieved, 1.0 - mean / np.maximum(most, 1), 0.0)
-    return segment_sums(value, ranking.starts) / np.maximum(ranking.counts, 1)
-
-
-def inferred_average_precision(ranking: Ranking) -> Floats:
-    """The mean over relevant items of the expected precision at their rank, given the assessed sample above them."""
-    check_not_filtered(ranking)
-    ranking = ranking.ordered("by_id")
-    nonrelevant, _, _ = _assessed_above(ranking)
-    unjudged, _, _ = _assessed_above(ranking, pooled_only=True)
-    higher = np.where(ranking.retrieved, ranking.above, 0).astype(np.float64)
-    assessed = ranking.slot + nonrelevant
-    share = (ranking.slot + _SMOOTHING) / (assessed + 2 * _SMOOTHING)
-    value = (1.0 + (assessed + unjudged) * share) / (higher + 1.0)
-    value = np.where(higher == 0, 1.0, value) * ranking.retrieved
-    return segment_sums(value, ranking.starts) / np.maximum(ranking.counts, 1)
-
-
-def assessed_share(ranking: Ranking, k: int) -> Floats:
-    """The share of the first ``k`` retrieved items that were assessed; NaN if nothing was retrieved."""
-    assessed = np.nan_to_num(n_relevant_within(ranking, k))
-    if ranking.nonrelevant is not None:
-        assessed += np.nan_to_num(n_relevant_within(ranking.nonrelevant, k))
-    shown = np.minimum(ranking.depth, k)
-    return np.divide(assessed, shown, out=np.full(len(ranking), np.nan), where=shown > 0)

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.segments import average_ranks
 from equipoise.evidence.space import Space
-from equipoise.metrics.base import DOWN, CorpusMetric
+from equipoise.metrics.base import DOWN, CorpusMetric, ZeroChanceMetric
 from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity, Silhouette
 from equipoise.metrics.intrinsic import (
     Diversity,
@@ -27,22 +27,27 @@ from equipoise.metrics.intrinsic import (
     row_blocks,
 )
 from equipoise.metrics.pairs import correlation
-from equipoise.types import Floats, require_extra
+from equipoise.types import Floats, Ints, require_extra
 
 # Values of the graph alone: they do not depend on the vectors, and so not on the model.
 
 
 def to_networkx(space: Space) -> Any:
     """The points and edges of a space as a directed graph of networkx."""
+    edges = _edges(space)
+    graph = require_extra("networkx", extra="concepts").DiGraph()
+    graph.add_nodes_from(range(len(space)))
+    graph.add_edges_from(edges.tolist())
+    return graph
+
+
+def _edges(space: Space) -> Ints:
     if space.edges is None:
         raise UndefinedError(
             "this metric needs edges, and the space has none",
             hint="Space.of(vectors, edges=...) adds them",
         )
-    graph = require_extra("networkx", extra="concepts").DiGraph()
-    graph.add_nodes_from(range(len(space)))
-    graph.add_edges_from(space.edges.tolist())
-    return graph
+    return space.edges
 
 
 class GraphMetric(CorpusMetric[Space]):
@@ -106,7 +111,7 @@ class GraphClustering(GraphMetric):
 
 
 @dataclass(frozen=True)
-class NormDepthCorrelation(CorpusMetric[Space]):
+class NormDepthCorrelation(ZeroChanceMetric[Space]):
     """Spearman's correlation of each point's norm with its depth; equals share the mean of their ranks.
 
     From -1 to 1; positive when deeper points are farther from the origin. The norms are those of the geometry where the
@@ -136,25 +141,17 @@ class NormDepthCorrelation(CorpusMetric[Space]):
         has_depth = ~np.isnan(evidence.depth)
         return correlation(average_ranks(evidence.radii[has_depth]), average_ranks(evidence.depth[has_depth]))
 
-    def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations."""
-        return nan if isnan(self.value(evidence)) else 0.0
-
 
 def edge_cosines(space: Space) -> Floats:
     """The cosine of the two ends of each edge; NaN where an end is a zero vector."""
-    if space.edges is None:
-        raise UndefinedError(
-            "this metric needs edges, and the space has none",
-            hint="Space.of(vectors, edges=...) adds them",
-        )
+    edges = _edges(space)
     units, pointed = directions(space)
-    defined = pointed[space.edges].all(axis=1)
-    first, second = (np.cumsum(pointed) - 1)[space.edges[defined]].T
+    defined = pointed[edges].all(axis=1)
+    first, second = (np.cumsum(pointed) - 1)[edges[defined]].T
     cosines = np.empty(len(first))
     for rows in row_blocks(len(first), units.shape[1]):
         cosines[rows] = np.einsum("ij,ij->i", units[first[rows]], units[second[rows]])
-    every = np.full(len(space.edges), nan)
+    every = np.full(len(edges), nan)
     every[defined] = np.clip(cosines, -1.0, 1.0)
     return every
 
