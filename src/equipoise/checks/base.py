@@ -130,16 +130,21 @@ def declared_checks(
     package: str, functions: Mapping[str, tuple[type | UnionType, Callable[[Any], Iterator[Observation]]]]
 ) -> tuple[Check, ...]:
     """The checks of a package: subjects and functions by code, and the texts of its ``checks.toml``."""
-    from importlib.resources import files
-    from tomllib import loads
-
-    texts = loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
+    texts = _check_texts(package)
     return tuple(
         Check(
             code, applies_to=subject, function=function, **texts[code] | {"severity": Severity(texts[code]["severity"])}
         )
         for code, (subject, function) in functions.items()
     )
+
+
+@cache
+def _check_texts(package: str) -> dict[str, dict[str, Any]]:
+    from importlib.resources import files
+    from tomllib import loads
+
+    return loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
 
 
 def checks_for(subject_type: type) -> tuple[Check, ...]:
