@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError
-from equipoise.types import Finding, Severity
+from equipoise.types import Finding, Severity, packaged_toml
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -139,12 +139,7 @@ def declared_checks(
     )
 
 
-@cache
-def _check_texts(package: str) -> dict[str, dict[str, Any]]:
-    from importlib.resources import files
-    from tomllib import loads
-
-    return loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
+_check_texts = cache(partial(packaged_toml, name="checks.toml"))
 
 
 def checks_for(subject_type: type) -> tuple[Check, ...]:

@@ -8,18 +8,16 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
-from tomllib import loads
 
 import numpy as np
 
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.models.tokenizers import check_text
-from equipoise.types import Ints, require_extra
+from equipoise.types import Ints, packaged_toml, require_extra
 
 STOPWORDS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
-    for language, words in loads((files("equipoise.models") / "stopwords.toml").read_text(encoding="utf-8")).items()
+    for language, words in packaged_toml("equipoise.models", "stopwords.toml").items()
 }
 """Articles, pronouns and prepositions of a few languages."""
 

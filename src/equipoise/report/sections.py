@@ -272,10 +272,8 @@ def _win_cell(comparison: Comparison, row: str, column: str) -> WinCell | None:
         return None
     contrast = comparison.contrast(row, column)
     significant = contrast.winner(comparison.alpha) is not None
-    if contrast.wins is None:
-        return WinCell("n/a", None, significant)
-    win_fraction = finite_or_none(contrast.wins / contrast.n) if contrast.n else None
-    return WinCell(f"{contrast.wins}/{contrast.ties}/{contrast.losses}", win_fraction, significant)
+    known = contrast.wins is not None and contrast.n
+    return WinCell(contrast.counts, finite_or_none(contrast.wins / contrast.n) if known else None, significant)
 
 
 def _pairs_caption(comparison: Comparison) -> str:
@@ -337,7 +335,7 @@ def _with_comparison(row: LeaderboardRow, comparison: Comparison, metric: str, d
         difference=format_difference(contrast.difference, decimals),
         difference_interval=format_interval(contrast.interval, decimals),
         p=format_p(contrast.adjusted, reason=contrast.reason),
-        counts="n/a" if contrast.wins is None else f"{contrast.wins}/{contrast.ties}/{contrast.losses}",
+        counts=contrast.counts,
     )
 
 

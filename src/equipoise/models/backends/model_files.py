@@ -10,10 +10,8 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from tomllib import loads
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from numpy.typing import NDArray
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
 from equipoise.io.atomic import write_bytes
 from equipoise.io.dataset import file_sha256
-from equipoise.types import Role, install_command
+from equipoise.types import Role, install_command, packaged_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,7 @@ class PackagedModel:
 
 PACKAGES: dict[str, PackagedModel] = {
     model: PackagedModel(model, **facts)
-    for model, facts in loads(
-        (files("equipoise.models.backends") / "packaged_models.toml").read_text(encoding="utf-8")
-    ).items()
+    for model, facts in packaged_toml("equipoise.models.backends", "packaged_models.toml").items()
 }
 
 
