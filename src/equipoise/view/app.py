@@ -161,8 +161,6 @@ LARGE_RUN_UNITS = 20_000
 WAIT_SECONDS = 1.0
 """Seconds before it gets it."""
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
 
 def make_app(root: Path, port: int) -> App:
     """The viewer of one results folder, for a server that listens on this port of 127.0.0.1."""
@@ -441,15 +439,16 @@ def pending_page(units: int, systems: int) -> Response:
 
 def error_response(error: EquipoiseError) -> Response:
     """The message and the hint of an error, as in the terminal."""
-    text = render(
-        "message.html",
-        title=TITLES.get(status_of(error), "This cannot be shown"),
-        message=error.message,
-        excerpt=error.excerpt,
-        hint=error.hint,
-        code=error.code,
-    )
-    return Response(text, status_code=status_of(error), media_type="text/html")
+    status = status_of(error)
+    facts = {"message": error.message, "excerpt": error.excerpt, "hint": error.hint, "code": error.code}
+    return _message_page(status, TITLES.get(status, "This cannot be shown"), **facts)
+
+
+def _message_page(
+    status: int, title: str, *, message: str, excerpt: str = "", hint: str = "", code: str = ""
+) -> Response:
+    text = render("message.html", title=title, message=message, excerpt=excerpt, hint=hint, code=code)
+    return Response(text, status_code=status, media_type="text/html")
 
 
 def status_of(error: EquipoiseError) -> int:
@@ -468,19 +467,10 @@ TITLES = {404: "There is no such run", 409: "These runs cannot be compared"}
 
 def not_found() -> Response:
     """The response to unknown addresses."""
-    sentence = "there is no page at this address"
-    text = render("message.html", title="Nothing here", message=sentence, excerpt="", hint="", code="")
-    return Response(text, status_code=404, media_type="text/html")
+    return _message_page(404, "Nothing here", message="there is no page at this address")
 
 
 def server_error() -> Response:
     """The response to unexpected errors; the terminal shows the traceback."""
-    text = render(
-        "message.html",
-        title="Something went wrong",
-        message="this is a fault of equipoise",
-        excerpt="",
-        hint="the terminal that runs eq view says more; please report it",
-        code="",
-    )
-    return Response(text, status_code=500, media_type="text/html")
+    hint = "the terminal that runs eq view says more; please report it"
+    return _message_page(500, "Something went wrong", message="this is a fault of equipoise", hint=hint)

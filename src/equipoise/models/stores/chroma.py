@@ -7,21 +7,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    pad_hits,
-    resolve_schema,
-    translate_errors,
-)
+from equipoise.models.stores import base
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
 
 
-class ChromaStore(VectorStore):
+class ChromaStore(base.VectorStore):
     """A collection of a Chroma database on disk; its search is approximate, see ``recall.index_recall``.
 
     ``ef_search`` is how many vectors the graph search keeps in view, and counts for a new collection only.
@@ -31,7 +24,7 @@ class ChromaStore(VectorStore):
     name_rule = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,46}[A-Za-z0-9]")
     name_words = "3 to 48 letters, digits, dots, hyphens or underscores, with a letter or digit at both ends"
 
-    def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
+    def __init__(self, collection: str, shape: base.CollectionSchema, client: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry, client, location, exact=False)
         self.batch = int(client.get_max_batch_size())
         self._entries = client.get_collection(collection, embedding_function=None)
@@ -45,7 +38,7 @@ class ChromaStore(VectorStore):
         with cls._translate_errors(location):
             client = chromadb.PersistentClient(path=location, settings=settings)
             schemas = {entry.name: _schema(entry.metadata) for entry in client.list_collections()}
-            shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+            shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
             if is_new:
                 client.create_collection(
                     collection,
@@ -72,10 +65,10 @@ class ChromaStore(VectorStore):
             metadatas=[{"has_text": text is not None} for text in texts],
         )
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
         answer = self._entries.query(query_embeddings=queries, n_results=k, include=["distances"])
         lists = zip(answer["ids"], answer["distances"], strict=True)
-        return pad_hits(
+        return base.pad_hits(
             [
                 [(name, self._similarity(distance)) for name, distance in zip(names, distances, strict=True)]
                 for names, distances in lists
@@ -104,10 +97,10 @@ class ChromaStore(VectorStore):
     def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
         errors = (require_extra("chromadb.errors", extra="chroma").ChromaError, OSError, ValueError, RuntimeError)
         hint = "check that the folder can be written and was not removed or changed by another version"
-        return translate_errors(f"the Chroma database at {location}", errors, hint)
+        return base.translate_errors(f"the Chroma database at {location}", errors, hint)
 
 
-def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
+def _schema(metadata: dict[str, Any] | None) -> base.CollectionSchema:
     """Collections that others made have no such record: no dimensions and no geometry agree with them."""
     facts = metadata or {}
-    return CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))
+    return base.CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))

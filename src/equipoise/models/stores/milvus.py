@@ -9,13 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    RowStore,
-    resolve_schema,
-    translate_errors,
-    without_secrets,
-)
+from equipoise.models.stores import base
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
@@ -28,13 +22,13 @@ MOST_BYTES = 65_535
 """Bytes of an id or a text at most."""
 
 
-class MilvusStore(RowStore):
+class MilvusStore(base.RowStore):
     """A collection with a FLAT index, so that search is exact; every read sees every earlier write."""
 
     kind = "milvus"
     batch = 500
 
-    def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
+    def __init__(self, collection: str, shape: base.CollectionSchema, client: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry, client, location)
         self._name = _stored_name(collection, shape.geometry)
 
@@ -46,14 +40,14 @@ class MilvusStore(RowStore):
         with cls._translate_errors(location):
             client = engine.MilvusClient(location)
             schemas = _schemas(client)
-            shape, is_new = resolve_schema(collection, schemas, dims, geometry, without_secrets(location))
+            shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, base.without_secrets(location))
             made = cls(collection, shape, client, location)
             if is_new:
                 made._create(engine, shape)
             client.load_collection(made._name)
             return made
 
-    def _create(self, engine: Any, shape: CollectionSchema) -> None:
+    def _create(self, engine: Any, shape: base.CollectionSchema) -> None:
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
         kinds = engine.DataType
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=MOST_BYTES)
@@ -98,7 +92,7 @@ class MilvusStore(RowStore):
     def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
         errors = (require_extra("pymilvus", extra="milvus").MilvusException, OSError, ValueError)
         hint = "check the address; for a local file, pip install milvus-lite"
-        return translate_errors(f"the Milvus database at {without_secrets(location)}", errors, hint)
+        return base.translate_errors(f"the Milvus database at {base.without_secrets(location)}", errors, hint)
 
 
 def _condition(ids: list[str]) -> str:
@@ -126,7 +120,7 @@ _NAME = re.compile(rf"{PREFIX}(?P<geometry>[a-z]+)_(?P<coded>.*)")
 _CODE = re.compile(r"_([0-9a-f]+)_")
 
 
-def _schemas(client: Any) -> dict[str, CollectionSchema]:
+def _schemas(client: Any) -> dict[str, base.CollectionSchema]:
     """The collections that this package made, by their names."""
     found = {}
     for stored_name in client.list_collections():
@@ -134,5 +128,5 @@ def _schemas(client: Any) -> dict[str, CollectionSchema]:
             name = _CODE.sub(lambda code: chr(int(code[1], 16)), match["coded"])
             fields = client.describe_collection(stored_name)["fields"]
             (dims,) = [field["params"]["dim"] for field in fields if field["name"] == "vector"]
-            found[name] = CollectionSchema(int(dims), match["geometry"])
+            found[name] = base.CollectionSchema(int(dims), match["geometry"])
     return found

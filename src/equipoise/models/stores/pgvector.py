@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
 
 from equipoise.errors import EquipoiseError, ParameterError, StoreError, UnknownNameError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    first_line,
-    pad_hits,
-    resolve_schema,
-)
+from equipoise.models.stores import base
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
 
@@ -67,7 +60,7 @@ def connect(url: str) -> Any:
     except psycopg.Error as error:
         connection.close()
         raise StoreError(
-            f"the database at {location} cannot be prepared: {first_line(error)}",
+            f"the database at {location} cannot be prepared: {base.first_line(error)}",
             hint="install the extension vector (pgvector) there, and let this user create tables",
         ) from None
     return connection
@@ -81,7 +74,7 @@ def transaction(connection: Any, location: str) -> Iterator[None]:
         with connection.transaction():
             yield
     except psycopg.Error as error:
-        message = first_line(error)
+        message = base.first_line(error)
         if connection.closed:
             raise StoreError(
                 f"the PostgreSQL server at {location} is no longer reachable: {message}",
@@ -116,7 +109,7 @@ INDEXES = ("hnsw", "ivfflat")
 _MAX_INDEXED_DIMS = {"": 16_000, "hnsw": 2_000, "ivfflat": 2_000}
 
 
-class PgVectorStore(VectorStore):
+class PgVectorStore(base.VectorStore):
     """A collection in PostgreSQL; search compares with every row unless an index is requested.
 
     ``index`` is ``hnsw`` or ``ivfflat``: the index is built at the first search, when the rows are there.
@@ -124,7 +117,9 @@ class PgVectorStore(VectorStore):
 
     kind = "pgvector"
 
-    def __init__(self, collection: str, shape: CollectionSchema, table: str, connection: Any, location: str) -> None:
+    def __init__(
+        self, collection: str, shape: base.CollectionSchema, table: str, connection: Any, location: str
+    ) -> None:
         super().__init__(collection, shape.dims, shape.geometry, connection, location, exact=not shape.index)
         self._index = shape.index
         self._lists: int | None = None
@@ -164,7 +159,7 @@ class PgVectorStore(VectorStore):
             "ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, content = excluded.content"
         )
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
         hits: list[list[tuple[str, float]]] = [[] for _ in queries]
         self._build_index()
         self._tune(k)
@@ -177,7 +172,7 @@ class PgVectorStore(VectorStore):
         )
         for number, name, distance in rows:
             hits[number].append((name, self._similarity(distance)))
-        return pad_hits(hits, k)
+        return base.pad_hits(hits, k)
 
     def _delete(self, ids: list[str]) -> int:
         return int(self._execute("DELETE FROM {table} WHERE id = ANY(%s)", (ids,)).rowcount)
@@ -229,15 +224,15 @@ class PgVectorStore(VectorStore):
 
 def _open_table(
     connection: Any, collection: str, dims: int | None, geometry: str, index: str, location: str
-) -> tuple[CollectionSchema, str]:
+) -> tuple[base.CollectionSchema, str]:
     """The shape and the table of a collection that is there, or that is made now."""
     connection.execute("SELECT pg_advisory_xact_lock(7201930)")
     rows = connection.execute("SELECT name, number, dims, geometry, approximate FROM equipoise_collections")
     numbers: dict[str, int] = {}
-    schemas: dict[str, CollectionSchema] = {}
+    schemas: dict[str, base.CollectionSchema] = {}
     for name, number, *rest in rows:
-        numbers[name], schemas[name] = number, CollectionSchema(*rest)
-    shape, is_new = resolve_schema(collection, schemas, dims, geometry, location, index=index)
+        numbers[name], schemas[name] = number, base.CollectionSchema(*rest)
+    shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location, index=index)
     if not is_new:
         return shape, _table(numbers[collection], collection)
     if shape.dims > _MAX_INDEXED_DIMS[index]:

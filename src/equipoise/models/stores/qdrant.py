@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID, uuid5
 
 from equipoise.errors import ParameterError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    pad_hits,
-    resolve_schema,
-    translate_server_errors,
-)
+from equipoise.models.stores import base
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
 
@@ -29,7 +22,7 @@ IN_MEMORY = ":memory:"
 _NAMES = UUID("6d7b1a1e-52f0-4c6e-9a8f-0d7c2f6f5b11")
 
 
-class QdrantStore(VectorStore):
+class QdrantStore(base.VectorStore):
     """A collection of a Qdrant server; ``approximate=True`` searches its graph instead of every vector.
 
     The server accepts only integers and UUIDs as ids, so each id is stored with a UUID derived from it.
@@ -41,7 +34,7 @@ class QdrantStore(VectorStore):
     batch = 256
 
     def __init__(
-        self, collection: str, shape: CollectionSchema, client: Any, location: str, *, approximate: bool = False
+        self, collection: str, shape: base.CollectionSchema, client: Any, location: str, *, approximate: bool = False
     ) -> None:
         super().__init__(collection, shape.dims, shape.geometry, client, location, exact=not approximate)
         self._models: Any = require_extra("qdrant_client.models", extra="qdrant")
@@ -85,14 +78,14 @@ class QdrantStore(VectorStore):
         )
         self._client.upsert(self.collection, points=points, wait=True)
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
         # The local mode always compares with every vector, and warns if an exact search is requested.
         depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=self.exact)
         requests = [
             self._models.QueryRequest(query=row, limit=k, params=depth, with_payload=["id"]) for row in queries.tolist()
         ]
         answers = self._client.query_batch_points(self.collection, requests=requests)
-        return pad_hits(
+        return base.pad_hits(
             [[(hit.payload["id"], self._similarity(hit.score)) for hit in answer.points] for answer in answers], k
         )
 
@@ -115,7 +108,7 @@ class QdrantStore(VectorStore):
     @classmethod
     def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
         errors = require_extra("qdrant_client.http.exceptions", extra="qdrant")
-        return translate_server_errors(
+        return base.translate_server_errors(
             f"the Qdrant server at {location}",
             (errors.ResponseHandlingException,),
             (errors.UnexpectedResponse, ValueError),
@@ -123,15 +116,17 @@ class QdrantStore(VectorStore):
         )
 
 
-def _schema(client: Any, collection: str, dims: int | None, geometry: str, location: str) -> CollectionSchema:
+def _schema(client: Any, collection: str, dims: int | None, geometry: str, location: str) -> base.CollectionSchema:
     models = require_extra("qdrant_client.models", extra="qdrant")
-    schemas = {entry.name: CollectionSchema(0, "of another program") for entry in client.get_collections().collections}
+    schemas = {
+        entry.name: base.CollectionSchema(0, "of another program") for entry in client.get_collections().collections
+    }
     if collection in schemas:
         facts = client.get_collection(collection).config.metadata or {}
-        schemas[collection] = CollectionSchema(
+        schemas[collection] = base.CollectionSchema(
             int(facts.get("dims", 0)), str(facts.get("geometry", "of another program"))
         )
-    shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+    shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
     if is_new:
         distance = models.Distance.EUCLID if shape.geometry == "euclidean" else models.Distance.DOT
         client.create_collection(

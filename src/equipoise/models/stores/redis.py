@@ -8,15 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
 from equipoise.errors import ParameterError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    pad_hits,
-    resolve_schema,
-    translate_server_errors,
-    without_secrets,
-)
+from equipoise.models.stores import base
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
 
@@ -28,7 +20,7 @@ REGISTRY = "equipoise:collections"
 PREFIX = "equipoise:vectors:"
 
 
-class RedisStore(VectorStore):
+class RedisStore(base.VectorStore):
     """A vector set in float32; ``approximate=True`` searches its graph instead of every vector.
 
     A vector set compares by the cosine only.
@@ -41,7 +33,7 @@ class RedisStore(VectorStore):
     def __init__(
         self,
         collection: str,
-        shape: CollectionSchema,
+        shape: base.CollectionSchema,
         client: Any,
         location: str,
         *,
@@ -67,19 +59,21 @@ class RedisStore(VectorStore):
         """Connect, and open a collection or create it."""
         if not url.startswith(("redis://", "rediss://", "unix://")):
             raise ParameterError(
-                f"{without_secrets(url)!r} is not the address of a Redis server", hint="write redis://localhost:6379"
+                f"{base.without_secrets(url)!r} is not the address of a Redis server",
+                hint="write redis://localhost:6379",
             )
         engine = require_extra("redis", extra="redis")
-        location = without_secrets(url)
+        location = base.without_secrets(url)
         password = os.environ.get("REDIS_PASSWORD")
         note_secret(password)
         with cls._translate_errors(location):
             client = engine.Redis.from_url(url, socket_timeout=timeout, **({"password": password} if password else {}))
             client.execute_command("VCARD", PREFIX + collection)  # fails where the server has no vector sets
             schemas = {
-                name.decode(): CollectionSchema(**json.loads(shape)) for name, shape in client.hgetall(REGISTRY).items()
+                name.decode(): base.CollectionSchema(**json.loads(shape))
+                for name, shape in client.hgetall(REGISTRY).items()
             }
-            shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+            shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
             if is_new:
                 client.hset(REGISTRY, collection, json.dumps({"dims": shape.dims, "geometry": shape.geometry}))
         return cls(collection, shape, client, location, approximate=approximate, ef_search=ef_search)
@@ -96,7 +90,7 @@ class RedisStore(VectorStore):
             ]
         )
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
         depth = ("EF", max(self._ef_search, k)) if not self.exact else ("TRUTH",)
         replies = self._send(
             [
@@ -105,7 +99,9 @@ class RedisStore(VectorStore):
             ]
         )
         # Redis returns the cosine mapped to [0, 1].
-        return pad_hits([[(name.decode(), 2.0 * score - 1.0) for name, score in reply.items()] for reply in replies], k)
+        return base.pad_hits(
+            [[(name.decode(), 2.0 * score - 1.0) for name, score in reply.items()] for reply in replies], k
+        )
 
     def _delete(self, ids: list[str]) -> int:
         return sum(map(int, self._send([("VREM", self._key, name) for name in ids])))
@@ -128,7 +124,7 @@ class RedisStore(VectorStore):
     @classmethod
     def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
         errors = require_extra("redis.exceptions", extra="redis")
-        return translate_server_errors(
+        return base.translate_server_errors(
             f"the Redis server at {location}",
             (errors.ConnectionError, errors.TimeoutError),
             (errors.RedisError,),
