@@ -262,10 +262,8 @@ def _win_cell(comparison: Comparison, row: str, column: str) -> view_model.WinCe
         return None
     contrast = comparison.contrast(row, column)
     significant = contrast.winner(comparison.alpha) is not None
-    known = contrast.wins is not None and contrast.n
-    return view_model.WinCell(
-        contrast.counts, finite_or_none(contrast.wins / contrast.n) if known else None, significant
-    )
+    won = finite_or_none(contrast.wins / contrast.n) if contrast.wins is not None and contrast.n else None
+    return view_model.WinCell(contrast.counts, won, significant)
 
 
 def _pairs_caption(comparison: Comparison) -> str:

@@ -444,10 +444,8 @@ def error_response(error: EquipoiseError) -> Response:
     return _message_page(status, TITLES.get(status, "This cannot be shown"), **facts)
 
 
-def _message_page(
-    status: int, title: str, *, message: str, excerpt: str = "", hint: str = "", code: str = ""
-) -> Response:
-    text = render("message.html", title=title, message=message, excerpt=excerpt, hint=hint, code=code)
+def _message_page(status: int, title: str, **facts: str) -> Response:
+    text = render("message.html", title=title, **{"excerpt": "", "hint": "", "code": ""} | facts)
     return Response(text, status_code=status, media_type="text/html")
 
 
