@@ -166,7 +166,7 @@ class VectorStore(Closable, ABC):
         if texts is not None and len(texts) != len(names):
             raise ShapeError(f"{len(names)} ids were given for {len(texts)} texts", hint="give one text to each id")
         scaled = self._scaled(rows)
-        checked = [None] * len(names) if texts is None else _whole_texts(names, texts)
+        checked: list[str | None] = [None] * len(names) if texts is None else _whole_texts(names, texts)
         with self._request():
             for part in batches(len(names), self.batch):
                 self._add(names[part], scaled[part], checked[part])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import (
@@ -115,12 +115,12 @@ def shade_legend(low: str, high: str, *, y: float) -> list[Spec]:
     ]
 
 
-def _boxes(cells: Sequence[HeatmapCell], x: Spec, y: Spec, **mark: object) -> Spec:
+def _boxes(cells: Sequence[HeatmapCell], x: Spec, y: Spec, **mark: Any) -> Spec:
     where = {"x": x, "y": y, **marks.literals("fill", "stroke"), **marks.TOOLTIP}
     return marks.layer("rect", where, [_cell_row(cell) for cell in cells], strokeWidth=1.6, **mark)
 
 
-def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark: object) -> Spec:
+def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark: Any) -> Spec:
     rows = [_cell_row(cell) for cell in cells if getattr(cell, key)]
     color: Spec = {"fill": {**marks.literals("ink")["ink"]}}
     return marks.text_marks(rows, {"x": x, "y": y, **color}, key, **mark)

@@ -52,7 +52,7 @@ def position(x: Spec, y: Spec, x_key: str = "x", y_key: str = "y") -> Spec:
 
 
 def layer(
-    kind: str, encoding: Spec, rows: Sequence[Row] | None = None, *, only: Spec | None = None, **mark: object
+    kind: str, encoding: Spec, rows: Sequence[Row] | None = None, *, only: Spec | None = None, **mark: Any
 ) -> Spec:
     """Marks of one kind for these rows, by default those of the chart; ``only`` is a filter of the rows."""
     spec: Spec = {"mark": {"type": kind, **mark}, "encoding": encoding}
@@ -104,7 +104,7 @@ def row_lines(width: float) -> Spec:
     return layer("rule", where, stroke=LIGHT["grid"], strokeWidth=1)
 
 
-def text_marks(rows: Sequence[Row], encoding: Spec, key: str = "text", **mark: object) -> Spec:
+def text_marks(rows: Sequence[Row], encoding: Spec, key: str = "text", **mark: Any) -> Spec:
     """The texts of the rows at their positions."""
     return layer("text", {**encoding, "text": {"field": key}}, rows, **mark)
 
@@ -187,7 +187,7 @@ def interval_bars(x: Spec) -> list[Spec]:
     ]
 
 
-def vertical_intervals(rows: Sequence[Row], x: Spec, y: Spec, x_key: str, **mark: object) -> Spec:
+def vertical_intervals(rows: Sequence[Row], x: Spec, y: Spec, x_key: str, **mark: Any) -> Spec:
     """The interval of every row that has one as a vertical line at its position."""
     known = [row for row in rows if row["low"] is not None and row["high"] is not None]
     return layer("rule", {**position(x, y, x_key, "low"), "y2": {"field": "high"}}, known, **mark)
@@ -206,12 +206,12 @@ def series_points(rows: Sequence[Row], encoding: Spec, color: str, shape: str, *
     return layer("point", {**encoding, **TOOLTIP}, rows, **look)
 
 
-def line(rows: Sequence[Row], encoding: Spec, color: str, *, width: float = 2, **mark: object) -> Spec:
+def line(rows: Sequence[Row], encoding: Spec, color: str, *, width: float = 2, **mark: Any) -> Spec:
     """A line through the rows, hidden from screen readers."""
     return layer("line", encoding, rows, stroke=color, strokeWidth=width, aria=False, **mark)
 
 
-def rectangles(rows: Sequence[Row], x: Spec, *, fill: str = "", **mark: object) -> Spec:
+def rectangles(rows: Sequence[Row], x: Spec, *, fill: str = "", **mark: Any) -> Spec:
     """Bars from ``base`` to ``top`` (both in pixels); ``fill`` is one colour, or in each row if empty."""
     where = {**x, "y": {"field": "top", **PIXELS}, "y2": {"field": "base"}, **TOOLTIP}
     if fill:
