@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError
-from equipoise.types import Finding, Severity, packaged_toml
+from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -101,7 +101,19 @@ class ScoredResult:
     metrics: Mapping[str, Metric[Any]]
 
 
+@dataclass(frozen=True)
+class ComparedResults:
+    """The results of the systems of a comparison; their settings tell how they were measured."""
+
+    results: Sequence[Result]
+
+    def settings(self, key: str) -> dict[str, Any]:
+        """By system, a setting that its result records."""
+        return {result.system: result.settings[key] for result in self.results if result.settings.get(key) is not None}
+
+
 CORE_CHECKS = {
+    "equipoise.checks.base:ComparedResults": ("equipoise.checks.protocol",),
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
     "equipoise.stats.comparison:Comparison": ("equipoise.checks.protocol",),
@@ -139,7 +151,12 @@ def declared_checks(
     )
 
 
-_check_texts = cache(partial(packaged_toml, name="checks.toml"))
+@cache
+def _check_texts(package: str) -> dict[str, dict[str, Any]]:
+    from importlib.resources import files
+    from tomllib import loads
+
+    return loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
 
 
 def checks_for(subject_type: type) -> tuple[Check, ...]:
@@ -175,7 +192,6 @@ def check_by_code(code: str) -> Check:
 def run_checks(subject: object) -> tuple[Finding, ...]:
     """The findings of all checks that apply to a subject, ordered by code.
 
-    >>> from equipoise.checks.protocol import ComparedResults
     >>> from equipoise.stats.estimate import result_from_values
     >>> a, b = result_from_values("a", ["q1"], {"HR": [1]}), result_from_values("b", ["q2"], {"HR": [1]})
     >>> [str(finding) for finding in run_checks(ComparedResults([a, b]))]

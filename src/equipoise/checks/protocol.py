@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
+from equipoise.checks.base import ComparedResults, Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.errors import EquipoiseError
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.formatting import about, format_count, format_interval, format_p, format_percent, format_value
 from equipoise.stats.power import POWER
 from equipoise.stats.result import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW, Result
-from equipoise.stats.verdict import UNEQUAL_TUNING
+from equipoise.stats.verdict import PARTIAL_RUN, UNEQUAL_TUNING
 from equipoise.types import with_label
 
-PARTIAL_RUN = "EQ206"
 MAX_TRUNCATION_GAP = 0.01
 """The largest difference in the share of truncated texts that hardly changes a score."""
 EQUAL_COST_RATIO = 0.9
@@ -25,17 +23,6 @@ EQUAL_COST_RATIO = 0.9
 PLACES = 4
 MIN_DIFFERING_UNITS = 10
 """Below this many units that differ, intervals of differences cover 85 to 95 % in simulations."""
-
-
-@dataclass(frozen=True)
-class ComparedResults:
-    """The results of the systems of a comparison; their settings tell how they were measured."""
-
-    results: Sequence[Result]
-
-    def settings(self, key: str) -> dict[str, Any]:
-        """By system, a setting that its result records."""
-        return {result.system: result.settings[key] for result in self.results if result.settings.get(key) is not None}
 
 
 def partial_run(result: Result) -> Iterator[Observation]:

@@ -141,6 +141,9 @@ class UnitMetric(Metric[E]):
 class CorpusMetric(Metric[E]):
     """A metric of all units together that is not a mean over units, such as a correlation."""
 
+    zero_by_chance: ClassVar[bool] = False
+    """Whether the mean over all permutations is exactly 0."""
+
     @abstractmethod
     def value(self, evidence: E) -> float:
         """The value; NaN if it is undefined."""
@@ -149,10 +152,8 @@ class CorpusMetric(Metric[E]):
         """The value alone."""
         return MetricValue(self.value(evidence))
 
-
-class ZeroChanceMetric(CorpusMetric[E]):
-    """A metric whose mean over all permutations is exactly 0."""
-
     def chance(self, evidence: E, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations."""
-        return nan if isnan(self.value(evidence)) else 0.0
+        """The mean value over shuffled evidence; 0 where that is the mean over all permutations."""
+        if self.zero_by_chance:
+            return nan if isnan(self.value(evidence)) else 0.0
+        return super().chance(evidence, rng)

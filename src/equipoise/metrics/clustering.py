@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.base import CorpusMetric, ZeroChanceMetric
+from equipoise.metrics.base import CorpusMetric
 
 if TYPE_CHECKING:
     from equipoise.types import Ints
@@ -69,7 +69,7 @@ def _ratio(part: float, total: float) -> float:
 
 
 @dataclass(frozen=True)
-class AdjustedRand(ZeroChanceMetric[Labels]):
+class AdjustedRand(CorpusMetric[Labels]):
     """Pairs of units that both partitions put together, less those expected by chance, over the most possible
     less those expected.
 
@@ -83,6 +83,7 @@ class AdjustedRand(ZeroChanceMetric[Labels]):
     title = "adjusted Rand index"
     evidence = Labels
     aliases = ("ari", "adjusted_rand_score", "adjusted_rand_index")
+    zero_by_chance = True
     bounds = (-0.5, 1.0)
     unit = "index"
     formula = r"\frac{\sum_{ij} \binom{n_{ij}}{2} - E}{\frac{1}{2}(A + B) - E}, E = AB / \binom{n}{2}"

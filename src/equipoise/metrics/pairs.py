@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.errors import ParameterError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.segments import average_ranks
-from equipoise.metrics.base import DOWN, CorpusMetric, UnitMetric, ZeroChanceMetric
+from equipoise.metrics.base import DOWN, CorpusMetric, UnitMetric
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats
@@ -31,7 +31,7 @@ def correlation(x: Floats, y: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Pearson(ZeroChanceMetric[Pairs]):
+class Pearson(CorpusMetric[Pairs]):
     """Covariance of predicted and expected similarities, over the product of their standard deviations.
 
     From -1 to 1; undefined where either side is constant. Chance is exactly 0.
@@ -44,6 +44,7 @@ class Pearson(ZeroChanceMetric[Pairs]):
     title = "Pearson correlation"
     evidence = Pairs
     aliases = ("pearson", "pearsonr", "correlation")
+    zero_by_chance = True
     bounds = (-1.0, 1.0)
     unit = "correlation"
     formula = r"\frac{\sum_i (p_i - \bar p)(e_i - \bar e)}{\sqrt{\sum_i (p_i - \bar p)^2 \sum_i (e_i - \bar e)^2}}"
@@ -56,7 +57,7 @@ class Pearson(ZeroChanceMetric[Pairs]):
 
 
 @dataclass(frozen=True)
-class Spearman(ZeroChanceMetric[Pairs]):
+class Spearman(CorpusMetric[Pairs]):
     """Pearson's correlation of the ranks of predicted and expected similarities; equals share a rank.
 
     From -1 to 1; undefined where either side is constant. Chance is exactly 0.
@@ -69,6 +70,7 @@ class Spearman(ZeroChanceMetric[Pairs]):
     title = "Spearman rank correlation"
     evidence = Pairs
     aliases = ("spearman", "spearmanr", "rho")
+    zero_by_chance = True
     bounds = (-1.0, 1.0)
     unit = "correlation"
     formula = r"\mathrm{Pearson}(\mathrm{rank}(p), \mathrm{rank}(e))"

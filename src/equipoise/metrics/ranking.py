@@ -420,7 +420,7 @@ def _first_group_value(ranking: Ranking, k: int | None, expected: Callable[[Ints
     _, relevant = relevant_tie_groups(ranking)
     filled = ranking.counts > 0
     lead = ranking.starts[:-1][filled]
-    values = np.full(len(ranking), np.nan)
+    values = np.full(len(filled), np.nan)
     values[filled] = expected(above[lead], size[lead], relevant[lead], limit[lead])
     return values
 

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.segments import average_ranks
 from equipoise.evidence.space import Space
-from equipoise.metrics.base import DOWN, CorpusMetric, ZeroChanceMetric
+from equipoise.metrics.base import DOWN, CorpusMetric
 from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity, Silhouette
 from equipoise.metrics.intrinsic import (
     Diversity,
@@ -111,7 +111,7 @@ class GraphClustering(GraphMetric):
 
 
 @dataclass(frozen=True)
-class NormDepthCorrelation(ZeroChanceMetric[Space]):
+class NormDepthCorrelation(CorpusMetric[Space]):
     """Spearman's correlation of each point's norm with its depth; equals share the mean of their ranks.
 
     From -1 to 1; positive when deeper points are farther from the origin. The norms are those of the geometry where the
@@ -125,6 +125,7 @@ class NormDepthCorrelation(ZeroChanceMetric[Space]):
     title = "Spearman correlation of norm and depth"
     evidence = Space
     aliases = ("Spearman", "rho", "norm_depth", "spearman_norm_depth", "norm_depth_correlation")
+    zero_by_chance = True
     bounds = (-1.0, 1.0)
     unit = "correlation"
     formula = r"\mathrm{Pearson}(\mathrm{rank}\,\|x\|, \mathrm{rank}\,\mathrm{depth}(x))"

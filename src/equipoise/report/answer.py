@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
-from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.report.terminal import (
     MARKS,
     STYLES,
@@ -23,6 +22,7 @@ from equipoise.report.terminal import (
 )
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import (
+    PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
     Vocabulary,
     headline,

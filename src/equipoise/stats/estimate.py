@@ -54,7 +54,7 @@ def estimate(
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
-    n_units = len(evidence)
+    n_units = len(evidence.unit_ids)
     clusters = None if config.clusters is None else config.clusters_for(evidence.unit_ids)
     if clusters is not None:
         cluster_codes(clusters, n_units)
