@@ -107,10 +107,6 @@ class ComparedResults:
 
     results: Sequence[Result]
 
-    def settings(self, key: str) -> dict[str, Any]:
-        """By system, a setting that its result records."""
-        return {result.system: result.settings[key] for result in self.results if result.settings.get(key) is not None}
-
 
 CORE_CHECKS = {
     "equipoise.checks.base:ComparedResults": ("equipoise.checks.protocol",),

@@ -62,9 +62,15 @@ def _without(result: Result, other: Result) -> list[object]:
     return [unit for unit in result.unit_ids.tolist() if unit not in excluded]
 
 
+def _settings(compared: ComparedResults, key: str) -> dict[str, Any]:
+    """By system, a setting that its result records."""
+    recorded = {result.system: result.settings.get(key) for result in compared.results}
+    return {system: value for system, value in recorded.items() if value is not None}
+
+
 def no_lexical_baseline(compared: ComparedResults) -> Iterator[Observation]:
     """EQ107: a comparison of models without a lexical baseline."""
-    specs = [str(spec) for spec in compared.settings(SPEC).values()]
+    specs = [str(spec) for spec in _settings(compared, SPEC).values()]
     if len(specs) < max(2, len(compared.results)):
         return
     from equipoise.models.retriever import has_lexical_baseline
@@ -81,9 +87,9 @@ def no_lexical_baseline(compared: ComparedResults) -> Iterator[Observation]:
 
 def unequal_budgets(compared: ComparedResults) -> Iterator[Observation]:
     """EQ203: systems were tuned with different numbers of trials, grids or costs."""
-    trials = {system: int(n_trials) for system, n_trials in compared.settings(TRIALS).items()}
+    trials = {system: int(n_trials) for system, n_trials in _settings(compared, TRIALS).items()}
     terms = {result.system: _terms(result.settings) for result in compared.results if result.system in trials}
-    spent = {system: float(cost) for system, cost in compared.settings(SPENT).items() if system in trials}
+    spent = {system: float(cost) for system, cost in _settings(compared, SPENT).items() if system in trials}
     unequal = [*_unequal_trials(trials), *_other_terms(terms)]
     if not unequal:
         return
@@ -147,7 +153,7 @@ def _unequal_costs(spent: Mapping[str, float]) -> Iterator[str]:
 
 def unequal_truncation(compared: ComparedResults) -> Iterator[Observation]:
     """EQ205: systems truncate different shares of the texts."""
-    windows = {name: window for name, window in compared.settings(WINDOW).items() if isinstance(window, Mapping)}
+    windows = {name: window for name, window in _settings(compared, WINDOW).items() if isinstance(window, Mapping)}
     shares = {
         system: window["truncated"] / window["texts"]
         for system, window in windows.items()
