@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from equipoise.checks.base import run_checks
+from equipoise.checks.base import ComparedResults, run_checks
 from equipoise.checks.models import TunedSystem
-from equipoise.checks.protocol import ComparedResults
 from equipoise.runs.compare import compare
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result

@@ -196,7 +196,8 @@ def _may_be_percent(row: PublishedRow, unsigned: Set[Column]) -> bool:
 
 
 def _finding(check: Check, hit: Observation) -> Finding:
-    return Finding(check.code, check.severity, hit.subject, hit.message, hit.hint or check.hint, hit.evidence)
+    hint = hit.hint or check.hint
+    return Finding(check.code, check.severity, hit.subject, hit.message, hint, hit.evidence, check.title)
 
 
 Source = str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from equipoise.config import TEST_ALIASES
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.segments import average_ranks
-from equipoise.stats.resampling import ResamplingUnits
+from equipoise.stats.bootstrap_mean import ResamplingUnits
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ids

@@ -20,9 +20,9 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.metrics.base import MetricValue
-from equipoise.stats.bootstrap_errors import interval_from_errors
+from equipoise.stats.bootstrap_mean import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
 from equipoise.stats.intervals import Bounds, Interval
-from equipoise.stats.resampling import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
+from equipoise.stats.tuning_uncertainty import interval_from_errors
 from equipoise.types import Bools, Direction, Floats, Ints
 
 if TYPE_CHECKING:

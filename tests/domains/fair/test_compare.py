@@ -22,7 +22,7 @@ from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
 from equipoise.io.splits import kfold_splits
 from equipoise.runs.compare import compare
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.stats.comparison import Contrast
 from fair_sample import BASELINE, GRID, SETTINGS, Counting, chunks_of, document, pairs, slow_hits
 

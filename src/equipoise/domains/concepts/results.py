@@ -30,7 +30,7 @@ from equipoise.io.atomic import write_text
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig

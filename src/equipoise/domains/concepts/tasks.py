@@ -39,8 +39,7 @@ from equipoise.metrics.intrinsic import (
 )
 from equipoise.metrics.labels import Accuracy
 from equipoise.metrics.pairs import MeanAbsoluteError, PairAveragePrecision, Pearson, Spearman, WithinTolerance
-from equipoise.metrics.ranking import HitRate, ReciprocalRank
-from equipoise.metrics.ranking_more import MeanRank
+from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
 from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClustering, GraphDensity, edge_cosines
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan

@@ -19,7 +19,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.concepts.scores import CONCEPT_STATS
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID, t_difference
+from equipoise.stats.bootstrap_mean import cluster_members
 from equipoise.stats.corpus_metrics import (
     DEFINED_SHARE,
     MIN_RESAMPLING_UNITS,
@@ -29,8 +29,8 @@ from equipoise.stats.corpus_metrics import (
     value_or_nan,
 )
 from equipoise.stats.intervals import Interval
-from equipoise.stats.resampling import cluster_members
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID, t_difference
 from equipoise.types import Direction, Floats, Ints
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking import hit_rate
 from equipoise.models.dense import Truncation, dense_models, measure_truncation
 from equipoise.models.rerank import FittedRerankedRetriever, RerankedRetriever, Reranker
-from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.stats.result import BUDGET, DATA, FOLDS, GRID, MATCHER, SPENT, TOKENIZER, TRIALS
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord, best_within_budget, pareto_frontier
 from equipoise.tuning.nested_cv import (
     RESAMPLED_SPLITS,

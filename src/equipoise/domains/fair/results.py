@@ -23,8 +23,8 @@ from equipoise.report.charts import write_run_charts
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, failures_to_dict, is_json_file, write_json
 from equipoise.runs.manifest import VIEW, Manifest, read_manifest, redact_secrets
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.runs.runner import Job, StoredOutput, resume_key
-from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import UnitContents
 from equipoise.stats.intervals import wilson_interval
 from equipoise.stats.result import NOTES

@@ -302,7 +302,7 @@ def compare(
     from equipoise.cli.inputs import EvidenceOptions, parse_systems
     from equipoise.errors import StoreError
     from equipoise.runs.compare import compare as compare_systems
-    from equipoise.runs.store import find_runs
+    from equipoise.runs.run_folder import find_runs
 
     try:
         paths = [str(path) for path in find_runs(*runs)] if runs else []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from equipoise.errors import InputError, MissingExtraError, UnknownNameError, did_you_mean
-from equipoise.io.dag import AncestorTable, Rows, depths, find_cycle, lineage, topological_levels
+from equipoise.io.dag import AncestorTable, Rows, find_cycle, lineage, shortest_paths, topological_levels
 from equipoise.io.obo import OboFile, read_obo
 from equipoise.types import install_command
 
@@ -210,7 +210,7 @@ class Ontology:
     @cached_property
     def depth(self) -> Ints:
         """The shortest path from a root to each term, in edges."""
-        return depths(self.parents, self._levels)
+        return shortest_paths(self.parents.reversed(), self._levels[0])
 
     @cached_property
     def ancestor_table(self) -> AncestorTable:

@@ -29,7 +29,7 @@ from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, folder_name
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
 from equipoise.stats.verdict import Vocabulary
 

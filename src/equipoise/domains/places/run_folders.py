@@ -34,13 +34,13 @@ from equipoise.errors import (
 from equipoise.evidence.base import as_ids
 from equipoise.io.arrays import read_array, read_matrix
 from equipoise.io.atomic import write_text
-from equipoise.report.build import compare_runs, read_runs
+from equipoise.report.build_view import compare_runs, read_runs
 from equipoise.report.charts.chart import unique_names, write_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View
 from equipoise.runs.manifest import MANIFEST, VIEW
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.tasks.classification import ClassificationOutput, classify, classify_on_device

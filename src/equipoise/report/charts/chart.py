@@ -13,17 +13,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from json import dumps
 from pathlib import Path
-from tomllib import loads
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
 from equipoise.report.terminal import ELLIPSIS, shorten
-from equipoise.types import require_extra
+from equipoise.types import packaged_toml, require_extra
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
@@ -38,7 +36,7 @@ TEXT_SIZE: Final = 13
 SMALL_SIZE: Final = 12
 TITLE_SIZE: Final = 15
 
-_PALETTES = loads((files("equipoise.report.charts") / "palettes.toml").read_text(encoding="utf-8"))
+_PALETTES = packaged_toml("equipoise.report.charts", "palettes.toml")
 LIGHT: Final[dict[str, str]] = _PALETTES["light"]
 DARK: Final[dict[str, str]] = _PALETTES["dark"]
 SHAPES: Final = (

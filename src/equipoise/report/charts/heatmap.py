@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from equipoise.report.charts import marks
 from equipoise.report.charts.chart import (
     HEAT_STEPS,
     LIGHT,
@@ -18,7 +19,6 @@ from equipoise.report.charts.chart import (
     shorten_labels,
     slug,
 )
-from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
 from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class CellSize:
 
 def cell_size(cells: Sequence[HeatmapCell]) -> CellSize:
     """The size of a cell that fits the texts of all cells."""
-    width = text_width([text for cell in cells for text in (cell.text, cell.subtext)])
+    width = marks.text_width([text for cell in cells for text in (cell.text, cell.subtext)])
     height = TALL_CELL_HEIGHT if any(cell.subtext for cell in cells) else CELL_HEIGHT
     return CellSize(max(MIN_CELL_WIDTH, width + PADDING), height)
 
@@ -89,56 +89,44 @@ def heatmap(cells: Sequence[HeatmapCell], rows: Sequence[str], columns: Sequence
         layers.append(_cell_texts(two_lines, "subtext", x, y, dy=8, fontSize=SUBTEXT_SIZE))
     row_names = [{"row": index, "name": name} for index, name in enumerate(rows)]
     column_names = [{"column": index, "name": name} for index, name in enumerate(columns)]
-    slanted = text_width(columns) > size.width - 4
+    slanted = marks.text_width(columns) > size.width - 4
     look: Spec = {"align": "left", "angle": SLANT} if slanted else {"align": "center"}
     return [
         *layers,
-        text_marks(row_names, {"x": {"value": -10}, "y": y}, "name", align="right", fontSize=TEXT_SIZE),
-        text_marks(column_names, {"x": x, "y": {"value": -10}}, "name", **look),
+        marks.text_marks(row_names, {"x": {"value": -10}, "y": y}, "name", align="right", fontSize=TEXT_SIZE),
+        marks.text_marks(column_names, {"x": x, "y": {"value": -10}}, "name", **look),
     ]
 
 
 def shade_legend(low: str, high: str, *, y: float) -> list[Spec]:
     """The steps of the shade with the meanings of both ends, below the cells."""
-    left = text_width([low]) + 8
+    left = marks.text_width([low]) + 8
     steps = [
         {"at": left + LEGEND_STEP * step, "to": left + LEGEND_STEP * (step + 1) - 1, "fill": LIGHT[f"heat{step}"]}
         for step in range(HEAT_STEPS)
     ]
-    where: Spec = {"x": {"field": "at", **PIXELS}, "y": {"value": y}}
+    where: Spec = {"x": {"field": "at", **marks.PIXELS}, "y": {"value": y}}
     right = left + LEGEND_STEP * HEAT_STEPS + 7
+    box = {**where, "x2": {"field": "to"}, **marks.literals("fill")}
     return [
-        {
-            "data": {"values": steps},
-            "mark": {
-                "type": "rect",
-                "height": 11,
-                "stroke": LIGHT["line"],
-                "strokeWidth": 0.5,
-                "aria": False,
-            },
-            "encoding": {**where, "x2": {"field": "to"}, **literals("fill")},
-        },
-        text_marks([{"at": left - 8, "text": low}], where, align="right", fill=LIGHT["soft"]),
-        text_marks([{"at": right, "text": high}], where, align="left", fill=LIGHT["soft"]),
+        marks.layer("rect", box, steps, height=11, stroke=LIGHT["line"], strokeWidth=0.5, aria=False),
+        marks.text_marks([{"at": left - 8, "text": low}], where, align="right", fill=LIGHT["soft"]),
+        marks.text_marks([{"at": right, "text": high}], where, align="left", fill=LIGHT["soft"]),
     ]
 
 
-def _boxes(cells: Sequence[HeatmapCell], x: Spec, y: Spec, **mark: object) -> Spec:
-    return {
-        "data": {"values": [_cell_row(cell) for cell in cells]},
-        "mark": {"type": "rect", "strokeWidth": 1.6, **mark},
-        "encoding": {"x": x, "y": y, **literals("fill", "stroke"), **TOOLTIP},
-    }
+def _boxes(cells: Sequence[HeatmapCell], x: Spec, y: Spec, **mark: Any) -> Spec:
+    where = {"x": x, "y": y, **marks.literals("fill", "stroke"), **marks.TOOLTIP}
+    return marks.layer("rect", where, [_cell_row(cell) for cell in cells], strokeWidth=1.6, **mark)
 
 
-def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark: object) -> Spec:
+def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark: Any) -> Spec:
     rows = [_cell_row(cell) for cell in cells if getattr(cell, key)]
-    color: Spec = {"fill": {**literals("ink")["ink"]}}
-    return text_marks(rows, {"x": x, "y": y, **color}, key, **mark)
+    color: Spec = {"fill": {**marks.literals("ink")["ink"]}}
+    return marks.text_marks(rows, {"x": x, "y": y, **color}, key, **mark)
 
 
-def _cell_row(cell: HeatmapCell) -> Row:
+def _cell_row(cell: HeatmapCell) -> marks.Row:
     grey = cell.shade is None or cell.is_small_sample
     fill, ink = (LIGHT["few"], LIGHT["soft"]) if grey else heat_color(cell.shade or 0.0)
     stroke = LIGHT["ink"] if cell.is_framed else LIGHT["line"] if cell.is_small_sample else LIGHT["paper"]
@@ -298,7 +286,7 @@ def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequen
     rows = [f"{label} (n {format_count(sum(line))})" for label, line in zip(labels, counts, strict=True)]
     columns = [*labels, "others"]
     layers = heatmap(cells, rows, columns, size)
-    layers += [column_header("true ↓  predicted →", -10, align="right", y=-10)]
+    layers += [marks.column_header("true ↓  predicted →", -10, align="right", y=-10)]
     layers += shade_legend("0 %", "100 %", y=len(rows) * size.height + 20)
     return chart(
         f"confusion-{slug(system)}",

@@ -24,7 +24,7 @@ from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, PairingError, ParameterError, UnknownNameError
 from equipoise.runs.gate import BaselineCheck, check_gate
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 
 CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN, "top_term_only": False}
 QUICK: dict[str, Any] = {"config": StatsConfig(n_resamples=100), "chunk_threshold": 0.5, **CHUNKS}

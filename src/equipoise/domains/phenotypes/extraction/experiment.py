@@ -60,8 +60,8 @@ from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.run_folder import StoredRun, find_runs, load_run, save_run
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
-from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters

@@ -43,9 +43,9 @@ from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
-from equipoise.stats.bootstrap_errors import RESAMPLE_ID
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import FOLDS, GRID, TRIALS
+from equipoise.stats.tuning_uncertainty import RESAMPLE_ID
 from equipoise.tuning.grid import NESTED, FoldSelection, Params, Trial, TuningRecord, parameter_grid
 from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
 

@@ -21,7 +21,7 @@ from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import spec_from_file
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 from equipoise.tuning.grid import Params, TuningRecord
 
 if TYPE_CHECKING:
