@@ -305,12 +305,12 @@ def _hub_is_reachable() -> bool:
 
 
 @contextmanager
-def loading(name: str, *, from_hub: bool, offline: str) -> Iterator[None]:
+def loading(name: str, *, from_hub: bool, offline: str, trusting: str = "") -> Iterator[None]:
     """Load a model inside the block: without output, and with errors of the library as ours.
 
     The library requests every file six times, over more than 20 seconds, before it looks into its cache. A
     hub that does not answer one question is taken for absent, so that the cache is looked into at once.
-    ``offline`` says which models need no network.
+    ``offline`` says which models need no network, ``trusting`` is the spec that allows custom code.
     """
     hub = require_extra("huggingface_hub", extra="st")
     log, constants = hub.utils.logging, hub.constants
@@ -323,10 +323,10 @@ def loading(name: str, *, from_hub: bool, offline: str) -> Iterator[None]:
             yield
     except Exception as error:  # hub, file and configuration problems have many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        if "trust_remote_code" in str(error):
+        if trusting and "trust_remote_code" in str(error):
             raise ParameterError(
                 f"{name} contains custom code, which is not run without permission",
-                hint=f"read that code; then write st:{name},trust_remote_code=true",
+                hint=f"read that code; then write {trusting}",
             ) from error
         if not from_hub:
             raise InputError(f"the model in {name} cannot be loaded: {reason}", hint="save the model again") from error
@@ -477,7 +477,8 @@ def load_packaged_minilm(spec: ModelSpec) -> Encoder:
 def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
     engine = require_extra("sentence_transformers", extra="st")
     name = str(folder or spec.name)
-    with loading(name, from_hub=folder is None, offline="minilm, use and wordllama need no network"):
+    offline, trusting = "minilm, use and wordllama need no network", f"st:{spec.name},trust_remote_code=true"
+    with loading(name, from_hub=folder is None, offline=offline, trusting=trusting):
         model = engine.SentenceTransformer(
             name,
             device=spec.options.get("device"),
