@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -330,3 +331,15 @@ def test_products_too_small_for_float32_keep_their_order() -> None:
         ranking = ranking_among_points(points, pairs, geometry("dot"), wide=wide, compiled=True)
         above, _ = counted(points, pairs, geometry("dot"))
         assert ranking.above.tolist() == above[np.lexsort((above, pairs[:, 0]))].tolist()
+
+
+def test_what_numba_would_bring_is_logged_once_for_many_points(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    point_counts._report_missing_numba.cache_clear()
+    assert not point_counts.should_use_numba(1_000)
+    assert not caplog.messages
+    assert not any(point_counts.should_use_numba(100_000) for _ in range(2))
+    (message,) = caplog.messages
+    assert "pip install 'equipoise[fast]'" in message

@@ -1,7 +1,7 @@
-"""A BERT encoder as an ONNX graph of fused steps, built from its weights alone.
+"""A BERT encoder as an ONNX graph, built from its weights alone.
 
 Exporting takes torch and many seconds; the architecture is fixed, so the graph is written down here. Each
-layer is six steps: attention, its projection, a normalised sum, two products around a GELU, another
+layer is attention, its projection, a normalised sum, two products around a GELU, and another
 normalised sum.
 """
 
@@ -214,8 +214,7 @@ def _products(graph: OnnxGraph, weights: Arrays, source: str, names: Sequence[st
         return _int8_products(graph, weights, source, names)
     matrices = [graph.tensor(f"{name}.matrix", weights[f"{name}.weight"].T) for name in names]
     return [
-        graph.node("MatMul", [source, matrix], f"{name}.product")
-        for name, matrix in zip(names, matrices, strict=True)
+        graph.node("MatMul", [source, matrix], f"{name}.product") for name, matrix in zip(names, matrices, strict=True)
     ]
 
 
