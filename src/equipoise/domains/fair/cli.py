@@ -25,6 +25,7 @@ from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
 from equipoise.errors import ParameterError
 from equipoise.io.documents import read_documents
+from equipoise.models.cache import document_folder
 from equipoise.report.terminal import Paragraph
 from equipoise.types import with_label
 
@@ -220,7 +221,9 @@ def compare(
     with executor_context(engine, out, "a model"):
         with out.working("reading the documents"):
             questions = read_questions(question_set)
-            plan = plan_comparison(read_documents(*documents), questions, grid, Path(question_set).name)
+            plan = plan_comparison(
+                read_documents(*documents, cache=document_folder()), questions, grid, Path(question_set).name
+            )
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -353,7 +356,9 @@ def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool
     if qa is None:
         raise ParameterError("there is no question set", hint="give a JSON or JSONL file with --qa")
     with out.working("locating the answers"):
-        result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
+        result = validate_fixture(
+            read_questions(qa), read_documents(*docs, cache=document_folder()) if docs else None, **settings
+        )
     _show_validation(out, result, strict=strict)
     is_error = result.answers_missing or result.duplicate_questions or (strict and not result.is_valid)
     return exits.GATE_FAILED if is_error else exits.DONE
@@ -414,7 +419,9 @@ def draft(
     from equipoise.domains.fair.draft import draft_questions
 
     with out.working("drafting questions"):
-        drafts = draft_questions(read_documents(*docs), n_questions, model=model, language=language)
+        drafts = draft_questions(
+            read_documents(*docs, cache=document_folder()), n_questions, model=model, language=language
+        )
     if output is not None:
         drafts.write(Path(output))
     if out.json:
