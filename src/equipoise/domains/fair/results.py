@@ -264,8 +264,8 @@ RERANKED = " > "
 """Between the model and the reranker in the name of a reranked model."""
 
 
-VERSION = "fair comparison 4"
-"""Increased when the same inputs give other scores."""
+VERSION = "fair comparison 5"
+"""Increased when the same inputs give other scores or other settings."""
 
 
 _INPUTS = "all inputs of this comparison"
