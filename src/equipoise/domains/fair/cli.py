@@ -23,7 +23,7 @@ from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RER
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
-from equipoise.errors import ParameterError
+from equipoise.errors import InputError, ParameterError
 from equipoise.io.documents import read_documents
 from equipoise.models.cache import document_folder
 from equipoise.report.terminal import Paragraph
@@ -86,9 +86,9 @@ unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANS
 
 
 def _several(
-    *names: str, default: Sequence[int], minimum: int, text: str, aliases: Sequence[str] = ()
+    *names: str, default: Sequence[int], minimum: int, text: str, aliases: Sequence[str] = (), fitted: bool = True
 ) -> options.Decorator:
-    """An option that takes several integers."""
+    """An option that takes several integers; ``fitted`` defaults are lower for short documents."""
     return click.option(
         *names,
         cls=MultiValueOption,
@@ -97,7 +97,7 @@ def _several(
         type=click.IntRange(min=minimum),
         callback=lambda ctx, option, values: values or None,
         metavar="N ...",
-        show_default=f"{' '.join(map(str, default))}; lower for short documents",
+        show_default=" ".join(map(str, default)) + ("; lower for short documents" if fitted else ""),
         help=text,
     )
 
@@ -145,7 +145,9 @@ def _several(
     metavar="SPEC ...",
     help="Also compare each model with each reranker, such as maxsim:minilm.",
 )
-@_several("--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of top-ranked chunks to rerank.")
+@_several(
+    "--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of top-ranked chunks to rerank.", fitted=False
+)
 @click.option(
     "--token-budget",
     "budget",
@@ -422,6 +424,9 @@ def draft(
         drafts = draft_questions(
             read_documents(*docs, cache=document_folder()), n_questions, model=model, language=language
         )
+    if not len(drafts):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in drafts.dropped.items())
+        raise InputError("no draft passed the checks", hint=f"dropped: {reasons}")
     if output is not None:
         drafts.write(Path(output))
     if out.json:

@@ -105,7 +105,25 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
         raise ParameterError(
             f"{spec} names no model", hint="for example cohere:embed-v4.0 or litellm:mistral/mistral-embed"
         )
-    provider = model.partition("/")[0]
+    engine = open_engine(spec, model)
+    dims, max_tokens = _sizes(engine, model)
+    dimensions = spec.count("dimensions")
+    card = ModelCard(
+        name=model,
+        spec=str(spec),
+        dims=dimensions or dims,
+        max_tokens=max_tokens,
+        licence="proprietary",
+        origin=spec.options.get("base_url", model.partition("/")[0]),
+        note="the server may change the model behind a name",
+    )
+    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={dimensions or ''}"]
+    identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
+    return LitellmEncoder(engine, model, spec, card, identity, patience or retry_policy_from(spec))
+
+
+def open_engine(spec: ModelSpec, model: str) -> ModuleType:
+    """The package litellm for ``PROVIDER/NAME``, after its URL and its key were checked."""
     for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
         note_secret(secret)
     if "base_url" in spec.options:
@@ -117,21 +135,8 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
     if "base_url" not in spec.options:
         missing = engine.validate_environment(model).get("missing_keys") or []
         if missing:
-            raise missing_api_key_error(provider, *missing)
-    dims, max_tokens = _sizes(engine, model)
-    dimensions = spec.count("dimensions")
-    card = ModelCard(
-        name=model,
-        spec=str(spec),
-        dims=dimensions or dims,
-        max_tokens=max_tokens,
-        licence="proprietary",
-        origin=spec.options.get("base_url", provider),
-        note="the server may change the model behind a name",
-    )
-    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={dimensions or ''}"]
-    identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
-    return LitellmEncoder(engine, model, spec, card, identity, patience or retry_policy_from(spec))
+            raise missing_api_key_error(model.partition("/")[0], *missing)
+    return engine
 
 
 def _sizes(engine: ModuleType, model: str) -> tuple[int | None, int | None]:
