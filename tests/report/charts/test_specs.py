@@ -252,7 +252,8 @@ def test_sentences_name_every_tied_maximum() -> None:
         "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p 0.2; equally large: oats minus corn."
     )
     assert win_matrix(table, systems).description == (
-        "By HR@1, rye beats oats, rye beats corn on 50 % of questions; no pair has a larger share."
+        "The largest share of wins: rye has a better HR@1 than oats, rye has a better HR@1 than corn on 50 % of "
+        "questions."
     )
     best, worst = HeatCell("90 %", 0.9, 1.0), HeatCell("20 %", 0.2, 0.0)
     rows = (

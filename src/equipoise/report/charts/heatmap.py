@@ -21,7 +21,7 @@ from equipoise.report.charts.chart import (
     with_largest,
 )
 from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
-from equipoise.stats.formatting import format_count, format_percent, format_value
+from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
@@ -284,11 +284,10 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
     if not fractions:
         return f"There are no win counts for {table.metric}."
     largest = with_largest(fractions, lambda entry: entry[0])
-    pairs = join_names([f"{systems[row].name} beats {systems[column].name}" for _, row, column in largest])
-    return (
-        f"By {table.metric}, {pairs} on {format_percent(round(largest[0][0], 2))} of {table.units}; "
-        "no pair has a larger share."
-    )
+    metric = metric_in_sentence(table.metric)
+    pairs = [f"{systems[row].name} has a better {metric} than {systems[column].name}" for _, row, column in largest]
+    share = format_percent(round(largest[0][0], 2))
+    return f"The largest share of wins: {join_names(pairs)} on {share} of {table.units}."
 
 
 def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:
