@@ -24,7 +24,6 @@ from equipoise.stats.formatting import format_value
 from equipoise.types import Floats, Ints, Severity
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.checks import AnswerOccurrences
     from equipoise.domains.fair.questions import QuestionAnswer
     from equipoise.models.chunking import Chunker
 

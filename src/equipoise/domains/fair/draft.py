@@ -36,7 +36,7 @@ from equipoise.models.backends.hosted_retry import (
 from equipoise.models.backends.litellm import open_engine
 from equipoise.models.backends.openai import open_client
 from equipoise.models.chunking import markdown_sections, sentence_starts
-from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.models.registry import parse_spec
 
 if TYPE_CHECKING:
     from equipoise.io.documents import TextDocument
@@ -423,7 +423,7 @@ TIMEOUT_SECONDS = 120.0
 class ChatModel:
     """A chat model at a server; the key is read from the environment."""
 
-    def __init__(self, name: str, send: Callable[[str], Any], patience: RetryPolicy) -> None:
+    def __init__(self, send: Callable[..., Any], name: str, patience: RetryPolicy) -> None:
         self.name = name
         self._send, self._patience = send, patience
 
@@ -440,7 +440,7 @@ class ChatModel:
     def _answer(self, prompt: str) -> str:
         refusal: RequestFailure
         try:
-            text = self._send(prompt).choices[0].message.content
+            text = self._send(messages=[{"role": "user", "content": prompt}]).choices[0].message.content
         except Exception as error:  # the exception may contain the key, so it is not chained
             refusal = classify_error(error)
         else:
@@ -460,23 +460,10 @@ def chat_model(text: str) -> ChatModel:
         )
     patience = retry_policy_from(spec)
     if spec.kind == "openai":
-        client = open_client(spec)
-        return ChatModel(spec.name, lambda prompt: _openai_answer(client, spec.name, prompt), patience)
-    return ChatModel(spec.name, _litellm_sender(spec), patience)
-
-
-def _messages(prompt: str) -> list[dict[str, str]]:
-    return [{"role": "user", "content": prompt}]
-
-
-def _openai_answer(client: Any, model: str, prompt: str) -> Any:
-    return client.chat.completions.create(model=model, messages=_messages(prompt))
-
-
-def _litellm_sender(spec: ModelSpec) -> Callable[[str], Any]:
+        return ChatModel(partial(open_client(spec).chat.completions.create, model=spec.name), spec.name, patience)
     engine: Any = open_engine(spec, spec.name)
     request: dict[str, Any] = {"model": spec.name, "num_retries": 0, "max_retries": 0}
     request["timeout"] = positive_option(spec, "timeout") or TIMEOUT_SECONDS
     if "base_url" in spec.options:
         request["api_base"] = spec.options["base_url"]
-    return lambda prompt: engine.completion(messages=_messages(prompt), **request)
+    return ChatModel(partial(engine.completion, **request), spec.name, patience)
