@@ -28,7 +28,6 @@ MAX_TRUNCATION_GAP = 0.01
 """The largest difference in the share of truncated texts that hardly changes a score."""
 EQUAL_COST_RATIO = 0.9
 """Below this ratio to the highest cost a system spends less, beyond rounding."""
-PLACES = 4
 MIN_DIFFERING_UNITS = 10
 """Below this many units that differ, intervals of differences cover 85 to 95 % in simulations."""
 
@@ -172,14 +171,12 @@ def unequal_truncation(compared: ComparedResults) -> Iterator[Observation]:
     worst, best = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
     tokens = windows[worst].get("tokens")
     limit = "" if tokens is None else f" to {tokens:,} tokens"
-    share = "none" if shares[best] == 0 else format_value(shares[best], PLACES)
+    percent = {system: format_percent(round(share, 3)) for system, share in shares.items()}
+    least = "none" if shares[best] == 0 else percent[best]
     yield Observation(
         ", ".join(shares),
-        f"{worst} truncates {format_value(shares[worst], PLACES)} of the texts{limit}, and {best} truncates {share}",
-        tuple(
-            with_label(system, f"{format_value(share, PLACES)} of the texts truncated")
-            for system, share in shares.items()
-        ),
+        f"{worst} truncates {percent[worst]} of the texts{limit}, and {best} truncates {least}",
+        tuple(with_label(system, f"{text} of the texts truncated") for system, text in percent.items()),
     )
 
 

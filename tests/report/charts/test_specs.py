@@ -12,9 +12,23 @@ import vl_convert
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.distribution import WIDTH
+from equipoise.report.charts.heatmap import slice_heatmap, win_matrix
+from equipoise.report.charts.intervals import difference_chart
 from equipoise.report.charts.projection import projection_chart
 from equipoise.report.view import RunsView
-from equipoise.report.view_model import Point, Projection
+from equipoise.report.view_model import (
+    AxisScale,
+    HeatCell,
+    PairDifference,
+    PairwiseTable,
+    Point,
+    Projection,
+    SliceRow,
+    SliceTable,
+    SystemInfo,
+    Value,
+    WinCell,
+)
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
 
@@ -213,3 +227,40 @@ def test_many_systems_are_drawn_and_the_forest_keeps_to_the_leader(
     assert all(report.systems[0].name in row["tooltip"] for row in pairs)
     assert "406 others" in forest.spec["title"]["subtitle"]
     assert capfd.readouterr().err == ""
+
+
+def pair(a: str, b: str, difference: float) -> PairDifference:
+    return PairDifference(
+        "HR@1", a, b, Value(difference, None, None, f"{difference:+.1f}", "[-1, 1]"), "0.1", "0.2", "", "8"
+    )
+
+
+def test_sentences_name_every_tied_maximum() -> None:
+    systems = [SystemInfo(name, name[0]) for name in ("rye", "oats", "corn")]
+    wins, losses = WinCell("4/2/2", 0.5, significant=False), WinCell("2/2/4", 0.25, significant=False)
+    table = PairwiseTable(
+        "HR@1",
+        "higher",
+        AxisScale(-1.0, 1.0, ()),
+        (pair("rye", "oats", 0.1), pair("rye", "corn", 0.3), pair("oats", "corn", -0.3)),
+        ((None, wins, wins), (losses, None, losses), (losses, losses, None)),
+        (),
+        "",
+        "questions",
+    )
+    assert difference_chart(table).description.endswith(
+        "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p 0.2; equally large: oats minus corn."
+    )
+    assert win_matrix(table, systems).description == (
+        "The largest share of wins: rye has a better HR@1 than oats, rye has a better HR@1 than corn on 50 % of "
+        "questions."
+    )
+    best, worst = HeatCell("90 %", 0.9, 1.0), HeatCell("20 %", 0.2, 0.0)
+    rows = (
+        SliceRow("kind", "exact", 30, False, (best, best, worst)),
+        SliceRow("kind", "hard", 30, False, (HeatCell("50 %", 0.5, 0.4), worst, worst)),
+    )
+    assert slice_heatmap(SliceTable("HR@1", "higher", rows, ""), systems).description == (
+        "The best HR@1 is that of rye on kind exact, oats on kind exact (90 %), the worst that of corn on kind exact, "
+        "oats on kind hard, corn on kind hard (20 %)."
+    )

@@ -427,12 +427,15 @@ def _comparability_settings(
 
     The rerank depth is a parameter that only reranked models have, so it is not part of the grid that all share.
     """
+    axes: dict[str, Any] = {name: list(values) for name, values in settings.axes.items()}
+    if settings.budget is not None:
+        axes["top_k"] = f"1 to {max(settings.top_ks)}"
     return {
         MATCHER: settings.matcher,
         TOKENIZER: settings.tokenizer_name,
         FOLDS: max(1, tuning.fold_count),
         TRIALS: len(tuning.grid) // n_rerank_depths,
-        GRID: {name: list(values) for name, values in settings.axes.items()},
+        GRID: axes,
         SPENT: tuning.trials[tuning.best].cost,
         DATA: dataset.identity,
         **({} if settings.budget is None else {BUDGET: settings.budget}),

@@ -72,7 +72,21 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
         raise ParameterError(
             f"{spec} names no model", hint="for example cohere:embed-v4.0 or litellm:mistral/mistral-embed"
         )
-    provider = model.partition("/")[0]
+    engine = open_engine(spec, model)
+    dims, max_tokens = _sizes(engine, model)
+    card = ModelCard(
+        model,
+        str(spec),
+        dims=spec.count("dimensions") or dims,
+        max_tokens=max_tokens,
+        licence="proprietary",
+        origin=spec.options.get("base_url", model.partition("/")[0]),
+    )
+    return LitellmEncoder(engine, model, spec, card, patience)
+
+
+def open_engine(spec: ModelSpec, model: str) -> ModuleType:
+    """The package litellm for ``PROVIDER/NAME``, after its URL and its key were checked."""
     for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
         note_secret(secret)
     if "base_url" in spec.options:
@@ -84,17 +98,8 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
     if "base_url" not in spec.options:
         missing = engine.validate_environment(model).get("missing_keys") or []
         if missing:
-            raise missing_api_key_error(provider, *missing)
-    dims, max_tokens = _sizes(engine, model)
-    card = ModelCard(
-        model,
-        str(spec),
-        dims=spec.count("dimensions") or dims,
-        max_tokens=max_tokens,
-        licence="proprietary",
-        origin=spec.options.get("base_url", provider),
-    )
-    return LitellmEncoder(engine, model, spec, card, patience)
+            raise missing_api_key_error(model.partition("/")[0], *missing)
+    return engine
 
 
 def _sizes(engine: ModuleType, model: str) -> tuple[int | None, int | None]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import mmap
 import os
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -131,6 +130,8 @@ def _download(package: PackagedModel, hint: str) -> Path:
         raise MissingExtraError(
             f"{package.title} is in the package {package.distribution}, which is not installed", hint=hint
         )
+    import urllib.request
+
     endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     for file in missing:
         _, _, path = file.partition("/")

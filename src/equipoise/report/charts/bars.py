@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.checks.base import join_names
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import (
     LIGHT,
@@ -21,6 +22,7 @@ from equipoise.report.charts.chart import (
     shorten_label,
     shorten_labels,
     slug,
+    with_largest,
 )
 from equipoise.report.tables import finite_or_none
 from equipoise.stats.formatting import format_count, format_interval, format_value
@@ -109,9 +111,10 @@ def _metric_labels(bars: list[marks.Row], titles: list[marks.Row]) -> list[Spec]
 
 def _describe_metrics(estimates: Mapping[str, Sequence[Estimate]]) -> str:
     first = {system: row[0] for system, row in estimates.items()}
-    best = max(first, key=lambda system: first[system].value)
+    best = with_largest(first, lambda system: round(first[system].value, 3))
     values = ", ".join(f"{system} {format_value(estimate.value, 3)}" for system, estimate in first.items())
-    return f"{first[best].metric}: {values}; {best} has the highest."
+    verb = "has" if len(best) == 1 else "have"
+    return f"{next(iter(first.values())).metric}: {values}; {join_names(best)} {verb} the highest."
 
 
 def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> Chart:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from json import dumps
+from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError, StoreError
@@ -26,6 +27,7 @@ from equipoise.types import packaged_toml, require_extra
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
 
+T = TypeVar("T")
 Spec = dict[str, Any]
 """A Vega-Lite specification, or a part of one."""
 
@@ -146,6 +148,17 @@ def chart(
         "config": theme_config(),
     }
     return Chart(name, title, description, spec)
+
+
+def with_largest(items: Iterable[T], value: Callable[[T], float]) -> list[T]:
+    """The items with the largest value: more than one if they are tied.
+
+    >>> with_largest(["rye", "oats", "corn"], len)
+    ['oats', 'corn']
+    """
+    values = [(value(item), item) for item in items]
+    largest = max((number for number, _ in values if not isnan(number)), default=nan)
+    return [item for number, item in values if number == largest]
 
 
 def slug(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from equipoise.checks.base import join_names
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import (
     HEAT_STEPS,
@@ -18,6 +19,7 @@ from equipoise.report.charts.chart import (
     shorten_label,
     shorten_labels,
     slug,
+    with_largest,
 )
 from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence
 
@@ -195,12 +197,17 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
     ]
     if not shaded:
         return f"No slice has enough {table.units} for a score on {table.metric}."
-    _, best_row, best_column, best = max(shaded, key=lambda entry: entry[0])
-    _, worst_row, worst_column, worst = min(shaded, key=lambda entry: entry[0])
+    best, worst = (
+        with_largest(shaded, lambda entry: entry[0]),
+        with_largest(shaded, lambda entry: -entry[0]),
+    )
+    names = [
+        join_names([f"{systems[column].name} on {row.name} {row.value}" for _, row, column, _ in entries])
+        for entries in (best, worst)
+    ]
     return (
-        f"The best {table.metric} is that of {systems[best_column].name} on {best_row.name} {best_row.value} "
-        f"({best.text}), the worst that of {systems[worst_column].name} on {worst_row.name} {worst_row.value} "
-        f"({worst.text})."
+        f"The best {table.metric} is that of {names[0]} ({best[0][-1].text}), "
+        f"the worst that of {names[1]} ({worst[0][-1].text})."
     )
 
 
@@ -264,11 +271,11 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
     ]
     if not fractions:
         return f"There are no win counts for {table.metric}."
-    fraction, row, column = max(fractions)
-    return (
-        f"The largest share of wins: {systems[row].name} has a better {metric_in_sentence(table.metric)} than "
-        f"{systems[column].name} on {format_percent(round(fraction, 2))} of {table.units}."
-    )
+    largest = with_largest(fractions, lambda entry: entry[0])
+    metric = metric_in_sentence(table.metric)
+    pairs = [f"{systems[row].name} has a better {metric} than {systems[column].name}" for _, row, column in largest]
+    share = format_percent(round(largest[0][0], 2))
+    return f"The largest share of wins: {join_names(pairs)} on {share} of {table.units}."
 
 
 def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:
@@ -320,8 +327,10 @@ def _describe_confusion(system: str, classes: Sequence[str], counts: Sequence[Se
         for column, units in enumerate(line[:-1])
         if row != column and units
     ]
-    most = max(errors, default=None)
-    confused = f"; {most[1]} is most often predicted as {most[2]} ({format_count(most[0])} visits)" if most else ""
+    most = with_largest(errors, lambda error: error[0])
+    pairs = join_names([f"{true} predicted as {predicted}" for _, true, predicted in most])
+    noun, each = ("error is", "") if len(most) == 1 else ("errors are", " each")
+    confused = f"; the most frequent {noun} {pairs} ({format_count(most[0][0])} visits{each})" if most else ""
     return (
         f"{system} predicts {format_count(correct)} of {format_count(total)} visits to the {len(classes)} most "
         f"frequent classes correctly{confused}."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from equipoise.checks.base import join_names
 from equipoise.report.charts import marks
-from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels, with_largest
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Leaderboard, LeaderboardRow, PairDifference, PairwiseTable
@@ -234,7 +235,8 @@ def _describe_differences(table: PairwiseTable) -> str:
     if not table.rows:
         return f"There is no pair of systems to compare on {table.metric}."
     significant = [pair for pair in table.rows if pair.winner]
-    largest = max(table.rows, key=lambda pair: abs(pair.difference.number or 0.0))
+    largest, *tied = with_largest(table.rows, lambda pair: abs(pair.difference.number or 0.0))
+    equal = f"; equally large: {join_names([f'{pair.a} minus {pair.b}' for pair in tied])}" if tied else ""
     if len(table.rows) == 1:
         result = f"The pair {'differs' if significant else 'does not differ'} significantly on {table.metric}"
         label = "difference"
@@ -243,5 +245,5 @@ def _describe_differences(table: PairwiseTable) -> str:
         label = "largest difference"
     return (
         f"{result}; the {label} is {largest.a} minus {largest.b}, {marks.value_label(largest.difference)}, "
-        f"adjusted p {largest.p_adjusted}."
+        f"adjusted p {largest.p_adjusted}{equal}."
     )

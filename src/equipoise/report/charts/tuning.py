@@ -228,7 +228,9 @@ def grid_heatmap(tuned: TuningView) -> Chart:
     ]
     layers += shade_legend("worst", "best", y=len(rows) * size.height + 20)
     best = next((trial for trial in tuned.trials if trial.best), None)
-    best_text = f", best {best.text} at {best.label}" if best else ""
+    n_tied = sum(trial.value == best.value for trial in tuned.trials) if best else 0
+    tied = f" (one of {n_tied} tied points)" if n_tied > 1 else ""
+    best_text = f", best {best.text} at {best.label}{tied}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
         f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
