@@ -194,6 +194,8 @@ def _address(column: NDArray[Any]) -> int:
     return int(column.__array_interface__["data"][0])
 
 
+CACHE_LINE_BYTES = 64
+
 _MAX_STEPS = 64
 """Maximum steps per scan: each count must fit into half of a 32-bit integer."""
 
@@ -229,10 +231,11 @@ def compile_rank_rows(dtype: np.dtype[Any]) -> Any:
 
 def _assembly(size: int, step_bytes: int) -> str:
     """The code for scores of ``size`` bytes; each step of the loop reads ``step_bytes`` bytes of them."""
-    number, integer, lanes = {4: "float", 8: "double"}[size], f"i{8 * size}", step_bytes // size
+    number, integer = {4: "float", 8: "double"}[size], f"i{8 * size}"
+    lanes, line = step_bytes // size, CACHE_LINE_BYTES // size
 
-    def constant(kind: str, value: Any) -> str:
-        return "<" + ", ".join([f"{kind} {value}"] * lanes) + ">"
+    def constant(kind: str, value: Any, length: int = lanes) -> str:
+        return "<" + ", ".join([f"{kind} {value}"] * length) + ">"
 
     minus_inf = "0xFFF0000000000000"
     words = {
@@ -244,10 +247,21 @@ def _assembly(size: int, step_bytes: int) -> str:
         "CN": f"v{lanes}i{8 * size}",
         "L": f"<{lanes} x i32>",
         "M": f"<{lanes} x i1>",
+        "VA": f"<{line} x {number}>",
+        "CA": f"<{line} x {integer}>",
+        "CAN": f"v{line}i{8 * size}",
+        "LA": f"<{line} x i32>",
+        "MA": f"<{line} x i1>",
+        "A": line,
+        "LINE_HIGH": constant(integer, 1 << 4 * size, line),
+        "LINE_STEP": constant(integer, lanes, line),
+        "BUFFER": _MAX_STEPS * step_bytes + 1024,  # different low bits of addresses: loads do not wait for stores
+        "BUFFERS": 2 * _MAX_STEPS * step_bytes + 4096,
         "MASK_INT": f"i{lanes}",
         "N": lanes,
         "B": size,
         "SEGMENT": _MAX_STEPS * lanes,
+        "SHORT": _MAX_STEPS * lanes - line + 1,
         "MINUS_INF": minus_inf,
         "ALL_MINUS_INF": constant(number, minus_inf),
         # LLVM emits two instructions for adding 1 and one for adding 2.
@@ -259,5 +273,6 @@ def _assembly(size: int, step_bytes: int) -> str:
         "EXTEND": "zext" if size < 8 else "bitcast",
         "EXTEND_MASK": "zext" if lanes < 64 else "bitcast",
     }
+    words["DECLARE_LINE"] = "" if line == lanes else f"declare {integer} @llvm.vector.reduce.add.v{line}i{8 * size}({words['CA']})"
     code = files("equipoise.evidence.kernels").joinpath("rank_rows.ll").read_text(encoding="ascii")
     return re.sub(r"\$([A-Z_]+)", lambda word: str(words[word[1]]), code)
