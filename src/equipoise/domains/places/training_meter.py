@@ -71,9 +71,10 @@ def calculate_correct_total_prediction(
     ([1.0, 2.0], [3, 5], [3, 4])
     """
     order = Ties.parse(ties)
-    on_gpu = _sums_on_gpu(logits, true_y) if order is Ties.EXPECTED else None
-    if on_gpu is not None:
-        return on_gpu
+    if order is Ties.EXPECTED and not isinstance(logits, np.ndarray):
+        on_gpu = _sums_on_gpu(logits, true_y)
+        if on_gpu is not None:
+            return on_gpu
     ranks = rank_targets(logits, true_y, compiled=compiled)
     sums = _sums(ranks, order)
     return np.array([*sums.tolist(), float(len(ranks.true))]), ranks.true, ranks.predicted

@@ -50,8 +50,9 @@ MIN_SCORES_TO_COMPILE = 1 << 24
 _LOGGER = logging.getLogger("equipoise")
 
 
+@lru_cache(maxsize=1)
 def available_cores() -> int:
-    """The number of cores of this process, limited by ``THREAD_VARIABLES``."""
+    """The number of cores of this process, limited by ``THREAD_VARIABLES``; read once, as OpenMP does."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limits = (os.environ.get(name, "").partition(",")[0].strip() for name in THREAD_VARIABLES)
     return max(1, min([count, *(int(limit) for limit in limits if limit.isdecimal())]))
@@ -165,22 +166,25 @@ class LlvmRankCounter(NumpyRankCounter):
         chunk = max(1, BYTES_PER_CHUNK // row_bytes) if threads > 1 else rows
         # One allocation: the C library returns several of this size to the system after each call, and first access
         # to pages that come back from there takes longer than writing the counts.
-        above, tied, predicted, flags = columns = np.empty((4, rows), dtype=np.int64)
-        histograms = np.zeros((threads + 1, width + 1), dtype=np.int64)  # the last row is for the counter of rows
+        bins = width + 1
+        memory = np.empty(4 * rows + (threads + 1) * bins, dtype=np.int64)
+        histograms = memory[4 * rows :]  # one per thread, and last the counter of rows
+        histograms.fill(0)
         targets = np.ascontiguousarray(targets, dtype=np.int64)
-        kernel = _KERNELS.functions[block.dtype]
-        first, bins, bytes_per_histogram = _address(columns), _address(histograms), histograms.strides[0]
-        addresses = (_address(targets), first, first + 8 * rows, first + 16 * rows, first + 24 * rows)
+        kernel, start = _KERNELS.functions[block.dtype], _address(memory)
+        inputs = (_address(block), block.strides[0], width, rows, chunk, _address(targets))
+        outputs = (start, start + 8 * rows, start + 16 * rows, start + 24 * rows)
+        first_bin = start + 32 * rows
 
         def count(thread: int) -> int:
-            bins_here, counter = bins + thread * bytes_per_histogram, bins + threads * bytes_per_histogram
-            result: int = kernel(_address(block), block.strides[0], width, rows, chunk, *addresses, bins_here, counter)
+            result: int = kernel(*inputs, *outputs, first_bin + 8 * thread * bins, first_bin + 8 * threads * bins)
             return result
 
         bad_rows = [row for row in call_in_threads(count, threads) if row >= 0]
         if bad_rows:
             raise NanScoreError(min(bad_rows))
-        histogram = histograms[0] if threads == 1 else histograms[:-1].sum(axis=0)
+        above, tied, predicted, flags = memory[: 4 * rows].reshape(4, rows)
+        histogram = histograms[:bins] if threads == 1 else histograms.reshape(-1, bins)[:-1].sum(axis=0)
         before = self.before(block, targets, tied) if histogram[-1] else tied
         shares: tuple[Floats | None, Floats | None] = (None, None)
         if self.probabilities:

@@ -81,7 +81,6 @@ row_start:
 
 row_scan:
   %row.skip = select i1 %is_short, i64 %skip.before, i64 %skip
-  %count.in = select i1 %is_short, ptr %read, ptr %fill
   %copy = getelementptr $T, ptr %read, i64 %skip.before
   %limit.in = select i1 %is_short, ptr %copy, ptr %row
   %limit.at = getelementptr $T, ptr %limit.in, i64 %target
@@ -103,9 +102,9 @@ segment:
   br label %step
 
 step:                                      ; for all lanes: the largest score, and packed counts
-  %j = phi i64 [%start, %segment], [%j.1, %count]
-  %largest = phi $V [$ALL_MINUS_INF, %segment], [%largest.1, %count]
-  %counts = phi $C [zeroinitializer, %segment], [%counts.1, %count]
+  %j = phi i64 [%start, %segment], [%j.1, %compare]
+  %largest = phi $V [$ALL_MINUS_INF, %segment], [%largest.1, %compare]
+  %counts = phi $C [zeroinitializer, %segment], [%counts.1, %compare]
   %s.at = getelementptr $T, ptr %line, i64 %j
   %j.full = sub i64 %j, $N
   %is_full = icmp ult i64 %j.full, %full
@@ -129,11 +128,17 @@ count:
   %s = phi $V [%s.all, %load_all], [%s.some, %load_some]
   %larger = fcmp ogt $V %s, %largest
   %largest.1 = select $M %larger, $V %s, $V %largest
-  %in_segment = sub i64 %j, %start
-  %fill.at = getelementptr $T, ptr %fill, i64 %in_segment
+  br i1 %is_short, label %copy_step, label %compare
+
+copy_step:
+  %fill.at = getelementptr $T, ptr %fill, i64 %j
   store $V %s, ptr %fill.at, align 64
-  %c.at = getelementptr $T, ptr %count.in, i64 %in_segment
-  %c = load $V, ptr %c.at, align 64
+  %read.at = getelementptr $T, ptr %read, i64 %j
+  %s.before = load $V, ptr %read.at, align 64
+  br label %compare
+
+compare:
+  %c = phi $V [%s.before, %copy_step], [%s, %count]
   %gt = fcmp ogt $V %c, %limits
   %ge = fcmp uge $V %c, %limits
   %c.gt = add $C %counts, $ALL_TWO
