@@ -7,8 +7,8 @@
 ; Scores are read once, in order, from addresses that are multiples of a cache line, $A scores: offsets count from the
 ; line in which the row begins, and skip is the row's offset. What is read is copied to a buffer of one segment, with
 ; -inf before and after the row. If a row fits into a segment, the loop reads one row and counts in the row before it,
-; which is in the other buffer: the target's score, which is needed first, is then in the cache. Of a longer row each
-; segment is counted while it is read.
+; which is in the other buffer: the target's score, which is needed first, is then in the cache. A longer row is
+; counted while it is read, and is not copied.
 
 define i64 @rank_rows(ptr %scores, i64 %stride, i64 %width, i64 %rows, i64 %chunk, ptr %targets, ptr %above, ptr %tied,
                       ptr %predicted, ptr %shared, ptr %histogram, ptr %next_row) {
@@ -336,6 +336,6 @@ declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.cttz.i64(i64, i1)
 declare $V @llvm.masked.load.$VN.p0(ptr, i32, $M, $V)
 declare $I @llvm.vector.reduce.add.$CN($C)
-$DECLARE_LINE
+declare $I @llvm.vector.reduce.add.$CAN($CA)
 declare $T @llvm.vector.reduce.fmax.$VN($V)
 !0 = !{!"branch_weights", i32 1000, i32 1}
