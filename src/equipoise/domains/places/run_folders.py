@@ -129,7 +129,7 @@ def _seeds(folders: Sequence[Path]) -> dict[str, Path]:
         if not inside and not _is_seed(folder):
             raise StoreError(
                 f"{folder} holds neither a run nor {LOGITS} and {TARGETS}",
-                hint="eq places score -o FOLDER writes a run",
+                hint="eq places score -o FOLDER writes a run; eq audit FILE checks a file of published scores",
             )
         for run in inside if len(inside) > 1 else [folder]:
             name = run.resolve().name
