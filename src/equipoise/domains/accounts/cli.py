@@ -679,8 +679,10 @@ def read_tree_charts(
 
 
 def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart]) -> None:
+    from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.charts import LAYOUT_CHARTS
     from equipoise.domains.accounts.disk import tree_page, tree_png, tree_svg
+    from equipoise.domains.accounts.report import describe_tree
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.chart import render_png, render_svg
     from equipoise.report.publish import charts_html
@@ -688,7 +690,7 @@ def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart])
     is_layout = charts[0].name in LAYOUT_CHARTS
     if file.suffix.casefold() == ".html":
         tree = tree_charts.tree
-        text = f"{tree.source}: {len(tree):,} nodes, {len(tree.edges):,} edges, {len(tree.roots):,} roots."
+        text = f"{describe_tree(tree)}, {pluralize(len(tree.roots), 'root')}."
         page = (
             tree_page(tree_charts.drawing(), text, charts[1:])
             if is_layout
