@@ -170,10 +170,10 @@ def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
     """For how many nodes the parent is not the nearest node, without a full stop."""
     dimensions = pluralize(row.dim, "dimension")
     if not row.n_displaced:
-        return f"In {dimensions} the parent of every node is nearest ({embedder})"
+        return f"In {dimensions}, the parent of every node is its nearest node ({embedder})"
     verb = "does" if row.n_displaced == 1 else "do"
     nodes = f"{pluralize(row.n_displaced, 'node')} of {len(row.vectors.ids):,}"
-    return f"In {dimensions} {nodes} {verb} not have the parent as the nearest node ({embedder})"
+    return f"In {dimensions}, {nodes} {verb} not have the parent as the nearest node ({embedder})"
 
 
 def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:
@@ -242,7 +242,7 @@ def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) 
 
 
 def _target_text(data: AccountsEvaluation) -> str:
-    return f"Ranking target of each node, by distance among all others: {TARGETS[data.settings.relation]}"
+    return f"Ranked for each node, by distance among all other nodes: {TARGETS[data.settings.relation]}"
 
 
 def captions(data: AccountsEvaluation) -> list[str]:
