@@ -634,7 +634,7 @@ DIMENSION_CHARTS = "dimensions-"
 @click.option(
     "--geometry",
     metavar="NAME",
-    help="The geometry of the vectors in a CSV file. Default: lorentz or euclidean, detected.",
+    help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
 )
 @click.option("--chart", metavar="NAME", help="Only this chart. Default for .svg and .png files: the tree.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or an .svg or .png file.")

@@ -556,7 +556,7 @@ nearest node with a smaller norm, then the node nearest to that one with a still
 @click.option(
     "--geometry",
     metavar="NAME",
-    help="The geometry of the vectors in a CSV file. Default: lorentz or euclidean, detected.",
+    help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
 )
 @click.option(
     "-k",

@@ -45,8 +45,8 @@ class TreeShape:
             else "partly suits"
         )
         return (
-            f"Hyperbolic space {suits} these distances: delta-hyperbolicity {self.delta:.2g} on {self.n_nodes:,} nodes, "
-            f"{self.relative_delta:.2f} relative to the diameter (0 is a tree, 1 is not tree-like)."
+            f"Hyperbolic space {suits} these distances: delta-hyperbolicity {self.delta:.2g} on {self.n_nodes:,} "
+            f"nodes, {self.relative_delta:.2f} relative to the diameter (0 is a tree, 1 is not tree-like)."
         )
 
 
