@@ -34,7 +34,7 @@ from equipoise.domains.phenotypes.config import (
 )
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics, diagnose
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores
-from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
+from equipoise.domains.phenotypes.index.build import missing_indexes, open_index, resolve_index_dir
 from equipoise.domains.phenotypes.index.lexicon import Translations, make_translator, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.domains.phenotypes.max_similarity import check_bounded, random_max_similarity
@@ -219,7 +219,7 @@ class BenchmarkContext:
         Without an index folder, a model without an index embeds the texts.
         """
         index_dir = self.settings.index_dir
-        folder = Path(index_dir).expanduser() if index_dir else default_index_folder()
+        folder = resolve_index_dir(index_dir)
         missing = [] if index_dir else missing_indexes(folder, self.ontology, system, multi_vector)
         models = [model for model in dense_models(system) if model not in missing]
         return tuple(open_index(folder, self.ontology, model, multi_vector) for model in models)

@@ -333,8 +333,9 @@ def information_values(ontology: Ontology, annotations: PathLike | None) -> str 
 def _term_counts(ontology: Ontology, counts: Mapping[str, float] | Floats) -> Floats:
     if isinstance(counts, Mapping):
         term_counts = np.zeros(len(ontology))
-        indices, _ = ontology.resolve_all(counts)
-        np.add.at(term_counts, indices, np.array(list(counts.values()), dtype=np.float64))
+        for term, count in counts.items():
+            term_counts[ontology.index_of(term)] += count
+
     else:
         term_counts = np.asarray(counts, dtype=np.float64)
     if term_counts.shape != (len(ontology),):

@@ -19,9 +19,9 @@ from equipoise.domains.phenotypes.extraction.word_forms import (
     AMBIGUOUS_ABBREVIATIONS,
     CAPITALIZED_WORDS,
     COORDINATORS,
-    FUNCTION_WORDS,
     MODIFIERS,
     NEGATIONS,
+    OPTIONAL_WORDS,
     WORD_CLASSES,
     fold_word,
     is_everyday_word,
@@ -98,7 +98,7 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
 
     With a vocabulary, a German compound that is not in it is split into parts that are.
     """
-    function_words, classes = FUNCTION_WORDS[language], WORD_CLASSES[language]
+    optional_words, classes = OPTIONAL_WORDS[language], WORD_CLASSES[language]
     tokens = []
     for match in _TOKEN.finditer(text):
         word, (start, end) = match[0], match.span()
@@ -112,7 +112,7 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
                 tokens.append(Token(start, end, word, word, word, is_boundary=True))
         elif folded in COORDINATORS:
             tokens.append(Token(start, end, word, folded, folded, separator="and"))
-        elif folded in function_words:
+        elif folded in optional_words:
             tokens.append(Token(start, end, word, folded, folded, is_function_word=True))
         else:
             bare = folded.removesuffix("'s").removesuffix("’s")

@@ -165,15 +165,15 @@ class ExtractionRun:
             "gold_spans": None if self.gold_span_oracle is None else self.gold_span_oracle.to_dict(),
             "resolved_ids": [
                 {"id": resolution.id, "how": resolution.how, "term": ontology.ids[resolution.term]}
-                for resolution in self.gold.resolutions.moved
+                for resolution in self.gold.moved
             ],
-            "problems": [asdict(problem) for problem in self.gold.problems],
+            "problems": [asdict(problem) for problem in self.gold.annotated.problems],
             "findings": [asdict(finding) for finding in self.findings],
             "predictions": {
                 name: [
                     {
                         "hpo_id": term.term,
-                        "label": ontology.labels[ontology.index_of(term.term)],
+                        "label": ontology.label_of(term.term),
                         "assertion_status": str(term.assertion),
                         "score": term.score,
                         "evidence_spans": [{"start_char": start, "end_char": end} for start, end in term.spans],

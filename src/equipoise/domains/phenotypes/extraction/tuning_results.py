@@ -238,7 +238,7 @@ class ExtractionTuning:
                 for model in self.models
             ],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
-            "problems": [asdict(problem) for problem in self.gold.problems],
+            "problems": [asdict(problem) for problem in self.gold.annotated.problems],
             "findings": [asdict(finding) for finding in self.findings],
         }
 
