@@ -39,15 +39,7 @@ TRIALS = re.compile(
 )
 RELEVANT = re.compile(r"(?:n_|num_)?relevant_(?:per_)?(?:query|unit|item|document)")
 BROKEN_TIES = ("by_id", "optimistic", "pessimistic", "none", "broken", "no")
-LIBRARIES = (
-    "trec_eval",
-    "pytrec_eval",
-    "ranx",
-    "beir",
-    "sentence-transformers",
-    "torchmetrics",
-    "sklearn",
-)
+LIBRARIES = ("trec_eval", "pytrec_eval", "ranx", "beir", "sentence-transformers", "torchmetrics", "sklearn")
 """Libraries without averaging over ties: every unit is a hit or a miss. mteb does so for ranked lists only."""
 _CUT = re.compile(r".*(?:@|_at_)\d+")
 MTEB = "mteb"
@@ -83,7 +75,8 @@ OPTION_OF_ASSUMPTION = {
     Assumption.ONE_RELEVANT: "--one-relevant",
     Assumption.BINARY: "--binary",
     Assumption.HITS: "--no-ties",
-} | {Assumption.OVER_RELEVANT: "--map-over-relevant"}
+    Assumption.OVER_RELEVANT: "--map-over-relevant",
+}
 """The option that declares an assumption. The number of units declares that a row was measured."""
 
 
@@ -312,6 +305,10 @@ class ValueRange:
     def is_disjoint(self, other: ValueRange) -> bool:
         """Whether the two ranges have no value in common."""
         return self.is_above(other) or other.is_above(self)
+
+    def widened(self, amount: float) -> ValueRange:
+        """The range with both ends moved outwards."""
+        return ValueRange(self.low - amount, self.high + amount)
 
     def within(self, low: float, high: float) -> ValueRange:
         """The part between two bounds, or the range unchanged if it is wholly outside them."""
