@@ -281,7 +281,7 @@ def load_ontology(source: PathLike = HPO) -> Ontology:
 
 def _load_hpo(path: Path) -> Ontology:
     """The Human Phenotype Ontology; parsed once, and then read from the cache folder."""
-    from equipoise.domains.phenotypes.derived import read_parsed, write_parsed
+    from equipoise.domains.phenotypes.disk_cache import read_parsed, write_parsed
 
     stored = read_parsed(path)
     if stored is not None:

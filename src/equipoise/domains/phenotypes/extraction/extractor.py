@@ -215,10 +215,14 @@ class TermExtractor:
         mentions = [self.mentions(document) for document in listed]
         return self._combined(listed, mentions, self.spans(listed, mentions), num_results)
 
-    def mention_candidates(self, documents: Iterable[ClinicalText] | Mapping[str, str]) -> Candidates:
-        """The candidates of the dictionary alone."""
+    def dictionary_predictions(self, documents: Iterable[ClinicalText] | Mapping[str, str]) -> Predictions:
+        """The predictions of the dictionary alone, with default settings."""
+        if not self.uses_dictionary:
+            dictionary = TermExtractor(self.ontology, None, branch=self.branch, translations=self.translations)
+            return dictionary.dictionary_predictions(documents)
         listed = to_documents(documents)
-        return self._combined(listed, [self.mentions(document) for document in listed], [], 1)
+        mentions = [self.mentions(document) for document in listed]
+        return predict(self._combined(listed, mentions, [], 1), num_results=1)
 
     def candidates_for_spans(
         self, documents: Sequence[ClinicalText], spans: Sequence[TextSpan], *, num_results: int = 10

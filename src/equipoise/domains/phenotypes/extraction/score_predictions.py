@@ -27,7 +27,6 @@ from equipoise.domains.phenotypes.extraction.experiment import (
     with_findings,
 )
 from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
-from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.scoring import extraction_result, with_similarity_credit
 from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, InputError, ParameterError
@@ -355,8 +354,8 @@ def score_predictions(
         notes += _notes(predicted, unresolved, annotated.ontology)
     if baseline and DICTIONARY not in answers:
         dictionary = TermExtractor(annotated.ontology, None, branch=chosen.branch_in(annotated.ontology))
-        predictions_of_dictionary = predict(dictionary.mention_candidates(annotated.documents), num_results=1).sets()
-        answers[DICTIONARY] = {name: set(entries) for name, entries in predictions_of_dictionary.items()}
+        entries = dictionary.dictionary_predictions(annotated.documents).sets()
+        answers[DICTIONARY] = {document: set(listed) for document, listed in entries.items()}
 
     results = tuple(_score(name, answer, annotated, chosen) for name, answer in answers.items())
     # F1, precision and recall; all others are in the results.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.phenotypes.derived import fit_or_load
+from equipoise.domains.phenotypes.disk_cache import fit_or_load
 from equipoise.domains.phenotypes.index.aggregation import (
     DEFAULT_STRATEGY,
     Weights,
