@@ -261,7 +261,6 @@ def _chance_spread(
         # A share above 0 is at least one hit of n.
         hit_rates = [value.range for value in row.values if value.metric.symbol in ("HR", "Acc")]
         n = max([1, *(floor(1 / share.high + SLACK) for share in hit_rates if share.low > 0)])
-
     sizes = (pool.least, pool.most)
     square, most = max(map(chance.square, sizes)), max(map(chance.most, sizes))
     # Bernstein's inequality; the variance is below the mean square.

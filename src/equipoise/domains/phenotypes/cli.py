@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.embedder import Embedder
     from equipoise.runs.executors import Executor
-
+    from equipoise.runs.store import StoredRun
+    from equipoise.stats.comparison import Comparison
 
 COMMANDS = {
     "index": CommandEntry("equipoise.domains.phenotypes.cli:index", "Build the index of all terms, once per model."),
@@ -125,6 +126,31 @@ annotations_option = click.option(
     metavar="hpo|FILE",
     help="Information content from annotations: hpo (diseases), a .hpoa file, or a table with hpo_id and count.",
 )
+
+
+compare_options = options.joined(
+    click.argument("runs", nargs=-1),
+    options.metric_option,
+    options.primary_option,
+    options.stats_options(),
+    options.fail_option,
+    options.log_option,
+    options.table_options(),
+    options.output_options,
+)
+"""The options of commands that compare stored runs."""
+
+
+def show_stored_comparison(
+    out: Output, comparison: Comparison, stored: Sequence[StoredRun], fail_on: str | None
+) -> int:
+    """Show a comparison of stored runs; exit status 3 if a run is incomplete, otherwise that of the gate."""
+    from equipoise.cli.compare import show_comparison
+
+    show_comparison(out, comparison, list(stored))
+    if any(run.caution for run in stored):
+        return output.FAILED_UNITS
+    return output.gate(out, comparison.findings, fail_on)
 
 
 def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: list[float] | None) -> None:

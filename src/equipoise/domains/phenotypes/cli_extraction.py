@@ -14,10 +14,12 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
+    compare_options,
     index_dir_option,
     model_option,
     ontology_option,
     open_with_progress,
+    show_stored_comparison,
     translations_option,
 )
 from equipoise.runs.experiment_folder import exit_code
@@ -145,7 +147,6 @@ def extract(
         retriever = open_with_progress(
             out, spec, terms, threads, device, index_dir=index_dir, translations=settings.translations
         )
-
     extractor = TermExtractor.of(settings, terms, retriever)
     with out.working("extracting terms"):
         candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
@@ -420,14 +421,7 @@ different documents, primary modes or averages cannot be compared.
 
 
 @options.command(help=EXTRACTION_COMPARE_HELP, short_help="Compare stored runs.")
-@click.argument("runs", nargs=-1)
-@options.metric_option
-@options.primary_option
-@options.stats_options()
-@options.fail_option
-@options.log_option
-@options.table_options()
-@options.output_options
+@compare_options
 @pass_output
 def compare(
     out: Output,
@@ -437,7 +431,6 @@ def compare(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.experiment import compare_extraction_runs, read_extractions
 
     with out.progress(2) as step:
@@ -445,10 +438,7 @@ def compare(
         stored = read_extractions(runs)
         step("comparing")
         comparison = compare_extraction_runs(stored, metrics or None, primary=primary, config=config)
-    show_comparison(out, comparison, list(stored.values()))
-    if any(run.caution for run in stored.values()):
-        return exits.FAILED_UNITS
-    return exits.gate(out, comparison.findings, fail_on)
+    return show_stored_comparison(out, comparison, list(stored.values()), fail_on)
 
 
 EXTRACTION_TUNE_HELP = """

@@ -421,7 +421,7 @@ def _similarity_report(
             *((row["a"], row["b"]) if item is similarities[0] else ("", "")),
             item.measure.name,
             format_value(row["similarity"][item.measure.name], 3),
-            *((_edges(row["edges"]), _ancestor_label(row["ancestor"])) if item is similarities[0] else ("", "")),
+            *(_path_cells(row) if item is similarities[0] else ("", "")),
         )
         for row in rows
         for item in similarities
@@ -452,9 +452,7 @@ def _term_heading(ontology: Ontology, resolved: ResolvedId) -> str:
     return f"{term} (given as {resolved.id}{how})" if how else term
 
 
-def _edges(number: int | None) -> str:
-    return "none" if number is None else str(number)
-
-
-def _ancestor_label(ancestor: dict[str, str] | None) -> str:
-    return "none" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"
+def _path_cells(row: dict[str, Any]) -> tuple[str, str]:
+    """The number of edges between two terms, and their common ancestor."""
+    edges, ancestor = row["edges"], row["ancestor"]
+    return "none" if edges is None else str(edges), f"{ancestor['label']} ({ancestor['id']})" if ancestor else "none"

@@ -265,7 +265,6 @@ def describe_pipeline(pipeline: SelectionSettings) -> str:
     default = SelectionSettings().record()
     changed = {name: value for name, value in pipeline.record().items() if value != default[name]}
     parts = [name if value is True else f"{name} {_plain(value)}" for name, value in changed.items()]
-
     return ", ".join(parts) or "default"
 
 

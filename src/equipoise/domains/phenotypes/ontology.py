@@ -329,7 +329,6 @@ def ontology_from_file(file: OboFile, *, citation: str | None = None) -> Ontolog
 
 def _citation(file: OboFile, name: str) -> str:
     release = f", release {file.release}" if file.release else ""
-
     licence = f" (licence: {file.licence})" if file.licence else ""
     return f"{name}{release}{licence}"
 

@@ -320,7 +320,6 @@ def _term_counts(ontology: Ontology, counts: Mapping[str, float] | Floats) -> Fl
         term_counts = np.zeros(len(ontology))
         for term, count in counts.items():
             term_counts[ontology.index_of(term)] += count
-
     else:
         term_counts = np.asarray(counts, dtype=np.float64)
     if term_counts.shape != (len(ontology),):

@@ -356,7 +356,6 @@ def score_predictions(
         dictionary = TermExtractor(annotated.ontology, None, branch=chosen.branch_in(annotated.ontology))
         entries = dictionary.dictionary_predictions(annotated.documents).sets()
         answers[DICTIONARY] = {document: set(listed) for document, listed in entries.items()}
-
     results = tuple(_score(name, answer, annotated, chosen) for name, answer in answers.items())
     # F1, precision and recall; all others are in the results.
     metrics = results[0].names[:3]
