@@ -250,10 +250,11 @@ class Candidates:
         arrays = unpack_npz(path)
         if str(arrays.get("kind", "")) != _FILE_KIND:
             raise StoreError(f"{path} has no candidates", hint="name a file that Candidates.save wrote")
-        texts = json.loads(arrays["texts"].tobytes())
-        documents = tuple(ClinicalText(*document) for document in texts.pop("documents"))
-        texts |= {name: tuple(texts[name]) for name in ("term_ids", "chunkers")}
-        return cls(documents, **{name: arrays[name] for name in _ARRAYS}, **texts)
+        content: dict[str, Any] = json.loads(arrays["texts"].tobytes())
+        documents = tuple(ClinicalText(*document) for document in content.pop("documents"))
+        content |= {name: tuple(content[name]) for name in ("term_ids", "chunkers")}
+        content |= {name: arrays[name] for name in _ARRAYS}
+        return cls(documents, **content)
 
 
 _N_SPARE = 10

@@ -349,7 +349,7 @@ class TermExtractor:
         assert self.system is not None
         german = np.array([documents[span.document].language_at(span.start) == "de" for span in spans], dtype=np.bool_)
         words = [_words(span.text, "de" if is_german else "en") for span, is_german in zip(spans, german, strict=True)]
-        names = self.system.components.texts
+        names, scores = self.system.components.texts, hits.scores.astype(np.float64)
         overlaps, n_name_words = np.empty((len(rows), 2)), np.empty(len(rows))
         for index, (row, slot) in enumerate(zip(rows.tolist(), slots.tolist(), strict=True)):
             name = _words(names[hits.component[row, slot]], "en")
@@ -357,8 +357,8 @@ class TermExtractor:
             overlaps[index] = weights.overlap(words[row], name), weights.overlap(name, words[row])
             n_name_words[index] = len(name)
         return span_features(
-            hits.scores[rows, slots],
-            _margins(hits.scores)[rows, slots],
+            scores[rows, slots],
+            _margins(scores)[rows, slots],
             overlaps,
             np.array([len(words[row]) for row in rows.tolist()]),
             n_name_words,
