@@ -23,7 +23,7 @@ from benchmarks.places import gpu_rows
 from benchmarks.timing import seconds_on_gpu
 from equipoise.domains.accounts.training.torch_backend import FullSoftmaxConfig, train_full_softmax
 from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
-from equipoise.geometry.gpu_screen import GROUP, ScreenedCorpus
+from equipoise.geometry.gpu_screen import ScreenedCorpus
 from equipoise.geometry.gpu_search import GpuSearch, top_k_gpu
 from equipoise.geometry.spaces import geometry
 from equipoise.io.dag import Rows
@@ -117,7 +117,7 @@ def _screened_search(geometry: str, rate: float, copied: float) -> list[list[str
     search, left = GpuSearch.of(queries, corpus, geometry, "cuda", "full")
     screened = ScreenedCorpus.of(search.corpus, left)
     kind = str(search.corpus.dtype).removeprefix("torch.")
-    work, moved = 2 * CORPUS * QUERIES * DIMS, 4.0 * CORPUS * QUERIES / GROUP
+    work, moved = 2 * CORPUS * QUERIES * DIMS, 2.0 * CORPUS * QUERIES
     lines = []
     for k in (K, LARGE_K):
         *_, left_to_do = screened.nearest(left, k)

@@ -198,20 +198,19 @@ def _gpu(units: int, classes: int) -> list[Row]:
     """The fused kernel alone, by device events; with the way of its counts to the host; and the whole function."""
     import torch
 
-    from equipoise.evidence.kernels.rank_counts_gpu import launch_fused_kernel, supports_fused_kernel, triton_counts
+    from equipoise.evidence.kernels.rank_counts_gpu import launch_counts, supports_fused_kernel, triton_counts
 
     logits = torch.randn((units, classes), device="cuda", generator=torch.Generator("cuda").manual_seed(0))
     targets: Any = torch.arange(units, device="cuda") % classes
     assert supports_fused_kernel(logits)
-    counts = torch.empty((4, units), device="cuda", dtype=torch.int32)
+    counts = torch.empty((3, units), device="cuda", dtype=torch.int32)
     labels = torch.empty(2 * units, device="cuda", dtype=torch.int64)
-    copy = seconds_on_gpu(lambda: torch.empty_like(logits).copy_(logits))
+    copy = seconds_on_gpu(lambda: torch.empty_like(logits).copy_(logits), times=100)
     seconds = {
-        "counts, left there,": seconds_by_events(lambda: launch_fused_kernel(logits, targets, counts, labels)),
-        "counts": seconds_on_gpu(lambda: triton_counts(logits, targets)),
-        "counts, sums and labels": seconds_on_gpu(lambda: calculate_correct_total_prediction(logits, targets)),
-        "counts, sums and labels, by events,": seconds_by_events(
-            lambda: calculate_correct_total_prediction(logits, targets)
+        "counts, left there,": seconds_by_events(lambda: launch_counts(logits, targets, counts, labels)),
+        "counts": seconds_on_gpu(lambda: triton_counts(logits, targets), waits=True),
+        "counts, sums and labels": seconds_on_gpu(
+            lambda: calculate_correct_total_prediction(logits, targets), times=100, waits=True
         ),
     }
     rows = []

@@ -28,42 +28,64 @@ def points(geometry: str, count: int, seed: int, dims: int) -> np.ndarray:
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("dims", [3, 70])
 def test_bounds_enclose_every_exact_score(geometry: str, dims: int) -> None:
-    from equipoise.geometry.gpu_screen import BLOCK, ScreenedCorpus
+    from equipoise.geometry.gpu_screen import ABSENT, BLOCK, ScreenedCorpus
 
     search, queries = GpuSearch.of(
         points(geometry, 9, 1, dims), points(geometry, 700, 2, dims), geometry, "cpu", "full"
     )
     screened = ScreenedCorpus.of(search.corpus, queries)
-    half = (queries * screened._factors(queries))[:, screened.columns].half().double()
-    bounds = (half @ screened.half[:, : half.shape[1]].double().T + screened.upper).numpy()
+    half, wide = screened.scaled_queries(queries)
+    products = half.double() @ screened.half.double().T + wide.double().T @ screened.wide.double()
+    bounds = (products + screened.upper)[: len(queries)].numpy()
     n_blocks = len(screened.half) // BLOCK
     position = np.arange(len(screened.half))
     row = position // BLOCK + (position % BLOCK) * n_blocks
     present = row < len(search.corpus)
     assert sorted(row[present]) == list(range(len(search.corpus)))
-    assert np.isneginf(bounds[:, ~present]).all()
+    assert (bounds[:, ~present] <= 0.5 * ABSENT).all()
     # The scores in the scale of the bounds, less what is the same for all points of a query.
-    exact = queries.double() @ search.corpus.double().T
-    kept = exact - (queries.double() @ _same_for_all_points(search.corpus, screened).double())[:, None]
-    factor = screened._factors(queries)
-    scaled = (kept * factor * _corpus_factor(search.corpus, screened)).numpy()[:, row[present]]
+    kept = [*screened.columns.tolist(), *screened.wide_columns.tolist()]
+    exact = queries[:, kept].double() @ search.corpus[:, kept].double().T
+    wide_points = search.corpus[:, screened.wide_columns].double()
+    if len(screened.wide) < len(screened.wide_columns):  # merged: the second column is the first one and a constant
+        constant = (wide_points[:, 1] - screened.wide_weights[0, 1] * wide_points[:, 0]).mean()
+        exact -= constant * queries[:, screened.wide_columns[1]].double()[:, None]
+    scaled = exact * screened.query_factors(queries)[:, None] * _corpus_factor(search.corpus, screened)
+    scaled = scaled.numpy()[:, row[present]]
     slack = screened.slack.numpy()[position // BLOCK][present]
     assert (bounds[:, present] >= scaled).all()
     assert (bounds[:, present] - slack <= scaled).all()
-
-
-def _same_for_all_points(corpus: object, screened: object) -> object:
-    import torch
-
-    same = (corpus == corpus[:1]).all(dim=0)
-    same[screened.columns] = False
-    return torch.where(same, corpus[0], 0)
 
 
 def _corpus_factor(corpus: object, screened: object) -> float:
     from equipoise.geometry.gpu_screen import _norms, _power_of_two
 
     return _power_of_two(_norms(corpus, screened.columns))
+
+
+@pytest.mark.parametrize("geometry", ["euclidean", "poincare", "lorentz"])
+def test_columns_of_squared_norms_are_not_rounded_to_float16(geometry: str) -> None:
+    from equipoise.geometry.gpu_screen import ScreenedCorpus
+
+    search, queries = GpuSearch.of(points(geometry, 9, 1, 70), points(geometry, 700, 2, 70), geometry, "cpu", "full")
+    screened = ScreenedCorpus.of(search.corpus, queries)
+    expected = {"euclidean": [70], "poincare": [70, 71], "lorentz": [0]}
+    assert screened.wide_columns.tolist() == expected[geometry]
+    assert len(screened.wide) == 1
+
+
+def test_equal_scores_are_listed_in_the_order_of_their_points() -> None:
+    import torch
+
+    from equipoise.geometry.gpu_screen import top_candidates
+
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 6, (50, 20)).astype(np.float64)
+    candidates = np.array([rng.permutation(100)[:20] for _ in range(50)])
+    expected = [np.lexsort((row, -values))[:7] for row, values in zip(candidates, scores, strict=True)]
+    rows, best = top_candidates(torch.as_tensor(candidates), torch.as_tensor(scores), 7)
+    np.testing.assert_array_equal(rows, np.take_along_axis(candidates, np.array(expected), 1))
+    np.testing.assert_array_equal(best, np.take_along_axis(scores, np.array(expected), 1))
 
 
 @pytest.mark.skipif(not has_cuda_device(), reason="no GPU")

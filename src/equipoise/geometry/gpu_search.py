@@ -38,6 +38,8 @@ DEVICE_TYPES = ("cuda", "mps", "xpu", "cpu")
 _GROUP = 64
 """Adjacent columns that are represented by their largest score."""
 
+_ROWS_PER_COPY = 1 << 18
+
 _HOST_BYTES = 1 << 29
 """For a block where the device is the processor itself."""
 
@@ -116,14 +118,14 @@ class GpuSearch:
         distinct = copies.distinct
         prepared = space.prepare_corpus(right)
         rows = prepared.rows if prepared.scale is None else prepared.rows * prepared.scale[:, None]
-        unique_rows = torch.as_tensor(np.ascontiguousarray(rows[distinct]), device=torch_target)
+        unique_rows = _padded_tensor(rows[distinct], torch_target)
         position = None
         if len(distinct) < len(right):
             number = np.zeros(len(right), dtype=np.int64)
             number[distinct] = np.arange(len(distinct))
             position = torch.as_tensor(number[copies.first], device=torch_target)
         search = cls(space, unique_rows, position, len(right), precision)
-        return search, torch.as_tensor(np.ascontiguousarray(space.prepare_queries(left)), device=torch_target)
+        return search, _padded_tensor(space.prepare_queries(left), torch_target)
 
     def screened_nearest(self, queries: Any, indices: Any, scores: Any) -> Any:
         """Fill in the nearest points by the screened search where it applies; returns the queries left to do.
@@ -146,6 +148,19 @@ class GpuSearch:
                 part = slice(start, min(start + rows, len(queries)))
                 scores = _product(queries[part].to(corpus.dtype), corpus, self.corpus.dtype)
                 yield part, scores if self.position is None else scores[:, self.position]
+
+
+def _padded_tensor(rows: Any, device: Any) -> Any:
+    """The rows on the device, with zeros up to a multiple of 16 bytes: kernels read aligned rows faster."""
+    import torch
+
+    count, dim = rows.shape
+    dtype, multiple = torch.as_tensor(rows[:0]).dtype, max(1, 16 // rows.dtype.itemsize)
+    padded = torch.zeros((count, -(-dim // multiple) * multiple), dtype=dtype, device=device)
+    for start in range(0, count, _ROWS_PER_COPY):
+        part = slice(start, start + _ROWS_PER_COPY)
+        padded[part, :dim] = torch.as_tensor(np.ascontiguousarray(rows[part]), device=device)
+    return padded
 
 
 def _product(left: Any, right: Any, dtype: Any) -> Any:

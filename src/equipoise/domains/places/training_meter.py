@@ -70,8 +70,8 @@ def calculate_correct_total_prediction(
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
     """
-    order = Ties.parse(ties)
-    on_gpu = _sums_on_gpu(logits, true_y) if order is Ties.EXPECTED else None
+    order = ties if isinstance(ties, Ties) else Ties.parse(ties)
+    on_gpu = _sums_on_gpu(logits, true_y) if order is Ties.EXPECTED and getattr(logits, "is_cuda", False) else None
     if on_gpu is not None:
         return on_gpu
     ranks = rank_targets(logits, true_y, compiled=compiled)
@@ -249,25 +249,29 @@ def _sums(ranks: TargetRanks, ties: Ties) -> Floats:
 def _sums_on_gpu(logits: Any, true_y: Any) -> tuple[Floats, Ints, Ints] | None:
     """The result of ``calculate_correct_total_prediction``, summed on the GPU; only sums and labels are copied.
 
-    None if the logits are not on a GPU, or if an input is invalid: ``rank_targets`` then states the error.
+    None if the kernel does not support the logits, or if an input is invalid: ``rank_targets`` then states the error.
     """
-    if not getattr(logits, "is_cuda", False) or logits.ndim != 2 or not 0 < logits.shape[1] <= MAX_CACHED_CLASSES:
+    torch, kernels = _gpu_modules()
+    if kernels.triton is None or logits.ndim != 2 or logits.shape[1] > MAX_CACHED_CLASSES:
         return None
-    import torch
-
-    from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel, triton_sums
-
-    targets = torch.as_tensor(true_y, device=logits.device)
-    is_index = targets.dtype in (torch.int64, torch.int32, torch.int16, torch.uint8)
-    if not supports_fused_kernel(logits) or not is_index or targets.shape != logits.shape[:1] or not len(targets):
-        return None
-    results = triton_sums(logits, targets, _cumulative_gains_on_gpu(logits.shape[1], logits.device))
+    targets = true_y if getattr(true_y, "is_cuda", False) else torch.as_tensor(true_y, device=logits.device)
+    results = kernels.triton_sums(logits, targets, _cumulative_gains_on_gpu)
     if results is None:
         return None
     sums, true, predicted = results
     sums = sums[: len(SUM_NAMES)]
     sums[-1] = len(true)
     return sums, true, predicted
+
+
+@lru_cache(maxsize=1)
+def _gpu_modules() -> tuple[Any, Any]:
+    """Imported once: the import statement of a call takes a few microseconds."""
+    import torch
+
+    from equipoise.evidence.kernels import rank_counts_gpu
+
+    return torch, rank_counts_gpu
 
 
 @lru_cache(maxsize=4)

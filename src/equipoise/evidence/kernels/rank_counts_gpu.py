@@ -2,16 +2,15 @@
 
 ``count_thresholds_gpu`` counts scores (rows, width) above and equal to any number of thresholds per row; one
 program handles 16 thresholds of one row. ``GpuRankCounter`` counts one target per row and finds the largest
-score: its fused kernel reads each score once. ``triton_sums`` adds gains by rank on the device. Both write labels
-straight to host memory: 20,000 x 1,000 float32 take 0.11 ms with the labels, 0.03 to 0.05 of it in the kernel, where a
-copy of the matrix takes 0.055 (benchmarks/gpu.md).
+score: its fused kernel reads each score once. ``triton_sums`` also adds gains by rank in that kernel. Both write
+labels straight to host memory.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 from equipoise.evidence.kernels.rank_counts import ClassColumns, InfiniteScoreError, RankCounts, check_no_nan
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from equipoise.types import Bools, Floats, Ints
 
 try:  # installed with torch for CUDA
@@ -230,14 +231,17 @@ def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, 
 _WIDE, _NARROW = 16_384, 64
 """Width above which a row is wide, and up to which it is narrow."""
 
+_MANY_ROWS = 1 << 16
+"""With so many rows, programs of two warps are faster than twice as many of one."""
+
 _VECTOR = 16
 """Alignment (in scores) of rows that allows the widest loads; the largest common divisor is used."""
 
-N_SUMS = 8
-"""Columns of a table of gains and of the partial sums; the last counts invalid rows."""
+_PARTIAL_SUMS = 64
+"""Programs add to different partial sums, so that few wait for each other."""
 
-_SUM_PROGRAMS, _SUM_ROWS = 256, 128
-"""Programs that add gains, and rows that one adds at a time."""
+N_SUMS = 8
+"""Columns of a table of gains and number of sums; the last counts invalid rows."""
 
 
 def supports_fused_kernel(block: Any) -> bool:
@@ -250,38 +254,47 @@ def triton_counts(block: Any, targets: Any) -> tuple[Ints, Ints, Ints, Bools, ND
     """Above, tied, top class, whether it is tied, and the largest score (NaN if the row contains NaN)."""
     import torch
 
-    counts = torch.empty((4, len(block)), dtype=torch.int32, device=block.device)
+    counts = torch.empty((3, len(block)), dtype=torch.int32, device=block.device)
     host = _host_buffer(2 * len(block))
-    launch_fused_kernel(block, _columns(targets, block), counts, host)
-    above, equal, occurrences, _ = counts.cpu().numpy().astype(np.int64)  # waits for the kernel
+    columns = torch.as_tensor(targets, device=block.device).contiguous()
+    launch_counts(block, columns, counts, host)
+    above, equal, occurrences = counts.cpu().numpy().astype(np.int64)  # waits for the kernel
     first, largest = host.numpy().reshape(2, -1)
     return above, equal - 1, first, occurrences > 1, largest.view(np.float64)
 
 
-def triton_sums(block: Any, targets: Any, gains: Any) -> tuple[Floats, Ints, Ints] | None:
-    """Sums of the gains of all targets, the targets and the top classes, in host memory; None if a row is invalid.
+def triton_sums(block: Any, targets: Any, gains: Callable[[int, Any], Any]) -> tuple[Floats, Ints, Ints] | None:
+    """Sums of the gains of all targets, the targets and the top classes, in host memory.
 
-    ``gains`` (classes + 1, ``N_SUMS``) holds in row r the sum of the gains of the first r ranks: a tied target gets
-    the mean gain of the ranks that it shares. The kernels write labels and partial sums to host memory.
+    ``gains(classes, device)`` is a tensor (classes + 1, ``N_SUMS``) that holds in row r the sum of the gains of the
+    first r ranks: a tied target gets the mean gain of the ranks that it shares. Gains are at most 1 and are added as
+    integers, in units of ``2 ** -bits``: the order in which programs add them does not change the sum. None if the
+    kernel does not support the tensors, or if a row is invalid.
     """
-    import torch
+    device = block.device
+    plan = _sum_plan(
+        (block.shape, block.stride(), block.dtype),
+        (targets.shape, targets.stride(), targets.dtype),
+        (block.data_ptr() | targets.data_ptr()) % 16 == 0,
+        device,
+        triton.runtime.driver.active.get_current_stream(device.index),
+        gains,
+    )
+    if plan is None:
+        return None
+    host, sums, true, predicted = plan.spare.pop() if plan.spare else _host_views(plan.rows)
+    plan.launch(block, targets, plan.gains, plan.workspace, host, *plan.arguments, stream=plan.stream.cuda_stream)
+    plan.spare.append(_host_views(plan.rows))
+    plan.stream.synchronize()
+    scaled = sums * plan.unit
+    return None if scaled[-1] else (scaled, true, predicted)
 
-    rows = len(block)
-    counts = torch.empty((4, rows), dtype=torch.int32, device=block.device)
-    host = _host_buffer(2 * rows + N_SUMS * _SUM_PROGRAMS)
-    launch_fused_kernel(block, _columns(targets, block), counts, host, labels=True)
-    launch, arguments = _sum_launcher(rows)
-    launch(counts, gains, host, *arguments)
-    torch.cuda.current_stream(block.device).synchronize()
-    results: Ints = host.numpy()
-    sums: Floats = results[2 * rows :].view(np.float64).reshape(-1, N_SUMS).sum(axis=0)
-    return None if sums[-1] else (sums, results[:rows], results[rows : 2 * rows])
 
-
-def _columns(targets: Any, block: Any) -> Any:
-    import torch
-
-    return torch.as_tensor(targets, device=block.device).contiguous()
+def _host_views(rows: int) -> tuple[Any, Ints, Ints, Ints]:
+    """A buffer in host memory, and its parts: the sums, the targets and the top classes."""
+    host = _host_buffer(2 * rows + N_SUMS)
+    values = host.numpy()
+    return host, values[2 * rows :], values[:rows], values[rows : 2 * rows]
 
 
 def _host_buffer(size: int) -> Any:
@@ -291,108 +304,161 @@ def _host_buffer(size: int) -> Any:
     return torch.empty(size, dtype=torch.int64, pin_memory=True)
 
 
-def launch_fused_kernel(block: Any, targets: Any, counts: Any, host: Any, *, labels: bool = False) -> None:
+class _SumPlan(NamedTuple):
+    """What the calls with tensors of one type and shape share: finding it again takes a few microseconds.
+
+    ``workspace`` has partial sums and the number of finished programs; the last program of a call sets them to 0.
+    ``unit`` is that of the integer sums. ``spare`` holds the buffer of the next call, made while the kernel runs.
+    """
+
+    launch: Any
+    arguments: tuple[Any, ...]
+    gains: Any
+    workspace: Any
+    stream: Any
+    rows: int
+    unit: float
+    spare: list[Any]
+
+
+@lru_cache(maxsize=64)
+def _sum_plan(
+    block: tuple[Any, ...],
+    targets: tuple[Any, ...],
+    aligned: bool,
+    device: Any,
+    stream: int,
+    gains: Callable[[int, Any], Any],
+) -> _SumPlan | None:
+    """The plan for shapes, strides and types of a block and its targets; None if the kernel does not support them."""
+    import torch
+
+    shape, strides, kind = block
+    is_index = targets[2] in (torch.int64, torch.int32, torch.int16, torch.uint8)
+    if len(shape) != 2 or 0 in shape or strides[1] != 1 or not kind.is_floating_point:
+        return None
+    if targets[0] != shape[:1] or targets[1] != (1,) or not is_index:
+        return None
+    bits = 62 - shape[0].bit_length()
+    kinds = (kind, targets[2], torch.float64, torch.int64, torch.int64)
+    launch, arguments = _launcher(_sum_rows, kinds, aligned, *shape, strides[0], (2.0**bits,))
+    workspace = torch.zeros(N_SUMS * _PARTIAL_SUMS + 1, dtype=torch.int64, device=device)
+    external = torch.cuda.ExternalStream(stream, device)
+    return _SumPlan(launch, arguments, gains(shape[1], device), workspace, external, shape[0], 2.0**-bits, [])
+
+
+def launch_counts(block: Any, targets: Any, counts: Any, host: Any) -> None:
     """Queue the kernel that counts rows.
 
-    ``counts`` (4, rows) gets above, equal and the occurrences of the maximum; equal is 0 in a row with NaN or without
-    a valid target. ``host`` gets the top classes and the largest scores, or with ``labels`` the targets and the top
-    classes.
+    ``counts`` (3, rows) gets above, equal and the occurrences of the maximum; equal is 0 in a row with NaN or without
+    a valid target. ``host`` gets the top classes and the largest scores.
     """
     if not len(block):
         return
     tensors = (block, targets, counts, host)
-    aligned = all(tensor.data_ptr() % 16 == 0 for tensor in tensors)
     kinds = tuple(tensor.dtype for tensor in tensors)
-    launch, arguments = _launcher(kinds, aligned, *block.shape, block.stride(0), labels)
-    launch(*tensors, *arguments)
+    aligned = all(tensor.data_ptr() % 16 == 0 for tensor in tensors)
+    launch, arguments = _launcher(_count_rows, kinds, aligned, *block.shape, block.stride(0), ())
+    launch(*tensors, *arguments, stream=triton.runtime.driver.active.get_current_stream(block.device.index))
 
 
 @lru_cache(maxsize=64)
 def _launcher(
-    kinds: tuple[Any, ...], aligned: bool, rows: int, width: int, stride: int, labels: bool
+    kernel: Any,
+    kinds: tuple[Any, ...],
+    aligned: bool,
+    rows: int,
+    width: int,
+    stride: int,
+    numbers: tuple[float, ...],
 ) -> tuple[Any, tuple[Any, ...]]:
     """The function that launches the kernel, and its arguments after the tensors.
 
     Triton finds the compiled kernel of a call in 20 to 40 microseconds, as long as the kernel takes for 20,000 x 1,000
-    scores. A kernel compiled ahead is launched in 12; it needs pointers that are multiples of 16 bytes.
+    scores; this lookup takes 2.
     """
     unit = gcd(width, stride, _VECTOR)
-    together, step, warps = launch_shape(width)
-    options = {"UNIT": unit, "WIDE": kinds[0].itemsize == 8, "ROWS": together, "STEP": step, "LABELS": labels}
-    grid, numbers = (triton.cdiv(rows, together), 1, 1), (rows, width // unit, stride // unit)
+    together, step, steps, warps = launch_shape(rows, width)
+    options = {"UNIT": unit, "DOUBLE": kinds[0].itemsize == 8, "ROWS": together, "STEP": step, "STEPS": steps}
+    grid, scalars = (triton.cdiv(rows, together), 1, 1), (rows, width // unit, stride // unit, *numbers)
     if not aligned:
-        return partial(_count_rows[grid], **options, num_warps=warps), numbers
-    kernel = _count_rows.warmup(*kinds, *numbers, **options, num_warps=warps, grid=grid)
-    return kernel[grid], (*numbers, *options.values())
+        return lambda *given, stream: kernel[grid](*given, **options, num_warps=warps), scalars
+    compiled = kernel.warmup(*kinds, *scalars, **options, num_warps=warps, grid=grid)
+    return compiled[grid], (*scalars, *options.values())
 
 
-@lru_cache(maxsize=64)
-def _sum_launcher(rows: int) -> tuple[Any, tuple[int, int]]:
-    import torch
+def launch_shape(rows: int, width: int) -> tuple[int, int, int, int]:
+    """Rows per program, scores of each row per step, steps whose loads are in flight, and warps: fastest on an H200.
 
-    grid, kinds = (_SUM_PROGRAMS, 1, 1), (torch.int32, torch.float64, torch.int64)
-    kernel = _sum_gains.warmup(*kinds, rows, ROWS=_SUM_ROWS, num_warps=4, grid=grid)
-    return kernel[grid], (rows, _SUM_ROWS)
-
-
-def launch_shape(width: int) -> tuple[int, int, int]:
-    """Rows per program, scores of each row per step, and warps per program: the fastest on an H200.
-
-    A wide row has its own program. Shorter rows are assigned to single warps, so that no sum waits for another
-    warp.
+    A wide row has its own program. Four shorter rows are assigned to one warp, so that no sum waits for another warp.
     """
     if width > _WIDE:
-        return 1, 1024, 8
-    return (4, 128, 2) if width > _NARROW else (16, 32, 4)
+        return 1, 1024, 4, 8
+    if width <= _NARROW:
+        return 16, 32, 2, 4
+    warps = 2 if rows >= _MANY_ROWS else 1
+    iterations = -(-width // 512)
+    return 4 * warps, 128, -(-width // (128 * iterations)), warps
 
 
 if triton is not None:
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _update_lanes(score, unknown, limit, step, above, lost, best, first, last):  # type: ignore[no-untyped-def]
-        """The state of each lane after another score; NaN changes only ``lost``.
-
-        ``above`` counts scores above the limit in its low half and equal scores in its high half. The first and
-        the last step with the largest score of the lane differ if it is tied.
-        """
-        above += tl.where(score > limit, 1, tl.where(score == limit, 65536, 0))
-        first = tl.where(score > best, step, first)
-        last = tl.where(score >= best, step, last)
-        best = tl.where(score > best, score, best)
-        return above, lost | unknown, best, first, last
+    def _larger(x, y):  # type: ignore[no-untyped-def]
+        return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _count_steps(  # type: ignore[no-untyped-def]
-        row_scores, limit, width, ROWS: tl.constexpr, STEP: tl.constexpr, KIND: tl.constexpr
+    def _count_targets(  # type: ignore[no-untyped-def]
+        scores,
+        targets,
+        rows,
+        width,
+        stride,
+        ROWS: tl.constexpr,
+        STEP: tl.constexpr,
+        STEPS: tl.constexpr,
+        KIND: tl.constexpr,
+        TIES: tl.constexpr,
     ):
-        """Above, equal, first index and occurrences of the maximum, NaN scores and the maximum of each row.
+        """Row, target, above, equal, lowest index of the maximum, its occurrences and the maximum of ``ROWS`` rows.
 
-        Lane ``l`` reads the columns ``l + k * STEP``. Loading a row of 1,000 scores in one step took as long.
+        Lane ``l`` reads the columns ``l + k * STEP``; columns beyond the row are read as -inf. Counts are floats: a
+        comparison gives 0.0 or 1.0 in one instruction. With ``TIES``, the first and the last step with the largest
+        score of a lane differ if it is tied.
         """
+        row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        inside_row = tl.minimum(row, rows - 1).to(tl.int64)
+        target = tl.load(targets + inside_row).to(tl.int64)
+        target_column = tl.minimum(tl.maximum(target, 0), width - 1)
+        row_scores = scores + inside_row * stride
+        limit = tl.load(row_scores + target_column).to(KIND)
         lane = tl.arange(0, STEP)[None, :]
-        above = tl.zeros([ROWS, STEP], dtype=tl.int32)
-        lost = tl.zeros([ROWS, STEP], dtype=tl.int1)
+        above = tl.zeros([ROWS, STEP], dtype=tl.float32)
+        at_least = tl.zeros([ROWS, STEP], dtype=tl.float32)
         first = tl.zeros([ROWS, STEP], dtype=tl.int32)
         last = tl.zeros([ROWS, STEP], dtype=tl.int32)
         best = tl.full([ROWS, STEP], float("-inf"), dtype=KIND)
-        steps = width // STEP
-        for step in range(0, steps):
-            score = tl.load(row_scores + (step * STEP + lane)).to(KIND)
-            above, lost, best, first, last = _update_lanes(
-                score, score != score, limit, step, above, lost, best, first, last
-            )
-        if steps * STEP < width:
-            inside = (steps * STEP + lane) < width
-            score = tl.load(row_scores + (steps * STEP + lane), mask=inside, other=float("nan")).to(KIND)
-            unknown = inside & (score != score)
-            above, lost, best, first, last = _update_lanes(score, unknown, limit, steps, above, lost, best, first, last)
-        top = tl.max(best, axis=1)
+        n_columns = tl.cdiv(width, STEP * STEPS) * (STEP * STEPS)
+        for start in range(0, n_columns, STEP * STEPS):
+            for nth in tl.static_range(STEPS):
+                column = start + nth * STEP + lane
+                score = tl.load(row_scores[:, None] + column, mask=column < width, other=float("-inf")).to(KIND)
+                above += tl.where(score > limit[:, None], 1.0, 0.0)
+                at_least += tl.where(score >= limit[:, None], 1.0, 0.0)
+                first = tl.where(score > best, start // STEP + nth, first)
+                if TIES:
+                    last = tl.where((score >= best) & (column < width), start // STEP + nth, last)
+                best = _larger(best, score)
+        top = tl.reduce(best, 1, _larger)
         column = first * STEP + lane
         at_top = (best == top[:, None]) & (column < width)
-        times = tl.sum(tl.where(at_top, tl.where(last > first, 2, 1), 0), axis=1)
         lowest = tl.min(tl.where(at_top, column, 2147483647), axis=1)
-        n_unknown = tl.sum(lost.to(tl.int32), axis=1)
-        return tl.sum(above & 65535, axis=1), tl.sum(above >> 16, axis=1), lowest, times, n_unknown, top
+        times = tl.sum(tl.where(at_top, tl.where(last > first, 2, 1), 0), axis=1) if TIES else lowest
+        n_above = tl.sum(above, axis=1).to(tl.int32)
+        equal = tl.sum(at_least, axis=1).to(tl.int32) - n_above
+        equal -= tl.where(limit == float("-inf"), n_columns - width, 0)
+        equal = tl.where((top != top) | (target != target_column), 0, equal)
+        return row, target, n_above, equal, lowest, times, top
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
     def _count_rows(  # type: ignore[no-untyped-def]
@@ -404,48 +470,63 @@ if triton is not None:
         width_units,
         stride_units,
         UNIT: tl.constexpr,
-        WIDE: tl.constexpr,
+        DOUBLE: tl.constexpr,
         ROWS: tl.constexpr,
         STEP: tl.constexpr,
-        LABELS: tl.constexpr,
+        STEPS: tl.constexpr,
     ):
         """One program counts ``ROWS`` rows."""
-        kind: tl.constexpr = tl.float64 if WIDE else tl.float32
-        width = width_units * UNIT
-        row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        kind: tl.constexpr = tl.float64 if DOUBLE else tl.float32
+        row, _, above, equal, first, times, top = _count_targets(
+            scores, targets, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, True
+        )
         real = row < rows
-        row = tl.minimum(row, rows - 1).to(tl.int64)
-        target = tl.load(targets + row).to(tl.int64)
-        column = tl.minimum(tl.maximum(target, 0), width - 1)
-        row_scores = scores + row * (stride_units * UNIT)
-        limit = tl.load(row_scores + column).to(kind)[:, None]
-        above, equal, first, times, unknown, top = _count_steps(row_scores[:, None], limit, width, ROWS, STEP, kind)
-        equal = tl.where((unknown > 0) | (target != column), 0, equal)
         tl.store(counts + row, above, mask=real)
         tl.store(counts + rows + row, equal, mask=real)
-        if LABELS:
-            tl.store(host + row, target, mask=real)
-            tl.store(host + rows + row, first.to(tl.int64), mask=real)
-        else:
-            tl.store(counts + 2 * rows + row, times, mask=real)
-            tl.store(host + row, first.to(tl.int64), mask=real)
-            largest = tl.where(unknown > 0, float("nan"), top.to(tl.float64))
-            tl.store(host + rows + row, largest.to(tl.int64, bitcast=True), mask=real)
+        tl.store(counts + 2 * rows + row, times, mask=real)
+        tl.store(host + row, first.to(tl.int64), mask=real)
+        tl.store(host + rows + row, top.to(tl.float64).to(tl.int64, bitcast=True), mask=real)
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _sum_gains(counts, gains, host, rows, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
-        """Each program adds the gains of every ``num_programs``-th group of rows, in a fixed order."""
-        field = tl.arange(0, 8)[None, :]
-        total = tl.zeros([ROWS, 8], dtype=tl.float64)
-        for start in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
-            row = start + tl.arange(0, ROWS)
-            real = row < rows
-            above = tl.load(counts + row, mask=real, other=0)
-            equal = tl.load(counts + rows + row, mask=real, other=1)
-            low = tl.load(gains + above[:, None] * 8 + field)
-            high = tl.load(gains + (above + equal)[:, None] * 8 + field)
-            mean = (high - low) / tl.maximum(equal, 1)[:, None].to(tl.float64)
-            mean = tl.where(field == 7, (equal == 0)[:, None].to(tl.float64), mean)
-            total += tl.where(real[:, None], mean, 0.0)
-        partial = tl.sum(total, axis=0).to(tl.int64, bitcast=True)
-        tl.store(host + 2 * rows + tl.program_id(0) * 8 + tl.arange(0, 8), partial)
+    def _sum_rows(  # type: ignore[no-untyped-def]
+        scores,
+        targets,
+        gains,
+        workspace,
+        host,
+        rows,
+        width_units,
+        stride_units,
+        scale,
+        UNIT: tl.constexpr,
+        DOUBLE: tl.constexpr,
+        ROWS: tl.constexpr,
+        STEP: tl.constexpr,
+        STEPS: tl.constexpr,
+    ):
+        """One program adds the gains of ``ROWS`` rows; the last one writes the sums to the host."""
+        PARTIAL: tl.constexpr = 64
+        kind: tl.constexpr = tl.float64 if DOUBLE else tl.float32
+        row, target, above, equal, first, _, _ = _count_targets(
+            scores, targets, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, False
+        )
+        real = row < rows
+        field = tl.arange(0, 8)
+        low = tl.load(gains + above[:, None] * 8 + field[None, :])
+        high = tl.load(gains + (above + equal)[:, None] * 8 + field[None, :])
+        gain = (high - low) / tl.maximum(equal, 1)[:, None].to(tl.float64)
+        gain = tl.where(field[None, :] == 7, (equal == 0)[:, None].to(tl.float64), gain)
+        total = tl.sum(tl.where(real[:, None], gain * scale, 0.0).to(tl.int64), axis=0)
+        tl.atomic_add(workspace + (tl.program_id(0) % PARTIAL) * 8 + field, total, sem="relaxed")
+        tl.debug_barrier()
+        n_finished = workspace + PARTIAL * 8
+        if tl.atomic_add(n_finished, 1, sem="acq_rel") == tl.num_programs(0) - 1:
+            partial_sums = workspace + tl.arange(0, PARTIAL)[:, None] * 8 + field[None, :]
+            sums = tl.sum(tl.load(partial_sums, cache_modifier=".cg"), axis=0)
+            tl.store(host + 2 * rows + field, sums)
+            tl.debug_barrier()
+            tl.store(partial_sums, tl.zeros([PARTIAL, 8], dtype=tl.int64))
+            tl.store(n_finished, 0)
+        # After the atomic operation, which would wait for these writes to host memory.
+        tl.store(host + row, target, mask=real)
+        tl.store(host + rows + row, first.to(tl.int64), mask=real)
