@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import product
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -416,7 +417,7 @@ class TermDictionary:
         self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
     ) -> Iterator[_PartialMatch]:
         """*aplastic* or hypoplastic *nails*: the end of an item with later words of a later item."""
-        for own, head in _combinations(
+        for own, head in product(
             [item[-size:] for size in range(1, min(_MAX_SHARED, len(item)) + 1)],
             [
                 later[start:end]
@@ -430,7 +431,7 @@ class TermDictionary:
         self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
     ) -> Iterator[_PartialMatch]:
         """*pits of the* palms and *soles*: the start of an item with the start of a later one."""
-        for own, head in _combinations(
+        for own, head in product(
             [
                 later[:size]
                 for size in range(1, min(_MAX_SHARED, len(later)) + 1)
@@ -482,10 +483,6 @@ def _applies(translations: Translations, language: str) -> bool:
 def _priority(match: _PartialMatch) -> tuple[int, int, int]:
     """More own words first, then the more exact kind, then the earlier one."""
     return -len(match.own), match.kind, match.first
-
-
-def _combinations(owned: Iterable[Sequence[int]], heads: Sequence[Sequence[int]]) -> Iterator[tuple[Any, Any]]:
-    return ((own, head) for own in owned for head in heads)
 
 
 def _lists(tokens: Sequence[Token]) -> Iterator[list[list[int]]]:
