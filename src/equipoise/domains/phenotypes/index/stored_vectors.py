@@ -345,9 +345,9 @@ class ProjectionPrefilter:
         columns = np.flatnonzero(bounds >= limit)
         if limit == -np.inf or len(columns) > _MAX_PROJECTED_SHARE * self.columns:
             return None
-        best = _best_terms(self._scores(query, other_scores, columns), self._terms[columns], columns, k)
-        terms, scores, component = (values[None] for values in best)
-        return terms, scores, component
+        exact = self._scores(query, other_scores, columns)
+        terms, best, component = _best_terms(exact, self._terms[columns], columns, k)
+        return terms[None], best[None], component[None]
 
     def _scores(self, query: PointArray, other_scores: Floats | None, columns: Ints) -> Floats:
         scores = self._fitted.of_prepared(query, columns).astype(np.float64)
