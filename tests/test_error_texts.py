@@ -79,7 +79,7 @@ TEXTS: dict[str, tuple[Callable[[], object], str, str]] = {
     "power below 0.5": (
         lambda: units_needed(0.1, 0.3, power=0.2),
         "E310: power is 0.2, outside 0.5 to 1",
-        "0.8 is customary",
+        "0.8 is the usual value",
     ),
     "too many folds": (
         lambda: kfold_splits("abc", 5, rng=np.random.default_rng(0)),

@@ -45,7 +45,7 @@ def test_an_absent_answer_is_named() -> None:
 def test_an_answer_that_borders_cut_gets_another_hint_than_an_absent_one() -> None:
     absent, cut = found(answers((0, 0), (1, 0), (1, 1)))
     assert (absent.code, cut.code) == ("EQ102", "EQ102")
-    assert "1 of 3 is split between chunks" in cut.message
+    assert "1 of 3 answers is split between chunks" in cut.message
     assert "overlap" in cut.hint
     assert "overlap" not in absent.hint
 
@@ -56,8 +56,8 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
         SplitAnswers({"size 8, overlap 0": lost, "size 60, overlap 0": lost[:1], "size 60, overlap 20": []}, 10)
     )
     assert finding.code == "EQ102"
-    assert "with chunk size 8, overlap 0: 4 of 10 are split between chunks" in finding.message
-    assert "at most 60 % of the answers can be found" in finding.message
+    assert "4 of 10 answers are split between chunks with chunk size 8, overlap 0" in finding.message
+    assert "so at most 60 % can be found" in finding.message
     assert finding.message.endswith("1 of 2 other chunkings splits answers too")
     assert finding.evidence[:2] == (
         "size 8, overlap 0: 4 answers split, maximum score 60 %",

@@ -405,7 +405,7 @@ def test_names_stay_whole_while_lesser_columns_can_give_way(eq, monkeypatch) -> 
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--embedder", "combinatorial", "--dims", "2", "10")
     assert "combinatorial-10" in done.stdout
     told = " ".join(done.stdout.split())
-    assert "MAP closure" in told.partition("(too narrow for:")[2].partition(";")[0]
+    assert "MAP closure" in told.partition("(not shown:")[2].partition(";")[0]
 
 
 def test_codes_without_separators_need_the_widths_of_their_parts(eq, folder: Path) -> None:
@@ -533,4 +533,6 @@ def test_distance_matrices_are_evaluated_and_compared_without_training(eq, folde
 @pytest.mark.slow
 def test_the_first_sentence_is_about_dimensions(eq) -> None:
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "1", "2")
-    assert done.stdout.startswith("In 2 dimensions the parent of every node is nearest (lorentz); 1 is too few.")
+    assert done.stdout.startswith(
+        "In 2 dimensions, the parent of every node is its nearest node (lorentz); 1 is too few."
+    )

@@ -425,7 +425,7 @@ def test_a_narrow_terminal_keeps_all_but_the_description(eq, monkeypatch) -> Non
     head, _, *lines = said.splitlines()
     assert head.split() == ["model", "installed", "dims", "tokens", "licence"]
     assert all(len(line) <= 80 for line in lines)
-    assert "too narrow for: title;" in said
+    assert "not shown: title;" in said
 
 
 @pytest.mark.engines("sentence_transformers")

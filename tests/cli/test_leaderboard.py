@@ -49,6 +49,13 @@ def test_a_folder_gets_results_and_a_page(eq, folder: Path, table: str) -> None:
     assert json.loads((folder / "out" / "results.json").read_text())["resample"] == "datasets"
 
 
+def test_eq_report_takes_the_folder_of_a_leaderboard(eq, folder: Path, table: str) -> None:
+    assert eq("leaderboard", table, "-o", "out").exit_code == 0
+    assert eq("report", "out", "-o", "page.html").exit_code == 0
+    assert (folder / "page.html").read_text() == (folder / "out" / "report.html").read_text()
+    assert eq("report", "out", "-o", "page.html", "--title", "Models").exit_code == 2
+
+
 def test_several_names_follow_an_option(eq, table: str) -> None:
     done = eq("leaderboard", table, "--models", "a", "b", "--datasets", "x", "y", "--json")
     data = json.loads(done.stdout)

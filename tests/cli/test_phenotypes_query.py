@@ -210,7 +210,7 @@ def test_of_a_model_that_nobody_knows_nothing_is_said() -> None:
 
 
 def test_the_help_says_what_a_language_is_for(eq) -> None:
-    assert "scores do not change" in " ".join(eq(*QUERY, "--help").stdout.split())
+    assert "Used only to warn about unsuitable models" in " ".join(eq(*QUERY, "--help").stdout.split())
 
 
 def test_a_store_in_memory_proposes_the_same_terms(eq) -> None:

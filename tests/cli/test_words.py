@@ -47,7 +47,7 @@ def test_a_group_alone_shows_its_help(eq, group: str) -> None:
 
 def test_other_names_of_metrics_are_listed_on_a_narrow_terminal_too(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert "(too narrow for: aliases; -v lists them" in eq("ls", "metrics").stdout
+    assert "(not shown: aliases; -v lists them" in eq("ls", "metrics").stdout
     printed = eq("ls", "metrics", "-v").stdout
     for metric in builtin():
         for name in metric.aliases:

@@ -68,7 +68,7 @@ def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
     assert answer.headline.endswith(f"but {second} is not significantly worse.")
     statuses = next(column for column in answer.columns if column.head == "vs. best").cells
     assert dict(zip(comparison.order, statuses, strict=True)) == {first: "", second: "tied", third: "worse"}
-    assert any(" questions would separate " in note for note in answer.notes)
+    assert any(" questions would be needed to separate " in note for note in answer.notes)
 
 
 def test_percent_and_fractions_are_not_mixed() -> None:
@@ -113,14 +113,14 @@ def test_the_least_important_columns_are_dropped_first(width: int) -> None:
     assert ("size" in heads) <= ("chunks" in heads) <= ("95 % interval" in heads)
 
 
-def test_findings_of_one_code_take_one_line_with_a_count() -> None:
+def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
     many = [Finding("EQ110", Severity.NOTE, name, "the corpus size is unknown", "") for name in "abc"]
     issue = Finding("EQ302", Severity.ISSUE, "b", "is at chance " * 20, "hint")
-    lines = printed(finding_lines([*many, issue]), 80).splitlines()
-    assert len(lines) == 2
-    assert lines[0].startswith("! EQ302  b: is at chance")
-    assert lines[0].endswith("…")
-    assert lines[1] == "- EQ110  a (and 2 more): the corpus size is unknown"
+    first, *rest = printed(finding_lines([*many, issue]), 80).splitlines()
+    assert first.startswith("! EQ302  b: is at chance")
+    assert rest[-1] == "- EQ110  the number of candidates is unknown (a, b, c)"
+    issues = [replace(finding, severity=Severity.ISSUE) for finding in many]
+    assert printed(finding_lines(issues)).strip() == "! EQ110  a: the corpus size is unknown (and 2 similar findings)"
 
 
 def test_many_codes_are_only_counted_and_the_sample_size_is_not_repeated() -> None:

@@ -104,10 +104,10 @@ def test_a_contrast_agrees_with_scipy_and_with_counting():
 @pytest.mark.parametrize(
     ("differences", "reason"),
     [
-        (np.zeros(9), "all units have the same value"),
-        (np.full(9, 0.1), "all units have the same value"),
+        (np.zeros(9), "all values are equal"),
+        (np.full(9, 0.1), "all values are equal"),
         (np.r_[0.5, np.full(8, nan)], "one unit"),
-        (np.full(9, nan), "no defined unit"),
+        (np.full(9, nan), "no defined value"),
     ],
 )
 def test_an_interval_that_nothing_supports_is_unknown_and_not_of_width_zero(differences, reason):
@@ -159,7 +159,7 @@ def test_the_family_is_all_pairs_of_the_metric():
     p = sorted(contrast.p for contrast in comparison.contrasts)
     adjusted = sorted(contrast.adjusted for contrast in comparison.contrasts)
     assert adjusted[0] == pytest.approx(min(1.0, 3 * p[0]))
-    assert compare_results(shifted([0.0, 1.0]), config=FAST).family == "one pair on m, nothing to correct for"
+    assert compare_results(shifted([0.0, 1.0]), config=FAST).family == "one pair on m, so no correction"
 
 
 def test_every_metric_has_a_family_of_its_own():
@@ -445,7 +445,7 @@ def test_equal_systems_share_the_best_score():
     said = verdict([result("a", same), result("b", same), result("c", same - 3)])
     assert "a and b share the best m on 20 units" in said
     assert "c" not in said.split("share")[1].split("(")[0]
-    assert "is unknown, because all differences are equal." in said
+    assert "The scores of a and b are equal on every unit." in said
 
 
 def test_twenty_systems_are_summed_up():

@@ -136,7 +136,7 @@ def test_undefined_units_are_counted_and_left_out() -> None:
 def test_evidence_without_a_defined_unit_gives_unknowns_not_zeros() -> None:
     result = estimate(table(units=3, undefined=3), [Score()], chance=False)
     assert isnan(result["Score"].value)
-    assert result["Score"].interval.reason == "no defined unit"
+    assert result["Score"].interval.reason == "no defined value"
 
 
 def test_the_weighted_interval_uses_the_weights() -> None:
@@ -218,7 +218,7 @@ def test_the_dictionary_is_strict_json_with_reasons_in_place_of_nan() -> None:
     assert score["chance"] is None
     assert "chance_reason" in score
     undefined = estimate(table(units=2, undefined=2), [Score()], chance=False).to_dict()["estimates"][0]
-    assert (undefined["value"], undefined["reason"]) == (None, "no defined unit")
+    assert (undefined["value"], undefined["reason"]) == (None, "no defined value")
 
 
 def test_the_result_shows_itself_in_one_line_and_in_an_escaped_table() -> None:

@@ -35,7 +35,7 @@ def test_wilson_of_no_hits_reaches_zero_and_claims_no_certainty(n: int) -> None:
 
 
 def test_wilson_of_nothing_is_unknown_and_more_hits_than_trials_are_refused() -> None:
-    assert wilson_interval(0, 0).reason == "no defined unit"
+    assert wilson_interval(0, 0).reason == "no defined value"
     with pytest.raises(ParameterError, match=r"6 successes.*5 trials"):
         wilson_interval(6, 5)
 

@@ -55,7 +55,7 @@ def test_the_sign_of_the_difference_does_not_matter():
         (units_needed(0.1, 0.0), "all differences are equal"),
         (units_needed(0.0, 0.3), "the observed difference is 0"),
         (units_needed(1e-9, 0.3), "the observed difference is too close to 0"),
-        (detectable_difference(0.3, 1), "fewer than two units"),
+        (detectable_difference(0.3, 1), "fewer than two values"),
         (detectable_difference(float("nan"), 10), "the spread of the differences is unknown"),
         (units_needed(float("nan"), 0.3), "the difference is unknown"),
     ],

@@ -179,7 +179,7 @@ def test_binary_values_get_wilson_over_the_defined_units() -> None:
 def test_differences_that_happen_to_be_hits_are_no_shares() -> None:
     interval = only([1.0, 0.0, 0.0] * 10, bounds=[(-1.0, 1.0)])
     assert interval.method == "gaffke"
-    assert only([0.0] * 30, bounds=[(-1.0, 1.0)]).reason == "all units have the same value"
+    assert only([0.0] * 30, bounds=[(-1.0, 1.0)]).reason == "all values are equal"
 
 
 def test_binary_values_in_clusters_of_equals_are_worth_one_unit_a_cluster() -> None:
@@ -205,12 +205,12 @@ def test_only_hits_in_clusters_are_bounded_as_one_trial_a_cluster() -> None:
 @pytest.mark.parametrize(
     ("values", "clusters", "reason"),
     [
-        ([np.nan, np.nan], None, "no defined unit"),
-        ([], None, "no defined unit"),
+        ([np.nan, np.nan], None, "no defined value"),
+        ([], None, "no defined value"),
         ([0.5, np.nan], None, "one unit"),
         ([1.0], None, "one unit"),
         ([0.1, 0.5, 0.7], ["a", "a", "a"], "one cluster"),
-        ([0.5] * 30, None, "all units have the same value"),
+        ([0.5] * 30, None, "all values are equal"),
         ([0.1, 0.3] * 15, np.repeat(np.arange(15), 2), "all clusters have the same mean"),
     ],
 )
@@ -331,7 +331,7 @@ def undefined_below(rows: NumberRows, distinct: int) -> float:
 @pytest.mark.parametrize(
     ("figure", "units", "reason"),
     [
-        (mean_of, 0, "no defined unit"),
+        (mean_of, 0, "no defined value"),
         (mean_of, 1, "one unit"),
         (mean_of, 4, "4 units are too few to resample"),
         (lambda rows: float("nan"), 30, "the value is undefined"),

@@ -101,7 +101,7 @@ def test_a_comparison_says_which_test_was_made_of_each_metric() -> None:
     by_t = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(test="t", n_resamples=100))
     assert [contrast.test for contrast in by_t.contrasts] == ["paired bootstrap", "t"]
     assert comparison_caption(by_t).count("Paired bootstrap, two-sided") == 1
-    assert "one pair on F1(average=macro), nothing" in other_metrics_caption(by_t, ["F1(average=macro)"])
+    assert "one pair on F1(average=macro), so no correction" in other_metrics_caption(by_t, ["F1(average=macro)"])
 
 
 FEW = StatsConfig(n_resamples=100)

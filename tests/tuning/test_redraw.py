@@ -114,14 +114,14 @@ def test_figures_that_are_no_shares_get_student_s_interval_within_their_bounds()
     assert interval.covers(nested.value)
     flat = nested_cv(np.full((2, 20), 7.0), kfold_splits(range(20), 4, rng=rng))
     errors = selection_errors(np.full((2, 20), 7.0), kfold_splits(range(20), 4, rng=rng), rng=rng)
-    assert nested_interval(flat, errors, bounds=(1.0, 99.0)).reason == "all units have the same value"
+    assert nested_interval(flat, errors, bounds=(1.0, 99.0)).reason == "all values are equal"
 
 
 def test_no_interval_without_two_defined_units() -> None:
     nested = nested_cv([[1.0, np.nan, 1.0]], kfold_splits(range(3), 3, rng=np.random.default_rng(0)))
     assert nested_interval(nested, np.zeros(5)).known
     lone = replace(nested, values=np.array([1.0, np.nan]))
-    assert nested_interval(lone, np.zeros(5)).reason == "one unit"
+    assert nested_interval(lone, np.zeros(5)).reason == "one value"
 
 
 def test_systems_on_the_same_units_pair_when_they_share_their_randomness() -> None:

@@ -11,7 +11,15 @@ import numpy as np
 from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
 from equipoise.errors import EquipoiseError
 from equipoise.stats.comparison import Comparison, Contrast
-from equipoise.stats.formatting import about, format_count, format_interval, format_p, format_percent, format_value
+from equipoise.stats.formatting import (
+    about,
+    format_count,
+    format_interval,
+    format_p,
+    format_percent,
+    format_value,
+    metric_in_sentence,
+)
 from equipoise.stats.power import POWER
 from equipoise.stats.result import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW, Result
 from equipoise.stats.verdict import UNEQUAL_TUNING
@@ -188,12 +196,17 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     if not undecided:
         return
     first = undecided[0]
-    more = f" ({pluralize(len(undecided) - 1, 'more pair')} not separated)" if len(undecided) > 1 else ""
+    n_others = len(undecided) - 1
+    more = (
+        f"; {pluralize(n_others, 'other pair')} {'is' if n_others == 1 else 'are'} not separated either"
+        if n_others
+        else ""
+    )
     yield Observation(
         f"{first.a}, {first.b}",
-        f"on {comparison.primary}, about {about(first.needed.value)} {comparison.words.plural} would be needed to "
-        f"separate {first.a} and {first.b} with {format_percent(POWER)} power ({comparison.adjustment}); "
-        f"there are {first.n:,}{more}",
+        f"about {about(first.needed.value)} {comparison.words.plural} would be needed to separate {first.a} and "
+        f"{first.b} with {format_percent(POWER)} power ({comparison.adjustment}) on "
+        f"{metric_in_sentence(comparison.primary)}, and there are {first.n:,}{more}",
         tuple(map(_evidence, undecided)),
     )
 
@@ -220,9 +233,9 @@ def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
         n_differing = (first.wins or 0) + (first.losses or 0)
         yield Observation(
             f"{first.a}, {first.b}",
-            f"on {comparison.primary} they differ on only {n_differing} of {first.n:,} {comparison.words.plural}; "
-            f"the {format_percent(first.interval.confidence_level)} interval of the difference, "
-            f"{format_interval(first.interval)}, may be too narrow{more}",
+            f"their {metric_in_sentence(comparison.primary)} differs on only {n_differing} of {first.n:,} "
+            f"{comparison.words.plural}, so the {format_percent(first.interval.confidence_level)} interval of the "
+            f"difference, {format_interval(first.interval)}, may be too narrow{more}",
             tuple(
                 with_label(f"{pair.a}, {pair.b}", f"{pair.wins} won, {pair.losses} lost, n {pair.n}") for pair in pairs
             ),

@@ -249,7 +249,7 @@ def size(out: Output) -> None:
 def prune(out: Output, to: str | None, everything: bool) -> None:
     """See ``PRUNE_HELP``."""
     if to is not None and everything:
-        raise ParameterError("--to and --all exclude each other", hint="keep one of them")
+        raise ParameterError("--to and --all cannot be used together", hint="keep one of them")
     with VectorCache() as vector_cache:
         bound = 0 if everything else vector_cache.max_bytes if to is None else parse_bytes(to)
         dropped = vector_cache.prune(bound) if vector_cache.path.exists() else 0

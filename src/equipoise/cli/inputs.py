@@ -278,7 +278,7 @@ def read_clusters(
 ) -> dict[object, str] | None:
     """The cluster of each unit by its id; None without a table and a pattern."""
     if table and pattern:
-        raise ParameterError("--cluster and --cluster-by exclude each other", hint="keep one of them")
+        raise ParameterError("--cluster and --cluster-by cannot be used together", hint="keep one of them")
     names = [str(unit) for unit in unit_ids]
     if table:
         return dict(zip(unit_ids, _from_table(names, table), strict=True))

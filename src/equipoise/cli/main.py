@@ -30,6 +30,8 @@ class CommandEntry:
 class SuggestingGroup(click.Group):
     """A group that suggests the nearest command for an unknown one, and shows its help without a command."""
 
+    command_class = options.SectionedCommand
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show the help if there is no command. Newer versions of click raise an error instead."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
@@ -141,7 +143,7 @@ HELP = """Which embedding should I use for my data, and how sure can I be?
 
 EPILOG = """\b
 Exit codes: 0 done, 1 a gate or check failed, 2 usage or bad input, 3 finished
-with failed parts, 4 an extra, credential or device is missing, 70 a bug in
+with failures, 4 an extra, credential or device is missing, 70 a bug in
 equipoise, 130 interrupted.
 """
 

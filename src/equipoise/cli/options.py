@@ -193,10 +193,10 @@ def table_options(*, file: bool = True) -> Decorator:
     to = click.option(
         "--to",
         type=ChoiceWithHint("format", lambda: TABLE_FORMATS, FORMAT_POINTERS),
-        help="Write the tables in this format.",
+        help="Format of the tables.",
     )
     path = click.option(
-        "-o", "--output", "table_file", metavar="FILE", help="Write to this file: .md, .tex, .csv or .json."
+        "-o", "--output", "table_file", metavar="FILE", help="Write the tables to this file: .md, .tex, .csv or .json."
     )
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,7 +233,7 @@ plugin_option = click.option(
     help="A Python file with your own metrics.",
 )
 
-primary_option = click.option("--primary", type=MetricType(), help="The metric that decides the order.")
+primary_option = click.option("--primary", type=MetricType(), help="The metric that decides the order of the systems.")
 
 fail_option = click.option(
     "--fail-on",
@@ -283,7 +283,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--targets",
             type=click.Path(),
-            help="The correct column of each row of logits; default: the array targets of the same file.",
+            help='The correct column of each row of logits. Default: the array "targets" in the same file.',
         ),
         click.option("--padding", type=int, multiple=True, help="A column of the logits to ignore (padding)."),
         click.option("--corpus-size", type=int, help="Number of documents that could have been retrieved."),
@@ -300,7 +300,7 @@ cluster_options: Decorator = joined(
         metavar="FILE:COLUMN",
         help="Cluster of each query, from a column of a table; whole clusters are resampled.",
     ),
-    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query: the part of its id that matches."),
+    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query: the part of its id that matches this."),
 )
 """Queries that are resampled together."""
 
@@ -341,7 +341,7 @@ def stats_options(
             type=click.IntRange(min=1),
             default=DEFAULT_STATS.n_permutations,
             show_default=True,
-            help="Number of permutations (random signs) of the randomisation test.",
+            help="Number of random sign flips in the randomisation test.",
         ),
         "seed": seed_option,
     }
@@ -407,7 +407,9 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     return joined(
         one_of("--engine", "engine", engines, "local", "Where the work runs."),
-        click.option("--address", metavar="ADDRESS", help="The Ray cluster: ray://head:10001, or host:6379 inside it."),
+        click.option(
+            "--address", metavar="ADDRESS", help="Ray cluster: ray://head:10001, or host:6379 from inside it."
+        ),
     )(collected)
 
 
@@ -560,11 +562,12 @@ class SectionedCommand(click.Command):
                     formatter.write_dl([(name.ljust(width), text) for name, text in records])
 
     def _records(self, ctx: click.Context) -> Iterator[tuple[click.Option, tuple[str, str]]]:
-        """The visible options with name and text, without click's word RANGE and its brackets around defaults."""
+        """The visible options with name and text, without click's word RANGE and with one pair of brackets."""
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Option) and record is not None:
                 text = re.sub(r"\[default: \((.*?)\)(?=[;\]])", r"[default: \1", record[1])
+                text = re.sub(r"\]\s+\[", "; ", text)
                 yield parameter, (record[0].replace(" RANGE", ""), text)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -70,7 +70,7 @@ class Output:
                 )
             check_writable(path, example="table.md")
         if self.json and to not in (None, "json"):
-            raise ParameterError(f"--json and --to {to} exclude each other", hint="keep one of them")
+            raise ParameterError(f"--json and --to {to} cannot be used together", hint="keep one of them")
         self.json = self.json or to == "json"
         self.to, self.path = "" if to in (None, "json") else to, path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,19 +62,21 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
+    from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
     from equipoise.report.view import View
 
+    only_for_runs = {"--primary": primary, "--charts": charts, "--title": title}
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
-        for option, given in (("--primary", primary), ("--charts", charts), ("--title", title)):
-            if given:
-                raise ParameterError(
-                    f"{option} does not apply to a benchmark with several data sets",
-                    hint=f"report one of them: eq report {runs[0]}/runs/NAME",
-                )
+        _check_not_given(
+            only_for_runs, "a benchmark with several data sets", f"report one of them: eq report {runs[0]}/runs/NAME"
+        )
         return _report_suite(out, runs[0], output, config, plain=plain)
+    if len(runs) == 1 and (stored := stored_page(runs[0])) is not None:
+        _check_not_given(only_for_runs, "the results of eq leaderboard", "repeat eq leaderboard with other options")
+        return _copy_page(out, stored, output)
     if has_views(found := named_runs(runs)):
         chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
         return _report_places(out, found, output, chosen)
@@ -94,6 +97,21 @@ def report(
         if charts is not None:
             out.note(f"wrote the charts to {charts}")
     return exits.FAILED_UNITS if page.cautions else exits.DONE
+
+
+def _check_not_given(options: Mapping[str, str | None], subject: str, hint: str) -> None:
+    for option, given in options.items():
+        if given:
+            raise ParameterError(f"{option} does not apply to {subject}", hint=hint)
+
+
+def _copy_page(out: Output, page: Path, output: str) -> int:
+    """Copy a page that is already written."""
+    write_text(output, page.read_text(encoding="utf-8"))
+    if out.json:
+        out.data({"report": output})
+    out.note(f"wrote {output}: open it in a browser")
+    return exits.DONE
 
 
 def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *, plain: bool) -> int:

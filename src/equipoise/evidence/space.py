@@ -145,7 +145,7 @@ def _matrix(vectors: Any) -> Vectors:
         raise InputError(f"the vectors are not a matrix of numbers: {error}") from error
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ShapeError(
-            f"the vectors have shape {matrix.shape}", hint="give one row a point and one column a dimension"
+            f"the vectors have shape {matrix.shape}", hint="give one row per point and one column per dimension"
         )
     bad = ~np.isfinite(matrix).all(axis=1)
     if bad.any():
@@ -164,7 +164,7 @@ def _edges(edges: Any, points: int) -> Ints:
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise ShapeError(
             f"the edges have shape {pairs.shape} of {pairs.dtype}",
-            hint="give one row an edge: the positions of its two ends among the vectors",
+            hint="give one row per edge: the positions of its two ends among the vectors",
         )
     if pairs.min() < 0 or pairs.max() >= points:
         raise InputError(f"the edges reach from {pairs.min()} to {pairs.max()}, but there are {points} vectors")

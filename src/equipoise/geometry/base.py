@@ -30,18 +30,18 @@ def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike 
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ShapeError(f"{subject} are rows of unequal length", hint="give each point as many numbers") from error
+        raise ShapeError(f"{subject} are rows of unequal length", hint="give all points equal length") from error
     if array.dtype.kind not in "fiub":
         raise InputError(f"{subject} are of type {array.dtype}, not numbers", hint="give an array of floats")
     if array.ndim != 2:
         raise ShapeError(
-            f"{subject} have shape {array.shape}; a point a row makes two dimensions",
+            f"{subject} have shape {array.shape}; a matrix with one row per point is needed",
             hint="a single vector v becomes v[None, :]" if array.ndim == 1 else "",
         )
     if array.shape[1] == 0:
         raise ShapeError(
             f"{subject} have no coordinates: their shape is {array.shape}",
-            hint="give one column a dimension, and one at least",
+            hint="give one column per dimension, and one at least",
         )
     return array.astype(dtype or _float_type(array.dtype), copy=False)
 

@@ -9,6 +9,9 @@ A column with much larger values than the others, such as the square of the norm
 error bound. Up to two such columns are multiplied in float32 instead. Each query subtracts about its best score
 from its bounds before they are rounded to float16, because float16 is most precise near 0.
 
+Measured on an H200 for 10k x 1M x 384 (benchmarks/gpu.md): 23 to 25 ms for k = 100 and 29 to 34 ms for k = 1000, of
+which the bounds take 18 to 20 and scoring 1 and 3 to 7.
+
 Points of a block are ``n / 64`` rows apart, so that neighbouring rows, which are often similar, are in different
 blocks. Queries with too many survivors (many equal scores, or points whose norms differ by orders of magnitude)
 are left to the full product.

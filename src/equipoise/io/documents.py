@@ -47,7 +47,7 @@ def read_html(path: PathLike) -> str:
             else ""
         )
         raise FormatError(
-            f"{display_path(path)} declares itself {codec} and is not{source}",
+            f"{display_path(path)} declares the encoding {codec}, which is wrong{source}",
             hint="correct the charset that it declares, or save it as UTF-8",
         ) from error
     if "\0" in text:
@@ -473,7 +473,7 @@ def read_documents(*paths: PathLike) -> list[TextDocument]:
     left out, and a folder without any document is an error. A file that is named twice is an error as well.
     """
     if not paths:
-        raise ParameterError("no document was named", hint="name at least one file or folder")
+        raise ParameterError("no document was given", hint="give at least one file or folder")
     files = [(Path(path), name) for path in paths for path, name in _files(path)]
     first_of: dict[Path, Path] = {}
     for path, _ in files:

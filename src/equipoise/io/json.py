@@ -81,7 +81,7 @@ def _malformed_error(file: TextFile, text: str, error: json.JSONDecodeError, fir
     line = min(_line(text, error.pos, first_line), len(file.lines))
     hint = "something is missing or superfluous just before this position; is the file complete?"
     if error.msg == "Extra data" and line > first_line:
-        hint = "one object a line is JSONL; name the file .jsonl"
+        hint = "one object per line is JSONL; name the file .jsonl"
     elif error.msg.startswith("Expecting property name"):
         hint = "keys are written in double quotes, and no comma follows the last pair"
     return file.error(FormatError, line, f"is not JSON: {error.msg} at column {error.colno}", hint=hint)

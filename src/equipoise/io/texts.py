@@ -51,7 +51,7 @@ def read_texts(
     """
     form = table_format(path) if path != STDIN else None
     if form is None:
-        _check_no_columns(path, "one text a line", column or id_column)
+        _check_no_columns(path, "one text per line", column or id_column)
         lines = open_text(path).text.split("\n") if path == STDIN else None
         return _check_texts(path, lambda: _number_lines(lines or _lines(path)), False, False, skip_blank)
     if form == "jsonl":
@@ -73,7 +73,7 @@ def read_texts(
 
 def _check_no_columns(path: str, content: str, column: str | None) -> None:
     if column:
-        raise InputError(f"{display_path(path)} has {content}, and no columns", hint="name it .jsonl, .csv or .tsv")
+        raise InputError(f"{display_path(path)} has {content}, but no columns", hint="name it .jsonl, .csv or .tsv")
 
 
 def _check_texts(

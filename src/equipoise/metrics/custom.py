@@ -57,8 +57,8 @@ class BaseMetric(Metric[Any]):
         return self.symbol
 
     def calculate(self, results: Any) -> Any:
-        """One number a unit, or one number: to be written by the subclass."""
-        raise UndefinedError(f"the metric {self.name} does not say how to calculate itself")
+        """One number per unit, or one number: to be written by the subclass."""
+        raise UndefinedError(f"the metric {self.name} does not implement calculate")
 
     def measure(self, evidence: Any) -> MetricValue:
         """Run ``calculate`` and check that it returned one number, or one per unit."""
@@ -68,7 +68,7 @@ class BaseMetric(Metric[Any]):
             raise
         except Exception as error:  # whatever a user's own code may raise
             raise UndefinedError(
-                f"the metric {self.name} failed: {type(error).__name__}: {error}", hint="mend its calculate"
+                f"the metric {self.name} failed: {type(error).__name__}: {error}", hint="fix its calculate method"
             ) from error
         if answer.ndim == 0:
             return MetricValue(float(answer))

@@ -69,7 +69,7 @@ def parse_metrics(
         for metric in metrics:
             parsed.setdefault(metric.name, metric)
     if not parsed:
-        raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
+        raise ParameterError("no metric was given", hint="for example nDCG@10 or HR@{1,3,5,10}")
     return tuple(parsed.values())
 
 

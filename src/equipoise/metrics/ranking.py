@@ -100,7 +100,7 @@ class HitRate(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class NDCG(RankingMetric):
-    """Gain over log2(rank + 1), summed within k, over the same sum for the ideal order of all relevant items.
+    """The sum of gain / log2(rank + 1) within k, divided by that sum for the ideal order of all relevant items.
 
     >>> ranking = Ranking.from_ranks([1, 3, 7, 15], candidates=20)
     >>> round(NDCG(10).measure(ranking).value, 3)

@@ -363,5 +363,5 @@ def _shared_cache(path: Path, max_bytes: int) -> VectorCache:
 
 def _bound(max_bytes: int) -> int:
     if max_bytes < 0:
-        raise ParameterError(f"a cache of {max_bytes} bytes cannot be", hint="max_bytes is 0 or more")
+        raise ParameterError(f"a cache cannot have {max_bytes} bytes", hint="max_bytes is 0 or more")
     return max_bytes

@@ -56,7 +56,7 @@ def dense_retriever(
     if isinstance(system, Embedder):
         if options:
             raise ParameterError(
-                f"{system.card.spec} is made already and takes no options",
+                f"{system.card.spec} exists already and takes no options",
                 hint="give the options with a spec",
             )
         return DenseRetriever(system, geometry or "cosine", store=store, threads=threads)

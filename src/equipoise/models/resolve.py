@@ -31,7 +31,7 @@ def resolve_models(models: Any) -> dict[str, Any]:
         [models] if isinstance(models, str) or is_model(models) or not isinstance(models, Iterable) else list(models)
     )
     if not model_list:
-        raise ParameterError("no model was named", hint="eq ls models lists what works here")
+        raise ParameterError("no model was given", hint="eq ls models lists what works here")
     by_name: dict[str, Any] = {}
     for model in model_list:
         name = _name(model)

@@ -166,7 +166,7 @@ def retriever(
     if isinstance(system, Retriever):
         if options or geometry is not None or store is not None:
             raise ParameterError(
-                f"{system.card.spec} is made already and takes no options",
+                f"{system.card.spec} exists already and takes no options",
                 hint="give the options with a spec",
             )
         return system

@@ -143,7 +143,7 @@ class JsonTokenizer(Tokenizer):
             self._tokenizer = require_extra("tokenizers", extra="local").Tokenizer.from_buffer(content)
         except ValueError as error:
             raise InputError(
-                f"{path} is no tokenizer that can be read", hint="it must be a tokenizer.json of Hugging Face"
+                f"{path} is not a readable tokenizer", hint="it must be a tokenizer.json of Hugging Face"
             ) from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -374,7 +374,7 @@ class TruncatingTokenizer:
         try:
             tokenizer = engine.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception for missing and damaged files
-            raise InputError(f"{path} is no readable tokenizer", hint="save the tokenizer again") from error
+            raise InputError(f"{path} is not a readable tokenizer", hint="save the tokenizer again") from error
         return cls(tokenizer, max_tokens, threads=threads, special=special)
 
     def cut(self, texts: Sequence[str]) -> TruncatedBatch:

@@ -140,7 +140,7 @@ class _Worker:
             code = self._process.poll()
             raise EquipoiseError(
                 f"a worker process ended early (exit status {code})",
-                hint="out of memory? use fewer processes; with processes=1 the error shows itself",
+                hint="out of memory? use fewer processes; processes=1 shows the error",
             ) from error
         if isinstance(answer, BaseException):
             raise answer

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
+from equipoise.checks.base import all_checks, join_names, pluralize
 from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.report.terminal import (
     MARKS,
@@ -30,7 +31,7 @@ from equipoise.stats.verdict import (
     score_format,
     why_uninformative,
 )
-from equipoise.types import Direction, Finding, with_label
+from equipoise.types import Direction, Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
@@ -110,7 +111,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         if options.cheapest:
             first_line = f"{first_line} The cheapest of these is {options.cheapest}."
         elif any(finding.code == SAMPLE_SIZE for finding in comparison.findings):
-            size = f"{size.removesuffix('.')}; of tied {words.system}s, choose the cheapest."
+            size = f"{size.removesuffix('.')}. Of tied {words.system}s, choose the cheapest."
     notes = (chance, *options.notes, size)
     return Answer(
         headline=first_line,
@@ -211,7 +212,7 @@ def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreForm
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
-    """One line per code: severity mark, code, the first message, and how many more findings it has."""
+    """One entry per code: severity mark, code, and the first message or the title."""
     by_code: dict[str, list[Finding]] = {}
     for finding in sort_by_severity(findings):
         if finding.code not in (SAMPLE_SIZE, PARTIAL_RUN):
@@ -222,7 +223,6 @@ def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
             _collapsed(group),
             lead=f"{MARKS[group[0].severity]} {group[0].code}  ",
             mark=STYLES[group[0].severity],
-            overflow="end",
         )
         for group in groups[:MAX_FINDINGS]
     ]
@@ -231,9 +231,13 @@ def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
 
 
 def _collapsed(group: Sequence[Finding]) -> str:
-    first = group[0]
-    more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
-    return with_label(f"{first.subject}{more}", first.message)
+    """The findings of one code as one: an issue in full, others by the title of their check."""
+    first, *others = group
+    title = {check.code: check.title for check in all_checks()}.get(first.code)
+    if title is not None and first.severity != Severity.ISSUE:
+        return f"{title} ({join_names([finding.subject for finding in group])})"
+    similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
+    return f"{with_label(first.subject, first.message)}{similar}"
 
 
 def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answer:

@@ -39,7 +39,7 @@ from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.store import StoredRun, load_run
 from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
-from equipoise.stats.formatting import ScoreFormat, format_percent
+from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary
@@ -174,7 +174,10 @@ class RunSet:
 
 def percent_names(run: StoredRun) -> dict[str, str]:
     """The metrics that the settings of a result ask to print in percent, with their names: ``Acc@1 (%)``."""
-    return {metric: f"{name} (%)" for metric, name in run.result.settings.get(DISPLAY, {}).get("percent", {}).items()}
+    return {
+        metric: f"{name}{PERCENT_UNIT}"
+        for metric, name in run.result.settings.get(DISPLAY, {}).get("percent", {}).items()
+    }
 
 
 def run_in_percent(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
@@ -344,7 +347,7 @@ def protocol_section(subject: RunSet) -> ProtocolSection:
             run_specific=True,
             folded=True,
         ),
-        _group("Runs", [_run(manifest) for manifest in manifests], folded=True),
+        _group("Runs", [_run(manifest, subject.words.plural) for manifest in manifests], folded=True),
         _group("Versions", [manifest.versions for manifest in manifests], folded=True),
     )
     return ProtocolSection(_notes(subject), tuple(group for group in groups if group.entries))
@@ -355,11 +358,11 @@ def _notes(subject: RunSet) -> tuple[str, ...]:
     return (scores,) if subject.comparison is None else (comparison_caption(subject.comparison), scores)
 
 
-def _run(manifest: Manifest) -> dict[str, Any]:
+def _run(manifest: Manifest, units: str) -> dict[str, Any]:
     evidence = manifest.evidence
     return {
         "status": manifest.status,
-        "units": manifest.units,
+        units: manifest.units,
         "seed": manifest.seed,
         "started": manifest.started,
         "finished": manifest.finished,

@@ -15,8 +15,8 @@ from equipoise.report.tables import (
 )
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
-from equipoise.stats.bootstrap_errors import METHOD as RESAMPLED
 from equipoise.stats.formatting import (
+    PERCENT_UNIT,
     format_count,
     format_difference,
     format_interval,
@@ -148,13 +148,13 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
 def comparison_caption(comparison: Comparison, system: str = "System") -> str:
     """The meaning of the letters, and the methods of p and of the intervals of differences."""
     question = comparison.config
-    test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided; {comparison.family}"
     permutations = (
-        "" if comparison.n_permutations is None else f"; {format_count(comparison.n_permutations)} permutations"
+        "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} permutations"
     )
+    test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided{permutations}, seed {question.seed}"
     return (
         f"{system}s that share a letter do not differ significantly at the "
-        f"{format_percent(comparison.alpha)} level. {test}{permutations}; seed {question.seed}."
+        f"{format_percent(comparison.alpha)} level. {test}; {comparison.family.replace(PERCENT_UNIT, '')}."
         f"{_interval_note(comparison)}"
         f"{_missing_values_note(comparison, [comparison.primary])}"
     )
@@ -193,14 +193,12 @@ def _interval_note(comparison: Comparison) -> str:
     methods = dict.fromkeys(method_name(contrast.interval.method) for contrast in pairs if contrast.interval.known)
     if not methods:
         return ""
-    bootstrap = f"from resampled {comparison.words.plural}"
-    over = bootstrap if [*methods] == [method_name(RESAMPLED)] else f"{', '.join(methods)} over the paired differences"
-    method = f" Intervals of differences: {over}"
+    method = ", ".join(methods)
     if comparison.correction == "none" or len(pairs) < 2:
-        return f"{method}."
+        return f" Intervals of differences: {method}."
     return (
-        f"{method}, not adjusted for the number of pairs, so that an interval may exclude 0 with "
-        f"an adjusted p above {format_percent(comparison.alpha)}."
+        f" Intervals of differences ({method}) are not adjusted for the number of pairs, so an interval can exclude 0 "
+        f"although the adjusted p is above {comparison.alpha:g}."
     )
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
 
 BOUND_NOTE = (
-    "With <= or >= it is only a bound: the number of retrievable documents is unknown. The more there are, the "
-    "farther the chance level is from a perfect score (--corpus-size)."
+    "With <= or >= it is only a bound, because the size of the corpus is unknown: --corpus-size gives the exact value."
 )
 COST_DIGITS = 3
 """Significant digits of a cost, which is measured once."""
@@ -114,6 +113,7 @@ METHOD_NAMES = {
     "gaffke": "Gaffke",
     "subsample": "subsampling",
     "bca": "BCa bootstrap",
+    "bias-corrected": "bias-corrected bootstrap",
     "percentile": "percentile bootstrap",
     "t": "t",
 }

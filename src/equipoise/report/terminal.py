@@ -160,7 +160,7 @@ class TerminalTable:
             yield line
         if left_out:
             heads = ", ".join(column.head for column in left_out)
-            yield Paragraph(f"(too narrow for: {heads}; {self.otherwise})", style="dim")
+            yield Paragraph(f"(not shown: {heads}; {self.otherwise})", style="dim")
 
 
 def _line(cells: Sequence[str], columns: Sequence[ReportColumn], widths: Sequence[int]) -> str:

@@ -106,7 +106,7 @@ def _metrics(
                 raise
             metrics[str(expression)] = None
     if not metrics:
-        raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
+        raise ParameterError("no metric was given", hint="for example nDCG@10 or HR@{1,3,5,10}")
     return metrics
 
 

@@ -96,7 +96,7 @@ def default_metrics(kind: str) -> tuple[str, ...]:
     """The default metrics of this kind of evidence."""
     if kind not in DEFAULT_METRICS:
         raise ParameterError(
-            f"no metric was named, and {kind} evidence has no default metrics",
+            f"no metric was given, and {kind} evidence has no default metrics",
             hint=f"eq ls metrics --kind {kind} lists those that fit",
         )
     return DEFAULT_METRICS[kind]

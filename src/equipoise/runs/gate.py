@@ -192,7 +192,7 @@ def check_gate(
     confidence_level = config.confidence_level
     if against is not None and confidence_level <= 0.5:
         raise ParameterError(
-            f"confidence_level={confidence_level:g} would call a loss significant that is as likely as not",
+            f"confidence_level={confidence_level:g} is too low: half of all random losses would be significant",
             hint="use a confidence level above 0.5, such as 0.95",
         )
     requirements = [Requirement.parse(text) for text in minimums]

@@ -147,7 +147,7 @@ class Manifest:
     def from_dict(cls, content: Any, *, source: str = "the manifest") -> Manifest:
         """The inverse of ``to_dict``; an error for content of another shape or schema."""
         if not isinstance(content, Mapping) or type(content.get("schema")) is not int:
-            raise StoreError(f"{source} does not say which schema it follows", hint="it was not written by equipoise")
+            raise StoreError(f"{source} has no schema", hint="it was not written by equipoise")
         if content["schema"] != SCHEMA:
             raise _other_schema(source, content["schema"])
         known = {field.name for field in fields(cls)}

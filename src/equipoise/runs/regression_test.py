@@ -309,7 +309,7 @@ def _mean_verdict(
         verdict = f"a loss{_beyond(test)} that cannot be tested: {undecided}"
     details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), words.units(n)]
     if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
-        details.append(f"a true loss of {format_value(visible, _PLACES)} would be detected with a power of 80 %")
+        details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
     message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({', '.join(details)})"
     known_p = None if np.isnan(p) else p
     return GateCheck(not failed, message, "regression", metric, ours.value, None, gain, known_p, n)

@@ -87,11 +87,11 @@ def interval_from_errors(
     """
     defined = values[~np.isnan(values)]
     if len(defined) < 2:
-        return Interval.unknown("one unit" if len(defined) else "no defined unit", confidence_level=confidence_level)
+        return Interval.unknown("one value" if len(defined) else "no defined value", confidence_level=confidence_level)
     error, degrees = root_mean_square(errors), len(defined) - 1
     if bounds != (0.0, 1.0):
         if error == 0.0:
-            return Interval.unknown("all units have the same value", confidence_level=confidence_level)
+            return Interval.unknown("all values are equal", confidence_level=confidence_level)
         return t_interval(value, error, degrees, confidence_level, method=METHOD).clipped(bounds)
     trials = value * (1.0 - value) / error**2 if error > 0.0 and 0.0 < value < 1.0 else float(len(defined))
     if np.isin(defined, (0.0, 1.0)).all():

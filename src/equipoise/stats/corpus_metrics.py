@@ -292,7 +292,7 @@ def _refusal(point: float, resampled: Floats) -> str:
 
 
 def _too_few(count: int, noun: str) -> str:
-    reasons = {0: "no defined unit", 1: f"one {noun}"}
+    reasons = {0: "no defined value", 1: f"one {noun}"}
     return reasons.get(count, f"{count} {noun}s are too few to resample")
 
 

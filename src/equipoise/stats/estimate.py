@@ -390,7 +390,7 @@ def _by_canonical_name(facts: Mapping[str, T] | None, canonical: Mapping[str, st
 
 def _check_names(system: str, canonical: Mapping[str, str]) -> None:
     if not canonical:
-        raise ParameterError(f"{system} has no metric", hint="give {'accuracy': one number a unit}")
+        raise ParameterError(f"{system} has no metric", hint="give {'accuracy': one number per unit}")
     if len(set(canonical.values())) < len(canonical):
         raise DuplicateError(f"two of {', '.join(canonical)} are the same metric", hint="name each once")
 
@@ -416,7 +416,7 @@ def _column(metric: str, values: Any, ids: Ids, bounds: Bounds) -> Floats:
         ) from error
     if column.shape != ids.shape:
         raise ShapeError(
-            f"{metric} has values of shape {column.shape} for {len(ids)} units", hint="give one number a unit"
+            f"{metric} has values of shape {column.shape} for {len(ids)} units", hint="give one number per unit"
         )
     beyond = np.flatnonzero((column < bounds[0]) | (column > bounds[1]))
     if len(beyond):

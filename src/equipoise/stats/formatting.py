@@ -39,6 +39,19 @@ def shared_decimals(intervals: Iterable[Interval]) -> int:
     return max(decimals, default=DEFAULT_DECIMALS)
 
 
+PERCENT_UNIT = " (%)"
+"""Ends the names of metrics whose values are printed in percent: ``Acc@1 (%)``."""
+
+
+def metric_in_sentence(metric: str) -> str:
+    """The name of a metric without its unit.
+
+    >>> metric_in_sentence("Acc@1 (%)")
+    'Acc@1'
+    """
+    return metric.removesuffix(PERCENT_UNIT)
+
+
 def format_value(value: float, decimals: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
     """A number, or ``n/a`` and why.
 

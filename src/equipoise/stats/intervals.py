@@ -154,7 +154,7 @@ def wilson_interval(
             f"{successes} successes in {n} trials are impossible", hint="successes are counted among the trials"
         )
     if n == 0:
-        return Interval.unknown("no defined unit", confidence_level=confidence_level)
+        return Interval.unknown("no defined value", confidence_level=confidence_level)
     z = normal_critical(confidence_level) if critical is None else critical
     share, shrink = successes / n, z * z / n
     middle = (share + shrink / 2.0) / (1.0 + shrink)

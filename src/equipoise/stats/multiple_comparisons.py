@@ -186,7 +186,7 @@ def rank_intervals_from_resamples(
 ) -> Ints:
     """Rank intervals (systems, 2) from scores (resamples, systems), ties and quantiles as above."""
     if not 0 < confidence_level < 1:
-        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is customary")
+        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is the usual value")
     first, last = _shared_ranks(-scores if better == Direction.UP else scores)
     tail = (1 - confidence_level) / 2
     lowest = np.quantile(first, tail, axis=0, method="lower")

@@ -463,7 +463,7 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     if sum(metric in result.errors for result in results) > 1:
         suffix += "; each p value is the larger of the randomisation and the bootstrap p value"
     if tested == 1:
-        return f"one pair on {metric}{suffix}, nothing to correct for"
+        return f"one pair on {metric}{suffix}, so no correction"
     title = CORRECTIONS[correction][1]
     return f"{title} over the {tested} pairs on {metric}{suffix}"
 

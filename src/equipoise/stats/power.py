@@ -74,7 +74,7 @@ def detectable_difference(
     0.0849
     """
     _check(power, confidence_level, units_per_block)
-    reason = _why_unknown(sd) or ("fewer than two units" if n / units_per_block < 2 else "")
+    reason = _why_unknown(sd) or ("fewer than two values" if n / units_per_block < 2 else "")
     if reason:
         return PowerEstimate.unknown(reason)
     return PowerEstimate(_noncentrality(n / units_per_block - 1, power, confidence_level) * sd / sqrt(n))
@@ -141,9 +141,9 @@ def _why_unknown(sd: float) -> str:
 
 def _check(power: float, confidence_level: float, units_per_block: float) -> None:
     if not 0.5 <= power < 1:
-        raise ParameterError(f"power is {power}, outside 0.5 to 1", hint="0.8 is customary")
+        raise ParameterError(f"power is {power}, outside 0.5 to 1", hint="0.8 is the usual value")
     if not 0 < confidence_level < 1:
-        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is customary")
+        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is the usual value")
     if not units_per_block >= 1:
         raise ParameterError(f"{units_per_block} units in a cluster is fewer than one")
 

@@ -283,7 +283,7 @@ def cluster_codes(clusters: Any, units: int) -> Ints:
     """
     ids = list(clusters)
     if len(ids) != units:
-        raise ShapeError(f"{len(ids)} cluster ids were given for {units} units", hint="give one cluster id a unit")
+        raise ShapeError(f"{len(ids)} cluster ids were given for {units} units", hint="give one cluster id per unit")
     code_of: dict[Any, int] = {}
     codes = np.array([code_of.setdefault(cluster_id, len(code_of)) for cluster_id in ids], dtype=np.int64)
     if any(cluster_id is None or cluster_id != cluster_id for cluster_id in code_of):
@@ -329,7 +329,7 @@ def _weights_for(table: Floats, weights: Any) -> Floats:
     unit_weights = np.broadcast_to(unit_weights, table.shape)
     used = unit_weights[~np.isnan(table)]
     if not (np.isfinite(used) & (used >= 0.0)).all():
-        raise ParameterError("a weight is negative, infinite or NaN", hint="a unit that counts nothing has 0")
+        raise ParameterError("a weight is negative, infinite or NaN", hint="use 0 for a unit that does not count")
     return unit_weights
 
 
@@ -562,7 +562,7 @@ def mean_intervals(
     zero. The same holds for one unit, and for none.
 
     >>> mean_intervals([[0.25], [0.25]], rng=np.random.default_rng(0))[0].reason
-    'all units have the same value'
+    'all values are equal'
     """
     checked_resamples(n_resamples)
     draws = ResamplingUnits.of(values, weights, clusters)
@@ -613,14 +613,14 @@ def _closed_intervals(draws: ResamplingUnits, shares: Bools, confidence_level: f
     for column, count in enumerate(draws.counts.tolist()):
         mean, error = float(means[column]), float(errors[column])
         if count < 2:
-            reason = f"one {noun}" if count else "no defined unit"
+            reason = f"one {noun}" if count else "no defined value"
             intervals[column] = Interval.unknown(reason, confidence_level=confidence_level)
         elif shares[column] and draws.even[column] and not draws.clustered:
             intervals[column] = wilson_interval(round(mean * count), count, confidence_level)
         elif shares[column]:
             intervals[column] = _effective_wilson(mean, error, count, float(draws.kish[column]), confidence_level)
         elif draws.constant[column]:
-            intervals[column] = Interval.unknown("all units have the same value", confidence_level=confidence_level)
+            intervals[column] = Interval.unknown("all values are equal", confidence_level=confidence_level)
         elif flat[column]:
             intervals[column] = Interval.unknown(f"all {noun}s have the same mean", confidence_level=confidence_level)
         elif count < FEW_RESAMPLING_UNITS:

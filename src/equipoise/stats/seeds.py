@@ -189,7 +189,7 @@ def mean_and_deviation(
     if not len(values):
         nan = float("nan")
         return MeanAndDeviation(
-            0, nan, nan, nan, nan, Interval.unknown("no defined unit", confidence_level=config.confidence_level)
+            0, nan, nan, nan, nan, Interval.unknown("no defined value", confidence_level=config.confidence_level)
         )
     interval = mean_intervals(
         values[:, None],

@@ -213,7 +213,7 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
         return f"Not decided: no {words.system} has a value of {metric} on these {units}."
     score = score_format(comparison, words).value(comparison.scores[best])
     unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
-    tail = f" {_names(unscored)} could not be scored." if unscored else ""
+    tail = f" {name_list(unscored)} could not be scored." if unscored else ""
     others = [name for name in comparison.scored if name != best]
     if not others:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
@@ -233,7 +233,7 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     tied, scores, metric = comparison.tied_with_leader, comparison.scores, _metric(comparison, words)
     equal = [name for name in tied if scores[name] == scores[best]]
     if equal:
-        start = f"{_names([best, *equal])} share the best {metric} on {units} ({score})"
+        start = f"{name_list([best, *equal])} share the best {metric} on {units} ({score})"
     else:
         highest = "highest" if comparison.better == Direction.UP else "lowest (best)"
         start = f"{best} has the {highest} {metric} on {units} ({score})"
@@ -249,7 +249,7 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
         several = f"{len(rest)} of the other {n_others} {words.system}s are not"
     else:
         several = "neither of the other two is" if n_others == 2 else f"none of the other {n_others} {words.system}s is"
-    return f"{start}, but {several} significantly worse: {_names(rest)}"
+    return f"{start}, but {several} significantly worse: {name_list(rest)}"
 
 
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
@@ -277,6 +277,8 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     """How many units would separate two systems, as a clause."""
     if contrast.reason:
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
+    if contrast.difference == 0 and contrast.wins == contrast.losses == 0:
+        return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
     if contrast.needed.reason:
         return (
             f"how many {plural(words.unit)} would be needed to separate {contrast.a} and {contrast.b} is unknown, "
@@ -285,7 +287,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     if contrast.needed.value > contrast.n:
         units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
         if brief:
-            return f"{units} would separate {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
+            return f"{units} would be needed to separate {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
         return f"{units} {_what_they_show(comparison, contrast, words)}"
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
@@ -368,7 +370,7 @@ def _sentence(clause: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}."
 
 
-def _names(names: Sequence[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
     """Up to three names, and how many more there are."""
     shown, rest = list(names[:MAX_NAMES]), len(names) - MAX_NAMES
     if rest > 0:

@@ -340,12 +340,12 @@ class ClusteringOutput:
 
 
 def encode_checked(encode: Encode, texts: Sequence[str]) -> Floats:
-    """The vectors of the texts in double precision, checked: one row a text, all of them finite."""
+    """The vectors of the texts in double precision, checked: one row per text, all of them finite."""
     vectors = np.asarray(to_numpy(encode(list(texts))), dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] == 0:
         raise ShapeError(
             f"the model gave an array of shape {vectors.shape} for {len(texts)} texts",
-            hint="its encode must return one row a text",
+            hint="its encode must return one row per text",
         )
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():

@@ -253,7 +253,7 @@ def best_within_budget(trials: Sequence[Trial], budget: float) -> int | None:
     0
     """
     if isnan(budget) or budget < 0:
-        raise ParameterError(f"a budget of {budget} buys nothing", hint="give a positive number")
+        raise ParameterError(f"a budget of {budget} allows nothing", hint="give a positive number")
     costs, values = _columns(trials)
     order = np.lexsort((costs, -values))
     affordable = order[(costs[order] <= budget) & ~np.isnan(values[order])]

@@ -241,7 +241,7 @@ def _mask(allowed: Any, trials: int) -> Bools:
     if mask.shape != (trials,) or mask.dtype != bool:
         raise ShapeError(
             f"allowed has shape {mask.shape} and type {mask.dtype} for {trials} trials",
-            hint="give True or False a trial",
+            hint="give True or False for each trial",
         )
     if not mask.any():
         raise ParameterError("no trial is allowed to be chosen", hint="raise the budget, or add cheaper trials")

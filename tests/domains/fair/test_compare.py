@@ -414,7 +414,7 @@ def test_the_default_grid_keeps_the_chance_level_low_however_short_the_document(
     rows = [row for model in found for row in model.all_results]
     assert max(row["chance"] for row in rows) < 20
     assert len({row["chunk_size"] for row in rows}) > 1
-    assert any("fitted to a document" in note for note in found.notes)
+    assert any("adapted to a document" in note for note in found.notes)
     settings = found.plan.settings
     assert settings.baseline[1] <= max(settings.top_ks)
 
@@ -422,7 +422,7 @@ def test_the_default_grid_keeps_the_chance_level_low_however_short_the_document(
 def test_values_that_are_given_are_not_fitted() -> None:
     found = run_fair_comparison(["bm25:"], TEXT, ASKED, [300], [40], [7], tokenizer="words", repeats=2)
     assert found[0].best_params == {"chunk_size": 300, "overlap": 40, "top_k": 7}
-    assert not any("fitted" in note for note in found.notes)
+    assert not any("adapted" in note for note in found.notes)
 
 
 def test_tuning_is_compared_with_the_baseline_at_no_more_tokens(found: FairComparison) -> None:

@@ -63,7 +63,7 @@ def compared(**changes: Any) -> Any:
         ({"test": "tea test"}, UnknownNameError, "no paired test is called 'tea test'"),
         ({"models": ["bm52:"]}, UnknownNameError, "no kind of model is called 'bm52'"),
         ({"models": ["sum:bm25:+minilmm"]}, UnknownNameError, "no model is called 'minilmm'"),
-        ({"models": []}, ParameterError, "no model was named"),
+        ({"models": []}, ParameterError, "no model was given"),
         ({"models": [7]}, ParameterError, "a int is not a model"),
         ({"models": ["hash", "hash"]}, DuplicateError, "named twice"),
     ],
@@ -177,7 +177,7 @@ def test_borders_that_cut_answers_are_a_finding_of_the_chunking_that_was_tried()
     reachable = found[0].all_results[0]["reachable"]
     assert reachable < 80
     lost = round(30 * (1 - reachable / 100))
-    assert f"with chunk size 3, overlap 0: {lost} of 30 are split between chunks" in finding.message
+    assert f"{lost} of 30 answers are split between chunks with chunk size 3, overlap 0" in finding.message
     told = " ".join(found.summary.split())
     assert f"the maximum score is below 100 %: bm25: {reachable:.1f} %." in told
     assert "EQ102" not in codes(compared(chunk_sizes=[24], overlaps=[8]))

@@ -86,7 +86,7 @@ def test_an_unknown_format_gets_a_did_you_mean(stored) -> None:
 
 @pytest.mark.parametrize("to", [name for name in FORMATS if name != "csv"])
 def test_only_csv_has_a_row_a_unit(stored, to: str) -> None:
-    with pytest.raises(ParameterError, match="one row a unit"):
+    with pytest.raises(ParameterError, match="one row per unit"):
         export(stored(["one"]).runs, None, to, units=True)
 
 

@@ -82,7 +82,7 @@ def test_verdict_and_caption_stand_below(stored) -> None:
     made = stored(["one", "two"])
     text = export(made.runs, made.comparison, "md")
     assert made.comparison.verdict().split()[0] in text
-    assert "one pair on each metric, nothing to correct for" in text
+    assert "one pair on each metric, so no correction" in text
     assert "on 40 queries" in export(made.runs[:1], None, "md")
 
 

@@ -365,7 +365,7 @@ def test_a_head_that_is_killed_is_a_sentence_and_what_is_finished_stays(
         running, *lost, last = said.splitlines()
         assert running == "running on 2 cores on 3 nodes of a Ray cluster"
         assert all(line.startswith("a block of texts is started again") for line in lost), said
-        assert json.loads(last)["error"]["message"].startswith("the Ray cluster went away: ")
+        assert json.loads(last)["error"]["message"].startswith("the connection to the Ray cluster was lost: ")
         assert kept_vectors(tmp_path / name / "there") == 512
 
 

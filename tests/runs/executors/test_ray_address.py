@@ -73,7 +73,7 @@ def test_a_host_without_a_name_is_no_cluster() -> None:
 
 @pytest.mark.parametrize("address", ["head", "head:port", "http://head:80/", "head:0", "head:70000", ":1"])
 def test_what_is_no_address_is_bad_input(address: str) -> None:
-    with pytest.raises(ParameterError, match="is no address of a Ray cluster"):
+    with pytest.raises(ParameterError, match="is not the address of a Ray cluster"):
         host_and_port(address)
 
 

@@ -92,16 +92,17 @@ def report_devices(out: Output, settings: TreeEvaluationConfig) -> None:
 
 
 _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
-    click.option("--epochs", type=click.IntRange(min=1), help="Maximum number of training epochs."),
+    click.option("--epochs", type=click.IntRange(min=1), help="Maximum number of epochs."),
     click.option(
         "--restarts",
         type=click.IntRange(min=1),
-        help="Training runs from different initial vectors; the best is kept. [8 for small trees, 1 for large ones]",
+        help="Training runs from different initial vectors; the best is kept.  "
+        "[default: 8 for small trees, 1 for large ones]",
     ),
     click.option(
         "--train-relation",
         type=options.ChoiceWithHint("relation", relations),
-        help="Positives in training: parent, ancestors or closure. [as --relation]",
+        help="The relation to train on.  [default: as --relation]",
     ),
 )
 
@@ -118,6 +119,12 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options.joined(*_TRAINING_OPTIONS)(collected)
 
 
+FILTERED_HELP = (
+    "Ignore the other targets of a node when ranking one (filtered ranks), or count them (raw ranks).  [default: raw "
+    "for "
+    "parents, filtered otherwise]"
+)
+
 EVALUATE_HELP = """
 \b
   eq accounts evaluate --database books.db --business-id acme --dims 2 5 10 -o results/
@@ -125,15 +132,16 @@ EVALUATE_HELP = """
 
 Embed a chart of accounts, or any other tree, once per number of dimensions, rank the related nodes of every node by
 distance, and report mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial construction,
-a tuned Euclidean and a random embedding are always included as baselines. Embeddings that are not significantly worse
-than the best one are marked as tied. With --n-seeds all scores are means over seeds.
+a tuned Euclidean embedding and a random one are always included as baselines. Embeddings that are not significantly
+worse than the best one are marked as tied. With --n-seeds all scores are means over seeds.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
-the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they
-rank, --relation, or on --train-relation. --vectors evaluates existing vectors, and --distances a distance matrix.
+the command is repeated, only missing embeddings are trained. Embeddings are trained on --relation, the relation
+that is ranked, unless --train-relation names another one. --vectors evaluates existing vectors, and --distances a
+distance matrix.
 
 With --engine ray embeddings are trained on a cluster, dimensions and seeds in parallel, with the same results.
-With --device cuda hyperbolic ones are trained on a GPU, and all are ranked there.
+With --device cuda hyperbolic embeddings are trained on a GPU, and all embeddings are ranked there.
 """
 
 
@@ -158,7 +166,7 @@ class TreeEmbedderParam(options.NameType):
     cls=MultiValueOption,
     commas=True,
     metavar="NAME ...",
-    help="Geometries of the trained embeddings: lorentz, poincare, euclidean. [default: lorentz]",
+    help="Geometries of the trained embeddings: lorentz, poincare, euclidean.  [default: lorentz]",
 )
 @click.option(
     "--embedder",
@@ -195,7 +203,7 @@ class TreeEmbedderParam(options.NameType):
 @click.option(
     "--filtered/--raw",
     default=None,
-    help="Whether to leave out other targets when ranking one. [raw if only parents are ranked]",
+    help=FILTERED_HELP,
 )
 @click.option(
     "--learning-rates",
@@ -205,7 +213,7 @@ class TreeEmbedderParam(options.NameType):
     default=(0.1, 0.3, 1.0, 3.0),
     show_default="0.1 0.3 1 3",
     metavar="RATE ...",
-    help="Learning rates that are tried for every trained embedding.",
+    help="Learning rates to try for every trained embedding.",
 )
 @training_options
 @device_option
@@ -401,9 +409,8 @@ TRAIN_HELP = """
 Embed a chart of accounts, or any other tree, and write the vectors: as CSV with id, name and coordinates, or as
 .npz, which also has the geometry and the settings. Points of the Lorentz model have one more coordinate than
 dimensions; the time-like coordinate is first. The scores of the vectors are printed at the end. With --device cuda a
-hyperbolic
-embedding is trained on a GPU, with all other nodes as negatives. With --continue-from existing vectors are refined,
-and new nodes are initialised next to their parents.
+hyperbolic embedding is trained on a GPU, with all other nodes as negatives. With --continue-from existing vectors are
+trained further, and new nodes are initialised next to their parents.
 """
 
 BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq accounts evaluate --vectors{}."
@@ -411,7 +418,7 @@ BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq acc
 
 @options.command(help=TRAIN_HELP)
 @tree_options
-@click.option("--geometry", metavar="NAME", help="lorentz, poincare or euclidean. [default: lorentz]")
+@click.option("--geometry", metavar="NAME", help="lorentz, poincare or euclidean.  [default: lorentz]")
 @click.option("--embedder", type=TreeEmbedderParam(), help="Another embedder: combinatorial, random, text:MODEL.")
 @click.option("--dim", type=click.IntRange(min=1), help="Number of dimensions. Default: 10, or that of the text model.")
 @training_options
@@ -422,7 +429,7 @@ BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq acc
 @click.option(
     "--filtered/--raw",
     default=None,
-    help="Whether to leave out other targets when ranking one. [raw if only parents are ranked]",
+    help=FILTERED_HELP,
 )
 @options.seed_option
 @click.option("-o", "--output", required=True, metavar="FILE", help="Output file of the vectors: .csv or .npz.")
@@ -460,7 +467,7 @@ def train(
     from equipoise.geometry.gpu_search import check_device_name, torch_device
 
     if geometry is not None and embedder is not None:
-        raise ParameterError("--geometry and --embedder exclude each other", hint="leave out one of them")
+        raise ParameterError("--geometry and --embedder cannot be used together", hint="leave out one of them")
     check_suffix(Path(output), VECTOR_SUFFIXES, "vector")
     check_writable(Path(output), example="account_vectors.csv")
     name = normalise_name(embedder) if embedder else embedder_for_geometry(geometry or "lorentz")
@@ -611,9 +618,9 @@ DIMENSION_CHARTS = "dimensions-"
 @options.command(help=PLOT_HELP)
 @click.argument("results", metavar="RESULTS")
 @tree_options
-@click.option("--system", metavar="NAME", help="The embedding; by default a hyperbolic one of two dimensions.")
-@click.option("--geometry", metavar="NAME", help="The geometry of a CSV of vectors; euclidean by default.")
-@click.option("--chart", metavar="NAME", help="Only this chart; by default the tree in an .svg or .png file.")
+@click.option("--system", metavar="NAME", help="The embedding. Default: a hyperbolic one in two dimensions.")
+@click.option("--geometry", metavar="NAME", help="The geometry of the vectors in a CSV file. Default: euclidean.")
+@click.option("--chart", metavar="NAME", help="Only this chart. Default for .svg and .png files: the tree.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or an .svg or .png file.")
 @options.output_options
 @pass_output

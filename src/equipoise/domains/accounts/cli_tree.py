@@ -186,23 +186,23 @@ def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _TREE_OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--database", metavar="URL", help="A database: books.db, sqlite:///books.db, postgresql://..."),
-    click.option("--business-id", metavar="ID", help="Only the accounts of this business of a database."),
+    click.option("--business-id", metavar="ID", help="Only the accounts of this business in the database."),
     click.option("--table", metavar="NAME", help="The table, as NAME or SCHEMA.NAME.  [default: accounts]"),
     click.option(
         "--columns",
         metavar="NAME=COLUMN,...",
-        help="Names of the columns id, parent, name and business, of --database and --tree.",
+        help="Names of the columns id, parent, name and business in --database or --tree.",
     ),
-    click.option("--tree", metavar="FILE", help="A CSV, TSV or JSON file, or another file with a tree."),
-    click.option("--edges", metavar="FILE", help="Pairs of child and parent; a transitive closure is detected."),
+    click.option("--tree", metavar="FILE", help="A tree as a CSV, TSV or JSON file; other formats are detected."),
+    click.option("--edges", metavar="FILE", help="Pairs of child and parent, or of descendant and ancestor."),
     click.option(
         "--closure/--no-closure",
         default=None,
-        help="The pairs of --edges are those of all ancestors, or of parents only.  [detected]",
+        help="Whether --edges lists all ancestors or only parents.  [default: detected]",
     ),
     click.option("--gnucash", metavar="FILE", help="A GnuCash file, XML or SQLite."),
     click.option("--codes", metavar="FILE", help="Codes whose prefix is the parent: 102-0001-003."),
-    click.option("--code-widths", metavar="N,N,...", help="Widths of the parts of --codes without separators."),
+    click.option("--code-widths", metavar="N,N,...", help="Widths of the parts, for --codes without separators."),
     click.option(
         "--wordnet",
         type=options.ChoiceWithHint("part of WordNet", lambda: _WORDNET_PARTS),
@@ -221,7 +221,7 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
         "orphans",
         options.names_in("equipoise.domains.accounts.trees.tree", "ORPHAN_POLICIES"),
         "error",
-        "Nodes whose parent does not exist: an error, roots, or dropped with their descendants.",
+        "Nodes whose parent does not exist: stop with an error, make them roots, or drop them with their descendants.",
     ),
 )
 
@@ -231,9 +231,9 @@ CHECK_HELP = """
   eq accounts check accounts.csv
   eq accounts check --database books.db --business-id acme
 
-List all problems in a tree at once: duplicate ids, nodes that are their own parent, parents that do not exist,
-cycles, missing roots, empty ids and names, siblings with the same name, and chains of single children. The number of
-nodes at each depth follows. The exit status is 1 if there is a problem that prevents an evaluation.
+List all problems in a tree: duplicate ids, nodes that are their own parent, parents that do not exist,
+cycles, missing roots, empty ids and names, siblings with the same name, and chains of single children. Also
+show the number of nodes at each depth. The exit status is 1 if a problem prevents an evaluation.
 """
 
 
@@ -544,12 +544,16 @@ nearest node with a smaller norm, then the node nearest to that one with a still
 @click.argument("results", metavar="RESULTS")
 @click.argument("node", metavar="ID")
 @tree_options
+@click.option("--system", metavar="NAME", help="An embedding in the folder. Default: as for eq accounts plot.")
+@click.option("--geometry", metavar="NAME", help="The geometry of the vectors in a CSV file. Default: euclidean.")
 @click.option(
-    "--system", metavar="NAME", help="Which embedding of the folder; the default is that of eq accounts plot."
-)
-@click.option("--geometry", metavar="NAME", help="The geometry of a CSV of vectors; euclidean by default.")
-@click.option(
-    "-k", "--top-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of accounts."
+    "-k",
+    "--top-k",
+    "k",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of neighbours to list.",
 )
 @options.table_options()
 @options.output_options
@@ -591,11 +595,11 @@ def nearest(
 SHAPE_HELP = """
 \b
   eq accounts shape accounts.csv
-  eq accounts shape accounts.csv --distances distances.csv
+  eq accounts shape --distances distances.csv
 
 Compute the delta-hyperbolicity, which shows how tree-like a hierarchy is: 0 for a tree, usually larger if nodes have
 several parents. With --distances the delta-hyperbolicity of a distance matrix is computed instead (.npy, or CSV with
-or without ids); eq accounts evaluate --distances ranks by such distances.
+or without ids). eq accounts evaluate --distances ranks by such distances.
 """
 
 

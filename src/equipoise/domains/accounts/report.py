@@ -166,12 +166,12 @@ def dimension_sentence(data: AccountsEvaluation) -> str:
         missed = pluralize(best.n_displaced, "node")
         verb = "does" if best.n_displaced == 1 else "do"
         return (
-            f"In {best.dim} dimensions {missed} of {len(data.tree):,} {verb} not have the parent as the nearest node "
+            f"In {best.dim} dimensions, {missed} of {len(data.tree):,} {verb} not have the parent as the nearest node "
             f"({embedder})."
         )
     too_few = [str(row.dim) for row in rows if row.dim < exact[0]]
     rest = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
-    return f"In {exact[0]} dimensions the parent of every node is nearest ({embedder}){rest}."
+    return f"In {exact[0]} dimensions, the parent of every node is its nearest node ({embedder}){rest}."
 
 
 def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:
@@ -240,7 +240,7 @@ def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) 
 
 
 def _target_text(data: AccountsEvaluation) -> str:
-    return f"Ranking target of each node, by distance among all others: {TARGETS[data.settings.relation]}"
+    return f"Ranked for each node, by distance among all other nodes: {TARGETS[data.settings.relation]}"
 
 
 def captions(data: AccountsEvaluation) -> list[str]:

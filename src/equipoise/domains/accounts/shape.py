@@ -45,8 +45,8 @@ class TreeShape:
             else "partly suits hyperbolic space"
         )
         return (
-            f"Delta-hyperbolicity {self.delta:.2g}, relative to the diameter {self.relative_delta:.2f} "
-            f"(0 is a tree, 1 is not tree-like; {self.n_nodes:,} nodes): {suits}."
+            f"Delta-hyperbolicity {self.delta:.2g} on {self.n_nodes:,} nodes, {self.relative_delta:.2f} relative to "
+            f"the diameter (0 is a tree, 1 is not tree-like): {suits}."
         )
 
 

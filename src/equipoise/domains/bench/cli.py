@@ -42,7 +42,7 @@ def bench() -> None:
 
 RUN_HELP = """
 \b
-  eq bench run support/ faq.csv --models minilm use bm25: -o results/
+  eq bench run support/ faq.csv --models minilm use bm25 -o results/
   eq bench run support/ --models minilm --dims 64 128 256 --dtypes int8 binary
   eq bench run clustering:tickets.csv few-shot:tickets.csv --models minilm --text subject body
 
@@ -52,9 +52,9 @@ or given as a prefix: retrieval:PATH, reranking:, similarity:, pair-classificati
 classification:, few-shot:, clustering:, bitext:.
 
 Every model and variant is scored with an interval, and models are compared in pairs on the same queries or texts.
-BM25, TF-IDF and random vectors are added as baselines. With several data sets, mean scores are compared for these
-data sets and, with wider intervals, for other data sets like them. With -o FOLDER, results are stored
-as soon as they are finished, and the same command run again computes only what is missing.
+BM25, TF-IDF and random vectors are added as baselines. With several data sets, the output states which model has the
+best mean on these data sets, and what is known about other data sets like them. With -o FOLDER, each result is stored
+as soon as it is computed, and repeating the command computes only what is missing.
 """
 
 dtypes = options.names_in("equipoise.models.encoder", "VectorDtype")
@@ -86,9 +86,11 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     "--rerankers",
     cls=MultiValueOption,
     metavar="SPEC ...",
-    help="Also rerank the first hits of every system, such as maxsim:minilm.",
+    help="Also rerank the top hits of every system with these rerankers, such as maxsim:minilm.",
 )
-@click.option("--rerank-depth", type=click.IntRange(min=1), default=50, show_default=True, help="Hits to rerank.")
+@click.option(
+    "--rerank-depth", type=click.IntRange(min=1), default=50, show_default=True, help="Number of hits to rerank."
+)
 @click.option(
     "--tune",
     cls=MultiValueOption,
@@ -130,10 +132,10 @@ def run(
 ) -> int:
     """See ``RUN_HELP``."""
     if not data:
-        raise ParameterError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
+        raise ParameterError("no data was given", hint="give a folder or a table; eq bench ls lists the formats")
     if not models:
         raise ParameterError(
-            "no model was named", hint="add --models, such as --models minilm; eq ls models lists them"
+            "no model was given", hint="add --models, such as --models minilm; eq ls models lists them"
         )
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
     from equipoise.report.view import findings_from_dicts
@@ -268,9 +270,9 @@ LEADERBOARD_HELP = """
   eq leaderboard results/ --missing models -o report/
   eq leaderboard per_query.csv --resample units --to md
 
-Show which models may be first, and which models differ significantly. TABLE has models and data sets: CSV, TSV,
-Markdown, LaTeX, JSON or parquet, one row per model, or one row per model, data set and unit (query, question, ...).
-It may be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
+Show which models may be first, and which adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown, LaTeX, JSON
+or parquet) has one row per model and one column per data set, or one row per model, data set and unit (query, ...).
+It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
 
 Rank intervals come from a paired bootstrap over the data sets, and over the units within them where the
 table has them. Missing scores are never imputed. If scores have different scales, models are ordered by
@@ -306,7 +308,8 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option(
     "--resample",
     type=ChoiceWithHint("resampling", modes),
-    help="Resample data sets, units within them, or both. Default: both if there are units and several data sets.",
+    help="Resample data sets, units (queries, ...) within them, or both. Default: both if the table has units and "
+    "several data sets.",
 )
 @click.option(
     "--models-in",

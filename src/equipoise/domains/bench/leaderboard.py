@@ -12,6 +12,9 @@ from equipoise.checks.base import join_names, pluralize, run_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.leaderboard_readers import Source, read_scores
 from equipoise.errors import InputError, ParameterError, did_you_mean
+from equipoise.io.json import parse_json
+from equipoise.io.text import open_text
+from equipoise.runs.experiment_folder import RESULTS
 from equipoise.stats.aggregate_ranks import (
     AGGREGATES,
     AdjacentPair,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.types import Floats
 
+PAGE = "report.html"
 N_STEPS = 2
 """Reading and resampling, as ``progress`` counts them."""
 
@@ -245,7 +249,7 @@ class LeaderboardAnalysis:
         from equipoise.runs.experiment_folder import ExperimentFolder
 
         results = ExperimentFolder(Path(folder)).write_results(self.to_dict())
-        page = Path(folder) / "report.html"
+        page = Path(folder) / PAGE
         self.report(page)
         return results, page
 
@@ -254,6 +258,15 @@ class LeaderboardAnalysis:
         from equipoise.report.terminal import render_text
 
         return render_text(*leaderboard_view(self, n_shown=SHOWN_MODELS).parts())
+
+
+def stored_page(folder: PathLike) -> Path | None:
+    """The page that ``LeaderboardAnalysis.write`` wrote into a folder; None for any other folder."""
+    page, results = Path(folder) / PAGE, Path(folder) / RESULTS
+    if not (page.is_file() and results.is_file()):
+        return None
+    content: Any = parse_json(open_text(results))
+    return page if isinstance(content, dict) and {"leaderboard", "tied_for_first"} <= set(content) else None
 
 
 def leaderboard(

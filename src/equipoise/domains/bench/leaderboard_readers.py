@@ -468,7 +468,7 @@ def _task_scores(path: Path, folder: Path) -> TaskScores:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is no result of MTEB: it has no task_name, scores and main_score") from error
+        raise InputError(f"{path} is not a result of MTEB: it has no task_name, scores and main_score") from error
     model, revision = _model_of(path, folder)
     return TaskScores(model, revision, task, scores)
 

@@ -109,7 +109,7 @@ def _ranks_line(analysis: LeaderboardAnalysis) -> str:
     names = [f"{models[pair.better]} above {models[pair.worse]}" for pair in separated]
     listed = f": {join_names(names)}" if names else ""
     without = f" ({uncorrected} without the correction)" if analysis.config.correction != "none" else ""
-    return f"Separated adjacent ranks: {len(separated)} of {len(pairs)}{without}{listed}."
+    return f"Adjacent ranks that differ significantly: {len(separated)} of {len(pairs)}{without}{listed}."
 
 
 def _order_line(analysis: LeaderboardAnalysis) -> str:
@@ -117,10 +117,11 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
         return ""
     models = analysis.table.models
     first = analysis.entries[0].model
-    parts = []
+    taus = []
     for name, change in analysis.by_aggregate.items():
-        other = f", first {models[change.first]}" if models[change.first] != first else ""
-        parts.append(f"by {AGGREGATE_TITLES[name]} tau {_tau(change)}{other}")
+        other = f" ({models[change.first]} first)" if models[change.first] != first else ""
+        taus.append(f"{AGGREGATE_TITLES[name]}{other}: {_tau(change)}")
+    sentences = [f"Kendall's tau with the order by {', by '.join(taus)}."] if taus else []
     changing = {
         name: models[change.first]
         for name, change in zip(analysis.table.datasets, analysis.without_dataset, strict=False)
@@ -128,11 +129,12 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
     }
     if changing:
         named = join_names([f"{name} ({leader})" for name, leader in changing.items()])
-        parts.append(f"another model is first without {named}")
+        sentences.append(f"Another model is first without {named}.")
     elif analysis.without_dataset:
         lowest = min(change.tau for change in analysis.without_dataset)
-        parts.append(f"{first} stays first if any one data set is left out (tau at least {format_value(lowest, 2)})")
-    return f"Order (Kendall's tau with the order above): {'; '.join(parts)}."
+        least = format_value(lowest, 2)
+        sentences.append(f"{first} stays first whichever data set is left out (tau at least {least}).")
+    return " ".join(sentences)
 
 
 def _source_line(analysis: LeaderboardAnalysis) -> str:

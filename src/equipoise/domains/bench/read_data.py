@@ -138,7 +138,7 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
         else list(sources)
     )
     if not given:
-        raise InputError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
+        raise InputError("no data was given", hint="give a folder or a table; eq bench ls lists the formats")
     found = _read_all([part for source in given for part in expand_folder(source)], text, split)
     names = Counter(data.name for data in found)
     for data in found:

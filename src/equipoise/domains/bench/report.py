@@ -43,7 +43,7 @@ from equipoise.report.view import View
 from equipoise.runs.experiment_folder import RESULTS, RUNS, folder_names
 from equipoise.runs.store import find_runs
 from equipoise.stats.formatting import format_percent, format_ranks, format_value
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import Vocabulary, name_list
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -107,7 +107,9 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
         *_skipped(comparison),
     ]
     if suite.incomplete:
-        notes.append(f"Not on all data sets, so not in this table: {join_names(suite.incomplete)}.")
+        notes.append(
+            f"Not in this table, because they were not scored on all data sets: {join_names(suite.incomplete)}."
+        )
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS)
     return View(title=f"{count} data sets, {len(names)} systems", answer=answer)
@@ -125,7 +127,7 @@ def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -
         )
     verb = "is" if len(tied) == 1 else "are"
     return (
-        f"Not decided: {best} has the highest mean score on these {count} data sets ({mean}), but {join_names(tied)} "
+        f"Not decided: {best} has the highest mean score on these {count} data sets ({mean}), but {name_list(tied)} "
         f"{verb} not significantly worse."
     )
 
@@ -134,7 +136,7 @@ def _other_datasets(suite: Aggregate) -> str:
     """What the data sets say about other data sets of the same kind."""
     worse = [row.system for row in suite.rows[1:] if suite.significant_elsewhere[suite.leader][row.system]]
     verb = "is" if len(worse) == 1 else "are"
-    shown = f"{join_names(worse)} {verb} significantly worse" if worse else "no system is significantly worse"
+    shown = f"{name_list(worse)} {verb} significantly worse" if worse else "no system is significantly worse"
     return (
         f"On other data sets like these {len(suite.datasets)}, {shown}, and the mean of {suite.leader} is in "
         f"{_ends(suite.rows[0].interval_elsewhere)} (Student's t over data sets)."

@@ -281,7 +281,11 @@ def misplaced_cells(table: ScoreTable) -> Iterator[Observation]:
             if is_typical and scores[row] * SUSPICIOUS_RATIO < typical:
                 cells.append(f"{table.models[row]}, {name}: {scores[row]:g} (median {typical:g})")
     if cells:
-        yield Observation(table.name, f"{pluralize(len(cells), 'score')} may be a fraction: {cells[0]}", tuple(cells))
+        yield Observation(
+            table.name,
+            f"{pluralize(len(cells), 'score')} may be {'a fraction' if len(cells) == 1 else 'fractions'}: {cells[0]}",
+            tuple(cells),
+        )
 
 
 def lower_is_better(table: ScoreTable) -> Iterator[Observation]:

@@ -52,13 +52,13 @@ RUN_HELP = """
   eq concepts run --models minilm use --data my_concepts/ --task similarity --task clustering
 
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity
-recognition, knowledge graph and embedding quality. For each use case, the model that is best in
-a metric based on labels (Spearman, ARI, linear probe, MRR) is recommended, unless it is at chance; -v adds
-the weighted scores with their parts. Without --data the included concept set for philosophy is used.
+recognition, knowledge graph and embedding quality. For each use case, the model with the best score on
+labelled data (Spearman, ARI, linear probe or MRR) is recommended, unless it is at chance level. -v adds
+the weighted scores and their parts. Without --data the included concept set for philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
-.jsonl, .csv or .tsv, or one such file. With -o FOLDER, report.html with everything on one page,
-results.json, run directories for eq compare and eq report, and the charts are written.
+.jsonl, .csv or .tsv, or one such file. With -o FOLDER, the command writes report.html (everything on
+one page), results.json, run directories for eq compare and eq report, and charts.
 """
 
 DEFAULT_MODELS = ("minilm", "wordllama", "use")
@@ -227,8 +227,8 @@ CHECK_HELP = """
   eq concepts check sts.csv --similarity-scale 5 --json
 
 Check pairs, clusters, entities, relations and concepts: missing keys, empty texts, duplicates,
-similarities out of range, offsets that do not match. All problems are listed at once, with the scores that are not
-computed because a file is missing. CONCEPT_SET
+similarities out of range, and offsets that do not match the text. All problems are listed, and the scores that
+cannot be computed because a file is missing. CONCEPT_SET
 is a folder with any of pairs, clusters, entities, relations and concepts as .json, .jsonl, .csv or
 .tsv, or one such file; without it, the included concept set is checked. Exit status 1 means that
 there are issues, 2 that the concept set cannot be used.

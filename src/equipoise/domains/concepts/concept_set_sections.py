@@ -372,7 +372,7 @@ def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
         relations[relation] = None
     entries.report_duplicates(duplicates)
     entries.too_few(
-        2, "relation", len(entries) - len(duplicates), "an object can only be looked for among several entities"
+        2, "relation", len(entries) - len(duplicates), "the object of a relation is ranked among several entities"
     )
     return tuple(relations)
 

@@ -89,7 +89,7 @@ def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:
     ([0.6], [0.7])
     """
     if not pairs:
-        raise InputError("there are no pairs to compare", hint="a field has them in pairs.json")
+        raise InputError("there are no pairs to compare", hint="a concept set has them in pairs.json")
     vectors = encode_checked(encode, [text for pair in pairs for text in (pair.first, pair.second)])
     return Pairs.of(
         paired_cosine(vectors[::2], vectors[1::2]),
@@ -199,7 +199,7 @@ def entity_evidence(encode: Encode, sentences: Sequence[AnnotatedSentence], *, s
     mentions = [(index, entity) for index, sentence in enumerate(sentences) for entity in sentence.entities]
     kinds = list(dict.fromkeys((entity.text, entity.label) for _, entity in mentions))
     if len({label for _, label in kinds}) < 2:
-        raise InputError("the sentences have entities of fewer than two types", hint="types need others to differ from")
+        raise InputError("the sentences have entities of fewer than two types", hint="at least two types are needed")
     texts = [sentence.text for sentence in sentences]
     names = [text for text, _ in kinds]
     vectors = encode_checked(encode, texts + names)
@@ -274,7 +274,7 @@ def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> Relation
     if len(relations) < 2:
         raise InputError(
             f"there {'is one relation' if relations else 'are no relations'}",
-            hint="an object can only be looked for among several entities",
+            hint="the object of a relation is ranked among several entities",
         )
     names = list(dict.fromkeys(name for relation in relations for name in (relation.subject, relation.object)))
     row = {name: index for index, name in enumerate(names)}
@@ -332,7 +332,7 @@ def concept_space(encode: Encode, concepts: Sequence[str]) -> Space:
     if len(concepts) < 2:
         raise InputError(
             f"there {'is one concept' if concepts else 'are no concepts'}",
-            hint="vectors need others to differ from",
+            hint="at least two concepts are needed",
         )
     return Space.of(encode_checked(encode, list(concepts)), unit_ids=list(concepts))
 

@@ -207,7 +207,7 @@ def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tu
     for task in wanted & set(lacking):
         raise InputError(
             f"{lacking[task]}, which {task} is measured on",
-            hint=f"the concept set has {', '.join(concept_set.present) or 'nothing'}; eq concepts check looks at it",
+            hint=f"the concept set has {', '.join(concept_set.present) or 'nothing'}; eq concepts check lists problems",
         )
     if not wanted and len(lacking) == len(CONCEPT_SCORES):
         raise InputError(f"{concept_set.name} has nothing to measure", hint="eq concepts check shows its parts")

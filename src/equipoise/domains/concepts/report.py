@@ -250,7 +250,7 @@ def caption(evaluation: ConceptEvaluation) -> str:
     comparisons = evaluation.score_comparisons
     letters = (
         "Models that share a letter are not significantly different on that score "
-        f"({comparisons[0].family or 'one pair, nothing to correct for'}). "
+        f"({comparisons[0].family or 'one pair, so no correction'}). "
         if len(evaluation.models) > 1
         else ""
     )

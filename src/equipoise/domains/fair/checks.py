@@ -158,8 +158,8 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     more = f"; {others} of {len(subject.cut) - 1} other chunkings {verb} answers too" if others else ""
     yield Observation(
         subject.name,
-        f"at most {_ceiling(worst, subject)} of the answers can be found{chunking}: {len(worst):,} of "
-        f"{subject.answers:,} {'is' if len(worst) == 1 else 'are'} split between chunks{more}",
+        f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {'is' if len(worst) == 1 else 'are'} split between "
+        f"chunks{chunking}, so at most {_ceiling(worst, subject)} can be found{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )

@@ -61,12 +61,12 @@ def fair() -> None:
 COMPARE_HELP = """
 \b
   eq fair compare --doc document.txt --qa questions.json --models minilm bm25 -o results/
-  eq fair compare --doc docs/ --qa questions.jsonl --models minilm use bm25: --token-budget 2000
+  eq fair compare --doc docs/ --qa questions.jsonl --models minilm use bm25 --token-budget 2000
 
 Compare embedding models on your own document. For each model, every configuration of the grid
 is evaluated. Parameters are selected and scored on different questions (nested cross-validation),
-and models are compared in pairs on the same questions. With -v the optimistic score is printed
-as well: parameters selected and scored on the same questions.
+and models are compared in pairs on the same questions. -v also prints the optimistic score, for
+which parameters are selected and scored on the same questions.
 
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the question set is JSON or
 JSONL with "question", "answer" (a text or a list of accepted texts) and optionally "category",
@@ -296,7 +296,7 @@ VALIDATE_HELP = """
 
 Check questions and answers before models are compared on them: answers that are not in the
 document, with the closest passage; answers that occur several times or are split by chunk
-boundaries; duplicate questions; shares of categories and difficulties; and the differences that
+boundaries; duplicate questions; the mix of categories and difficulties; and the differences that
 this number of questions can detect. Without --doc no answer is verified. Exit status 1 means that
 answers are missing or questions are duplicates; with --strict also that a minimum is not met, such
 as --min-questions.
@@ -377,8 +377,8 @@ DRAFT_HELP = """
 Propose questions about a document. Without --model, questions are made from sentences (cloze) and from section titles;
 nothing is downloaded. With --model, a hosted chat model writes questions; its key is read from the environment. Answers
 are copied from the document. Drafts whose question contains the answer, near-duplicates, and answers that occur
-several times are dropped. Each draft has its passage and the key "draft": edit the question, remove the key, then run
-eq fair validate. eq fair compare does not accept drafts without --allow-drafts.
+several times are dropped. Each draft has its passage and the key "draft": edit the question, remove the key, and run eq
+fair validate. eq fair compare rejects drafts unless --allow-drafts is given.
 """
 
 N_SHOWN_DRAFTS = 5
@@ -455,7 +455,7 @@ DEMO_HELP = """
 Compare the installed models with lexical baselines: each searches a text on the history of
 timekeeping for the answers to 130 questions. Nothing is downloaded. Each model is tuned
 separately on a small grid and scored on held-out questions. The results and an HTML report are
-written to a folder; re-running the command reuses them.
+written to a folder, and repeating the command reuses them.
 """
 
 DEMO_REPORT = "report.html"
@@ -528,8 +528,8 @@ def _announce_demo(out: Output, plan: Plan, systems: int) -> None:
     """Print what is compared, before the work starts."""
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
-        f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words. "
-        f"Each model is tuned separately, within {DEMO_BUDGET} retrieved tokens per question on average.\n"
+        f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words.\n"
+        f"Each model is tuned separately. Budget: {DEMO_BUDGET} tokens per question on average.\n"
     )
 
 

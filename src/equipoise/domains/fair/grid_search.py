@@ -331,7 +331,8 @@ def _eligible_trials(trials: tuple[Trial, ...], configurations: int, settings: F
     affordable = in_grid & (costs <= settings.budget)
     if not affordable.any():
         raise ParameterError(
-            f"no configuration retrieves {format_value(settings.budget, 0)} tokens or fewer: the cheapest takes "
+            f"no configuration retrieves {format_value(settings.budget, 0)} tokens or fewer: the cheapest one "
+            "retrieves "
             f"{format_count(round(costs[in_grid].min()))} on average",
             hint="raise the budget, or add smaller chunks to the grid",
         )

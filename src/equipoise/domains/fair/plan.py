@@ -372,7 +372,7 @@ def _fitted_note(settings: FairConfig, tokens: int) -> str:
         "top_k": settings.top_ks,
     }
     listed = ", ".join(f"{name} {'/'.join(map(str, axis))}" for name, axis in values.items())
-    return f"The default grid was fitted to a document of {tokens:,} tokens: {listed}"
+    return f"The default grid was adapted to a document of {tokens:,} tokens: {listed}"
 
 
 def _skipped_note(questions: int) -> str:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 NESTED_BOOTSTRAP_NOTE = (
     "Held-out scores of different questions are not independent, because they share the selected parameters. "
-    "The bootstrap resamples the questions and repeats the whole cross-validation. The intervals are Wilson intervals "
-    "with the variance estimated by this bootstrap."
+    "Therefore the bootstrap resamples the questions and repeats the whole cross-validation. The intervals are Wilson "
+    "intervals with the variance from this bootstrap."
 )
 
 TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
@@ -130,8 +130,8 @@ def short_caption(data: FairComparison) -> Iterator[str]:
     """What is needed to read the tables."""
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
         yield (
-            f"Each question is scored with parameters selected on other questions{_over_splits(data)}; the optimistic "
-            "score uses the same questions for selection and scoring."
+            f"Each question is scored with parameters selected on other questions{_over_splits(data)}. The optimistic "
+            "score uses the same questions for selection and scoring; gap is the difference."
         )
     if data.comparison is not None:
         yield _about_p(data.comparison, nested=data.plan.requested.nested and data.outcomes[0].n_tried > 1)
@@ -149,7 +149,7 @@ def short_caption(data: FairComparison) -> Iterator[str]:
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
     adjustment = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is one pair"
-    return f"The p value is {adjustment}{' and accounts for the parameter selection' if nested else ''}."
+    return f"Adj. p is {adjustment}{' and accounts for the parameter selection' if nested else ''}."
 
 
 def _over_splits(data: FairComparison) -> str:
@@ -158,7 +158,8 @@ def _over_splits(data: FairComparison) -> str:
     if splits < 2:
         return ""
     spread = max(model.tuning.split_sd or 0.0 for model in data.outcomes)
-    return f" ({splits} random splits; SD of the score of one split: up to {format_value(100 * spread, 1)} points)"
+    sd = format_value(100 * spread, 1)
+    return f", averaged over {splits} random splits (standard deviation between splits: up to {sd} points)"
 
 
 def _about_mcnemar(data: FairComparison) -> Iterator[str]:
@@ -173,11 +174,11 @@ def _about_mcnemar(data: FairComparison) -> Iterator[str]:
         )
         yield (
             f"McNemar p is that of McNemar's exact test against the best model{counted}. It is not adjusted and "
-            "ignores the variability of the parameter selection, so it can be far below adj. p."
+            "ignores the parameter selection, so it can be much smaller than adj. p."
         )
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]
     if tied:
-        yield f"McNemar's test was skipped where tied scores give fractional hits ({join_names(tied)})."
+        yield f"McNemar's test was skipped for models whose tied scores give fractional hits ({join_names(tied)})."
 
 
 def long_caption(data: FairComparison) -> Iterator[str]:
@@ -185,17 +186,12 @@ def long_caption(data: FairComparison) -> Iterator[str]:
     yield (
         "Chance is the expected score of the same number of random chunks. Tokens is the mean number of tokens that "
         "the best configuration retrieves per question. Of equally accurate configurations, the one that retrieves "
-        "the fewest tokens is selected (with --matcher source, the first one of the grid)."
+        "the fewest tokens is selected (with --matcher source, the first one in the grid)."
     )
     if data.plan.requested.nested:
         yield NESTED_BOOTSTRAP_NOTE
     if data.comparison is not None:
         yield comparison_caption(data.comparison, "Model")
-    if data.mcnemar is not None:
-        yield (
-            "McNemar's exact test uses the questions that exactly one of two models answers. It treats the parameters "
-            "as fixed and the scores as independent; adj. p accounts for the parameter selection."
-        )
 
 
 TOKEN_BUDGETS = (250, 500, 1000, 2000, 4000, 8000, 16000)
@@ -212,7 +208,7 @@ def fair_view(data: FairComparison, details: str = "") -> View:
         Section(
             _title(data),
             (ReportTable.of(held_out_columns(data)),),
-            (" ".join(short_caption(data)), *long_caption(data)),
+            (*short_caption(data), *long_caption(data)),
         ),
         cost_section(data),
         optimistic_section(data),
@@ -280,14 +276,14 @@ def optimistic_section(data: FairComparison) -> Section:
     tuning = ranked[0].tuning
     if tuning.baseline is not None:
         base = params_text(tuning.trials[tuning.baseline].params)
-        notes.append(f"Baseline: {base} (chunk size/overlap), without tuning.")
+        notes.append(f"The baseline is not tuned: {base} (chunk size/overlap, number of chunks).")
     if any(row.mark for row in rows):
         notes.append(
             f"{_OVER_BUDGET} The baseline exceeds the token budget. Tuned is the best configuration within "
             "the budget, and is not compared with the baseline."
         )
-    title = "Gain from tuning at no more retrieved tokens than the baseline (optimistic accuracy)"
-    notes.append("Selected and scored on the same questions, so the gain is biased upwards.")
+    title = "Gain from tuning without retrieving more tokens (optimistic accuracy)"
+    notes.append("Parameters are selected and scored on the same questions, so the gain is biased upwards.")
     return Section.of_table(title, columns, *notes)
 
 
@@ -378,13 +374,17 @@ def fold_section(data: FairComparison) -> list[Section]:
     columns = [
         ReportColumn("model", [model.name for model, _ in rows], shortens="middle"),
         ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
-        ReportColumn("scored", [f"{choice.n:,}" for _, choice in rows], right=True),
+        ReportColumn("questions", [f"{choice.n:,}" for _, choice in rows], right=True),
         ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
         ReportColumn("selection", [_score(choice.inner) for _, choice in rows], right=True),
         ReportColumn("held out", [_score(choice.outer) for _, choice in rows], right=True),
     ]
+    meaning = (
+        "Folds is the number of folds that selected the configuration, questions the number of held-out questions "
+        "scored with it over all splits."
+    )
     note = f"Standard deviation of the score over splits, in points: {', '.join(splits)}." if splits else ""
-    return [Section.of_table("Configurations selected by nested cross-validation", columns, note)]
+    return [Section.of_table("Configurations selected by nested cross-validation", columns, meaning, note)]
 
 
 def params_text(params: Params) -> str:

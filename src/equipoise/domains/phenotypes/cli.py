@@ -69,7 +69,7 @@ ontology_option = click.option(
 )
 
 model_option = options.model_option(
-    aliases=("--model-name",), text="The model, such as use, minilm, tfidf: or sum:use+tfidf:."
+    aliases=("--model-name",), text="The model, such as use, minilm, tfidf or sum:use+tfidf."
 )
 
 
@@ -176,11 +176,11 @@ BUILD_HELP = """
   eq phenotypes index build --engine ray --store pgvector:postgresql://me@host/terms
 
 Embed all terms and store the vectors: one for each label, synonym and definition, or with --single-vector one
-per term for all its texts together. Both kinds can be stored. After a new release of the ontology, the same
-command embeds only new and changed texts. Lexical systems need no index; for a fusion such as
-sum:use+tfidf:, the dense models get one. An index is written atomically.
+per term for all its texts together. The two kinds are stored separately. After a new release of the ontology, the
+same command embeds only new and changed texts. Lexical systems need no index; of a fusion such as sum:use+tfidf,
+only the dense models get one. An index is written completely or not at all.
 
-With --engine ray the texts are embedded on a cluster, and the vectors are byte-identical. With --store the vectors are
+With --engine ray the texts are embedded on a cluster, with byte-identical vectors. With --store the vectors are
 also written to a database: chroma:FOLDER, pgvector:URL or qdrant:URL, for eq phenotypes query --store. Credentials
 are read from PGPASSWORD and QDRANT_API_KEY. After an interruption, the same command resumes.
 """

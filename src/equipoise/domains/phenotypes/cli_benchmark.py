@@ -43,13 +43,13 @@ BENCHMARK_COMMANDS = {
     ),
     "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare stored runs."),
     "extraction": CommandEntry(
-        "equipoise.domains.phenotypes.cli_extraction:extraction", "Evaluate and tune extraction on documents."
+        "equipoise.domains.phenotypes.cli_extraction:extraction", "The same as eq phenotypes extraction."
     ),
 }
 
 BENCHMARK_HELP = """
 \b
-  eq phenotypes benchmark run --models use tfidf:
+  eq phenotypes benchmark run --models use tfidf
   eq phenotypes benchmark compare-vectors --data cases.json
 
 Evaluate how well models retrieve the terms of a text: MRR, hit rate, nDCG, recall, precision, MAP
@@ -73,7 +73,7 @@ def bounded_measures() -> list[str]:
 
 benchmark_options = options.joined(
     options.models_option(
-        aliases=("--model-name", "--model"), text="The models, such as use, minilm, tfidf: or sum:use+tfidf:."
+        aliases=("--model-name", "--model"), text="The models, such as use, minilm, tfidf or sum:use+tfidf."
     ),
     click.option(
         "--data",
@@ -234,18 +234,18 @@ def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) ->
 
 BENCHMARK_RUN_HELP = """
 \b
-  eq phenotypes benchmark run --models use tfidf:
+  eq phenotypes benchmark run --models use tfidf
   eq phenotypes benchmark run --data cases.json --enable-reranker -o results/
 
 Evaluate models on cases and compare them pairwise. A case is a text with the ids of the terms that
 should be found: {"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"} in a JSON list, JSONL or CSV;
 other fields become slices. Every term of the ontology is ranked for every case, so that all models and
 representations are compared at the same depth. A case that fails counts as a miss, is listed, and makes the run
-partial (exit 3).
+partial (exit status 3).
 
 For a text with German words, both the text and its English translation (from a glossary and spelling rules) are
-scored; --translations adds translated labels (babelon tables of the Human Phenotype Ontology), including for other
-languages. --no-translate evaluates the models alone.
+scored; --translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any
+language. --no-translate evaluates the models alone.
 
 -m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads your own metrics from a Python file.
 """
@@ -319,9 +319,9 @@ COMPARE_VECTORS_HELP = """
   eq phenotypes benchmark compare-vectors --data cases.json
   eq phenotypes benchmark compare-vectors --no-single --strategies "label_synonyms_max,label_only"
 
-Compare one vector per term with one per label, synonym and definition, aggregated by strategies. All
-strategies of a model are evaluated on the same scores in one pass. A strategy may be an expression
-such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
+Compare one vector per term with separate vectors for its label, synonyms and definition, whose scores are
+aggregated by different strategies. All strategies of a model use the same scores. A strategy may be an
+expression such as "0.6*label + 0.4*max(synonyms)". --weights sets the weights of all_weighted.
 """
 
 

@@ -44,17 +44,17 @@ A dictionary matches labels, synonyms, clinical abbreviations and German names r
 and common spelling variants. The model scores the phrases that the dictionary does not match; --model dict: uses the
 dictionary alone. The score of a term is its confidence: the estimated probability that it is correct.
 
-NOTE is a text file, a folder of text files, or a dash for standard input. -o terms.csv writes the table, and
---phenopackets FOLDER one phenopacket (GA4GH, version 2) per note: affirmed terms are its features, negated ones are
-excluded features. The language (English or German) is detected, including for parts of a note; --translations adds
-translated labels to the dictionary. eq phenotypes extraction run evaluates this command, with the same defaults.
+NOTE is a text file, a folder of text files, or - for standard input. -o terms.csv writes the table;
+--phenopackets FOLDER writes one phenopacket (GA4GH, version 2) per note, with affirmed terms as features and negated
+terms as excluded features. English and German are detected, also within one note. --translations adds translated
+labels to the dictionary. eq phenotypes extraction run evaluates this command, with the same defaults.
 """
 
 
 branch_option = click.option(
     "--branch",
     metavar="TERM",
-    help="Find only terms below this one; all for no limit.  [default: HP:0000118, phenotypic abnormalities]",
+    help="Find only terms below this one, or all terms (all).  [default: HP:0000118, phenotypic abnormalities]",
 )
 generator_options = options.joined(
     click.option(
@@ -257,8 +257,8 @@ EXTRACTION_COMMANDS = {
 
 EXTRACTION_HELP = """
 \b
-  eq phenotypes extraction run notes --model tfidf: -o results/default
-  eq phenotypes extraction tune notes --models tfidf: --n-trials 40
+  eq phenotypes extraction run notes --model tfidf -o results/default
+  eq phenotypes extraction tune notes --models tfidf --n-trials 40
 
 Evaluate term extraction from whole documents: precision, recall and F1 against annotations, with intervals over
 documents, the stage at which each missed term was lost, and the kinds of error.
@@ -276,7 +276,7 @@ measures = options.names_in("equipoise.domains.phenotypes.similarity", "MEASURES
 
 
 extraction_options = options.joined(
-    click.option("--dataset", metavar="NAME", help="Name of one of the data sets in the folder."),
+    click.option("--dataset", metavar="NAME", help="Use only this data set of the folder."),
     click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
     ontology_option,
     index_dir_option,
@@ -290,9 +290,9 @@ extraction_options = options.joined(
         "--include-assertions",
         is_flag=True,
         default=None,
-        help="Primary scores count a wrong assertion as an error.",
+        help="Count a wrong assertion as an error in the primary scores.",
     ),
-    click.option("--no-bootstrap-ci", is_flag=True, help="Compute no intervals (faster)."),
+    click.option("--no-bootstrap-ci", is_flag=True, help="Do not compute intervals (faster)."),
     options.stats_options(),
     options.threads_option,
     options.device_option,
@@ -324,18 +324,18 @@ def exit_status(out: Output, gold: GoldAnnotations, findings: tuple[Finding, ...
 
 EXTRACTION_RUN_HELP = """
 \b
-  eq phenotypes extraction run notes --model tfidf: -o results/default
+  eq phenotypes extraction run notes --model tfidf -o results/default
   eq phenotypes extraction run corpus/ --dataset GeneReviews --top-term-only -o results/top_term
 
 Extract terms from annotated documents and score them per document. DIR contains annotations/*.json (doc_id,
-full_text, annotations with hpo_id, assertion_status and evidence_spans), or one such folder per data set; a single
-JSON or JSONL file of such documents is accepted, and "notes" is the name of the included short samples in English and
-German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are computed;
---averaging and --include-assertions select the primary ones. A file that cannot be read is listed and skipped, and
-the run is partial (exit status 3).
+full_text, annotations with hpo_id, assertion_status and evidence_spans), or one such folder per data set. It can also
+be a JSON or JSONL file of such documents, or "notes" for the short samples in English and German that are included.
+All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are computed; --averaging
+and --include-assertions select the primary ones. A file that cannot be read is listed and skipped, and the run is
+partial (exit status 3).
 
 The defaults are those of eq phenotypes extract: the dictionary, and the model for phrases that the dictionary does not
-match. The dictionary alone (--model dict:) is a baseline row of every report. --branch limits the terms that are
+match. The dictionary alone (--model dict:) is always included as a baseline. --branch limits the terms that are
 found, not the gold annotations.
 """
 
@@ -443,21 +443,21 @@ def compare(
 
 EXTRACTION_TUNE_HELP = """
 \b
-  eq phenotypes extraction tune notes --models tfidf: --n-trials 40
-  eq phenotypes extraction tune corpus/ --models use tfidf: --n-folds 5 -o results/tuned
+  eq phenotypes extraction tune notes --models tfidf --n-trials 40
+  eq phenotypes extraction tune corpus/ --models use tfidf --n-folds 5 -o results/tuned
 
-Tune how candidates are generated (with or without the dictionary, phrases or chunks, branch), the number of terms per
-phrase and the thresholds, scored by nested cross-validation. --chunkers, --no-dictionary and --branch fix a choice.
-Every model gets the same number of trials. Two thirds come from a grid whose thresholds are quantiles of the model's
-scores; the rest are close to the best of those. Each document is scored with the parameters that have the highest
-mean F1 on the other folds. With -o the precision-recall frontier is drawn, and extraction_tuning.json has the
-parameters to deploy (eq phenotypes extraction run OTHER --tuned-parameters FOLDER).
+Tune the parameters of extraction by nested cross-validation: with or without the dictionary, phrases or chunks,
+branch, number of terms per phrase, and thresholds. --chunkers, --no-dictionary and --branch fix a choice. Every model
+gets the same number of trials: two thirds on a grid whose thresholds are quantiles of the model's scores, the rest
+close to the best of these. Each document is scored with the parameters that have the highest mean F1 on the other
+folds. With -o, the precision-recall frontier is plotted, and the selected parameters are written to
+extraction_tuning.json, for eq phenotypes extraction run OTHER --tuned-parameters FOLDER.
 """
 
 
 @options.command(help=EXTRACTION_TUNE_HELP, short_help="Choose parameters by nested cross-validation.")
 @click.argument("source", metavar="DIR")
-@options.models_option(aliases=("--model", "--model-name"), text="The models, such as use, tfidf: or sum:a+b.")
+@options.models_option(aliases=("--model", "--model-name"), text="The models, such as use, tfidf or sum:use+tfidf.")
 @click.option(
     "--n-trials",
     type=click.IntRange(min=1),
@@ -542,9 +542,9 @@ with columns such as doc, term and assertion. A folder has one file per document
     help="Files or folders, optionally with a display name.",
 )
 @click.option("--gold", required=True, metavar="DIR", help="Annotated documents, as for eq phenotypes extraction run.")
-@click.option("--dataset", metavar="NAME", help="Name of one of the data sets in the folder.")
+@click.option("--dataset", metavar="NAME", help="Use only this data set of the folder.")
 @options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
-@click.option("--include-assertions", is_flag=True, help="Primary scores count a wrong assertion as an error.")
+@click.option("--include-assertions", is_flag=True, help="Count a wrong assertion as an error in the primary scores.")
 @click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict:).")
 @branch_option
 @ontology_option

@@ -97,14 +97,14 @@ QUERY_HELP = """
   eq phenotypes query --file findings.csv -o terms.csv
 
 Retrieve the terms that match one text or several: --file reads one text per line, or the column "text" of a table.
-Every term is scored, without an approximate index. Its score combines those of its label, its synonyms and its
-definition by a strategy (label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted) or by an
-expression such as "0.6*label + 0.4*max(synonyms)"; with --single-vector a term has one text.
+Every term is scored, without an approximate index. --aggregation-strategy combines the scores of a term's label,
+synonyms and definition: label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted, or an
+expression such as "0.6*label + 0.4*max(synonyms)". With --single-vector a term has one text.
 
-The default model, sum:use+tfidf:, adds the cosine similarities of a multilingual model and of character n-grams, and
+The default model, sum:use+tfidf, adds the cosine similarities of a multilingual model and of character n-grams, and
 works offline for English and German. A text with German words is also scored by its English translation;
---translations adds translated labels (babelon tables of the Human Phenotype Ontology), also for other languages. The
-first query with a dense model builds its index, which takes a minute or more; tfidf: and bm25: need none.
+--translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any language. The
+first query with a dense model builds its index, which takes a minute or more; tfidf and bm25 need none.
 """
 
 N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
@@ -124,7 +124,7 @@ N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 @click.option(
     "--language",
     metavar="CODE",
-    help="The language of the text, such as en or de, for a warning about the model; scores do not change.",
+    help="The language of the text, such as en or de. Used only to warn about unsuitable models.",
 )
 @click.option(
     "-k",
@@ -187,7 +187,7 @@ def _read_texts(texts: tuple[str, ...], file: str | None) -> list[str]:
     from equipoise.domains.phenotypes.query import read_queries
 
     if texts and file is not None:
-        raise ParameterError("texts are given, and --file", hint="omit one of them")
+        raise ParameterError("texts and --file are both given", hint="omit one of them")
     if file is not None:
         return read_queries(file)
     if not texts or not all(text.strip() for text in texts):
@@ -327,11 +327,11 @@ Alternative and replaced ids are resolved, with a note. --ontology takes any OBO
         "information content",
         options.names_in("equipoise.domains.phenotypes.similarity", "INFORMATION_CONTENT_KINDS"),
     ),
-    help="Kind of information content from the graph.  [default: descendants]",
+    help="How information content is computed from the graph.  [default: descendants]",
 )
 @annotations_option
 @click.option(
-    "--as-published", is_flag=True, help="The hybrid measure as published, which can be 1.0 for distinct terms."
+    "--as-published", is_flag=True, help="Compute the hybrid measure as published; it can be 1.0 for distinct terms."
 )
 @ontology_option
 @options.table_options()

@@ -242,7 +242,7 @@ class ExtractionConfig:
         if self.averaging not in AVERAGES:
             raise UnknownNameError.of("averaging", self.averaging, AVERAGES, more=f"there are {', '.join(AVERAGES)}")
         if not self.chunkers:
-            raise ParameterError("no chunker was named", hint=f"such as {', '.join(DEFAULT_CHUNKERS)}")
+            raise ParameterError("no chunker was given", hint=f"such as {', '.join(DEFAULT_CHUNKERS)}")
         if self.pipeline.num_results < 1:
             raise ParameterError(f"num_results is {self.pipeline.num_results}", hint="give 1 or more")
         return self

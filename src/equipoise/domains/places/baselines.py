@@ -183,7 +183,7 @@ def guess_majority(
     """See ``majority``; with the first choices."""
     counts = to_numpy(train_counts)
     if counts.ndim != 1 or not len(counts):
-        raise ShapeError(f"the training counts have shape {counts.shape}", hint="give one count a class")
+        raise ShapeError(f"the training counts have shape {counts.shape}", hint="give one count per class")
     if counts.dtype.kind not in "iu" or (counts < 0).any():
         raise InputError(
             "the training counts are not all non-negative integers",

@@ -197,7 +197,7 @@ def _scores(inputs: ScoreInputs, config: StatsConfig) -> tuple[PlaceScores, list
     words = [word for word in (inputs.logits, inputs.predictions) if word is not None]
     if len(words) != 1:
         raise ParameterError(
-            "--logits and --predictions exclude each other" if words else "there is nothing to score",
+            "--logits and --predictions cannot be used together" if words else "there is nothing to score",
             hint="give one of --logits logits.npy and --predictions top10.parquet",
         )
     name, path = inputs.system(words[0])
@@ -295,13 +295,13 @@ COMPARE_HELP = """
   eq places compare results/
   eq places compare lstm=runs/17/ lstm=runs/18/ markov=runs/19/ markov=runs/20/ --primary MRR
 
-Compare models that were trained with several seeds each. Each seed is given as a run directory, the output folder of
-eq places score, or a folder with logits.npy and targets.npy (and user.npy). The model is named after the parent
-folder of its seeds, by NAME=folder, or by the name of the run (lstm-seed1 in one results folder). Seeds with the same
+Compare models that were trained with several seeds each. Give one folder per seed: a run directory, the output folder
+of eq places score, or a folder with logits.npy and targets.npy (and user.npy). A model is named after the parent folder
+of its seeds, by NAME=folder, or after its runs (lstm-seed1 and lstm-seed2 in one results folder). Seeds with the same
 name are paired; the rest are paired in the order given.
 
-Each score is a mean over seeds with its standard deviation. There are two tests: over seeds (is the order the same
-for other seeds and these users?) and over users (is it the same for other users and these models?).
+Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order be the
+same for other seeds and these users? Over users: would it be the same for other users and these models?
 """
 
 

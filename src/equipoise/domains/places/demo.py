@@ -99,7 +99,7 @@ def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, see
     """
     for name, value, least in (("users", users, 1), ("days", days, 1), ("places", places, FEWEST_PLACES)):
         if value < least:
-            raise ParameterError(f"{value} {name} make no mobility", hint=f"give at least {least}")
+            raise ParameterError(f"{value} {name} are too few for a simulation", hint=f"give at least {least}")
     popularity = _popularity(places, np.random.default_rng([checked_seed(seed), _TOWN]))
     names: list[str] = []
     visits: list[SimulatedVisit] = []

@@ -42,10 +42,10 @@ Baselines = Mapping[str, Mapping[str, float]]
 """What each baseline scores, by metric."""
 
 BASELINES = {
-    "random": "a guess among all classes",
+    "random": "a place chosen at random",
     "majority": "the most frequent places in training",
-    "user": "the most frequent places of the user",
-    "markov": "the most frequent places of the user after the previous place",
+    "user": "the user's most frequent places",
+    "markov": "the places that the user most often visits after the previous one",
 }
 """What each baseline does, in a few words."""
 SPARSE = "*"
@@ -219,10 +219,11 @@ def _calibration_note(calibration: PlaceCalibration | None) -> tuple[str, ...]:
         return ()
     curve = calibration.curves[1]
     level = format_percent(curve.confidence_level)
-    verdict = "worse than" if curve.told_apart else "not significantly worse than"
+    verdict = "more" if curve.told_apart else "not significantly more"
     return (
-        f"The expected calibration error is {_share(curve.ece)}, {verdict} that of a calibrated model, which is "
-        f"{_share(curve.calibrated)} on these visits ({level} of the time at most {_share(curve.calibrated_high)}).",
+        f"The expected calibration error is {_share(curve.ece)}, {verdict} than that of a perfectly calibrated model "
+        f"on as many visits: {_share(curve.calibrated)} on average, and at most {_share(curve.calibrated_high)} in "
+        f"{level} of samples.",
     )
 
 
@@ -248,7 +249,8 @@ def _calibration_section(calibration: PlaceCalibration | None, charts: tuple[Cha
     notes = [
         "Probabilities are " + ("the softmax of the scores." if calibration.from_softmax else "the scores as given."),
         "The calibration error is the mean difference between confidence and accuracy over bins of confidence. It is "
-        "above 0 for every model on finitely many visits, so that of a calibrated model is given, too.",
+        "above 0 even for a perfectly calibrated model, because the number of visits is finite, so its value is shown "
+        "too.",
     ]
     if calibration.impossible:
         count = pluralize(calibration.impossible, "target")

@@ -254,7 +254,7 @@ def score_places(
     shape = getattr(logits, "shape", (0, 0))
     if counts is not None and len(shape) == 2 and len(counts) != shape[1]:
         raise ShapeError(
-            f"there are {len(counts)} training counts for {shape[1]} classes", hint="give one count a class"
+            f"there are {len(counts)} training counts for {shape[1]} classes", hint="give one count per class"
         )
     hidden = None if unseen is None and counts is None else unseen_classes(unseen, counts)
     classified = classify(logits, targets, padding=padding, unseen=hidden, unit_ids=unit_ids, ks=cutoffs or ())

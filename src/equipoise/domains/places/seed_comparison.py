@@ -274,7 +274,7 @@ def pair_seeds(models: Mapping[str, SeedResults]) -> tuple[dict[str, dict[str, R
     """The results of all models under the seeds of the first, and what had to be assumed for that."""
     (first, first_runs), *others = models.items()
     if not first_runs:
-        raise ParameterError(f"{first} has no results", hint="give one result a seed")
+        raise ParameterError(f"{first} has no results", hint="give one result per seed")
     lined_up, notes = {first: dict(first_runs)}, []
     for model, results in others:
         if len(results) != len(first_runs):

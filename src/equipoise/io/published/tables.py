@@ -180,7 +180,7 @@ def _long(grid: RawTable, folded: Sequence[str]) -> list[SystemRecord]:
         if row[at[METRIC]] in cells:
             raise DuplicateError(
                 f"{grid.name} {position} gives {row[at[METRIC]]} of {', '.join(key) or 'the table'} again",
-                hint="keep one row a system and metric",
+                hint="keep one row per system and metric",
             )
         low, high = (row[at[end]] if end in at else "" for end in ("low", "high"))
         ends = f" [{low}, {high}]" if low and high else ""

@@ -54,7 +54,7 @@ class OnnxSession:
 
 
 class OnnxEncoder(LocalEncoder):
-    """A transformer run by onnxruntime, pooled to one vector a text."""
+    """A transformer run by onnxruntime, pooled to one vector per text."""
 
     block_texts = 128
 

@@ -119,7 +119,7 @@ def _npy(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     if key_file is None:
         raise InputError(
             f"{path} has no keys: {key_files[0]} does not exist",
-            hint="write vectors:FILE.npy,ids=KEYS.txt, one key a line",
+            hint="write vectors:FILE.npy,ids=KEYS.txt, one key per line",
         )
     return matrix, _lines(key_file)
 

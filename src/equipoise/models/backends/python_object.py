@@ -66,7 +66,7 @@ class PythonObjectEncoder(LocalEncoder):
         if rows.ndim != 2 or len(rows) != len(texts):
             raise ShapeError(
                 f"{self.card.name} returned an array of shape {rows.shape} for {len(texts)} texts",
-                hint="it must return one vector a text",
+                hint="it must return one vector per text",
             )
         return EncodedBatch(rows, None)
 

@@ -73,7 +73,7 @@ def open_store(
     _check_options(kind, cls, options)
     if dims is None:
         raise ParameterError(
-            f"a {kind} store begins empty and must know its dimensions",
+            f"a {kind} store starts empty and needs its dimensions",
             hint="give dims=, as in dims=model.dims",
         )
     return cls(collection, dims, geometry, **options)

@@ -372,7 +372,7 @@ def check_collection(
     name = geometry_of(geometry).name
     if name not in kind.geometries:
         raise ParameterError(
-            f"{kind.kind} stores know no {name} geometry",
+            f"{kind.kind} stores have no {name} geometry",
             hint=f"they support {', '.join(kind.geometries)}; geometry.nearest supports {name}",
         )
     return None if dims is None else int(dims), name

@@ -19,7 +19,7 @@ from equipoise.report.charts.chart import (
     slug,
 )
 from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
-from equipoise.stats.formatting import format_count, format_percent, format_value
+from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
@@ -278,8 +278,8 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
         return f"There are no win counts for {table.metric}."
     fraction, row, column = max(fractions)
     return (
-        f"By {table.metric}, {systems[row].name} beats {systems[column].name} on "
-        f"{format_percent(round(fraction, 2))} of {table.units}; no pair has a larger share."
+        f"The largest share of wins: {systems[row].name} has a better {metric_in_sentence(table.metric)} than "
+        f"{systems[column].name} on {format_percent(round(fraction, 2))} of {table.units}."
     )
 
 

@@ -33,7 +33,13 @@ from equipoise.report.charts.marks import (
 from equipoise.report.sections import axis_scale, relative_shade
 from equipoise.report.tables import finite_or_none
 from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, TrialPoint, TuningGrid, TuningView
-from equipoise.stats.formatting import format_count, format_difference, format_value
+from equipoise.stats.formatting import (
+    DEFAULT_DECIMALS,
+    PERCENT_UNIT,
+    format_count,
+    format_difference,
+    format_value,
+)
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -84,9 +90,11 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
         chosen[_key(fold.params)] += fold.times
     frontier = [_key(trial.params) for trial in tuning.frontier]
     within = None if tuning.within_budget is None else frontier[tuning.within_budget]
+    decimals = _decimals(tuning)
     points = tuple(
         _point(
             trial,
+            decimals,
             chosen=chosen[_key(trial.params)],
             best=index == tuning.best,
             baseline=index == tuning.baseline,
@@ -108,8 +116,8 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
                 chosen=_label(_key(fold.params)),
                 inner=fold.inner,
                 outer=fold.outer,
-                inner_text=format_value(fold.inner),
-                outer_text=format_value(fold.outer),
+                inner_text=format_value(fold.inner, decimals),
+                outer_text=format_value(fold.outer, decimals),
                 n=format_count(fold.n),
             )
             for index, fold in enumerate(tuning.folds)
@@ -123,26 +131,29 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
     )
 
 
+def _decimals(tuning: TuningRecord) -> int:
+    """One decimal for percent, as in the leaderboard; three for fractions."""
+    return 1 if tuning.metric.endswith(PERCENT_UNIT) else DEFAULT_DECIMALS
+
+
 def _summary(tuning: TuningRecord) -> tuple[tuple[str, str], ...]:
+    decimals = _decimals(tuning)
+    sd = f"standard deviation over {tuning.splits} splits"
     entries = [
-        ("held-out score", format_value(tuning.nested)),
-        ("optimistic score", format_value(tuning.optimistic)),
-        ("gap", format_difference(tuning.gap)),
-        *(() if tuning.split_sd is None else (_split_deviation(tuning.splits, tuning.split_sd),)),
+        ("held-out score", format_value(tuning.nested, decimals)),
+        ("optimistic score", format_value(tuning.optimistic, decimals)),
+        ("gap", format_difference(tuning.gap, decimals)),
+        *(() if tuning.split_sd is None else ((sd, format_value(tuning.split_sd, decimals)),)),
         ("best configuration", _label(_key(tuning.trials[tuning.best].params))),
     ]
     if tuning.baseline is not None:
         start = tuning.trials[tuning.baseline]
-        entries.append(("baseline", f"{_label(_key(start.params))}: {format_value(start.value)}"))
+        entries.append(("baseline", _point_text(start, decimals)))
     if tuning.budget is not None:
         within = tuning.within_budget
-        text = "nothing" if within is None else _point_text(tuning.frontier[within])
+        text = "nothing" if within is None else _point_text(tuning.frontier[within], decimals)
         entries.append((f"within {format_value(tuning.budget, 0)} {tuning.cost_unit}".rstrip(), text))
     return tuple(entries)
-
-
-def _split_deviation(splits: int, sd: float) -> tuple[str, str]:
-    return f"standard deviation over {splits} splits", format_value(sd)
 
 
 def _fold_name(index: int, fold: FoldSelection, tuning: TuningRecord) -> str:
@@ -150,17 +161,17 @@ def _fold_name(index: int, fold: FoldSelection, tuning: TuningRecord) -> str:
     return str(index + 1) if tuning.splits == 1 else f"{fold.times} of {tuning.splits * tuning.fold_count}"
 
 
-def _point_text(trial: Trial) -> str:
-    return f"{_label(_key(trial.params))}: {format_value(trial.value)}"
+def _point_text(trial: Trial, decimals: int) -> str:
+    return f"{_label(_key(trial.params))}: {format_value(trial.value, decimals)}"
 
 
-def _point(trial: Trial, **marks: bool | int) -> TrialPoint:
+def _point(trial: Trial, decimals: int, **marks: bool | int) -> TrialPoint:
     key = _key(trial.params)
     return TrialPoint(
         label=_label(key),
         params=key,
         value=trial.value,
-        text=format_value(trial.value),
+        text=format_value(trial.value, decimals),
         cost=None if trial.cost is None else finite_or_none(trial.cost),
         cost_text="" if trial.cost is None else format_value(trial.cost, 0),
         **marks,  # type: ignore[arg-type]

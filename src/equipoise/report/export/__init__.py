@@ -69,7 +69,7 @@ def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> 
     if not lists:
         raise StoreError(
             f"the run of {run.result.system} does not keep what was retrieved, so there is no TREC run to write",
-            hint="--to csv --units writes the figures of every unit",
+            hint="--to csv --units writes the values of every query or question",
         )
     scored = all(map(_falls, lists.values()))
     table: dict[str, dict[str, float]] = {}
@@ -93,7 +93,7 @@ def _scores(unit: str, items: Iterable[RetrievedItem], scored: bool) -> dict[str
         if name in scores:
             raise DuplicateError(
                 f"{name} was retrieved twice for unit {unit}",
-                hint=f"a TREC run names a document once a query; {_IN_ONE}",
+                hint=f"a TREC run has a document once per query; {_IN_ONE}",
             )
         scores[name] = item.score if scored and item.score is not None else 1 / rank
     return scores
@@ -147,13 +147,13 @@ def export(
 ) -> str:
     """One run, or several and their comparison, as text in the format ``to``.
 
-    ``units`` asks for the figures of every unit instead of their sums; only csv has them. In csv, names that
+    ``units`` asks for the values of every unit instead of their means; only csv has them. In csv, names that
     a spreadsheet would take for a formula get an apostrophe, unless ``formulas`` says that they may stay.
     """
     if to not in FORMATS:
         raise UnknownNameError.of("format", to, FORMATS, more=f"the formats are {', '.join(FORMATS)}")
     if units and to != "csv":
-        raise ParameterError(f"{to} has no form with one row a unit", hint="csv has: --to csv --units")
+        raise ParameterError(f"{to} has no form with one row per unit", hint="csv has: --to csv --units")
     if to == "csv":
         return (as_unit_csv if units else as_csv)(runs, comparison, formulas=formulas)
     return FORMATS[to].function(runs, comparison)

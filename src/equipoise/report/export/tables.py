@@ -49,7 +49,7 @@ def as_csv(runs: Sequence[StoredRun], comparison: Comparison | None, *, formulas
 
 
 def as_unit_csv(runs: Sequence[StoredRun], comparison: Comparison | None, *, formulas: bool = False) -> str:
-    """One row a unit of each system; metrics that are no means over units have no column."""
+    """One row per unit of each system; metrics that are no means over units have no column."""
     named = comparison.metrics if comparison else tuple(name for run in runs for name in run.result.names)
     metrics = [name for name in dict.fromkeys(named) if any(name in run.result.per_unit for run in runs)]
     clustered = any(run.result.clusters is not None for run in runs)

@@ -57,7 +57,7 @@ def connection_errors(ray: Any) -> Iterator[None]:
     except (exceptions.RayTaskError, *worker_loss_errors(ray)):
         raise
     except (OSError, ValueError, AssertionError, RuntimeError, exceptions.RayError) as error:
-        raise PartialError(f"the Ray cluster went away: {error_summary(error)}", hint=AGAIN) from error
+        raise PartialError(f"the connection to the Ray cluster was lost: {error_summary(error)}", hint=AGAIN) from error
 
 
 def worker_loss_errors(ray: Any) -> tuple[type[Exception], ...]:
@@ -129,7 +129,7 @@ class _PendingWork:
 class RayExecutor(Executor):
     """Runs items as Ray tasks: at an address, on the cluster of this machine, or on one that is started for it.
 
-    Ray itself retries nothing. An item whose worker or node died is started again here, a limited number of
+    Ray itself reis too small. An item whose worker or node died is started again here, a limited number of
     times. A slow item is not started twice, because embedding may cost money.
     """
 

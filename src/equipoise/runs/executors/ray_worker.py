@@ -172,7 +172,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     port = match["port"] or (CLIENT_PORT if address.startswith(CLIENT) else None) if match else None
     if match is None or port is None or not 0 < int(port) < 1 << 16:
         raise ParameterError(
-            f"{address!r} is no address of a Ray cluster",
+            f"{address!r} is not the address of a Ray cluster",
             hint="write ray://head:10001, or host:6379 on a machine of the cluster",
         )
     return match["host"], int(port)

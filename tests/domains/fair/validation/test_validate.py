@@ -182,7 +182,7 @@ def test_an_answer_that_every_border_cuts_is_told() -> None:
     answer = "w8 w9 w10 w11"
     cut = one(answer, " ".join(words), chunk_size=10, overlap=0)
     assert (cut.answers_found, kinds(cut)) == (1, ["cut_by_chunks"])
-    assert any(finding.code == "EQ102" and "1 of 1 is split" in finding.message for finding in cut.findings)
+    assert any(finding.code == "EQ102" and "1 of 1 answer is split" in finding.message for finding in cut.findings)
     assert kinds(one(answer, " ".join(words), chunk_size=10, overlap=5)) == []
 
 

@@ -110,7 +110,7 @@ def parse_document(value: Any, *, name: str, dataset: str = "") -> tuple[Annotat
     an unknown assertion is an error.
     """
     if not isinstance(value, Mapping):
-        raise FormatError("is no JSON object", hint=f"write {EXAMPLE}")
+        raise FormatError("is not a JSON object", hint=f"write {EXAMPLE}")
     document_id = _first(value, IDS)
     called = str(document_id).strip() if isinstance(document_id, str | int) and str(document_id).strip() else name
     text = _first(value, TEXTS)

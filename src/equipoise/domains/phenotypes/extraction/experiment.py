@@ -480,7 +480,7 @@ def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
     if len(stored) < 2:
         raise ParameterError(
             f"a comparison needs at least two runs, and {len(stored) or 'none'} was named",
-            hint="eq phenotypes extraction run DIR -o FOLDER leaves one behind",
+            hint="eq phenotypes extraction run DIR -o FOLDER writes one",
         )
     names = [run.result.system for _, run in stored]
     if len(set(names)) < len(names):

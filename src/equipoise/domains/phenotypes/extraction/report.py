@@ -9,6 +9,7 @@ from equipoise.checks.base import pluralize
 from equipoise.domains.phenotypes.config import MODE_DESCRIPTIONS, primary_metrics
 from equipoise.metrics.sets import AVERAGES, Mode, SetAverageMetric, SetF1, SetPrecision, SetRecall
 from equipoise.report.answer import Answer
+from equipoise.report.tables import method_name
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.stats.formatting import (
@@ -141,14 +142,15 @@ def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
 
 def _run_caption(run: ExtractionRun, primary: Sequence[Estimate]) -> str:
     shown = [*primary, *(run.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES)]
-    methods = dict.fromkeys(estimate.interval.method for estimate in shown if estimate.interval.known)
+    methods = dict.fromkeys(method_name(estimate.interval.method) for estimate in shown if estimate.interval.known)
     how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
     rate = len(run.gold.annotated) / run.seconds if run.seconds else 0.0
     return (
-        f"Counted: {MODE_DESCRIPTIONS[run.settings.mode]}. Soft scores match terms one to one, with partial credit for "
+        f"What is counted: {MODE_DESCRIPTIONS[run.settings.mode]}. Soft scores match terms one to one, with partial "
+        "credit for "
         f"similar terms. {how}Chance is the score of the same predictions, assigned to documents at random. "
         f"{format_count(len(run.candidates))} phrases in {format_value(run.seconds, 1)} s, "
-        f"{format_value(rate, 1)} documents per second."
+        f"{format_value(rate, 1)} documents/s."
     )
 
 
@@ -294,7 +296,8 @@ def _tuning_caption(tuning: ExtractionTuning) -> str:
     distinct = ", ".join(f"{_n_distinct_trials(model)} of {model.name}" for model in tuning.models)
     trials = pluralize(len(first.tuning.grid), "trial")
     sentences = [
-        f"Counted: {MODE_DESCRIPTIONS[mode]}. {trials} per model, from one grid; {distinct} have distinct scores."
+        f"What is counted: {MODE_DESCRIPTIONS[mode]}. {trials} per model, from one grid; {distinct} have distinct "
+        "scores."
     ]
     if first.tuning.folds:
         metrics = [metric for average in ("micro", "macro") for metric in primary_metrics(average, mode)]

@@ -343,7 +343,7 @@ def score_predictions(
         predictions = [predictions]
     named = dict(predictions) if isinstance(predictions, Mapping) else prediction_names(predictions)
     if not named:
-        raise ParameterError("no predictions were named", hint="give a file or a folder with --predictions")
+        raise ParameterError("no predictions were given", hint="give a file or a folder with --predictions")
     annotated = read_gold_annotations(gold, ontology, dataset)
     ids = [document.id for document in annotated.documents]
     answers: dict[str, dict[str, set[tuple[str, str]]]] = {}

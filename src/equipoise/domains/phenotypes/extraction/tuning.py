@@ -199,7 +199,7 @@ def trial_configurations(candidates: Candidates, budget: int, seed: int = 0) -> 
     earlier one is used only if the grid has no other, so that all models get the same number of trials.
     """
     if budget < 1:
-        raise ParameterError(f"a budget of {budget} trials tries nothing", hint="give 1 or more")
+        raise ParameterError(f"a budget of {budget} trials is too small", hint="give 1 or more")
     keys: set[bytes] = set()
     fresh: list[SelectionSettings] = []
     repeated: list[SelectionSettings] = []
@@ -363,13 +363,13 @@ def tune_job(job: Job[Any], context: JobContext[TuningContext]) -> JobOutput[Tun
 def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
     """The folds, the same for every model; equal texts stay together, languages and datasets are spread."""
     if parts < 1:
-        raise ParameterError(f"{parts} folds cannot be made", hint="5 is usual; 1 nests nothing")
+        raise ParameterError(f"{parts} folds cannot be made", hint="use 5; 1 means no nested cross-validation")
     if parts == 1:
         return []
     documents = gold.annotated.documents
     if len({document.text for document in documents}) < parts:
         raise InputError(
-            f"{len(documents)} documents cannot be dealt to {parts} folds",
+            f"{len(documents)} documents cannot be split into {parts} folds",
             hint="give more documents, or fewer folds",
         )
     return dealt(

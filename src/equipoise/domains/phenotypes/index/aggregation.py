@@ -178,7 +178,7 @@ class _ExpressionParser:
             case ast.Name(name) | ast.Call(ast.Name(name)):
                 names = (*PARTS, *POOLS)
                 hint = did_you_mean(name, names) or f"the names are {', '.join(names)}"
-                raise self._error(f"{name!r}, which is no score, is", node.col_offset, hint)
+                raise self._error(f"{name!r}, which is not a score, is", node.col_offset, hint)
         unexpected = ast.get_source_segment(self._text, node)
         raise self._error(f"{unexpected!r} is not expected", node.col_offset, "write such as 0.5*label")
 
