@@ -99,8 +99,8 @@ def test_alternative_ids_are_followed_and_unknown_ones_are_listed(ontology: Onto
     odd = replace(first, annotations=(*first.annotations, Annotation("T:77")))
     gold = resolve_annotations(replace(signs, documents=(odd, *signs.documents[1:])), ontology)
     assert ("T:07", "affirmed") in gold.sets()["b"]
-    assert [resolution.how for resolution in gold.resolutions.moved] == ["alternative"]
-    assert "'T:77'" in gold.problems[0].message
+    assert [resolution.how for resolution in gold.moved] == ["alternative"]
+    assert "'T:77'" in gold.annotated.problems[0].message
     assert gold.sets()["a"] == resolve_annotations(signs, ontology).sets()["a"]
 
 
