@@ -188,8 +188,8 @@ def permuted_probe(vectors: Floats, labels: Ints, orders: Ints) -> Floats:
     """The leave-one-out accuracy of a ridge classifier, per permutation of the labels.
 
     With predictions of a fixed classifier, permutations reject too often: the predictions of a cross-validation depend
-    on the labels. The predictions of ridge regression are linear in the labels, so that each permutation is fitted
-    anew at the cost of a product: (H y - diag(H) y) / (1 - diag(H)).
+    on the labels. The predictions of ridge regression are linear in the labels, so that fitting each permutation
+    takes one product: (H y - diag(H) y) / (1 - diag(H)).
     """
     scales = vectors.std(axis=0)
     standardized = (vectors - vectors.mean(axis=0)) / np.where(scales > 0, scales, 1.0)

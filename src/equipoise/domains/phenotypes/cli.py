@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.embedder import Embedder
     from equipoise.runs.executors import Executor
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
 
 COMMANDS = {
