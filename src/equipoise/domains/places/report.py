@@ -23,6 +23,7 @@ from equipoise.stats.formatting import (
     format_percent,
     format_range,
     format_value,
+    n_decimals,
     shared_decimals,
 )
 from equipoise.stats.intervals import Interval
@@ -67,8 +68,9 @@ def display_metric(metric: str) -> str:
     return metric.replace("HR@", "Acc@")
 
 
-_FRACTION = re.compile(r"\b(?:0\.\d+|1\.0+)\b")
-_METRIC = re.compile(r"\b(?:HR@\d+|MRR|nDCG@\d+|F1(?:\(average=\w+\))?(?!\w))")
+_FRACTION = r"(?<![\w.])(?:0\.\d+|1\.0+)\b"
+_METRIC = r"\b(?:HR@\d+|MRR|nDCG@\d+|F1(?:\(average=\w+\))?(?!\w))"
+_METRIC_OR_FRACTION = re.compile(f"(?P<metric>{_METRIC})|{_FRACTION}")
 _TERMS = (
     ("queries", "visits"),
     ("relevant items", "targets"),
@@ -77,15 +79,34 @@ _TERMS = (
 )
 
 
-def in_percent(finding: Finding) -> Finding:
-    """A finding of the core about ranks in the names and units of this field: visits, Acc@k and percent."""
+def in_percent(finding: Finding, estimates: Mapping[str, Estimate]) -> Finding:
+    """A finding of the core about ranks in the names and units of this field: visits, Acc@k and percent.
+
+    The numbers of these estimates are rounded from their values, as in the table, and not from the rounded text.
+    """
+    exact = {
+        (name, format_value(value, n_decimals(estimate.interval))): value
+        for name, estimate in estimates.items()
+        for value in (estimate.chance, estimate.interval.high, estimate.interval.low, estimate.value)
+    }
 
     def translated(text: str) -> str:
-        if _METRIC.search(text):
-            text = _FRACTION.sub(lambda number: _share(float(number[0])), text)
+        metric = ""
+
+        def replaced(match: re.Match[str]) -> str:
+            nonlocal metric
+            if match["metric"]:
+                metric = match["metric"]
+                return display_metric(metric)
+            number = match[0]
+            decimals = max(1, len(number.partition(".")[2]) - 2)
+            return f"{format_value(100 * exact.get((metric, number), float(number)), decimals)} %"
+
+        if re.search(_METRIC, text):
+            text = _METRIC_OR_FRACTION.sub(replaced, text)
         for core_term, term in _TERMS:
             text = text.replace(core_term, term)
-        return _METRIC.sub(lambda metric: display_metric(metric[0]), text)
+        return text
 
     evidence = tuple(map(translated, finding.evidence))
     return replace(finding, message=translated(finding.message), hint=translated(finding.hint), evidence=evidence)
