@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from equipoise.domains.places.checks import MobilityData
     from equipoise.domains.places.geography import DistanceErrors
     from equipoise.domains.places.metrics import PlaceCalibration
+    from equipoise.domains.places.published_results import PublishedScores
     from equipoise.domains.places.score import PlaceScores
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
@@ -357,6 +358,54 @@ def _methods(scores: PlaceScores) -> str:
     if clusters is not None:
         text += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
     return f"{text} {_baseline_note(scores.baselines)}".rstrip()
+
+
+# Results of other projects.
+
+
+def published_view(rows: Sequence[PublishedScores]) -> View:
+    """The accepted values in percent, one row per result, the rejected ones, and the proof of each unit."""
+    names = sorted({name for row in rows for name in row.values}, key=_metric_order)
+    totals = ["n/a" if row.total is None else format_count(row.total) for row in rows]
+    columns = [
+        ReportColumn("result", [row.name for row in rows], shortens="middle"),
+        *(
+            ReportColumn(
+                display_metric(name),
+                [format_value(100 * row.values.get(name, nan), 2) for row in rows],
+                right=True,
+            )
+            for name in names
+        ),
+        ReportColumn("n", totals, right=True, rank=1),
+    ]
+    accepted = [(row.name, value) for row in rows for value in row.accepted]
+    rejected = [(row.name, value) for row in rows for value in row.rejected]
+    answer = Answer(
+        f"{pluralize(len(rows), 'result')}: {pluralize(len(accepted), 'value')} read, {len(rejected)} rejected.",
+        tuple(columns),
+        notes=(
+            "Values are in percent. Result files have no visits, so there are no intervals and no tests.",
+            *(f"Rejected: {name}, {value.label} {value.text}: {value.reason}." for name, value in rejected),
+        ),
+        details="Details: add -v (the unit of each value and its proof).",
+    )
+    proofs = [
+        ReportColumn("result", [name for name, _ in accepted], shortens="middle"),
+        ReportColumn("metric", [value.label for _, value in accepted]),
+        ReportColumn("as written", [value.text for _, value in accepted], right=True),
+        ReportColumn("unit", [value.unit for _, value in accepted]),
+        ReportColumn("proof", [value.proof for _, value in accepted], shortens="end"),
+    ]
+    sections = (Section.of_table("Units", proofs),) if accepted else ()
+    return View(answer, sections, title="results")
+
+
+def _metric_order(metric: str) -> tuple[int, int, str]:
+    """Accuracies by cutoff, then MRR, nDCG and F1."""
+    symbol, _, k = metric.partition("@")
+    order = ("HR", "MRR", "nDCG")
+    return order.index(symbol) if symbol in order else len(order), int(k or 0), metric
 
 
 # A data set before a model is trained.
