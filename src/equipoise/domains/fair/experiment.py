@@ -47,6 +47,7 @@ from equipoise.stats.result import NOTES, SPEC, WINDOW
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tuning.nested_cv import majority_hits
+from equipoise.types import Role
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import QADataset
@@ -105,7 +106,11 @@ def _known_chunks(system: Retriever, plan: Plan) -> dict[ChunkingParams, Indexed
     baseline = settings.baseline[0]
     if "baseline" not in settings.defaults or baseline in settings.chunkings:
         return indexed_chunks
-    if all(model.encoder.covers(indexed_chunks[baseline].chunked.texts) for model in dense_models(system)):
+    texts = indexed_chunks[baseline].chunked.texts
+    if all(
+        model.encoder.covers([f"{model.prompts[Role.DOCUMENT]}{text}" for text in texts])
+        for model in dense_models(system)
+    ):
         return indexed_chunks
     return {chunking: indexed for chunking, indexed in indexed_chunks.items() if chunking != baseline}
 

@@ -247,7 +247,7 @@ def _result_metrics(path: PathLike) -> list[str]:
         row = read_published_results(path)[0]
     except EquipoiseError:
         return []
-    return [value.label for value in (*row.accepted, *row.rejected)]
+    return [value.label for value in row.accepted] + [value.label for value in row.rejected]
 
 
 def read_score_arrays(path: PathLike) -> ScoredPredictions:

@@ -68,6 +68,7 @@ class PlaceMetric(Metric):  # type: ignore[misc]
     is_differentiable = False
     higher_is_better = True
     full_state_update = False
+    _update_count: int
 
     def __init__(
         self,
