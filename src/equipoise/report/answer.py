@@ -235,7 +235,7 @@ def _collapsed(group: Sequence[Finding]) -> str:
     first, *others = group
     title = {check.code: check.title for check in all_checks()}.get(first.code)
     if title is not None and first.severity != Severity.ISSUE:
-        return f"{title} ({join_names([finding.subject for finding in group])})"
+        return f"{title} ({join_names(list(dict.fromkeys(finding.subject for finding in group)))})"
     similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
     return f"{with_label(first.subject, first.message)}{similar}"
 

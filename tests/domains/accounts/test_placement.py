@@ -58,7 +58,7 @@ def test_held_out_accounts_are_not_among_the_candidates_and_chance_is_one_of_the
     by_name = found.results[0]
     assert by_name.estimates["HR@1"].value == 1.0
     assert by_name.estimates["HR@1"].chance == pytest.approx(1 / found.n_candidates)
-    assert [result.system for result in found.results] == ["name (tfidf)", "sibling", "name and sibling"]
+    assert [result.system for result in found.results] == ["name (tfidf)", "sibling", "name + sibling"]
 
 
 def test_structure_alone_finds_the_groups_of_the_grandparent_but_not_the_right_one() -> None:

@@ -510,8 +510,8 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
         Paragraph(""),
         Paragraph(
             f"HR@1 is the share of accounts whose parent is first, {format_value(chance['HR@1'].chance, 3)} by chance. "
-            "Structure alone: held-out edges, from the distances of a Lorentz embedding in "
-            f"{dim} dimensions in which each account is below its grandparent."
+            "Structure alone uses no names: each held-out account is attached to its grandparent, the tree is embedded "
+            f"in the Lorentz model with {dim} dimensions, and the parent is predicted from the distances."
         ),
     )
     if evaluation.comparison is not None:

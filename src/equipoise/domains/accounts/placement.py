@@ -441,7 +441,7 @@ def evaluate_placement(
     by_name = np.array([np.log(placer._probabilities(row)) for row in by_name])
     siblings = [_known_sibling(rest, int(parent), rng) for parent in truth]
     by_sibling = SIBLING_WEIGHT * np.array([placer._sibling_counts(known) for known in siblings])
-    sources = {f"name ({model})": by_name, "sibling": by_sibling, "name and sibling": by_name + by_sibling}
+    sources = {f"name ({model})": by_name, "sibling": by_sibling, "name + sibling": by_name + by_sibling}
     clusters = branch_clusters(tree).labels[held]
     options = _Options(tree, held, clusters, config)
     results = []

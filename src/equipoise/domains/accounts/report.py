@@ -47,7 +47,7 @@ TARGETS = {
 }
 
 
-WORDS = Vocabulary("node", "embedding")
+WORDS = Vocabulary("node", "embedding", cluster="branch")
 MAX_DISPLACED = 20
 """Nodes nearer to another node than to their parent that are listed."""
 
@@ -138,7 +138,7 @@ def distances_view(
         f"{title}. Each node ranks {TARGETS[relation]} among all other nodes by the given distances.",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
-    options = AnswerOptions(Vocabulary("node", "distance file"), columns=tuple(columns), baseline="Chance", notes=notes)
+    options = AnswerOptions(Vocabulary("node", "distance file", cluster="branch"), columns=tuple(columns), baseline="Chance", notes=notes)
     if comparison is None:
         answer = single_answer(order[0], results[0].estimates[mean_rank], options)
     else:
@@ -411,7 +411,7 @@ def _slice_value(part: Slice, names: Mapping[str, str]) -> str:
 def summary_line(row: EmbeddingEvaluation) -> str:
     """The scores of one embedding in one line."""
     parts = [
-        f"{name} {format_value(item.value)} {format_interval(item.interval, 3)}"
+        f"{name} {format_value(item.value)} {_summary_interval(item.interval)}"
         for name, item in (
             (row.mean_rank.metric, row.mean_rank),
             ("MAP", row.map),
@@ -419,6 +419,10 @@ def summary_line(row: EmbeddingEvaluation) -> str:
         )
     ]
     return f"{'; '.join(parts)}."
+
+
+def _summary_interval(interval: Interval) -> str:
+    return f"(no interval: {interval.reason})" if interval.reason else format_interval(interval, 3)
 
 
 def chance_note(row: EmbeddingEvaluation) -> str:

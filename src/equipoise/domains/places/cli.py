@@ -136,7 +136,7 @@ class ScoreInputs:
 
 @options.command(help=HELP, short_help="Score a next-place model, with baselines.")
 @click.option("--logits", metavar="FILE", help="Scores: one row per visit, one column per place. FILE or NAME=FILE.")
-@click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the file of the logits.")
+@click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the logits file.")
 @click.option("--predictions", metavar="FILE", help="Top-k places of each visit, or a LibCity file.")
 @click.option("--name", metavar="NAME", help="The name of the system; default: its file or folder.")
 @click.option("--n-classes", type=click.IntRange(min=1), help="Number of places, for top-k predictions.")
