@@ -198,7 +198,11 @@ class TreeEmbedderParam(options.NameType):
     metavar="FILE ...",
     help="Evaluate distance matrices instead (.npy, or CSV with or without ids); or NAME=FILE.",
 )
-@click.option("--vectors-geometry", metavar="NAME", help="The geometry of vectors in a file that does not record it, such as CSV. Default: euclidean.")
+@click.option(
+    "--vectors-geometry",
+    metavar="NAME",
+    help="The geometry of vectors in a file that does not record it, such as CSV. Default: euclidean.",
+)
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
     "--filtered/--raw",
@@ -423,7 +427,9 @@ BASELINE_HINT = "To compare them with baselines, run eq accounts evaluate on the
 @click.option("--dim", type=click.IntRange(min=1), help="Number of dimensions. Default: 10, or that of the text model.")
 @training_options
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
-@click.option("--continue-from", metavar="FILE", help="Train the vectors of this .npz file further; new nodes are added.")
+@click.option(
+    "--continue-from", metavar="FILE", help="Train the vectors of this .npz file further; new nodes are added."
+)
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.shape import EmbeddingShape
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
     from equipoise.stats.seeds import MeanAndDeviation
     from equipoise.stats.slices import Slice
@@ -138,7 +139,9 @@ def distances_view(
         f"{title}. Each node ranks {TARGETS[relation]} among all other nodes by the given distances.",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
-    options = AnswerOptions(Vocabulary("node", "distance file", cluster="branch"), columns=tuple(columns), baseline="Chance", notes=notes)
+    options = AnswerOptions(
+        Vocabulary("node", "distance file", cluster="branch"), columns=tuple(columns), baseline="Chance", notes=notes
+    )
     if comparison is None:
         answer = single_answer(order[0], results[0].estimates[mean_rank], options)
     else:

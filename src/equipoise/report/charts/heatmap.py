@@ -19,7 +19,7 @@ from equipoise.report.charts.chart import (
     slug,
 )
 from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
-from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence
+from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence, value_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
@@ -205,14 +205,15 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
         for column, cell in enumerate(row.cells)
         if cell.shade is not None and not cell.small_sample
     ]
+    metric = metric_in_sentence(table.metric)
     if not shaded:
-        return f"No slice has enough {table.units} for a score on {table.metric}."
+        return f"No slice has enough {table.units} for a score on {metric}."
     _, best_row, best_column, best = max(shaded, key=lambda entry: entry[0])
     _, worst_row, worst_column, worst = min(shaded, key=lambda entry: entry[0])
     return (
-        f"The best {table.metric} is that of {systems[best_column].name} on {best_row.name} {best_row.value} "
-        f"({best.text}), the worst that of {systems[worst_column].name} on {worst_row.name} {worst_row.value} "
-        f"({worst.text})."
+        f"{systems[best_column].name} has the best {metric}, on {best_row.name} {best_row.value} "
+        f"({value_in_sentence(table.metric, best.text)}); {systems[worst_column].name} has the worst, on "
+        f"{worst_row.name} {worst_row.value} ({value_in_sentence(table.metric, worst.text)})."
     )
 
 
@@ -236,7 +237,7 @@ def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo]) -> Chart:
     mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
         "wins",
-        f"Wins per pair of systems ({table.metric})",
+        f"Wins per pair of systems on {metric_in_sentence(table.metric)}",
         _describe_wins(table, systems),
         layers,
         subtitle=f"Row against column. {mark}: significant difference.",
@@ -275,7 +276,7 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
         if cell is not None and cell.win_fraction is not None
     ]
     if not fractions:
-        return f"There are no win counts for {table.metric}."
+        return f"There are no win counts for {metric_in_sentence(table.metric)}."
     fraction, row, column = max(fractions)
     return (
         f"The largest share of wins: {systems[row].name} has a better {metric_in_sentence(table.metric)} than "
