@@ -351,12 +351,15 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
     from equipoise.stats.formatting import format_value
 
     tree = _with_file(source, file).read()
-    with out.working("comparing names"):
-        listed = misfiled_accounts(AccountPlacer(tree, model), min_confidence=min_confidence)
+    n_accounts = int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum())
+    with out.working(f"loading {model}"):
+        placer = AccountPlacer(tree, model)
+    with out.count("comparing names", n_accounts) as count:
+        listed = misfiled_accounts(placer, min_confidence=min_confidence, progress=count)
     if out.json:
         out.data({"source": tree.source, "model": model, "misfiled": [asdict(item) for item in listed]})
         return DONE
-    accounts = pluralize(int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum()), "account")
+    accounts = pluralize(n_accounts, "account")
     out.show(
         Paragraph(
             f"{tree.source}: {len(listed):,} of {accounts} may be misfiled, according to their names ({model})."
