@@ -44,7 +44,9 @@ def test_a_sibling_outweighs_a_misleading_name() -> None:
 
 
 def test_a_misfiled_account_is_listed_with_its_likely_parent() -> None:
-    listed = misfiled_accounts(AccountPlacer(chart("payroll tax", "vehicles")))
+    compared: list[int] = []
+    listed = misfiled_accounts(AccountPlacer(chart("payroll tax", "vehicles")), progress=compared.append)
+    assert compared == list(range(1, sum(map(len, GROUPS.values())) + 1))
     assert [(item.id, item.parent, item.likely_parent) for item in listed] == [("payroll tax", "vehicles", "taxes")]
     assert listed[0].confidence >= 0.5 > listed[0].parent_confidence
     assert not misfiled_accounts(AccountPlacer(chart()))

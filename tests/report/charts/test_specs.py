@@ -213,3 +213,10 @@ def test_many_systems_are_drawn_and_the_forest_keeps_to_the_leader(
     assert all(report.systems[0].name in row["tooltip"] for row in pairs)
     assert "406 others" in forest.spec["title"]["subtitle"]
     assert capfd.readouterr().err == ""
+
+
+def test_captions_write_percent_after_the_value_and_not_in_the_name(page_maker: Maker) -> None:
+    report, _ = page_maker(["alpha", "beta"], hits=True, tuned=True, metric="accuracy (%)")
+    first = report.leaderboards[0].rows[0]
+    assert f"alpha with accuracy {first.score.text} % [" in named(report, "leaderboard").description
+    assert not [chart.description for chart in report_charts(report) if "(%)" in chart.description]
