@@ -10,8 +10,8 @@ from benchmarks.row import Row
 from benchmarks.timing import fastest, fastest_in_turn
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.estimate import estimate
-from equipoise.stats.resampling import mean_intervals
 
 METRICS, RESAMPLES, TARGET = 21, 1_000, 10.0
 SIZES = (1_000, 10_000, 100_000)

@@ -50,10 +50,12 @@ def fastest_in_turn(*works: Callable[[], object], times: int, clock: Callable[[]
 def all_cores() -> Iterator[int]:
     """Without the limit of one thread that this folder sets; how many cores there are then."""
     saved = {name: os.environ.pop(name) for name in THREAD_VARIABLES if name in os.environ}
+    available_cores.cache_clear()
     try:
         yield available_cores()
     finally:
         os.environ.update(saved)
+        available_cores.cache_clear()
 
 
 def seconds_of(command: list[str], *, times: int, cold: bool = False) -> float:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.stats.corpus_metrics import corpus_interval
+from equipoise.stats.bootstrap_mean import mean_intervals
+from equipoise.stats.corpus_metrics import evidence_intervals
 from equipoise.stats.paired_tests import TESTS, run_test
-from equipoise.stats.resampling import mean_intervals
 from studies.interval_calibration_data import (
     CorpusTrial,
     MeanTrial,
@@ -323,14 +323,14 @@ def _corpus_row(
     trial: CorpusTrial, size: int, simulations: int, n_resamples: int, rng: np.random.Generator
 ) -> CoverageRow:
     intervals = [
-        corpus_interval(
-            trial.figure,
+        evidence_intervals(
+            [trial.figure],
             NumberRows(trial.draw(size, rng)),
-            bounds=trial.bounds,
+            bounds=[trial.bounds],
             n_resamples=n_resamples,
             subsample=trial.subsample,
             rng=rng,
-        )
+        )[0]
         for _ in range(simulations)
     ]
     return replace(_row(trial.data, size, None, intervals, trial.truth_at(size)), rare=trial.rare)

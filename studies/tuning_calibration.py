@@ -22,11 +22,11 @@ import numpy as np
 
 from equipoise.config import StatsConfig
 from equipoise.io.splits import Fold, kfold_splits
-from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import wilson_interval
 from equipoise.stats.paired_tests import run_test
 from equipoise.stats.pairing import compare_results
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
 from equipoise.tuning.nested_cv import (
     RESAMPLED_SPLITS,
     majority_hits,

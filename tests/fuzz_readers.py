@@ -56,16 +56,16 @@ from equipoise.io.documents import read_document
 from equipoise.io.obo import read_obo
 from equipoise.io.run_files import read_qrels, read_run
 from equipoise.io.tables import read_rows
-from equipoise.io.texts import read_texts
+from equipoise.io.texts_to_embed import read_texts
 from equipoise.io.unit_scores import read_unit_scores
 from equipoise.models.backends.precomputed import load as load_vectors
 from equipoise.models.registry import parse_spec
-from equipoise.report.build import build_view
+from equipoise.report.build_view import build_view
 from equipoise.report.export import export
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import load_evidence, save_run
-from equipoise.runs.store import load_run as read_stored
+from equipoise.runs.run_folder import load_evidence, save_run
+from equipoise.runs.run_folder import load_run as read_stored
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 

@@ -13,7 +13,7 @@ from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import StoredRun, load_run, save_run
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.estimate import result_from_values
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord

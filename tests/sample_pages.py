@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from equipoise import run_fair_comparison
-from equipoise.report.build import build_view, compare_runs
+from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.html.render import render_html
 from equipoise.report.view import View
 from equipoise.runs.manifest import Status
-from equipoise.runs.store import StoredRun, find_runs, load_run
+from equipoise.runs.run_folder import StoredRun, find_runs, load_run
 from fair_sample import SETTINGS, document, pairs
 from hostile import hostile_runs
 from stored_runs import bread_runs, made_up, ranks

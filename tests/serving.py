@@ -18,7 +18,7 @@ from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest, Status
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.view.cli import make_server, open_socket
 

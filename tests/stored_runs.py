@@ -20,7 +20,7 @@ from equipoise.io.tables import read_rows
 from equipoise.models.retriever import retriever
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import StoredRun, load_run, save_run
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.estimate import result_from_values
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord

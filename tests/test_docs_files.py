@@ -16,7 +16,7 @@ from equipoise.bench import read_data
 from equipoise.concepts import read_concept_set
 from equipoise.fair import read_questions
 from equipoise.io.run_files import read_qrels, read_run
-from equipoise.io.texts import read_texts
+from equipoise.io.texts_to_embed import read_texts
 from equipoise.phenotypes import read_annotated_corpus, read_cases
 from equipoise.places import read_coordinates, read_history, read_predictions, read_test_sequences
 

@@ -32,11 +32,11 @@ from equipoise.models.retriever import retriever as retriever
 from equipoise.report.charts.chart import render_svg as render_svg
 from equipoise.runs.compare import compare as compare
 from equipoise.runs.evaluate import evaluate as evaluate
-from equipoise.runs.store import StoredRun as StoredRun
-from equipoise.runs.store import find_runs as find_runs
-from equipoise.runs.store import load_evidence as load_evidence
-from equipoise.runs.store import load_run as load_run
-from equipoise.runs.store import save_run as save_run
+from equipoise.runs.run_folder import StoredRun as StoredRun
+from equipoise.runs.run_folder import find_runs as find_runs
+from equipoise.runs.run_folder import load_evidence as load_evidence
+from equipoise.runs.run_folder import load_run as load_run
+from equipoise.runs.run_folder import save_run as save_run
 from equipoise.runs.trackers import log_scores as log_scores
 from equipoise.stats.comparison import Comparison as Comparison
 from equipoise.stats.intervals import Interval as Interval

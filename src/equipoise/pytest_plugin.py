@@ -17,7 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from equipoise.runs.gate import GateResult
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
 
 Gate = Callable[..., "GateResult"]
 
@@ -94,7 +94,7 @@ def _run(evidence: Any, metrics: Sequence[str], require: Sequence[str], name: st
     from equipoise.runs.evaluate import evaluate, with_metrics
     from equipoise.runs.gate import Requirement
     from equipoise.runs.manifest import Manifest
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.result import Result
 
     wanted = [*metrics, *(Requirement.parse(text).metric for text in require)]
@@ -106,14 +106,14 @@ def _run(evidence: Any, metrics: Sequence[str], require: Sequence[str], name: st
 
 
 def _save(run: StoredRun, path: Path) -> None:
-    from equipoise.runs.store import save_run
+    from equipoise.runs.run_folder import save_run
 
     path.parent.mkdir(parents=True, exist_ok=True)
     save_run(path, run.result, manifest=run.manifest)
 
 
 def _load(path: Path) -> StoredRun:
-    from equipoise.runs.store import load_run
+    from equipoise.runs.run_folder import load_run
 
     return load_run(path)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import shlex
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar, cast
@@ -63,6 +65,8 @@ class Finding:
         What to do.
     evidence
         The values behind the message.
+    title
+        The kind of problem, as its check names it.
     """
 
     code: str
@@ -71,6 +75,7 @@ class Finding:
     message: str
     hint: str
     evidence: tuple[str, ...] = ()
+    title: str = ""
 
     def __str__(self) -> str:
         return f"{self.code} {with_label(self.subject, self.message)}"
@@ -146,6 +151,31 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_without_nan, value))
     return _NAN if isinstance(value, float) and value != value else value
+
+
+def json_value(value: Any) -> Any:
+    """The value in types of JSON: NaN and infinity are None, a dataclass is a mapping, numpy scalars are numbers."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_value(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, StrEnum):
+        return str(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return json_value(value.item()) if hasattr(value, "item") else str(value)
+
+
+def packaged_toml(package: str, name: str) -> dict[str, Any]:
+    """The content of a TOML file that comes with a package."""
+    from importlib.resources import files
+    from tomllib import loads
+
+    return loads((files(package) / name).read_text(encoding="utf-8"))
 
 
 def install_command(extra: str) -> str:

@@ -12,7 +12,7 @@ from equipoise.domains.places.run_folders import write_places_page
 from equipoise.domains.places.score import score_places
 from equipoise.report.publish import ReportOptions
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 from marked import marked
 
 

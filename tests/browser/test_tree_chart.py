@@ -64,6 +64,18 @@ def test_search_finds_nodes_and_enter_moves_to_the_first(opened: Any, page: Path
     assert (x, y) == pytest.approx((box["width"] / 2, box["height"] / 2), abs=3)
 
 
+def test_enter_moves_from_match_to_match(opened: Any, page: Path) -> None:
+    tab = opened(page.as_uri())
+    tab.fill("#tree-search", "account 3.7")
+    found = chart(tab, "matches()")
+    assert len(found) > 2
+    visited = []
+    for _ in range(len(found) + 1):
+        tab.press("#tree-search", "Enter")
+        visited.append(chart(tab, "hovered()"))
+    assert visited == [*found, found[0]]
+
+
 def test_zoom_pan_hover_and_collapse(opened: Any, page: Path) -> None:
     tab = opened(page.as_uri())
     box = tab.locator("#tree").bounding_box()

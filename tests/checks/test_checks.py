@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.checks.base import all_checks, check_by_code, run_checks
-from equipoise.checks.protocol import ComparedResults
+from equipoise.checks.base import ComparedResults, all_checks, check_by_code, run_checks
 from equipoise.config import StatsConfig
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from equipoise.checks.base import run_checks
+from equipoise.checks.base import ComparedResults, run_checks
 from equipoise.checks.models import TunedSystem
-from equipoise.checks.protocol import ComparedResults
 from equipoise.runs.compare import compare
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result
@@ -213,8 +212,8 @@ def windows(**truncated: int | None) -> ComparedResults:
 def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
     (finding,) = run_checks(windows(minilm=190, bm25=0, use=20))
     assert finding.code == "EQ205"
-    assert finding.message == ("minilm truncates 0.9500 of the texts to 256 tokens, and bm25 truncates none")
-    assert finding.evidence[2] == "use: 0.1000 of the texts truncated"
+    assert finding.message == ("minilm truncates 95 % of the texts to 256 tokens, and bm25 truncates none")
+    assert finding.evidence[2] == "use: 10 % of the texts truncated"
 
 
 @pytest.mark.parametrize(

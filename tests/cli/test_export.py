@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.io.run_files import read_run as read_trec
-from equipoise.runs.store import load_run, save_run
+from equipoise.runs.run_folder import load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 
 

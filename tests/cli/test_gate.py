@@ -16,7 +16,7 @@ from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 from stored_runs import rewrite
 
 Stored = Callable[..., str]

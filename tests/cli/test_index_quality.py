@@ -13,7 +13,7 @@ from click.testing import Result
 from equipoise.errors import StoreError
 from equipoise.geometry.shards import write_shards
 from equipoise.models.stores import open_store
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 
 Eq = Callable[..., Result]
 RNG = np.random.default_rng(0)
@@ -158,7 +158,7 @@ def test_shards_that_were_searched_stay_until_the_run_is_written(
 
     monkeypatch.setattr("equipoise.runs.executors.LocalExecutor.name", "elsewhere")
     with monkeypatch.context() as patch:
-        patch.setattr("equipoise.runs.store.save_run", full)
+        patch.setattr("equipoise.runs.run_folder.save_run", full)
         assert eq(*COMMAND, "memory", "-o", "runs").exit_code == 2
     kept = folder / "runs" / ".memory.shards"
     assert len(list(kept.iterdir())) == 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.cli.main import COMMANDS, CommandEntry
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 
 ROWS, CLASSES = 60, 14
 SCORE = ("places", "score", "--logits", "logits.npy", "--targets", "y.npy", "--name", "lstm")

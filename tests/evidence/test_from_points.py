@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -18,7 +19,7 @@ from equipoise.evidence.ranking_among_points import PairPrefilter, ranking_among
 from equipoise.geometry.base import Geometry
 from equipoise.geometry.distances import ball_to_hyperboloid
 from equipoise.geometry.spaces import Lorentz, Poincare, geometry
-from equipoise.types import Floats, Ints
+from equipoise.types import Floats, Ints, install_command
 
 NAMES = ("cosine", "dot", "euclidean", "poincare", "lorentz")
 HAS_NUMBA = find_spec("numba") is not None
@@ -330,3 +331,15 @@ def test_products_too_small_for_float32_keep_their_order() -> None:
         ranking = ranking_among_points(points, pairs, geometry("dot"), wide=wide, compiled=True)
         above, _ = counted(points, pairs, geometry("dot"))
         assert ranking.above.tolist() == above[np.lexsort((above, pairs[:, 0]))].tolist()
+
+
+def test_what_numba_would_bring_is_logged_once_for_many_points(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    point_counts._report_missing_numba.cache_clear()
+    assert not point_counts.should_use_numba(1_000)
+    assert not caplog.messages
+    assert not any(point_counts.should_use_numba(100_000) for _ in range(2))
+    (message,) = caplog.messages
+    assert message.endswith(f"{install_command('fast')}.")

@@ -17,8 +17,8 @@ from equipoise.io.documents import read_document
 from equipoise.io.run_files import read_run
 from equipoise.io.tables import read_table
 from equipoise.io.text import CEILING, FLOOR, PREFIX_BYTES, RATIO, VARIABLE, expansion_limit, open_compressed
-from equipoise.io.texts import read_texts
-from equipoise.runs.store import load_evidence
+from equipoise.io.texts_to_embed import read_texts
+from equipoise.runs.run_folder import load_evidence
 
 SIZE = 3_000_000
 """Bytes that the files of these tests expand to: three times the limit that is set here."""

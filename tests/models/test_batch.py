@@ -51,10 +51,20 @@ def test_no_batch_exceeds_its_tokens_when_padded(lengths, limit):
 
 
 @given(LENGTHS, st.integers(1, 64))
-def test_a_batch_takes_all_that_fits(lengths, limit):
+def test_a_batch_takes_all_texts_of_its_length_that_fit(lengths, limit):
     found = list(token_batches(lengths, limit))
     for each, after in pairwise(found):
-        assert (len(each) + 1) * max(lengths[place] for place in [*each, after[0]]) > limit
+        longest, following = lengths[each[0]], lengths[after[0]]
+        fits = (len(each) + 1) * longest <= limit
+        assert not fits or (following < longest and len(each) * longest >= limit / 4)
+
+
+@given(LENGTHS, st.integers(1, 64))
+def test_only_a_small_batch_is_padded_further(lengths, limit):
+    for each in token_batches(lengths, limit):
+        longest = lengths[each[0]]
+        n_equal = sum(lengths[place] == longest for place in each)
+        assert n_equal == len(each) or (len(each) - 1) * longest < limit / 4
 
 
 def test_a_limit_of_nothing_runs_each_text_alone():

@@ -129,6 +129,24 @@ def test_a_corpus_in_shards_has_the_same_scores_hits_and_ranks(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("small_shards")
+def test_documents_without_text_rank_last_in_shards_as_in_memory() -> None:
+    items = {str(number): "" if number in (3, 12, 40) else text for number, text in enumerate(MANY)}
+    units = {"q": "fox 12", "r": "sea", "s": "rye"}
+    truth = {"q": {"12": 1, "13": 2, "40": 0}, "r": {"3": 1}, "s": {"15": 1}}
+    data = Dataset("d", items, units, truth)
+    system = retriever("hash:,dims=32", cache=False)
+    retrieved: dict[str, Any] = {}
+    from_shards = retrieve(system, data, top=60, retrieved=retrieved)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "SHARDED_TEXTS", 1000)
+        from_memory = retrieve(system, data)
+    for name in ("starts", "gain", "above", "tied", "candidates", "depth"):
+        assert np.array_equal(getattr(from_shards, name), getattr(from_memory, name)), name
+    assert from_shards.above.max() == 57
+    assert all(len(hits) == 57 and not {"3", "12", "40"} & dict(hits).keys() for hits in retrieved.values())
+
+
+@pytest.mark.usefixtures("small_shards")
 def test_a_killed_embedding_resumes_at_the_shard(tmp_path: Path) -> None:
     def dies_after_two(work: Any, parts: Any) -> Iterator[tuple[int, Any]]:
         for index, part in enumerate(parts):

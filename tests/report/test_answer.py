@@ -114,7 +114,8 @@ def test_the_least_important_columns_are_dropped_first(width: int) -> None:
 
 
 def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
-    many = [Finding("EQ110", Severity.NOTE, name, "the corpus size is unknown", "") for name in "abc"]
+    title = "the number of candidates is unknown"
+    many = [Finding("EQ110", Severity.NOTE, name, "the corpus size is unknown", "", title=title) for name in "abc"]
     issue = Finding("EQ302", Severity.ISSUE, "b", "is at chance " * 20, "hint")
     first, *rest = printed(finding_lines([*many, issue]), 80).splitlines()
     assert first.startswith("! EQ302  b: is at chance")

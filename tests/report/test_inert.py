@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from equipoise.cli.main import cli
 from equipoise.cli.output import Output
 from equipoise.redaction import inert
-from equipoise.report.build import build_view
+from equipoise.report.build_view import build_view
 from equipoise.report.export import export
 from equipoise.report.export.tables import inert_cell
 from equipoise.report.html.render import render_html
 from equipoise.report.terminal import ReportColumn, TerminalTable, render_text
 from equipoise.runs.compare import compare
-from equipoise.runs.store import StoredRun
+from equipoise.runs.run_folder import StoredRun
 from stored_runs import made_up
 
 ATTACK = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\x7f\r"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from equipoise.errors import FormatError
 from equipoise.report.answer import Answer
-from equipoise.report.build import build_view
+from equipoise.report.build_view import build_view
 from equipoise.report.charts.bars import rank_histogram_chart
 from equipoise.report.export.tables import format_parts
 from equipoise.report.html.render import render_html

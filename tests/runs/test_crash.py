@@ -21,7 +21,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.io import atomic
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import load_run, save_run
+from equipoise.runs.run_folder import load_run, save_run
 from equipoise.stats.result import Result
 
 pytestmark = [
@@ -37,7 +37,7 @@ from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 
 def versioned(version, units=UNITS):
     ranking = Ranking.from_ranks([2] * units, candidates=9)

@@ -14,7 +14,7 @@ from equipoise.errors import StoreError
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import DETAILS, TUNING, Manifest
-from equipoise.runs.store import load_run, save_run
+from equipoise.runs.run_folder import load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent, detail_lines, parse_details
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 from stored_runs import rewrite

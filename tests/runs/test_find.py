@@ -10,7 +10,7 @@ from equipoise.errors import StoreError
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import find_runs, save_run
+from equipoise.runs.run_folder import find_runs, save_run
 
 
 def store(path: Path) -> Path:

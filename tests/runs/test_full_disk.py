@@ -21,8 +21,8 @@ from equipoise.geometry.sharded_search import nearest_in_shards
 from equipoise.geometry.shards import open_shards, write_shards
 from equipoise.models.cache import VectorCache
 from equipoise.runs.executors import LocalExecutor
+from equipoise.runs.run_folder import load_run
 from equipoise.runs.runner import resumable_map
-from equipoise.runs.store import load_run
 from fair_sample import document, pairs
 from marked import marked
 from toy_ontology import obo

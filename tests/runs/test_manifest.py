@@ -80,10 +80,10 @@ def test_a_newer_schema_asks_for_an_upgrade() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ([], "does not say which schema"),
-        ({}, "does not say which schema"),
-        ({"schema": "1"}, "does not say which schema"),
-        ({"schema": True}, "does not say which schema"),
+        ([], "has no schema"),
+        ({}, "has no schema"),
+        ({"schema": "1"}, "has no schema"),
+        ({"schema": True}, "has no schema"),
         ({"schema": 0}, "follows schema 0"),
         ({"schema": SCHEMA}, "has no valid system"),
         (Manifest("x").to_dict() | {"units": "3"}, "has no valid units"),

@@ -15,7 +15,7 @@ from equipoise.io.atomic import atomic_directory
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.progress import ActiveRun, find_active_runs, report_progress
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 
 
 def test_each_step_is_told_and_the_end_leaves_nothing(tmp_path: Path) -> None:

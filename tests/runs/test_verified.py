@@ -17,7 +17,7 @@ from equipoise.errors import ChangedFileError, EquipoiseError, StoreError
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest, read_manifest
-from equipoise.runs.store import load_evidence, load_run, save_run
+from equipoise.runs.run_folder import load_evidence, load_run, save_run
 from equipoise.runs.unit_table import UnitContent
 from equipoise.view.results import summarise_run
 from stored_runs import bread_runs, rewrite, tuning

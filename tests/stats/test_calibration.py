@@ -70,7 +70,7 @@ def test_the_stated_truth_is_the_figure_of_much_data(trial: object) -> None:
 
 def test_ignoring_clusters_is_caught_by_the_trials() -> None:
     """The measure must be able to fail: without its clusters, clustered data is covered far too rarely."""
-    from equipoise.stats.resampling import mean_intervals
+    from equipoise.stats.bootstrap_mean import mean_intervals
 
     rng = np.random.default_rng(5)
     trial = next(trial for trial in mean_trials() if trial.data == "graded in clusters")

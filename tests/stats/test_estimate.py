@@ -15,9 +15,9 @@ from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError, ShapeError, UndefinedError, UnknownNameError
 from equipoise.evidence.base import Arrays, Evidence
 from equipoise.metrics.base import CorpusMetric, UnitMetric
+from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.estimate import estimate
 from equipoise.stats.intervals import wilson_interval
-from equipoise.stats.resampling import mean_intervals
 from equipoise.types import Direction, Finding, Floats, Ints, Severity
 
 

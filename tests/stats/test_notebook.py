@@ -13,7 +13,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import load_run, save_run
+from equipoise.runs.run_folder import load_run, save_run
 from equipoise.types import Finding, Severity
 
 NASTY = "<script>alert('x')</script>&"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError, UnknownNameError
+from equipoise.stats.bootstrap_mean import ResamplingUnits
 from equipoise.stats.paired_tests import TESTS, mcnemar_test, paired_t_test, run_test, sign_flip_test, wilcoxon_test
-from equipoise.stats.resampling import ResamplingUnits
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 

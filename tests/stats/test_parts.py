@@ -7,7 +7,7 @@ from studies.interval_calibration_data import NumberRows
 from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
 from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
-from equipoise.stats.corpus_metrics import HALVES_AND_MOST, corpus_interval, n_subsamples, resampled_rows
+from equipoise.stats.corpus_metrics import HALVES_AND_MOST, evidence_intervals, n_subsamples, resampled_rows
 from equipoise.stats.estimate import estimate
 
 AGREEMENTS = [AdjustedRand(), MutualInformation(), Homogeneity(), Completeness(), VMeasure()]
@@ -44,7 +44,7 @@ def test_a_figure_that_repetition_moves_is_measured_without_it() -> None:
     def distinct(rows: NumberRows) -> float:
         return len(np.unique(rows.table)) / 100 + 0.01 * float(rows.table.mean())
 
-    interval = corpus_interval(distinct, NumberRows(rng().random((100, 1))), n_resamples=200, rng=rng())
+    interval = evidence_intervals([distinct], NumberRows(rng().random((100, 1))), n_resamples=200, rng=rng())[0]
     assert interval.method == "subsample"
     assert interval.covers(distinct(NumberRows(rng().random((100, 1)))))
 

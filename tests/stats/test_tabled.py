@@ -23,7 +23,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import load_run, save_run
+from equipoise.runs.run_folder import load_run, save_run
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Result

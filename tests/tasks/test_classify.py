@@ -14,9 +14,10 @@ from hypothesis.extra import numpy as arrays
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
 from equipoise.evidence.kernels import rank_counts_llvm
-from equipoise.evidence.kernels.rank_counts import ClassColumns
+from equipoise.evidence.kernels.rank_counts import ClassColumns, NumpyRankCounter
 from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel
 from equipoise.evidence.kernels.rank_counts_llvm import should_use_llvm
+from equipoise.evidence.kernels.threshold_counts import NanScoreError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.tasks.classification import classify
@@ -92,6 +93,36 @@ def test_the_compiled_kernel_counts_what_numpy_counts_at_every_width(width, kind
     assert figures(classify(scores, targets, compiled=True)) == figures(classify(scores, targets, compiled=False))
     one, other = (classify(scores, targets, compiled=each, probabilities=True) for each in (True, False))
     assert (one.confidence == other.confidence).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 2, 15, 16, 17, 63, 64, 65, 127, 129, 1000, 1023, 2033, 2034, 4081, 4082, 9001])
+@pytest.mark.parametrize("kind", ["distinct", "few values", "excluded classes"])
+def test_the_compiled_counts_of_rows_at_any_address_are_those_of_numpy(dtype, width, kind):
+    """Rows that begin inside a cache line, with scores around them that must not be counted."""
+    rng = np.random.default_rng(width)
+    rows = 9
+    for before, after in ((0, 0), (1, 0), (3, 2), (13, 20)):
+        scores = rng.standard_normal((rows, before + width + after)).astype(dtype)
+        if kind == "few values":
+            scores = np.round(scores)
+        if kind == "excluded classes":
+            scores[rng.random(scores.shape) < 0.5] = -np.inf
+            scores[0] = -np.inf
+        scores[:, :before], scores[:, before + width :] = 99.0, np.nan
+        block, targets = scores[:, before : before + width], rng.integers(0, width, rows)
+        block[-1, -1], block[-2, 0] = 5.0, 6.0  # the largest score in the last and in the first column
+        assert rank_counts_llvm.should_use_llvm(block, requested=True)
+        columns = rank_counts_llvm.all_columns(width)
+        compiled = rank_counts_llvm.LlvmRankCounter(columns, rows)(block, targets)
+        plain = NumpyRankCounter(columns, rows)(block, targets)
+        for name in ("above", "tied", "before", "predicted", "tied_top"):
+            np.testing.assert_array_equal(getattr(compiled, name), getattr(plain, name), err_msg=f"{name} {before}")
+        np.testing.assert_array_equal(compiled.rank_histogram(width), plain.rank_histogram(width))
+        block[4, width // 2] = np.nan
+        with pytest.raises(NanScoreError) as error:
+            rank_counts_llvm.LlvmRankCounter(columns, rows)(block, targets)
+        assert error.value.row == 4
 
 
 @pytest.mark.parametrize("nan", [np.nan, -np.nan])

@@ -74,9 +74,9 @@ def test_the_rule_that_is_tried_is_the_one_that_comparisons_use(
     shipped: FalseAlarmRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were the redrawn errors left out of comparisons, the trials would show it."""
-    from equipoise.stats import bootstrap_errors
+    from equipoise.stats import tuning_uncertainty
 
-    monkeypatch.setattr(bootstrap_errors, "with_tuning_uncertainty", lambda contrasts, results: contrasts)
+    monkeypatch.setattr(tuning_uncertainty, "with_tuning_uncertainty", lambda contrasts, results: contrasts)
     without = false_alarms()
     assert without.randomisation == shipped.randomisation
     assert without.shipped > shipped.shipped

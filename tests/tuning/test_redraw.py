@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.io.splits import kfold_splits
-from equipoise.stats.bootstrap_errors import bootstrap_difference
 from equipoise.stats.intervals import t_critical, wilson_interval
+from equipoise.stats.tuning_uncertainty import bootstrap_difference
 from equipoise.tuning import nested_cv as redraw
 from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
 from equipoise.types import Direction, Floats

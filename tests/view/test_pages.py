@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from equipoise.report.build import build_view, compare_runs, read_runs
+from equipoise.report.build_view import build_view, compare_runs, read_runs
 from equipoise.report.html.render import render_html
 from equipoise.runs.manifest import Status
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.view.app import PageCache
 from equipoise.view.results import ResultsFolder, RunSelection
 from stored_runs import rewrite

@@ -196,7 +196,8 @@ def _may_be_percent(row: PublishedRow, unsigned: Set[Column]) -> bool:
 
 
 def _finding(check: Check, hit: Observation) -> Finding:
-    return Finding(check.code, check.severity, hit.subject, hit.message, hit.hint or check.hint, hit.evidence)
+    hint = hit.hint or check.hint
+    return Finding(check.code, check.severity, hit.subject, hit.message, hint, hit.evidence, check.title)
 
 
 Source = str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
@@ -300,10 +301,10 @@ def audit_table(
         Assumption.ONE_RELEVANT: one_relevant,
         Assumption.BINARY: binary or one_relevant,
         Assumption.HITS: no_ties,
+        Assumption.OVER_RELEVANT: map_over_relevant or one_relevant,
+        Assumption.FIXED_RELEVANT: one_relevant or binary or map_over_relevant,
+        Assumption.FRACTIONS: fractions,
     }
-    flags[Assumption.OVER_RELEVANT] = map_over_relevant or one_relevant
-    flags[Assumption.FIXED_RELEVANT] = one_relevant or binary or map_over_relevant
-    flags[Assumption.FRACTIONS] = fractions
     if fractions and percent:
         raise ParameterError("shares are fractions or percent, not both", hint="give one of the two options")
     assumptions = frozenset(assumption for assumption, is_declared in flags.items() if is_declared)
@@ -317,8 +318,9 @@ def audit_table(
     tables: list[AuditedTable] = []
     findings: dict[Finding, None] = {}
     differences: list[str] = []
+    is_folder = isinstance(source, str | PathLike) and Path(source).is_dir()
     for published in sources:
-        reading = _interpretation(published, declared, failures if _is_folder(source) else None)
+        reading = _interpretation(published, declared, failures if is_folder else None)
         if reading is not None:
             tables.append(reading.table(reading.percent_columns))
             findings.update(dict.fromkeys(audit_findings(reading)))
@@ -358,10 +360,6 @@ def _collect_systems(sources: Sequence[PublishedTable]) -> ScoredSystems:
 def _file(published: PublishedTable) -> str:
     """The file of a table, the first part of its name."""
     return published.name.partition(", ")[0]
-
-
-def _is_folder(source: Source) -> bool:
-    return isinstance(source, str | PathLike) and Path(source).is_dir()
 
 
 def _interpretation(

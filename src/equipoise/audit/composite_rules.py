@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from equipoise.audit.metric_labels import NAMES
 from equipoise.audit.table import (
     SLACK,
     ValueRange,
@@ -63,13 +64,9 @@ class Formula:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names of its components."""
-        tree = self._tree
-        calls = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)} if tree else set()
-        return (
-            frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in calls)
-            if tree
-            else frozenset()
-        )
+        nodes = list(ast.walk(self._tree)) if self._tree else []
+        calls = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in calls)
 
     def value(self, numbers: Mapping[str, ValueRange]) -> ValueRange | None:
         """The value range of the score; None if it divides by a range that contains 0."""
@@ -125,36 +122,7 @@ def _combine(operator: ast.operator, left: ValueRange, right: ValueRange) -> Val
 
 
 COMPOSITE = "composite_score"
-FORMULAS: tuple[Formula, ...] = tuple(
-    Formula(name, expression)
-    for name, expression in (
-        ("semantic_similarity_score", "accuracy * 0.4 + correlation * 0.4 + (1 - mae) * 0.2"),
-        (
-            "clustering_score",
-            "silhouette_score * 0.5 + cluster_coherence * 0.3 + cluster_separation * 0.2",
-        ),
-        ("entity_recognition_score", "entity_clustering_silhouette * 0.6 + avg_entity_text_similarity * 0.4"),
-        (
-            "knowledge_graph_score",
-            "relation_coherence * 0.4 + min(graph_density, 0.5) * 0.3 + clustering_coefficient * 0.3",
-        ),
-        (
-            "embedding_quality_score",
-            "diversity_score * 0.4 + min(embedding_variance, 1) * 0.3 + min(norm_consistency, 1) * 0.3",
-        ),
-        (
-            "embedding_quality_score",
-            "(1 - avg_pairwise_similarity) * 0.4 + min(embedding_variance, 1) * 0.3 "
-            "+ min(norm_std / norm_mean, 1) * 0.3",
-        ),
-        (
-            COMPOSITE,
-            "(semantic_similarity_score + clustering_score + entity_recognition_score "
-            "+ knowledge_graph_score + embedding_quality_score) / 5",
-        ),
-    )
-)
-"""The published formulas of concept scores; a score may have one of two sets of components."""
+FORMULAS = tuple(Formula(**content) for content in NAMES["composite_scores"])
 _LABELS = {"accuracy": "acc", "correlation": "pearson", "silhouette_score": "silhouette"}
 """Other labels of components."""
 
@@ -222,27 +190,12 @@ def range_of(number: PrintedNumber) -> ValueRange:
 
 DATA_COMPONENTS = ("graph_density", "clustering_coefficient")
 """Properties of the graph of the test data, equal for all models."""
-SIMILARITIES = tuple(
-    f"{mean}_{part}"
-    for mean in ("avg", "average", "mean")
-    for part in (
-        "pairwise_similarity",
-        "pairwise_cosine_similarity",
-        "pairwise_cosine",
-        "cosine_similarity",
-        "cosine",
-    )
-)
+_COSINES = ("pairwise_similarity", "pairwise_cosine_similarity", "pairwise_cosine", "cosine_similarity", "cosine")
+SIMILARITIES = tuple(f"{mean}_{part}" for mean in ("avg", "average", "mean") for part in _COSINES)
 """Names of the mean cosine over all pairs of vectors."""
 _SIMILAR_ELSEWHERE = ("avg_pairwise_similarity", "average_pairwise_similarity", "mean_pairwise_similarity")
 """Names that may be of texts; other numbers of vectors in the same system decide."""
-_OF_VECTORS = (
-    "embedding_variance",
-    "norm_mean",
-    "norm_std",
-    "embedding_dimension",
-    "embedding_quality_score",
-)
+_OF_VECTORS = ("embedding_variance", "norm_mean", "norm_std", "embedding_dimension", "embedding_quality_score")
 COMPONENTS = frozenset(name for formula in FORMULAS for name in formula.names)
 COMPOSITE_NAMES = frozenset(
     (*DATA_COMPONENTS, *(formula.name for formula in FORMULAS), "norm_consistency", *SIMILARITIES)
@@ -357,7 +310,7 @@ def inconsistent_weighted_sum(compared: ScoredSystems) -> Iterator[Violation]:
                 scores.setdefault(formula.name, []).append((formula, value, parts))
         for name, ways in scores.items():
             stated = system.find(name)
-            if stated is None or not all(_is_contradicted(range_of(stated), value) for _, value, _ in ways):
+            if stated is None or not all(range_of(stated).is_disjoint(value.widened(SLACK)) for _, value, _ in ways):
                 continue
             formula, value, used = ways[0]
             yield Violation(
@@ -366,7 +319,3 @@ def inconsistent_weighted_sum(compared: ScoredSystems) -> Iterator[Violation]:
                 (f"{name} = {formula.expression}", *(f"{part} is {value_range}" for part, value_range in used.items())),
                 subject=system.name,
             )
-
-
-def _is_contradicted(stated: ValueRange, value: ValueRange) -> bool:
-    return stated.is_disjoint(ValueRange(value.low - SLACK, value.high + SLACK))

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from importlib.resources import files
+from tomllib import loads
+from typing import TYPE_CHECKING, Any
 
 from equipoise.audit.table import AVERAGES, PublishedMetric
 from equipoise.errors import EquipoiseError, did_you_mean
@@ -31,27 +33,8 @@ _ROLES = (
     ("spread", re.compile(r"(?i)[ _/-]*\(?(?:std|sd|stdev|stderr|se|sem|variance|±)\)?$")),
 )
 _CUTOFF = re.compile(r"^(?P<symbol>.*?[^\W\d_])[ _-]*(?:_at_|@| at )[ _]*(?P<k>\d+)$")
-_ALIASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), name)
-    for pattern, name in (
-        (r"ndcg_cut[_.](\d+)", r"nDCG@\1"),
-        (r"map_cut[_.](\d+)", r"MAP(norm=R)@\1"),
-        (r"recip_rank", "MRR"),
-        (r"success_(\d+)", r"HR@\1"),
-        (r"p_(\d+)", r"P@\1"),
-        (r"recall_(\d+)", r"R@\1"),
-        (r"r_cap@(\d+)", r"R(capped)@\1"),
-        (r"h@(\d+)", r"HR@\1"),
-        (r"top_?(\d+)(?:_?acc(?:uracy)?)?", r"HR@\1"),
-        (r"acc(?:uracy)?_?top_?(\d+)", r"HR@\1"),
-        (r"(?:spearman_)?rho|spearman_?ρ|ρ|spearman_correlation", "Spearman"),
-        (r"pearson_correlation", "Pearson"),
-        (r"mean_?rank", "MR"),
-        (r"med(?:ian)?_?r(?:ank)?|md_?r", "MedianRank"),
-        (r"mean_map", "MAP"),
-        (r"f1_score|f_1|f1_measure|f_measure", "F1"),
-    )
-)
+NAMES: dict[str, Any] = loads((files("equipoise.audit") / "labels.toml").read_text(encoding="utf-8"))
+_ALIASES = [(re.compile(pattern, re.IGNORECASE), name) for pattern, name in NAMES["aliases"].items()]
 _AVERAGED = re.compile(
     rf"(?i)^(?:(?P<first>{'|'.join(AVERAGES)})(?:_?avg)?_)?(?P<what>f1(?:_?score)?|f_1|precision|recall|p|r)"
     rf"(?:_\(?(?P<last>{'|'.join(AVERAGES)})(?:_?avg)?\)?)?$"

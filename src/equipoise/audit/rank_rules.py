@@ -16,6 +16,8 @@ from equipoise.audit.table import (
     Violation,
     format_digits,
     largest_gap,
+    too_large,
+    too_small,
 )
 
 Weight = Callable[[float], float]
@@ -73,8 +75,8 @@ def impossible_reciprocal_rank(row: PublishedRow) -> Iterator[Violation]:
                 yield from bound_violation(target, steps, _reciprocal, REQUIRES_ONE_RELEVANT)
         yield from _mean_rank_too_small(row, steps)
     yield from _reciprocal_of_mean(row)
-    yield from _mrr_below_found(row)
-    yield from _mrr_gain_too_large(row)
+    yield from largest_gap(_mrr_below_found(row))
+    yield from largest_gap(_mrr_gain_too_large(row))
 
 
 def bound_violation(
@@ -84,30 +86,16 @@ def bound_violation(
     assumptions: tuple[Assumption, ...] = (),
 ) -> Iterator[Violation]:
     """A violation if the target is outside what the steps allow."""
-    bounds = mean_bounds(steps, weight, target.k) if steps else target.range
-    if not target.range.is_disjoint(bounds):
+    if not steps:
         return
-    metrics = " and ".join(str(step) for step in steps)
-    if target.range.low > bounds.high + SLACK:
-        after = [0, *(int(step.k) for step in steps)]
-        most = zip(after, _most(steps, weight, target.k), strict=True)
-        yield Violation(
-            (target, *steps),
-            f"{target} is too large for {metrics}: at most {format_digits(bounds.high, 4)}",
-            tuple(f"a unit at rank {j + 1} or worse scores at most {format_digits(earned)}" for j, earned in most),
-            assumptions,
-            so=(f"on average that is at most {format_digits(bounds.high)}",),
-        )
-    elif target.range.high < bounds.low - SLACK:
-        least = zip(steps, _least(steps, weight, target.k), strict=False)
-        yield Violation(
-            (target, *steps),
-            f"{target} is too small for {metrics}: at least {format_digits(bounds.low, 4)}",
-            tuple(f"a unit within rank {int(s.k)} scores at least {format_digits(earned)}" for s, earned in least),
-            assumptions,
-            hint="" if target.metric.k else f"if {target.metric} has a cutoff, name it",
-            so=(f"on average that is at least {format_digits(bounds.low)}",),
-        )
+    bounds = mean_bounds(steps, weight, target.k)
+    most = zip([0, *(int(step.k) for step in steps)], _most(steps, weight, target.k), strict=True)
+    why = tuple(f"a unit at rank {j + 1} or worse scores at most {format_digits(earned)}" for j, earned in most)
+    yield from too_large(target, steps, bounds.high, why, "on average that is", assumptions)
+    least = zip(steps, _least(steps, weight, target.k), strict=False)
+    why = tuple(f"a unit within rank {int(step.k)} scores at least {format_digits(earned)}" for step, earned in least)
+    hint = "" if target.metric.k else f"if {target.metric} has a cutoff, name it"
+    yield from too_small(target, steps, bounds.low, why, "on average that is", assumptions, hint)
 
 
 def _reciprocal(rank: float) -> float:
@@ -121,19 +109,12 @@ def _mean_rank_too_small(row: PublishedRow, steps: Sequence[PublishedValue]) -> 
         return
     # The negated rank falls as the rank grows, so that the same sums apply.
     least = -mean_bounds(steps, lambda rank: -rank if not isinf(rank) else 0.0).high
-    if target.range.high < least - SLACK:
-        yield Violation(
-            (target, *steps),
-            f"{target} is too small for {' and '.join(map(str, steps))}: at least {format_digits(least, 4)}",
-            tuple(f"a unit that is no hit within {int(s.k)} has rank {int(s.k) + 1} or more" for s in steps),
-            REQUIRES_ONE_RELEVANT,
-            so=(f"on average that is at least {format_digits(least)}",),
-        )
+    why = tuple(f"a unit that is no hit within {int(step.k)} has rank {int(step.k) + 1} or more" for step in steps)
+    yield from too_small(target, steps, least, why, "on average that is", REQUIRES_ONE_RELEVANT)
 
 
 def _mrr_below_found(row: PublishedRow) -> Iterator[Violation]:
     """An item found within k has rank k or better: MRR is at least 1/k of R, P and nDCG at k."""
-    violations = []
     parts = [
         *row.values_by_cutoff("R"),
         *row.values_by_cutoff("R", capped="True"),
@@ -157,27 +138,20 @@ def _mrr_below_found(row: PublishedRow) -> Iterator[Violation]:
         )
         so = (f"so {target.metric} is at least {part.metric}{share}, which is {least}",)
         sentence = f"{target} is too small for {part}: at least {format_digits(least.low, 4)}"
-        violations.append((least.low - target.range.high, Violation((target, part), sentence, why, so=so)))
-    yield from largest_gap(violations)
+        yield Violation((target, part), sentence, why, so=so, gap=least.low - target.range.high)
 
 
 def _mrr_gain_too_large(row: PublishedRow) -> Iterator[Violation]:
     """Between two cutoffs only units without a hit gain, 1/(j + 1) at most."""
-    violations = []
     for first, second in combinations(row.values_by_cutoff("MRR", require_cutoff=False), 2):
-        if first.k == second.k:
-            continue
-        j = int(first.k)
-        most = first.range.high + max(0.0, 1.0 - first.range.high) / (j + 1)
-        if second.range.low > most + SLACK:
+        if first.k != second.k:
+            j = int(first.k)
+            most = first.range.high + max(0.0, 1.0 - first.range.high) / (j + 1)
             why = (
                 f"a unit that scores within {j} gains nothing after it, and scores at most 1",
                 f"so at least {first.metric} of the units are hits within {j}, and the others score at most 1/{j + 1}",
             )
-            so = (f"{second.metric} is at most {format_digits(most)}",)
-            sentence = f"{second} is too large for {first}: at most {format_digits(most, 4)}"
-            violations.append((second.range.low - most, Violation((second, first), sentence, why, so=so)))
-    yield from largest_gap(violations)
+            yield from too_large(second, [first], most, why, f"{second.metric} is")
 
 
 def _reciprocal_of_mean(row: PublishedRow) -> Iterator[Violation]:
@@ -228,7 +202,7 @@ def contradicts_median_rank(row: PublishedRow) -> Iterator[Violation]:
         *row.values_by_cutoff("MRR"),
     ]:
         if target is not None:
-            yield from _too_large(target, median)
+            yield from _score_against_median(target, median)
     for hits in hit_rate_steps(row):
         yield from _hits_against_median(hits, median)
     mean = row.value_of("MR")
@@ -241,7 +215,7 @@ def contradicts_median_rank(row: PublishedRow) -> Iterator[Violation]:
         )
 
 
-def _too_large(target: PublishedValue, median: PublishedValue) -> Iterator[Violation]:
+def _score_against_median(target: PublishedValue, median: PublishedValue) -> Iterator[Violation]:
     """No unit scores more than 1, and half of them no more than the median rank allows."""
     low = max(median.range.low, 1.0)
     # Ranks are integers, expected ranks multiples of 1/2, and a median may be halfway between two of these.

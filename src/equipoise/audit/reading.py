@@ -215,7 +215,7 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
     }
     like = context.get("like", "")
     # A table with both AP and mAP has two metrics: one threshold or class, and the mean over several.
-    single = any(map(_single, record.cells)) and any(map(_mean, record.cells))
+    single = {"ap", "map"} <= set(map(_bare_symbol, record.cells))
     sums = RecordSums.of(record.cells)
     for cell in record.cells:
         number = parse_printed(cell.text) if cell.text else None
@@ -231,7 +231,7 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
         elif label.role is ColumnRole.VALUE and label.metric is not None:
             metric = _with_average(label.metric, report[1].casefold() if report else "")
             percent = True if label.percent or number.percent else (False if cell.exact else None)
-            variant = "AP" if single and _single(cell) else _rules_key(metric, like)
+            variant = "AP" if single and _bare_symbol(cell) == "ap" else _rules_key(metric, like)
             group = " ".join(filter(None, (label.group, variant)))
             n = parse_count(cell.n, f"n of {' '.join(filter(None, (record.name, cell.label)))}") if cell.n else None
             values.append(UnresolvedValue(metric, group, cell, number, percent, number.ends, n))
@@ -273,12 +273,8 @@ def _rules_key(metric: PublishedMetric, like: str) -> str:
     return metric.name if CUTOFF_SPECIFIC_ORDER in like else metric.symbol
 
 
-def _single(cell: TableCell) -> bool:
-    return strip_markup(cell.label).casefold().partition("@")[0].strip() == "ap"
-
-
-def _mean(cell: TableCell) -> bool:
-    return strip_markup(cell.label).casefold().partition("@")[0].strip() == "map"
+def _bare_symbol(cell: TableCell) -> str:
+    return strip_markup(cell.label).casefold().partition("@")[0].strip()
 
 
 def _with_average(metric: PublishedMetric, average: str) -> PublishedMetric:
@@ -414,7 +410,7 @@ def _rows(
     other_numbers = parse_other_numbers(record)
     untuned = any(last_word(draft.group) in _UNTUNED for draft in drafts)
     for group in dict.fromkeys(draft.group for draft in drafts) or {"": None}:
-        name = "/".join(filter(None, (record.name, group))) or table
+        name, word = "/".join(filter(None, (record.name, group))) or table, last_word(group)
         for values in _on_the_same_units([draft for draft in drafts if draft.group == group], context.n):
             template = PublishedRow(
                 name,
@@ -426,7 +422,7 @@ def _rows(
                 or any(value.number.spread is not None for value in values)
                 or any(map(_AVERAGE.match, _words(name))),
                 is_exact=bool(values) and all(value.cell.exact for value in values),
-                is_selected=_is_chosen(last_word(group), context, untuned),
+                is_selected=word in SELECTED_WORDS and (context.tuned or (untuned and word != _TUNED_WITHOUT_SEARCH)),
                 label=record.name,
                 record=at,
                 group=group,
@@ -475,11 +471,6 @@ def _on_the_same_units(drafts: list[UnresolvedValue], n: int | None) -> list[lis
     if len([count for count in counts if count is not None]) < 2:
         return [drafts]
     return [[draft for draft in drafts if (draft.n or n) == count] for count in counts]
-
-
-def _is_chosen(word: str, context: TableContext, untuned: bool) -> bool:
-    """Whether these values are of the configuration that a parameter search selected."""
-    return word in SELECTED_WORDS and (context.tuned or (untuned and word != _TUNED_WITHOUT_SEARCH))
 
 
 def _words(name: str) -> list[str]:

@@ -19,6 +19,8 @@ from equipoise.audit.table import (
     Violation,
     format_digits,
     largest_gap,
+    too_large,
+    too_small,
 )
 
 MAX_AP_CUTOFF = 100
@@ -60,13 +62,7 @@ def _map_at_one(row: PublishedRow) -> Iterator[Violation]:
     average, by_all = row.value_of("MAP", 1), row.value_of("MAP", 1, norm="R")
     if by_all and recall:
         yield from _differ(by_all, recall, "over all R relevant items AP@1 is what R@1 is")
-    if (
-        average
-        and hits
-        and recall
-        and average.range.is_disjoint(hits.range)
-        and average.range.is_disjoint(recall.range)
-    ):
+    if average and hits and recall and all(average.range.is_disjoint(other.range) for other in (hits, recall)):
         yield Violation(
             (average, hits, recall),
             f"{average} is neither {hits} nor {recall}",
@@ -128,9 +124,8 @@ def _differ(
 
 def _gap(first: ValueRange, second: ValueRange) -> str:
     high, low = (first, second) if first.low > second.high else (second, first)
-    return f"no value is in both: the one is at least {ValueRange(high.low, high.low)}, the other at most " + (
-        f"{ValueRange(low.high, low.high)}"
-    )
+    least, most = ValueRange(high.low, high.low), ValueRange(low.high, low.high)
+    return f"no value is in both: the one is at least {least}, the other at most {most}"
 
 
 def log_discount(rank: float) -> float:
@@ -144,7 +139,7 @@ def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
         *row.values_by_cutoff("nDCG", require_cutoff=False),
         *row.values_by_cutoff("nDCG", require_cutoff=False, gain="exp"),
     ]
-    yield from _exceeds_hits(row, gains)
+    yield from largest_gap(_exceeds_hits(row, gains))
     for gain in gains:
         yield from bound_violation(gain, hit_rate_steps(row), log_discount, REQUIRES_ONE_RELEVANT)
         yield from _below_reciprocal(row, gain)
@@ -153,15 +148,11 @@ def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
 
 
 def _exceeds_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Violation]:
-    violations = []
-    for gain in gains:
-        for hits in hit_rates(row):
-            if hits.k >= gain.k and gain.range.is_above(hits.range):
-                why = f"a unit without a hit adds 0 to {gain.metric}, and one with a hit adds 1 at most"
-                sentence = f"{gain} is above {hits}, the share of units that add anything to it"
-                gap = gain.range.low - hits.range.high
-                violations.append((gap, Violation((gain, hits), sentence, (why,))))
-    yield from largest_gap(violations)
+    for gain, hits in product(gains, hit_rates(row)):
+        if hits.k >= gain.k and gain.range.is_above(hits.range):
+            why = f"a unit without a hit adds 0 to {gain.metric}, and one with a hit adds 1 at most"
+            sentence = f"{gain} is above {hits}, the share of units that add anything to it"
+            yield Violation((gain, hits), sentence, (why,), gap=gain.range.low - hits.range.high)
 
 
 def _below_reciprocal(row: PublishedRow, gain: PublishedValue) -> Iterator[Violation]:
@@ -217,8 +208,8 @@ def inconsistent_relevant_counts(row: PublishedRow) -> Iterator[Violation]:
     """EQ405: precision, recall and hit rates that no number of relevant items allows."""
     yield from _recall_against_precision(row)
     yield from _hits_against_precision(row)
-    yield from _at_most_the_hits(row)
-    yield from _capped_violations(row)
+    yield from largest_gap(_at_most_the_hits(row))
+    yield from largest_gap(_capped_violations(row))
 
 
 def max_recall(precision: float, k: int, j: int) -> float:
@@ -234,20 +225,17 @@ def max_recall(precision: float, k: int, j: int) -> float:
 
 def _recall_against_precision(row: PublishedRow) -> Iterator[Violation]:
     for recall in row.values_by_cutoff("R"):
-        violations = []
+        violations: list[Violation] = []
         for precision in row.values_by_cutoff("P"):
             j, k = int(recall.k), int(precision.k)
             most = _max_recall_in_range(precision.range, k, j) if j <= k else 1.0
-            if recall.range.low > most + SLACK:
-                why = (
-                    f"{precision} means {precision.range * k} relevant items among the first {k}",
-                    f"a unit with c of them has at least c relevant items, and its R@{j} is at most {j}/c",
-                )
-                so = (f"on average R@{j} is at most {format_digits(most)}",)
-                sentence = f"{recall} is too large for {precision}: at most {format_digits(most, 4)}"
-                violations.append((-most, Violation((recall, precision), sentence, why, so=so)))
+            why = (
+                f"{precision} means {precision.range * k} relevant items among the first {k}",
+                f"a unit with c of them has at least c relevant items, and its R@{j} is at most {j}/c",
+            )
+            violations += too_large(recall, [precision], most, why, f"on average R@{j} is")
         if violations:
-            yield max(violations, key=lambda pair: pair[0])[1]
+            yield max(violations, key=lambda violation: violation.gap)
 
 
 def _max_recall_in_range(precision: ValueRange, k: int, j: int) -> float:
@@ -259,7 +247,8 @@ def _max_recall_in_range(precision: ValueRange, k: int, j: int) -> float:
 
 def _hits_against_precision(row: PublishedRow) -> Iterator[Violation]:
     """P@k <= HR@k <= k P@k: a hit is at least one of k items and at most all of them."""
-    few, many = [], []
+    few: list[Violation] = []
+    many: list[Violation] = []
     for precision, hits in product(row.values_by_cutoff("P"), row.values_by_cutoff("HR")):
         k, most = int(precision.k), precision.range * precision.k
         if k == hits.k == 1:
@@ -270,14 +259,13 @@ def _hits_against_precision(row: PublishedRow) -> Iterator[Violation]:
             why = (f"every hit within {int(hits.k)} has a relevant item among the first {k}",)
             so = (f"k P@k, the mean number of relevant items among the first {k}, is {most}",)
             sentence = f"{hits} has more hits than {precision} has relevant items"
-            many.append((hits.range.low - most.high, Violation((hits, precision), sentence, why, so=so)))
+            many.append(Violation((hits, precision), sentence, why, so=so, gap=hits.range.low - most.high))
     yield from largest_gap(few)
     yield from largest_gap(many)
 
 
 def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:
     """A unit without a hit scores 0, and one with a hit at most 1; MaxOntSim gives every hit 1."""
-    violations = []
     earning = [
         *row.values_by_cutoff("R"),
         *row.values_by_cutoff("MAP"),
@@ -290,37 +278,29 @@ def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:
             by_precision = hits.metric.symbol == "P" and part.metric.symbol == "R"
             is_covered = hits.k == 1 and (part.metric.symbol == "MRR" or by_precision)
             if part.k <= hits.k and not is_covered:
-                violations += _exceeds(part, hits, f"a unit without a hit adds 0 to {part.metric}, others 1 at most")
+                yield from _exceeds(part, hits, f"a unit without a hit adds 0 to {part.metric}, others 1 at most")
         for nearest in row.values_by_cutoff("MaxOntSim"):
             if nearest.k >= hits.k:
-                violations += _exceeds(hits, nearest, "a unit with a hit has the similarity 1")
-    yield from largest_gap(violations)
+                yield from _exceeds(hits, nearest, "a unit with a hit has the similarity 1")
 
 
 def _capped_violations(row: PublishedRow) -> Iterator[Violation]:
     """P@k and R@k divide by more than min(R, k) does."""
-    violations = []
     for capped in row.values_by_cutoff("R", capped="True"):
         k = int(capped.k)
         for other, denominator in ((row.value_of("P", k), "k"), (row.value_of("R", k), "R")):
             if other and k > 1:
-                violations += _exceeds(other, capped, f"min(R, k) is no more than {denominator}")
+                yield from _exceeds(other, capped, f"min(R, k) is no more than {denominator}")
         hits = row.value_of("HR", k)
         if hits and k > 1:
-            violations += _exceeds(capped, hits, "a unit without a hit adds 0, others 1 at most")
-    yield from largest_gap(violations)
+            yield from _exceeds(capped, hits, "a unit without a hit adds 0, others 1 at most")
 
 
-def _exceeds(small: PublishedValue, large: PublishedValue, why: str) -> list[tuple[float, Violation]]:
-    if not small.range.is_above(large.range):
-        return []
-    sentence = f"{small} is above {large}, which is impossible"
-    gap = small.range.low - large.range.high
-    return [(gap, Violation((small, large), sentence, (why,), so=(_by(gap),)))]
-
-
-def _by(gap: float) -> str:
-    return f"the difference is at least {ValueRange(gap, gap)}"
+def _exceeds(small: PublishedValue, large: PublishedValue, why: str) -> Iterator[Violation]:
+    if small.range.is_above(large.range):
+        gap = small.range.low - large.range.high
+        so = f"the difference is at least {ValueRange(gap, gap)}"
+        yield Violation((small, large), f"{small} is above {large}, which is impossible", (why,), so=(so,), gap=gap)
 
 
 def harmonic_mean(first: float, second: float) -> float:
@@ -340,11 +320,8 @@ def inconsistent_f1(row: PublishedRow) -> Iterator[Violation]:
         parameters = dict(f1.metric.parameters)
         precision, recall = (row.value_of(symbol, None, **parameters) for symbol in ("P", "R"))
         if precision and recall:
-            yield from _impossible(f1, precision, recall, pooled=_is_pooled_f1(row, parameters))
-
-
-def _is_pooled_f1(row: PublishedRow, parameters: dict[str, str]) -> bool:
-    return parameters.get("average") == "micro" and not row.averaged
+            pooled = parameters.get("average") == "micro" and not row.averaged
+            yield from _impossible(f1, precision, recall, pooled=pooled)
 
 
 def _impossible(
@@ -370,13 +347,9 @@ def _impossible(
             ("a micro average pools all counts, so F1 = 2 P R / (P + R) exactly",),
             so=(f"2 P R / (P + R) is at least {format_digits(mean.low)}",),
         )
-    elif (least := p.low + r.low - 1.0) > f1.range.high + SLACK:
-        yield Violation(
-            (f1, precision, recall),
-            f"{f1} is too small for {metrics}: at least {format_digits(least, 4)}",
-            (
-                "for each class or document F1 = 2 P R / (P + R) is at least P R, since P + R is at most 2",
-                "and the mean of P R is at least the mean of P plus the mean of R minus 1",
-            ),
-            so=(f"that is at least {format_digits(least)}",),
+    else:
+        why = (
+            "for each class or document F1 = 2 P R / (P + R) is at least P R, since P + R is at most 2",
+            "and the mean of P R is at least the mean of P plus the mean of R minus 1",
         )
+        yield from too_small(f1, [precision, recall], p.low + r.low - 1.0, why, "that is")

@@ -91,33 +91,29 @@ _CAPPED_HINT = "check whether the columns were swapped; recall over min(R, k) ma
 def decreasing_with_cutoff(row: PublishedRow) -> Iterator[Violation]:
     """EQ402: a value that falls as the cutoff grows, although the metric cannot."""
     for symbol in ("HR", "MaxOntSim"):
-        yield from _never_falls(row.values_by_cutoff(symbol), _WHY[symbol])
+        yield from largest_gap(_never_falls(row.values_by_cutoff(symbol)))
     by_relevance = any(value.metric.symbol in _RELEVANCE_METRICS for value in row.values)
     fixed = by_relevance and Assumption.FIXED_RELEVANT not in row.rejected
-    yield from _never_falls(row.values_by_cutoff("R"), _WHY["R"], () if fixed else (Assumption.FIXED_RELEVANT,))
-    yield from _never_falls(row.values_by_cutoff("MRR", require_cutoff=False), _WHY["MRR"])
+    recall_assumptions = () if fixed else (Assumption.FIXED_RELEVANT,)
+    yield from largest_gap(_never_falls(row.values_by_cutoff("R"), recall_assumptions))
+    yield from largest_gap(_never_falls(row.values_by_cutoff("MRR", require_cutoff=False)))
     uncut = row.value_of("MAP")
-    yield from _never_falls([*row.values_by_cutoff("MAP", norm="R"), *([uncut] if uncut else [])], _WHY["MAP"])
-    yield from _precision(row.values_by_cutoff("P"))
+    yield from largest_gap(_never_falls([*row.values_by_cutoff("MAP", norm="R"), *([uncut] if uncut else [])]))
+    yield from largest_gap(_precision(row.values_by_cutoff("P")))
 
 
-def _never_falls(
-    series: Sequence[PublishedValue], why: str, assumptions: tuple[Assumption, ...] = ()
-) -> Iterator[Violation]:
-    violations = []
+def _never_falls(series: Sequence[PublishedValue], assumptions: tuple[Assumption, ...] = ()) -> Iterator[Violation]:
     for first, second in combinations(series, 2):
         if first.k < second.k and first.range.is_above(second.range):
-            reason = why.format(j=_rank(first.k), k=_rank(second.k))
-            gap = first.range.low - second.range.high
+            reason = _WHY[first.metric.symbol].format(j=_rank(first.k), k=_rank(second.k))
             sentence = f"{first} is above {second}, but a larger cutoff cannot lower it"
             hint = _CAPPED_HINT if first.metric.symbol == "R" else ""
-            violations.append((gap, Violation((first, second), sentence, (reason,), assumptions, hint=hint)))
-    yield from largest_gap(violations)
+            gap = first.range.low - second.range.high
+            yield Violation((first, second), sentence, (reason,), assumptions, hint=hint, gap=gap)
 
 
 def _precision(series: Sequence[PublishedValue]) -> Iterator[Violation]:
     """P@k may fall, but k P@k counts relevant items: it never falls, and grows by at most 1 per rank."""
-    violations = []
     for first, second in combinations(series, 2):
         j, k = int(first.k), int(second.k)
         before, after = first.range * j, second.range * k
@@ -128,12 +124,11 @@ def _precision(series: Sequence[PublishedValue]) -> Iterator[Violation]:
         why, so = ("k P@k counts the relevant items among the first k",), (counts,)
         if lost > SLACK:
             sentence = f"{first} finds more relevant items than {second}"
-            violations.append((lost, Violation((first, second), sentence, why, so=so)))
+            yield Violation((first, second), sentence, why, so=so, gap=lost)
         else:
             sentence = f"{second} needs more relevant items than there are ranks after {first}"
             more = f"{format_digits(after.low - before.high)} more at least, on {k - j} further ranks"
-            violations.append((gained, Violation((first, second), sentence, why, so=(*so, more))))
-    yield from largest_gap(violations)
+            yield Violation((first, second), sentence, why, so=(*so, more), gap=gained)
 
 
 def _rank(k: float) -> str:

@@ -51,11 +51,8 @@ def _parts(value: PublishedValue) -> tuple[int, str, tuple[Assumption, ...]] | N
     if metric.symbol in ("HR", "Acc") and not metric.parameters:
         return 1, "a unit is a hit or a miss", REQUIRES_BINARY_HITS
     if metric.symbol == "P" and metric.k is not None:
-        return (
-            metric.k,
-            f"a unit has an integer number of relevant items among its first {metric.k}",
-            REQUIRES_BINARY_HITS,
-        )
+        why = f"a unit has an integer number of relevant items among its first {metric.k}"
+        return metric.k, why, REQUIRES_BINARY_HITS
     if metric.symbol == "R" and metric.k is not None and not metric.parameters:
         return 1, "a unit's one relevant item is found or not", (*REQUIRES_ONE_RELEVANT, Assumption.HITS)
     if metric.symbol == "MR" and not metric.parameters:
@@ -106,18 +103,10 @@ def impossible_interval(row: PublishedRow) -> Iterator[Violation]:
         below = low.is_above(value.range) and value.range.low > least + SLACK
         beyond = value.range.is_above(high) and value.range.high < most - SLACK
         if below or beyond or low.is_above(high):
-            yield _outside_interval(value)
+            so = (f"the interval goes from {value.interval_text}", "an interval contains the value it was computed for")
+            yield Violation((value,), f"{value} is outside its own interval", (), so=so)
         elif value.metric.symbol in ("HR", "Acc") and not row.averaged:
             yield from _too_narrow(row, value, low, high)
-
-
-def _outside_interval(value: PublishedValue) -> Violation:
-    return Violation(
-        (value,),
-        f"{value} is outside its own interval",
-        (),
-        so=(f"the interval goes from {value.interval_text}", "an interval contains the value it was computed for"),
-    )
 
 
 def _too_narrow(row: PublishedRow, value: PublishedValue, low: ValueRange, high: ValueRange) -> Iterator[Violation]:
@@ -186,15 +175,11 @@ def _pool(row: PublishedRow) -> CandidateCount | None:
         return CandidateCount(row.context.classes, row.context.classes, assumptions if several else ())
     if row.context.candidates:
         return CandidateCount(row.context.candidates, row.context.candidates, assumptions)
-    first = _first(row)
+    first = row.value_of("HR", 1) or row.value_of("Acc")
     if first is None or first.range.low <= 0 or row.n_units(first) is not None:
         return None
     least, most = ceil(1 / first.range.high - SLACK), floor(1 / first.range.low + SLACK)
     return CandidateCount(least, most, assumptions, first) if least <= most else None
-
-
-def _first(row: PublishedRow) -> PublishedValue | None:
-    return row.value_of("HR", 1) or row.value_of("Acc")
 
 
 class ChanceScore(NamedTuple):
@@ -218,7 +203,11 @@ def _chance_score(value: PublishedValue) -> ChanceScore | None:
         hits = k if symbol == "HR" else 1
         return ChanceScore(f"{int(hits)} / n", lambda n: min(hits, n) / n, lambda n: min(hits, n) / n)
     if symbol == "nDCG":
-        return ChanceScore("the mean of 1 / log2(rank + 1)", *[lambda n: _discounts(int(min(k, n))) / n] * 2)
+
+        def discount(n: int) -> float:
+            return sum(1.0 / log2(rank + 1) for rank in range(1, int(min(k, n)) + 1)) / n
+
+        return ChanceScore("the mean of 1 / log2(rank + 1)", discount, discount)
     if symbol == "MR":
         return ChanceScore("(n + 1) / 2", lambda n: (n + 1) / 2, lambda n: (n + 1) * (2 * n + 1) / 6, float)
     return None
@@ -226,10 +215,6 @@ def _chance_score(value: PublishedValue) -> ChanceScore | None:
 
 _SQUARES = pi**2 / 6
 """The sum of 1, 1/4, 1/9, ...: an upper bound for squared reciprocal ranks."""
-
-
-def _discounts(last: int) -> float:
-    return sum(1.0 / log2(rank + 1) for rank in range(1, last + 1))
 
 
 def _off(row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance: ChanceScore) -> Iterator[Violation]:
@@ -274,21 +259,14 @@ def _chance_spread(
     n = units
     if n is None:
         # A share above 0 is at least one hit of n.
-        shares = [value.range.high for value in row.values if value.metric.symbol in _HITS and value.range.low > 0]
-        n = max(1, *(floor(1 / share + SLACK) for share in shares)) if shares else 1
+        hit_rates = [value.range for value in row.values if value.metric.symbol in ("HR", "Acc")]
+        n = max([1, *(floor(1 / share.high + SLACK) for share in hit_rates if share.low > 0)])
     sizes = (pool.least, pool.most)
     square, most = max(map(chance.square, sizes)), max(map(chance.most, sizes))
-    deviation = _chance_deviation(square, most, n)
-    return n, deviation if units is not None else ESTIMATED_N_FACTOR * deviation
-
-
-_HITS = ("HR", "Acc")
-
-
-def _chance_deviation(square: float, most: float, n: int) -> float:
-    """How far a mean over n units may deviate by chance (Bernstein); the variance is below the mean square."""
+    # Bernstein's inequality; the variance is below the mean square.
     odds = log(2 / MIN_P_VALUE)
-    return sqrt(2 * square * odds / n) + most * odds / (3 * n)
+    deviation = sqrt(2 * square * odds / n) + most * odds / (3 * n)
+    return n, deviation if units is not None else ESTIMATED_N_FACTOR * deviation
 
 
 # Averages: an average row or column is the mean of the rows or columns that it covers.
@@ -414,13 +392,12 @@ def _wrong(average: StatedAverage) -> list[PublishedValue]:
     The weights that explain most values are used. A subset of the rows may explain all of them.
     """
     ways: list[Sequence[float]] = [(), *_sizes(average.members)]
-    wrong = min((_missed_columns(average, weights) for weights in ways), key=len)
+    missed = (
+        [column for column in average.shared if not _is_mean(average.row, column, average.members, weights)]
+        for weights in ways
+    )
+    wrong = min(missed, key=len)
     return [] if not wrong or _explained_by_subset(average) else wrong
-
-
-def _missed_columns(average: StatedAverage, weights: Sequence[float]) -> list[PublishedValue]:
-    members = average.members
-    return [column for column in average.shared if not _is_mean(average.row, column, members, weights)]
 
 
 def _other_scope(average: StatedAverage, wrong: Sequence[PublishedValue]) -> bool:
@@ -454,8 +431,7 @@ def _is_mean(
     if any(member_value is None for member_value in member_values):
         return False
     # Half a unit more than rounding allows: some programs truncate digits.
-    spare = (value.range.high - value.range.low) / 2
-    stated = ValueRange(value.range.low - spare, value.range.high + spare)
+    stated = value.range.widened((value.range.high - value.range.low) / 2)
     return not stated.is_disjoint(_mean(member_values, weights)) or _is_harmonic(row, value, stated)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property, lru_cache, wraps
@@ -39,15 +39,7 @@ TRIALS = re.compile(
 )
 RELEVANT = re.compile(r"(?:n_|num_)?relevant_(?:per_)?(?:query|unit|item|document)")
 BROKEN_TIES = ("by_id", "optimistic", "pessimistic", "none", "broken", "no")
-LIBRARIES = (
-    "trec_eval",
-    "pytrec_eval",
-    "ranx",
-    "beir",
-    "sentence-transformers",
-    "torchmetrics",
-    "sklearn",
-)
+LIBRARIES = ("trec_eval", "pytrec_eval", "ranx", "beir", "sentence-transformers", "torchmetrics", "sklearn")
 """Libraries without averaging over ties: every unit is a hit or a miss. mteb does so for ranked lists only."""
 _CUT = re.compile(r".*(?:@|_at_)\d+")
 MTEB = "mteb"
@@ -83,7 +75,8 @@ OPTION_OF_ASSUMPTION = {
     Assumption.ONE_RELEVANT: "--one-relevant",
     Assumption.BINARY: "--binary",
     Assumption.HITS: "--no-ties",
-} | {Assumption.OVER_RELEVANT: "--map-over-relevant"}
+    Assumption.OVER_RELEVANT: "--map-over-relevant",
+}
 """The option that declares an assumption. The number of units declares that a row was measured."""
 
 
@@ -313,6 +306,10 @@ class ValueRange:
         """Whether the two ranges have no value in common."""
         return self.is_above(other) or other.is_above(self)
 
+    def widened(self, amount: float) -> ValueRange:
+        """The range with both ends moved outwards."""
+        return ValueRange(self.low - amount, self.high + amount)
+
     def within(self, low: float, high: float) -> ValueRange:
         """The part between two bounds, or the range unchanged if it is wholly outside them."""
         if self.high < low or self.low > high:
@@ -453,6 +450,8 @@ class Violation:
     subject: str = ""
     """The part of the table that it concerns; empty for the subject of the rule."""
     so: tuple[str, ...] = ()
+    gap: float = 0.0
+    """How far the values are apart."""
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -512,10 +511,44 @@ def as_check(rule: AuditRule) -> Callable[[Any], Iterator[Observation]]:
     return observations
 
 
-def largest_gap(violations: list[tuple[float, Violation]]) -> Iterator[Violation]:
+def largest_gap(violations: Iterable[Violation]) -> Iterator[Violation]:
     """The violation with the largest gap, preferring those at one cutoff; the others add nothing."""
-    if violations:
-        yield max(violations, key=lambda pair: (pair[1].one_cutoff, pair[0]))[1]
+    listed = list(violations)
+    if listed:
+        yield max(listed, key=lambda violation: (violation.one_cutoff, violation.gap))
+
+
+def too_large(
+    target: PublishedValue,
+    others: Sequence[PublishedValue],
+    most: float,
+    why: tuple[str, ...],
+    so: str,
+    assumptions: tuple[Assumption, ...] = (),
+) -> Iterator[Violation]:
+    """A violation if a value is above the largest one that others allow; ``so`` is the conclusion up to that value."""
+    if target.range.low > most + SLACK:
+        sentence = f"{target} is too large for {' and '.join(map(str, others))}: at most {format_digits(most, 4)}"
+        conclusion = f"{so} at most {format_digits(most)}"
+        yield Violation((target, *others), sentence, why, assumptions, so=(conclusion,), gap=target.range.low - most)
+
+
+def too_small(
+    target: PublishedValue,
+    others: Sequence[PublishedValue],
+    least: float,
+    why: tuple[str, ...],
+    so: str,
+    assumptions: tuple[Assumption, ...] = (),
+    hint: str = "",
+) -> Iterator[Violation]:
+    """The same for the smallest value that others allow."""
+    if target.range.high < least - SLACK:
+        sentence = f"{target} is too small for {' and '.join(map(str, others))}: at least {format_digits(least, 4)}"
+        conclusion = f"{so} at least {format_digits(least)}"
+        yield Violation(
+            (target, *others), sentence, why, assumptions, hint=hint, so=(conclusion,), gap=least - target.range.high
+        )
 
 
 def contradicted_assumptions(row: PublishedRow) -> frozenset[Assumption]:

@@ -65,6 +65,7 @@ class Check:
                 message=observation.message,
                 hint=observation.hint or self.hint,
                 evidence=observation.evidence,
+                title=self.title,
             )
 
 
@@ -101,7 +102,15 @@ class ScoredResult:
     metrics: Mapping[str, Metric[Any]]
 
 
+@dataclass(frozen=True)
+class ComparedResults:
+    """The results of the systems of a comparison; their settings tell how they were measured."""
+
+    results: Sequence[Result]
+
+
 CORE_CHECKS = {
+    "equipoise.checks.base:ComparedResults": ("equipoise.checks.protocol",),
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
     "equipoise.stats.comparison:Comparison": ("equipoise.checks.protocol",),
@@ -130,16 +139,21 @@ def declared_checks(
     package: str, functions: Mapping[str, tuple[type | UnionType, Callable[[Any], Iterator[Observation]]]]
 ) -> tuple[Check, ...]:
     """The checks of a package: subjects and functions by code, and the texts of its ``checks.toml``."""
-    from importlib.resources import files
-    from tomllib import loads
-
-    texts = loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
+    texts = _check_texts(package)
     return tuple(
         Check(
             code, applies_to=subject, function=function, **texts[code] | {"severity": Severity(texts[code]["severity"])}
         )
         for code, (subject, function) in functions.items()
     )
+
+
+@cache
+def _check_texts(package: str) -> dict[str, dict[str, Any]]:
+    from importlib.resources import files
+    from tomllib import loads
+
+    return loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
 
 
 def checks_for(subject_type: type) -> tuple[Check, ...]:
@@ -175,7 +189,6 @@ def check_by_code(code: str) -> Check:
 def run_checks(subject: object) -> tuple[Finding, ...]:
     """The findings of all checks that apply to a subject, ordered by code.
 
-    >>> from equipoise.checks.protocol import ComparedResults
     >>> from equipoise.stats.estimate import result_from_values
     >>> a, b = result_from_values("a", ["q1"], {"HR": [1]}), result_from_values("b", ["q2"], {"HR": [1]})
     >>> [str(finding) for finding in run_checks(ComparedResults([a, b]))]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, ScoredResult, evidence_names, join_names, pluralize
+from equipoise.checks.base import Observation, ScoredResult, declared_checks, evidence_names, join_names, pluralize
 from equipoise.evidence.ranking import Ranking
-from equipoise.types import Severity
 
 
 def missing_units(scored: ScoredResult) -> Iterator[Observation]:
@@ -71,70 +70,12 @@ def invalid_points(scored: ScoredResult) -> Iterator[Observation]:
         yield Observation(scored.result.system, message, tuple(message.split("; ")))
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ101",
-        title="ids of the ground truth are missing from the run",
-        severity=Severity.ISSUE,
-        applies_to=ScoredResult,
-        function=missing_units,
-        why="""\
-A unit of the ground truth without a result from the system scores 0. Leaving it out of the mean instead
-would reward a system that returns nothing where it is weak, and two systems would be compared on different
-questions. Frequent causes are an interrupted run, a filter, or ids that differ between files.""",
-        hint="run what is missing, or check that run and ground truth use the same ids",
-        example="""\
-from equipoise import Ranking, evaluate
-ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 0.9, "b": 0.1}})
-evaluate(ranking, "MRR").findings""",
-    ),
-    Check(
-        code="EQ104",
-        title="undefined values",
-        severity=Severity.NOTE,
-        applies_to=ScoredResult,
-        function=undefined_units,
-        why="""\
-A metric can be undefined for a unit, for example for a query without any relevant item. Such a unit
-is excluded from the mean and counted separately. Other programs score it as 0, which lowers
-every score by the same factor, or drop it without a message.""",
-        hint="add the missing judgements, or remove these ids from the ground truth",
-        example="""\
-from equipoise import Ranking, evaluate
-ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 0}}, {"q1": {"a": 0.9}, "q2": {"b": 0.8}})
-evaluate(ranking, "MRR").findings""",
-    ),
-    Check(
-        code="EQ106",
-        title="ids of the run that are not in the ground truth",
-        severity=Severity.TIP,
-        applies_to=ScoredResult,
-        function=unknown_units,
-        why="""\
-The run has units that the ground truth does not contain. They cannot be scored and change no
-value. A few are normal if the ground truth is a sample; many mean that run and ground truth belong to different
-splits, or that ids differ between files.""",
-        hint="check that the run belongs to this ground truth, and that the ids match",
-        example="""\
-from equipoise import Ranking, evaluate
-ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.2}, "q7": {"a": 0.4}})
-evaluate(ranking, "MRR").findings""",
-    ),
-    Check(
-        code="EQ109",
-        title="invalid points in a geometry",
-        severity=Severity.ISSUE,
-        applies_to=ScoredResult,
-        function=invalid_points,
-        why="""\
-A hyperbolic distance exists only between points of the model: inside the open ball for Poincare, on the upper sheet of
-the hyperboloid for Lorentz. A zero vector has no direction, so its cosine is not defined, and a distance to NaN is
-undefined. Programs that clamp such points silently score points that were never trained. Here they are counted and
-listed, and not changed.""",
-        hint="project the points during training, or embed these items again",
-        example="""\
-from equipoise import Ranking, evaluate
-ranking = Ranking.from_embeddings([[0.1, 0.2]], [[0.1, 0.1], [0.0, 0.0]], [[0]])
-evaluate(ranking, "MRR").findings""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.checks",
+    {
+        "EQ101": (ScoredResult, missing_units),
+        "EQ104": (ScoredResult, undefined_units),
+        "EQ106": (ScoredResult, unknown_units),
+        "EQ109": (ScoredResult, invalid_points),
+    },
 )

@@ -8,11 +8,10 @@ from itertools import pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Self
 
-from equipoise.checks.base import Check, Observation, join_names, pluralize
+from equipoise.checks.base import Observation, declared_checks, join_names, pluralize
 from equipoise.models.cache import VectorCache
 from equipoise.models.retriever import FittedRetriever
 from equipoise.stats.formatting import format_count, format_difference, format_value
-from equipoise.types import Severity
 
 if TYPE_CHECKING:
     from equipoise.tuning.grid import Trial, TuningRecord
@@ -135,101 +134,13 @@ def _values_by_parameter(trials: Sequence[Trial], axis: str) -> str:
     return f"{axis} {steps}" + (f" ({fixed})" if fixed else "")
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ150",
-        title="the vector cache cannot be used",
-        severity=Severity.TIP,
-        applies_to=VectorCache,
-        function=cache_problem,
-        why="""\
-Vectors are cached so that no text is embedded twice. If the file cannot be written or is damaged, they
-are computed again and not stored: the scores are the same, but each run repeats the work.""",
-        hint="make the folder writable, or set EQUIPOISE_CACHE to another folder",
-        example="""\
-import numpy
-from equipoise.checks.base import run_checks
-from equipoise.models.cache import VectorCache
-from equipoise.models.retriever import FittedRetriever
-cache = VectorCache("/dev/null/a file is no folder")
-cache.put_many("model", "query", ["text"], numpy.ones((1, 2), dtype="float32"))
-run_checks(cache)""",
-    ),
-    Check(
-        code="EQ151",
-        title="texts longer than the model's input window",
-        severity=Severity.TIP,
-        applies_to=TruncationStats,
-        function=truncated_texts,
-        why="""\
-A model reads a fixed number of tokens and drops the rest without a message. An answer in the dropped part
-cannot be found by its vector, and a model with a larger window then scores higher for a reason
-other than embedding quality.""",
-        hint="split the texts into chunks that fit, or use a model with a larger window",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.models import TruncationStats
-run_checks(TruncationStats("minilm", tokens=256, texts=100, truncated=12, lost_tokens=3400))""",
-    ),
-    Check(
-        code="EQ152",
-        title="low recall of the index",
-        severity=Severity.TIP,
-        applies_to=FittedRetriever,
-        function=low_index_recall,
-        why="""\
-An approximate index trades some of the nearest neighbours for speed. What it misses lowers every score of the
-system, and without this value the loss would be attributed to the model.""",
-        hint="use exact search to compare models, or raise the search effort of the index",
-        example="""\
-import numpy
-from equipoise import retriever
-from equipoise.checks.base import run_checks
-from equipoise.models.stores.recall import IndexRecall
-from equipoise.types import Severity
-system = retriever("hash").fit(["rye", "wheat"])  # with store="faiss:hnsw", search measures the recall
-system.index_recall = IndexRecall(10, numpy.array([1.0, 0.9, 0.7]))
-run_checks(system)""",
-    ),
-    Check(
-        code="EQ201",
-        title="tuned on the reported data",
-        severity=Severity.ISSUE,
-        applies_to=TunedSystem,
-        function=tuned_on_reported_units,
-        why="""\
-The best of many trials is partly the best by chance, and scoring it on the units that selected it counts that
-chance again.
-With 27 equally good configurations and 100 questions the best one scores about 6 points too high,
-and a 95 % interval around it covers the true value in 75 % of cases. A system with more trials gains
-more. The held-out score (nested cross-validation) is unbiased: the configuration that is scored on a
-unit was selected without it.""",
-        hint="report the held-out score, or select on one part of the data and report on the other",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.models import TunedSystem
-from equipoise.tuning.grid import Trial, TuningRecord
-trials = (Trial({"chunk_size": 256}, 0.71), Trial({"chunk_size": 512}, 0.78))
-tuning = TuningRecord("accuracy", trials, 1, None, optimistic=0.78, nested=float("nan"), folds=())
-run_checks(TunedSystem.of("minilm", tuning))""",
-    ),
-    Check(
-        code="EQ202",
-        title="the score only rises or only falls with a parameter",
-        severity=Severity.TIP,
-        applies_to=TunedSystem,
-        function=monotone_parameter,
-        why="""\
-Hits within the first 5 are also hits within the first 10. A metric that
-counts hits can only rise with top_k, so tuning always selects the largest value of the grid, and the
-accuracy shows how much was retrieved rather than how well. A cost makes the choice meaningful:
-retrieved tokens cost money and distract the reader.""",
-        hint="set a budget of retrieved tokens, fix top_k, or compare the whole frontier",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.models import TunedSystem
-from equipoise.tuning.grid import Trial, TuningRecord
-trials = (Trial({"top_k": 5}, 0.71), Trial({"top_k": 10}, 0.78), Trial({"top_k": 20}, 0.84))
-run_checks(TunedSystem.of("minilm", TuningRecord("accuracy", trials, 2, None, 0.84, float("nan"), folds=())))""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.checks",
+    {
+        "EQ150": (VectorCache, cache_problem),
+        "EQ151": (TruncationStats, truncated_texts),
+        "EQ152": (FittedRetriever, low_index_recall),
+        "EQ201": (TunedSystem, tuned_on_reported_units),
+        "EQ202": (TunedSystem, monotone_parameter),
+    },
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.checks.base import ComparedResults, Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.errors import EquipoiseError
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.formatting import (
@@ -22,28 +21,15 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.power import POWER
 from equipoise.stats.result import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW, Result
-from equipoise.stats.verdict import UNEQUAL_TUNING
-from equipoise.types import Severity, with_label
+from equipoise.stats.verdict import PARTIAL_RUN, UNEQUAL_TUNING
+from equipoise.types import with_label
 
-PARTIAL_RUN = "EQ206"
 MAX_TRUNCATION_GAP = 0.01
 """The largest difference in the share of truncated texts that hardly changes a score."""
 EQUAL_COST_RATIO = 0.9
 """Below this ratio to the highest cost a system spends less, beyond rounding."""
-PLACES = 4
 MIN_DIFFERING_UNITS = 10
 """Below this many units that differ, intervals of differences cover 85 to 95 % in simulations."""
-
-
-@dataclass(frozen=True)
-class ComparedResults:
-    """The results of the systems of a comparison; their settings tell how they were measured."""
-
-    results: Sequence[Result]
-
-    def settings(self, key: str) -> dict[str, Any]:
-        """By system, a setting that its result records."""
-        return {result.system: result.settings[key] for result in self.results if result.settings.get(key) is not None}
 
 
 def partial_run(result: Result) -> Iterator[Observation]:
@@ -83,9 +69,15 @@ def _without(result: Result, other: Result) -> list[object]:
     return [unit for unit in result.unit_ids.tolist() if unit not in excluded]
 
 
+def _settings(compared: ComparedResults, key: str) -> dict[str, Any]:
+    """By system, a setting that its result records."""
+    recorded = {result.system: result.settings.get(key) for result in compared.results}
+    return {system: value for system, value in recorded.items() if value is not None}
+
+
 def no_lexical_baseline(compared: ComparedResults) -> Iterator[Observation]:
     """EQ107: a comparison of models without a lexical baseline."""
-    specs = [str(spec) for spec in compared.settings(SPEC).values()]
+    specs = [str(spec) for spec in _settings(compared, SPEC).values()]
     if len(specs) < max(2, len(compared.results)):
         return
     from equipoise.models.retriever import has_lexical_baseline
@@ -102,9 +94,9 @@ def no_lexical_baseline(compared: ComparedResults) -> Iterator[Observation]:
 
 def unequal_budgets(compared: ComparedResults) -> Iterator[Observation]:
     """EQ203: systems were tuned with different numbers of trials, grids or costs."""
-    trials = {system: int(n_trials) for system, n_trials in compared.settings(TRIALS).items()}
+    trials = {system: int(n_trials) for system, n_trials in _settings(compared, TRIALS).items()}
     terms = {result.system: _terms(result.settings) for result in compared.results if result.system in trials}
-    spent = {system: float(cost) for system, cost in compared.settings(SPENT).items() if system in trials}
+    spent = {system: float(cost) for system, cost in _settings(compared, SPENT).items() if system in trials}
     unequal = [*_unequal_trials(trials), *_other_terms(terms)]
     if not unequal:
         return
@@ -168,7 +160,7 @@ def _unequal_costs(spent: Mapping[str, float]) -> Iterator[str]:
 
 def unequal_truncation(compared: ComparedResults) -> Iterator[Observation]:
     """EQ205: systems truncate different shares of the texts."""
-    windows = {name: window for name, window in compared.settings(WINDOW).items() if isinstance(window, Mapping)}
+    windows = {name: window for name, window in _settings(compared, WINDOW).items() if isinstance(window, Mapping)}
     shares = {
         system: window["truncated"] / window["texts"]
         for system, window in windows.items()
@@ -179,14 +171,12 @@ def unequal_truncation(compared: ComparedResults) -> Iterator[Observation]:
     worst, best = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
     tokens = windows[worst].get("tokens")
     limit = "" if tokens is None else f" to {tokens:,} tokens"
-    share = "none" if shares[best] == 0 else format_value(shares[best], PLACES)
+    percent = {system: format_percent(round(share, 3)) for system, share in shares.items()}
+    least = "none" if shares[best] == 0 else percent[best]
     yield Observation(
         ", ".join(shares),
-        f"{worst} truncates {format_value(shares[worst], PLACES)} of the texts{limit}, and {best} truncates {share}",
-        tuple(
-            with_label(system, f"{format_value(share, PLACES)} of the texts truncated")
-            for system, share in shares.items()
-        ),
+        f"{worst} truncates {percent[worst]} of the texts{limit}, and {best} truncates {least}",
+        tuple(with_label(system, f"{text} of the texts truncated") for system, text in percent.items()),
     )
 
 
@@ -242,140 +232,15 @@ def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
         )
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ107",
-        title="no lexical baseline",
-        severity=Severity.TIP,
-        applies_to=ComparedResults,
-        function=no_lexical_baseline,
-        why="""\
-On many collections BM25 or TF-IDF over character n-grams is as good as a model, costs almost nothing and
-needs no download. A comparison of models alone cannot show whether any of them is worth its cost.""",
-        hint="add bm25: or tfidf: to the systems",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import ComparedResults
-from equipoise.stats.estimate import result_from_values
-results = [result_from_values(spec, ["q1"], {"HR": [1]}, settings={"model": spec}) for spec in ("minilm", "use")]
-run_checks(ComparedResults(results))""",
-    ),
-    Check(
-        code=UNEQUAL_TUNING,
-        title="unequal tuning budgets",
-        severity=Severity.ISSUE,
-        applies_to=ComparedResults,
-        function=unequal_budgets,
-        why="""\
-The more configurations are tried for a system, the higher its best score, whatever its quality. A new method with 27
-trials beats an equally good one with one trial. A system that may retrieve 7,000 tokens beats one that may retrieve
-200, because it finds more. Without the same grid and budget for every system the
-comparison measures the tuning effort.""",
-        hint="tune all systems over the same grid, within the same budget",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import ComparedResults
-from equipoise.stats.estimate import result_from_values
-tuned = result_from_values("minilm", ["q1"], {"HR": [1]}, settings={"configurations": 27})
-fixed = result_from_values("bm25", ["q1"], {"HR": [1]}, settings={"configurations": 1})
-run_checks(ComparedResults([tuned, fixed]))""",
-    ),
-    Check(
-        code="EQ204",
-        title="systems were measured on different data",
-        severity=Severity.ISSUE,
-        applies_to=ComparedResults,
-        function=unpaired_units,
-        why="""\
-Two systems are compared on the same units, each unit with itself. The difficulty of the units then
-cancels out, and far fewer of them are needed. Comparing only the shared units would
-hide the units that one of the systems failed on. So unequal sets are rejected, and this finding lists the
-difference.""",
-        hint="score every system on the whole ground truth, where a missing id scores 0",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import ComparedResults
-from equipoise.stats.estimate import result_from_values
-lexical = result_from_values("bm25", ["q1", "q2"], {"HR": [1, 0]})
-dense = result_from_values("dense", ["q2", "q3"], {"HR": [1, 0]})
-run_checks(ComparedResults([lexical, dense]))""",
-    ),
-    Check(
-        code="EQ205",
-        title="truncation differs between systems",
-        severity=Severity.ISSUE,
-        applies_to=ComparedResults,
-        function=unequal_truncation,
-        why="""\
-A model that reads 256 tokens of a 512-token chunk searches half a document, while another, or a lexical
-system, reads all of it. The scores then compare the windows as much as the models, and smaller chunks
-may reverse the order.""",
-        hint="use chunks that fit every model, or report the truncation with the scores",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import ComparedResults
-from equipoise.stats.estimate import result_from_values
-short = {"window": {"tokens": 256, "texts": 100, "truncated": 93}}
-whole = {"window": {"tokens": None, "texts": 100, "truncated": 0}}
-minilm = result_from_values("minilm", ["q1"], {"HR": [1]}, settings=short)
-bm25 = result_from_values("bm25", ["q1"], {"HR": [1]}, settings=whole)
-run_checks(ComparedResults([minilm, bm25]))""",
-    ),
-    Check(
-        code=PARTIAL_RUN,
-        title="a run is partial",
-        severity=Severity.ISSUE,
-        applies_to=Result,
-        function=partial_run,
-        why="""\
-The run directory records that the run was interrupted or failed. It contains only the units finished
-before that. The last units are not a random sample, so the scores may move in either
-direction when the run is complete, and a comparison with a complete run is not valid.""",
-        hint="repeat the command until it completes; finished work is not repeated",
-        example="""\
-from dataclasses import replace
-from equipoise import Ranking, evaluate
-from equipoise.checks.base import run_checks
-result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="bm25")
-run_checks(replace(result, settings={"status": "partial", "status_reason": "interrupted"}))""",
-    ),
-    Check(
-        code="EQ304",
-        title="too little data for the observed difference",
-        severity=Severity.TIP,
-        applies_to=Comparison,
-        function=too_few_units,
-        why="""\
-The systems differ on these units, but a difference of that size often arises by chance with so few of
-them. "Not significant" does not mean "equal". The number of units that would show this difference with 80 %
-power is computed from the standard deviation of the paired differences, for the reported test: with several
-systems, at the significance level of this pair after the correction for the number of pairs. Showing that one system
-is best takes more units, because all its pairs must be significant at once. Both numbers assume that the observed
-differences are the true ones. The true ones are often smaller, so plan for more.""",
-        hint="collect about that many, or report the systems as tied",
-        example="""\
-from equipoise import Ranking, compare
-first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)
-second = Ranking.from_ranks([1, 3, 1, 2, 2, 2, 4, 2], candidates=9)
-compare({"first": first, "second": second}, "MRR").findings""",
-    ),
-    Check(
-        code="EQ308",
-        title="a difference that few observations decide",
-        severity=Severity.NOTE,
-        applies_to=Comparison,
-        function=few_differing_units,
-        why="""\
-Only units on which two systems differ contribute to their difference. With fewer than ten of them the
-sample often lacks the largest differences. In simulations the 95 % interval then contains the true difference in
-96 to 99 % of the trials for hits and misses, but in only 86 to 96 % for graded metrics; with ten or more such units,
-in 93 to 97 %.
-The p value of the randomisation test does not depend on the interval and stays valid.""",
-        hint="score more data, or decide by the p value rather than by the interval",
-        example="""\
-from equipoise import Ranking, compare
-first = Ranking.from_ranks([1] * 40, candidates=9)
-second = Ranking.from_ranks([1] * 36 + [2, 3, 3, 4], candidates=9)
-compare({"first": first, "second": second}, "MRR").findings""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.checks",
+    {
+        "EQ107": (ComparedResults, no_lexical_baseline),
+        UNEQUAL_TUNING: (ComparedResults, unequal_budgets),
+        "EQ204": (ComparedResults, unpaired_units),
+        "EQ205": (ComparedResults, unequal_truncation),
+        PARTIAL_RUN: (Result, partial_run),
+        "EQ304": (Comparison, too_few_units),
+        "EQ308": (Comparison, few_differing_units),
+    },
 )

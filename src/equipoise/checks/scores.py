@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, ScoredResult, join_names, pluralize
+from equipoise.checks.base import Observation, ScoredResult, declared_checks, join_names, pluralize
 from equipoise.config import Ties
 from equipoise.evidence.ranking import Ranking
+from equipoise.stats.bootstrap_mean import ResamplingUnits, mean_skewness
 from equipoise.stats.formatting import (
     format_interval,
     format_percent,
     format_value,
     n_decimals,
 )
-from equipoise.stats.resampling import ResamplingUnits, mean_skewness
 from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, unit_noun
-from equipoise.types import Direction, Finding, Floats, Severity
+from equipoise.types import Direction, Finding, Floats
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -240,90 +240,13 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
             )
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(
-        code=UNKNOWN_CANDIDATES,
-        title="the number of candidates is unknown",
-        severity=Severity.NOTE,
-        applies_to=ScoredResult,
-        function=unknown_candidates,
-        why="""\
-Truncated lists do not show how many items could have been retrieved. The metrics need only the lists, but the chance
-level needs this number: a random list of ten contains most of twelve items, and almost none of a million. Without the
-size of the corpus the chance level counts only the items that were retrieved or labelled relevant. That is higher than
-the true one, so "not above chance" (EQ302) is not decided by it.""",
-        hint="give the number of items that could have been retrieved: corpus_size=N or --corpus-size N",
-        example="""\
-from equipoise import Ranking, evaluate
-ranking = Ranking.from_runs({"q1": {"a": 1, "b": 1}}, {"q1": {"a": 0.9, "c": 0.5}})
-evaluate(ranking, "MRR").findings""",
-    ),
-    Check(
-        code=TIES,
-        title="many tied scores",
-        severity=Severity.TIP,
-        applies_to=ScoredResult,
-        function=many_ties,
-        why="""\
-If a relevant item has the same score as other candidates, its rank depends on the order of tied scores.
-Programs that sort keep the input order, which often lists the right answer first; then even a
-constant score is perfect. Here a metric is its expectation over all orders of tied scores
-(McSherry and Najork, 2008), so a constant score gets the chance level. More than 1 % of tied relevant items
-are reported if they change the metric by .001 or more: the range between the best and the worst order is
-the uncertainty due to ties.""",
-        hint="keep more digits of the scores, or break ties in the system itself",
-        example="""\
-from equipoise import Ranking, evaluate
-ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 0.5, "b": 0.5, "c": 0.1}})
-evaluate(ranking, "MRR").findings""",
-    ),
-    Check(
-        code="EQ302",
-        title="not above chance",
-        severity=Severity.ISSUE,
-        applies_to=ScoredResult,
-        function=not_above_chance,
-        why="""\
-The chance level is the score of a random baseline on the same evidence: every candidate gets
-the same score, or the predictions are permuted at random. An interval that contains it means that these
-units do not show that the system is better than chance. An interval on the wrong side usually means that
-distances were read as scores. A high value can still be at chance: with 5 candidates, HR@3 of a random
-ranking is 0.6.""",
-        hint="use a smaller cutoff, more candidates or more data, or report the result as not above chance",
-        example="""\
-from equipoise import Ranking, evaluate
-evaluate(Ranking.from_ranks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], candidates=10), "MRR").findings""",
-    ),
-    Check(
-        code="EQ303",
-        title="a metric at its ceiling",
-        severity=Severity.TIP,
-        applies_to=ScoredResult,
-        function=ceiling,
-        why="""\
-If the mean is within 2 % of the maximum, or more than 90 % of the units are at the maximum, a better system could
-hardly score higher. Systems that are equal on such a metric may differ widely on harder units, and the few units below
-the bound decide every comparison.""",
-        hint="use a harder metric (a smaller cutoff, or MRR for HR@10), more candidates, or harder data",
-        example="""\
-from equipoise import Ranking, evaluate
-evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
-    ),
-    Check(
-        code="EQ307",
-        title="an interval of ranks that may be too narrow",
-        severity=Severity.NOTE,
-        applies_to=ScoredResult,
-        function=long_tails,
-        why="""\
-A few very large ranks can dominate a mean rank, and a small sample often contains none of them. No method
-can see values that the sample lacks. In simulations of ranks with a long tail (log-normal, sigma 1 to 2) the
-95 % intervals cover 81 to 94 % at 30 units and 92 to 96 % at 300; of geometric ranks they cover 95 to 97 %
-from 30 units on. The note appears where the skewness of the mean exceeds 0.3, below 50 units 0.15.""",
-        hint="report the median rank or MRR as well, which a few large ranks cannot decide, or score more data",
-        example="""\
-from equipoise import Ranking, evaluate
-ranking = Ranking.from_ranks([1, 1, 2, 1, 3, 1, 1, 2, 1, 1, 1, 180], candidates=203)
-evaluate(ranking, "MR").findings""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.checks",
+    {
+        UNKNOWN_CANDIDATES: (ScoredResult, unknown_candidates),
+        TIES: (ScoredResult, many_ties),
+        "EQ302": (ScoredResult, not_above_chance),
+        "EQ303": (ScoredResult, ceiling),
+        "EQ307": (ScoredResult, long_tails),
+    },
 )

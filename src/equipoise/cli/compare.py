@@ -20,7 +20,7 @@ from equipoise.stats.verdict import DISPLAY
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
 
@@ -107,7 +107,7 @@ def read_systems(
     for index, system in enumerate(inputs):
         step(f"reading {system.name}")
         if system.is_stored:
-            from equipoise.runs.store import load_run
+            from equipoise.runs.run_folder import load_run
 
             stored[index] = load_run(system.path)
             entries.append(stored[index].result)
@@ -142,7 +142,7 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
         out.file(export(runs, comparison, out.to))
         return
     if len(runs) == len(comparison.systems) and DISPLAY in runs[0].result.settings:
-        from equipoise.report.build import comparison_in_percent, percent_names
+        from equipoise.report.build_view import comparison_in_percent, percent_names
 
         comparison = comparison_in_percent(comparison, percent_names(runs[0]))
     answer = AnswerOptions(comparison.words, details="Details: add -v. Codes such as EQ304: eq explain CODE.")

@@ -15,7 +15,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
-from equipoise.io.texts import TextSource, read_texts
+from equipoise.io.texts_to_embed import TextSource, read_texts
 
 if TYPE_CHECKING:
     from equipoise.models.backends.hosted import ApiUsage

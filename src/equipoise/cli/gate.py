@@ -12,7 +12,7 @@ from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.runs.gate import BaselineCheck, GateResult, check_gate
 from equipoise.runs.regression_test import TESTS
-from equipoise.runs.store import StoredRun, find_runs, load_run
+from equipoise.runs.run_folder import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig

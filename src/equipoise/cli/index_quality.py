@@ -310,7 +310,7 @@ def _show(out: Output, result: Result, measurement: IndexMeasurement, *, exact: 
 
 def _write_run(out: Output, result: Result, measurement: IndexMeasurement, manifest: Manifest, folder: Path) -> None:
     from equipoise.runs.manifest import Status
-    from equipoise.runs.store import save_run
+    from equipoise.runs.run_folder import save_run
 
     status = Status.PARTIAL if measurement.stopped else Status.COMPLETE
     finished = replace(manifest, cost=_cost(measurement)).finish(status, reason=measurement.stopped)

@@ -142,14 +142,9 @@ class EvidenceOptions:
     def options(self) -> list[str]:
         """The same options as words of a command line."""
         words = [f"--padding={column}" for column in self.padding]
-        for option, value in (
-            ("--qrels", self.qrels),
-            ("--targets", self.targets),
-            ("--corpus-size", self.corpus_size),
-            ("--run-tag", self.run_tag),
-            ("--device", self.device),
-        ):
-            words += [option, str(value)] if value is not None else []
+        for name in ("qrels", "targets", "corpus_size", "run_tag", "device"):
+            value = getattr(self, name)
+            words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
         return words
 
     def evidence(self, system: SystemInput, *, labels: bool = False) -> Evidence:
@@ -286,8 +281,8 @@ def read_clusters(
 
 
 def _from_table(names: list[str], word: str) -> list[str]:
-    path, colon, column = word.rpartition(":")
-    if not colon or not path or not column:
+    path, _, column = word.rpartition(":")
+    if not path or not column:
         raise ParameterError(
             f"--cluster {word} has no column",
             hint="write the file and the column: --cluster units.csv:document",

@@ -341,7 +341,7 @@ def stats_options(
             type=click.IntRange(min=1),
             default=DEFAULT_STATS.n_permutations,
             show_default=True,
-            help="Number of random sign flips in the randomisation test.",
+            help="Number of random sign assignments in the randomisation test.",
         ),
         "seed": seed_option,
     }

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
-from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -91,7 +90,9 @@ class Output:
 
     def data(self, value: Mapping[str, Any] | Sequence[Any]) -> None:
         """Print the results as JSON. NaN and infinity become null."""
-        self.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+        from equipoise.types import json_value
+
+        self.write(json.dumps(json_value(value), indent=2, allow_nan=False) + "\n")
 
     def show(self, *parts: Part) -> None:
         """Write a readable report: tables and paragraphs, as wide as the terminal, or in the format of ``--to``."""
@@ -150,7 +151,7 @@ class Output:
 
     def error(self, fields: Mapping[str, Any], rendered: str) -> None:
         """Write an error to standard error, as JSON with ``--json``."""
-        text = json.dumps({"error": plain(fields)}, allow_nan=False) if self.json else inert(rendered)
+        text = json.dumps({"error": dict(fields)}, allow_nan=False) if self.json else inert(rendered)
         sys.stderr.write(f"{redact(text)}\n")
 
     @contextmanager
@@ -202,19 +203,6 @@ class Step(Protocol):
 
     def __call__(self, text: str, /) -> None:
         """Start the next step."""
-
-
-def plain(value: Any) -> Any:
-    """A value that JSON can represent: no NaN, no infinity, no numpy scalars, no tuples."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return plain(value.item()) if hasattr(value, "item") else str(value)
 
 
 pass_output = click.make_pass_decorator(Output, ensure=True)

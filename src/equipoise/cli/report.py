@@ -18,7 +18,7 @@ from equipoise.metrics.parser import catalogue_with
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import at_confidence_level, with_metrics
 from equipoise.runs.experiment_folder import check_writable
-from equipoise.runs.store import find_runs, load_run
+from equipoise.runs.run_folder import find_runs, load_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig

@@ -25,7 +25,7 @@ from equipoise.report.terminal import findings_section
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import StoredRun, save_run
+from equipoise.runs.run_folder import StoredRun, save_run
 
 if TYPE_CHECKING:
     from equipoise.metrics.parser import MetricCatalogue

@@ -492,7 +492,7 @@ class Ranking(Evidence):
             return self
         other = self._items(~kept)
         if self.nonrelevant is not None:
-            other = _merge_items(other, self.nonrelevant)
+            other = merge_items(other, self.nonrelevant)
         return replace(self._items(kept), nonrelevant=other, near=self.near, random_near=self.random_near)
 
     def _items(self, chosen: Bools) -> Ranking:
@@ -641,7 +641,7 @@ def _concatenate_nonrelevant(parts: Sequence[Ranking]) -> Ranking | None:
     )
 
 
-def _merge_items(one: Ranking, other: Ranking) -> Ranking:
+def merge_items(one: Ranking, other: Ranking) -> Ranking:
     """The items of two rankings of the same units, sorted by rank."""
     order = np.argsort(np.concatenate([one.unit_of, other.unit_of]), kind="stable")
     joined: dict[str, Any] = {

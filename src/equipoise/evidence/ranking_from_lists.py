@@ -340,11 +340,9 @@ def ranking_from_runs(
         depth = np.fromiter(map(len, lists), np.int64, len(lists))
     except TypeError as error:
         raise _invalid_value_error(units, [], lists) from error
-    parts = [
-        _count(units[part], [judgements[unit] for unit in units[part]], lists[part], depth[part])
-        for part in _blocks(depth)
-    ]
-    unknown = tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys()))
+    assessed = list(judgements.values())
+    parts = [_count(units[part], assessed[part], lists[part], depth[part]) for part in _blocks(depth)]
+    unknown = tuple(sorted(str(unit) for unit in scores if unit not in judgements))
     return _join_blocks(units, depth, parts, corpus_size, unknown)
 
 
@@ -380,8 +378,10 @@ def _join_blocks(
     candidates = None if corpus_size is None else candidate_counts(corpus_size, depth)
     unit_ids = np.array(units, dtype=object)
     relevant = _ranking_of_blocks(unit_ids, depth, [part[0] for part in parts], candidates)
-    other = _ranking_of_blocks(unit_ids, depth, [part[1] for part in parts], relevant.candidates)
-    return replace(relevant, unknown_units=unknown_units, nonrelevant=other if len(other.above) else None)
+    other = None
+    if any(len(gain) for _, (_, gain, *_) in parts):
+        other = _ranking_of_blocks(unit_ids, depth, [part[1] for part in parts], relevant.candidates)
+    return replace(relevant, unknown_units=unknown_units, nonrelevant=other)
 
 
 def _ranking_of_blocks(units: Ids, depth: Ints, blocks: list[Counted], candidates: Ints | None) -> Ranking:
@@ -418,15 +418,16 @@ def _mapping(value: Any, name: str, form: str) -> Mapping[str, Mapping[str, floa
 
 def _blocks(depth: Ints) -> Iterator[slice]:
     """Runs of units whose padded matrix of scores fits the block size."""
-    start, widest = 0, 0
-    for unit, width in enumerate(depth.tolist()):
-        widest = max(widest, width)
-        units = unit + 1 - start
-        full = _BLOCK_SCORES if units > _BLOCK_UNITS else _MAX_BLOCK_SCORES
-        if widest * units > full and units > 1:
-            yield slice(start, unit)
-            start, widest = unit, width
-    yield slice(start, len(depth))
+    start = 0
+    while start < len(depth):
+        window = depth[start : start + _BLOCK_UNITS + _BLOCK_SCORES // max(1, int(depth[start]))]
+        units = np.arange(1, len(window) + 1)
+        size = np.maximum.accumulate(window) * units
+        too_large = size > np.where(units > _BLOCK_UNITS, _BLOCK_SCORES, _MAX_BLOCK_SCORES)
+        too_large[0] = False
+        stop = start + (int(too_large.argmax()) if too_large.any() else len(window))
+        yield slice(start, stop)
+        start = stop
 
 
 def _count(
@@ -481,22 +482,21 @@ def _gather(
 ) -> tuple[Floats, Floats, Floats]:
     """The lists as rows of a matrix (padded with NaN), the scores of the items in the qrels, the gains.
 
-    Reading floats from dicts takes most of the time: ``struct`` is fastest, and looking up the items of the qrels
-    immediately afterwards finds the dict in the cache.
+    Reading floats from dicts takes most of the time: ``struct`` is fastest.
     """
-    widest = int(depth.max(initial=0))
-    matrix = np.full((len(lists), widest), np.nan)
-    target_scores: list[float | None] = []
-    gains: list[float] = []
-    writers = {width: struct.Struct(f"{width}d").pack_into for width in set(depth.tolist())}
-    buffer, offset = matrix.data, 0
-    for items, row, width in zip(qrels, lists, depth.tolist(), strict=True):
-        writers[width](buffer, offset, *row.values())
-        target_scores.extend(map(row.get, items))
-        gains.extend(items.values())
-        offset += widest * matrix.itemsize
+    widths = depth.tolist()
+    packers = {width: struct.Struct(f"{width}d").pack for width in set(widths)}
+    rows = [packers[width](*row.values()) for row, width in zip(lists, widths, strict=True)]
+    scores = np.frombuffer(b"".join(rows))
     # None, the score of an item that was not retrieved, becomes NaN.
-    return matrix, np.array(target_scores, dtype=np.float64), np.array(gains, dtype=np.float64)
+    targets = [row.get(item) for items, row in zip(qrels, lists, strict=True) for item in items]
+    gains = [gain for items in qrels for gain in items.values()]
+    if len(packers) == 1:
+        matrix = scores.reshape(len(lists), widths[0])
+    else:
+        matrix = np.full((len(lists), max(widths)), np.nan)
+        matrix[np.arange(matrix.shape[1]) < depth[:, None]] = scores
+    return matrix, np.array(targets, dtype=np.float64), np.array(gains, dtype=np.float64)
 
 
 def _before(

@@ -66,6 +66,8 @@ class DuplicateRows:
 def find_duplicate_rows(points: PointArray) -> DuplicateRows:
     """Find the equal rows of a matrix; 0.0 and -0.0 are equal."""
     keys = _keys(points)
+    if keys is None:
+        return DuplicateRows(np.arange(len(points)))
     _, first_row, group = np.unique(keys, return_index=True, return_inverse=True)
     first = np.asarray(first_row[group], dtype=np.int64)
     suspects = np.flatnonzero(first != np.arange(len(first)))
@@ -75,13 +77,14 @@ def find_duplicate_rows(points: PointArray) -> DuplicateRows:
     return DuplicateRows(first)
 
 
-def _keys(points: PointArray) -> NDArray[np.uint64]:
-    """A 64-bit key per row, equal for equal rows: of its first columns if they are unique, else of all."""
-    if points.shape[1] <= 2 * _KEY_COLUMNS:
-        return _hash_rows(points)
+def _keys(points: PointArray) -> NDArray[np.uint64] | None:
+    """A 64-bit key per row, equal for equal rows; None if the first columns show that no two rows are equal."""
     keys = _hash_rows(points[:, :_KEY_COLUMNS])
-    _, group, count = np.unique(keys, return_inverse=True, return_counts=True)
-    shared = np.flatnonzero(count[group] > 1)
+    ordered = np.sort(keys)
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not len(repeated):
+        return None
+    shared = np.flatnonzero(np.isin(keys, repeated))
     for rows in row_blocks(len(shared)):
         keys[shared[rows]] = _hash_rows(points[shared[rows]])
     return keys

@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import PointArray
@@ -78,14 +79,8 @@ class ThresholdTopK:
         """The best k of each query, sorted by score, then by lower index; and which queries are proven."""
         proven = (self.counts >= self.k) & ~self.overflown
         width = max(int(self.counts.max(initial=0)), self.k)
-        scores, indices = self.scores[:, :width], self.indices[:, :width]
-        order = np.argsort(-scores, axis=1)
-        ranked = np.take_along_axis(scores, order, axis=1)
-        # Only ties that reach into the best k matter; beyond them the padding ties with itself.
-        tied = np.flatnonzero((ranked[:, 1 : self.k + 1] == ranked[:, : self.k][:, : width - 1]).any(axis=1))
-        order[tied] = np.lexsort((indices[tied], -scores[tied]), axis=1)
-        order = order[:, : self.k]
-        return np.take_along_axis(indices, order, axis=1), ranked[:, : self.k], proven
+        indices, scores = _sort_rows(self.indices[:, :width], self.scores[:, :width], self.k)
+        return indices, scores, proven
 
     def _append(self, arrived: Ints, indices: Ints, scores: PointArray) -> None:
         """Append entries to those of each query; the first ``arrived[0]`` are of query 0."""
@@ -110,6 +105,26 @@ class ThresholdTopK:
         """
         expected = self.k * fraction
         return min(self.k + 1, math.ceil(expected + 4.0 * math.sqrt(expected * (1.0 - fraction)) + 4.0))
+
+
+def _sort_rows(indices: Ints, scores: PointArray, k: int) -> tuple[Ints, PointArray]:
+    """The first k entries of each row by descending score, then by lower index.
+
+    A float32 and an index are one 64-bit integer, which sorts in a third of the time of ``argsort``: the bits of a
+    positive float are ordered as the float is, those of a negative one in reverse.
+    """
+    if scores.dtype != np.float32:
+        order = np.lexsort((indices, -scores), axis=1)[:, :k]
+        return np.take_along_axis(indices, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    # 0.0 and -0.0 are equal scores; the sum makes both 0.0.
+    keys = -_flip_negative((scores + np.float32(0.0)).view(np.int32)).astype(np.int64) << 32 | indices
+    keys.sort(axis=1)
+    best = _flip_negative((-(keys[:, :k] >> 32)).astype(np.int32))
+    return keys[:, :k] & 0xFFFFFFFF, best.view(np.float32)
+
+
+def _flip_negative(bits: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
 
 
 def _room(k: int) -> int:

@@ -133,14 +133,12 @@ def closure(count: int, edges: Ints) -> Ints:
     >>> closure(3, np.array([[0, 1], [1, 2]])).tolist()
     [[0, 1], [0, 2], [1, 2]]
     """
-    parents, children = Rows.of_pairs(count, edges), Rows.of_pairs(count, edges[:, ::-1])
-    level = longest_paths(parents, children)
-    by_level = Rows.of_pairs(int(level.max(initial=-1)) + 1, np.column_stack([level, np.arange(count)]))
+    parents = Rows.of_pairs(count, edges)
+    by_level = topological_levels(parents) or []
     starts, sizes = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     pairs = np.empty(max(16, 4 * len(edges)), dtype=np.int64)
     used = 0
-    for depth in range(1, len(by_level)):
-        layer = by_level[depth]
+    for layer in by_level[1:]:
         owners, direct = parents.gather(layer)
         via = np.repeat(np.arange(len(direct)), sizes[direct])
         further = pairs[segment_indices(starts[direct], sizes[direct])]
@@ -197,25 +195,11 @@ class AncestorTable:
 
 def topological_levels(parents: Rows) -> list[Ints] | None:
     """The terms by their longest path from a root, roots first; None when there is a cycle."""
-    children = parents.reversed()
-    waiting = parents.counts.copy()
-    level = np.flatnonzero(waiting == 0)
-    levels: list[Ints] = []
-    while len(level):
-        levels.append(level)
-        reached, arrivals = np.unique(children.values[children.slots(level)], return_counts=True)
-        waiting[reached] -= arrivals
-        level = reached[waiting[reached] == 0]
-    return levels if sum(len(level) for level in levels) == len(parents) else None
-
-
-def depths(parents: Rows, by_level: list[Ints]) -> Ints:
-    """The shortest path from a root to each term, in edges."""
-    depth = np.zeros(len(parents), dtype=np.int64)
-    for level in by_level[1:]:
-        starts = segment_offsets(parents.counts[level])[:-1]
-        depth[level] = np.minimum.reduceat(depth[parents.values[parents.slots(level)]], starts) + 1
-    return depth
+    level = longest_paths(parents, parents.reversed())
+    if level.min(initial=0) < 0:
+        return None
+    by_level = Rows.grouped(level, np.arange(len(parents)), int(level.max(initial=-1)) + 1)
+    return [by_level[depth] for depth in range(len(by_level))]
 
 
 def lineage(parents: Rows, by_level: list[Ints]) -> AncestorTable:

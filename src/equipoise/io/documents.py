@@ -8,14 +8,17 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from html.parser import HTMLParser
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, MissingExtraError, ParameterError
+from equipoise.io.atomic import write_text
 from equipoise.io.text import STDIN, PathLike, check_archive, display_path, read_bytes, read_error, read_text
 from equipoise.types import install_command, require_extra
 
@@ -449,25 +452,45 @@ def check_signature(path: PathLike, data: bytes, suffix: str) -> None:
         )
 
 
-def read_document(path: PathLike) -> str:
+def read_document(path: PathLike, *, cache: Path | None = None) -> str:
     """The text of one file, read according to its suffix; ``-`` is plain text from standard input.
 
-    Line ends become line feeds. A file that holds no text is an error.
+    Line ends become line feeds. A file that holds no text is an error. ``cache`` is a folder for the texts of PDF
+    files: extracting one takes longer than all other work of a cached comparison.
     """
     if os.fspath(path) == STDIN:
         return _plain_text(path)
     suffix = _suffix(Path(path))
     if suffix not in _READERS:
         _unknown_suffix_error(path, suffix)
-    check_signature(path, read_bytes(path), suffix)
+    data = read_bytes(path)
+    check_signature(path, data, suffix)
+    if cache is not None and suffix == ".pdf":
+        return _cached_pdf(path, data, cache)
     text = _READERS[suffix](path)
     if not text.strip():
         raise InputError(f"{display_path(path)} holds no text", hint="is it the right file?")
     return text
 
 
-def read_documents(*paths: PathLike) -> list[TextDocument]:
-    """The documents of these files and folders, in this order.
+def _cached_pdf(path: PathLike, data: bytes, cache: Path) -> str:
+    """The text of a PDF, stored by its bytes and the version of pypdf, which decides what is extracted."""
+    try:
+        engine = version("pypdf")
+    except PackageNotFoundError:
+        return pdf_to_text(path)
+    stored = cache / f"{sha256(engine.encode() + data).hexdigest()[:32]}.txt"
+    with suppress(OSError, ValueError):
+        return stored.read_text(encoding="utf-8")
+    text = pdf_to_text(path)
+    with suppress(OSError, EquipoiseError):
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        write_text(stored, text)
+    return text
+
+
+def read_documents(*paths: PathLike, cache: Path | None = None) -> list[TextDocument]:
+    """The documents of these files and folders, in this order; ``cache`` as in ``read_document``.
 
     A folder is walked with all below it, in the order of the names; files of other kinds and hidden ones are
     left out, and a folder without any document is an error. A file that is named twice is an error as well.
@@ -485,7 +508,8 @@ def read_documents(*paths: PathLike) -> list[TextDocument]:
             )
     names = [name for _, name in files]
     return [
-        TextDocument(name if names.count(name) == 1 else path.as_posix(), read_document(path)) for path, name in files
+        TextDocument(name if names.count(name) == 1 else path.as_posix(), read_document(path, cache=cache))
+        for path, name in files
     ]
 
 

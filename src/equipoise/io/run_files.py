@@ -127,27 +127,9 @@ def _parse_value(file: TextFile, line: int, field: bytes, layout: TrecLayout) ->
             return value
     except (ValueError, OverflowError):
         pass
-    return _checked_value(file, line, field.decode("utf-8"), layout)
-
-
-def _checked_value(file: TextFile, line: int, field: str, layout: TrecLayout) -> int | float:
-    try:
-        value = parse_number(field)
-    except NumberSyntaxError as error:
-        raise file.error(
-            FormatError,
-            line,
-            f"has the {layout.value_name} {field!r}, which is not a number",
-            hint=f"the fields of TREC {layout.kind} lines are {' '.join(layout.fields)}",
-        ) from error
-    except NumberRangeError as error:
-        raise file.error(
-            NotFiniteError,
-            line,
-            f"has the {layout.value_name} {field}; it must be finite",
-            hint="leave out what could not be scored",
-        ) from error
-    return float(value) if layout.convert is float else value
+    usual_hint = f"the fields of TREC {layout.kind} lines are {' '.join(layout.fields)}"
+    text = field.decode("utf-8")
+    return _value(text, layout, lambda error, fact, hint: file.error(error, line, fact, hint=hint or usual_hint))
 
 
 def _wrong_width(file: TextFile, line: int, count: int, layout: TrecLayout) -> Exception:

@@ -20,7 +20,7 @@ from equipoise.io.text import (
     read_error,
     without_compression,
 )
-from equipoise.types import require_extra
+from equipoise.types import packaged_toml, require_extra
 
 TableRow = dict[str, Any]
 
@@ -78,10 +78,7 @@ class Table:
 @cache
 def column_names() -> dict[str, list[str]]:
     """The usual column names of each role, most usual first."""
-    from importlib.resources import files
-    from tomllib import loads
-
-    return loads((files("equipoise.io") / "column_names.toml").read_text(encoding="utf-8"))
+    return packaged_toml("equipoise.io", "column_names.toml")
 
 
 def find_column(header: Iterable[str], role: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
+from math import isnan, nan
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -46,7 +47,7 @@ class MetricValue:
         defined = ~np.isnan(per_unit)
         share = None if weights is None else weights[defined]
         if not defined.any() or (share is not None and not share.any()):
-            return cls(float("nan"), per_unit, weights)
+            return cls(nan, per_unit, weights)
         return cls(float(np.average(per_unit[defined], weights=share)), per_unit, weights)
 
 
@@ -140,6 +141,9 @@ class UnitMetric(Metric[E]):
 class CorpusMetric(Metric[E]):
     """A metric of all units together that is not a mean over units, such as a correlation."""
 
+    zero_by_chance: ClassVar[bool] = False
+    """Whether the mean over all permutations is exactly 0."""
+
     @abstractmethod
     def value(self, evidence: E) -> float:
         """The value; NaN if it is undefined."""
@@ -147,3 +151,9 @@ class CorpusMetric(Metric[E]):
     def measure(self, evidence: E) -> MetricValue:
         """The value alone."""
         return MetricValue(self.value(evidence))
+
+    def chance(self, evidence: E, rng: np.random.Generator) -> float:
+        """The mean value over shuffled evidence; 0 where that is the mean over all permutations."""
+        if self.zero_by_chance:
+            return nan if isnan(self.value(evidence)) else 0.0
+        return super().chance(evidence, rng)

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.metrics.base import CorpusMetric, UnitMetric
-from equipoise.metrics.intrinsic import NOISE, directions, mean_cosine, row_blocks
+from equipoise.metrics.intrinsic import NOISE, directions, mean_cosine, neighbourhoods, row_blocks
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
@@ -49,17 +49,13 @@ class Silhouette(UnitMetric[Space]):
 
     def per_unit(self, evidence: Space) -> Floats:
         """The silhouette of each point."""
-        if evidence.labels is None:
-            raise UndefinedError(
-                "the silhouette needs classes, and this space has none",
-                hint="Space.of(vectors, labels=...) adds them",
-            )
+        labels = _labels(evidence, "the silhouette")
         if self.distance == "cosine":
             points, indices = directions(evidence)
         else:
             points, indices = evidence.vectors.astype(np.float64), np.ones(len(evidence), dtype=bool)
         values = np.full(len(evidence), np.nan)
-        values[indices] = silhouette_samples(points, evidence.labels[indices], self.distance)
+        values[indices] = silhouette_samples(points, labels[indices], self.distance)
         return values
 
 
@@ -259,15 +255,8 @@ class NeighborPurity(UnitMetric[Space]):
 
 def same_class_fractions(units: Floats, labels: Ints, neighbours: int) -> Floats:
     """How much of each point's neighbourhood is of its class; ties share the last ranks."""
-    count = len(units)
-    shares = np.empty(count)
-    for rows in row_blocks(count, count):
-        cosines = units[rows] @ units.T
-        cosines[np.arange(len(cosines)), np.arange(rows.start, rows.stop)] = -inf
-        last = np.partition(cosines, count - neighbours, axis=1)[:, count - neighbours, None]
-        nearer = cosines > last + NOISE
-        tied = (cosines >= last - NOISE) & ~nearer
-        left = (neighbours - nearer.sum(axis=1)) / tied.sum(axis=1)
+    shares = np.empty(len(units))
+    for rows, nearer, tied, share in neighbourhoods(units, neighbours):
         same = labels[rows][:, None] == labels
-        shares[rows] = (nearer & same).sum(axis=1) + left * (tied & same).sum(axis=1)
+        shares[rows] = (nearer & same).sum(axis=1) + share * (tied & same).sum(axis=1)
     return shares / neighbours

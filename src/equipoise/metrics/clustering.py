@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -83,6 +83,7 @@ class AdjustedRand(CorpusMetric[Labels]):
     title = "adjusted Rand index"
     evidence = Labels
     aliases = ("ari", "adjusted_rand_score", "adjusted_rand_index")
+    zero_by_chance = True
     bounds = (-0.5, 1.0)
     unit = "index"
     formula = r"\frac{\sum_{ij} \binom{n_{ij}}{2} - E}{\frac{1}{2}(A + B) - E}, E = AB / \binom{n}{2}"
@@ -97,10 +98,6 @@ class AdjustedRand(CorpusMetric[Labels]):
         expected = classes * clusters / pairs if pairs else 0.0
         most = (classes + clusters) / 2
         return (together - expected) / (most - expected) if most != expected else nan
-
-    def chance(self, evidence: Labels, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations, which the adjustment takes off."""
-        return nan if isnan(self.value(evidence)) else 0.0
 
 
 @dataclass(frozen=True)

@@ -203,17 +203,22 @@ class Hubness(IntrinsicMetric):
 
 def k_occurrences(units: Floats, neighbours: int) -> Floats:
     """How often each point is among the nearest ``neighbours`` of another; ties share the last ranks."""
+    times = np.zeros(len(units))
+    for _, nearer, tied, share in neighbourhoods(units, neighbours):
+        times += nearer.sum(axis=0) + share @ tied
+    return times
+
+
+def neighbourhoods(units: Floats, neighbours: int) -> Iterator[tuple[slice, Bools, Bools, Floats]]:
+    """For blocks of points: who is nearer than their last neighbour, who is tied with it, and the share of a tie."""
     count = len(units)
-    times = np.zeros(count)
     for rows in row_blocks(count, count):
         cosines = units[rows] @ units.T
         cosines[np.arange(len(cosines)), np.arange(rows.start, rows.stop)] = -inf
         last = np.partition(cosines, count - neighbours, axis=1)[:, count - neighbours, None]
         nearer = cosines > last + NOISE
         tied = (cosines >= last - NOISE) & ~nearer
-        shares = (neighbours - nearer.sum(axis=1)) / tied.sum(axis=1)
-        times += nearer.sum(axis=0) + shares @ tied
-    return times
+        yield rows, nearer, tied, (neighbours - nearer.sum(axis=1)) / tied.sum(axis=1)
 
 
 @dataclass(frozen=True)

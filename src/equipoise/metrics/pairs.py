@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isnan, nan
+from math import inf, nan
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -44,6 +44,7 @@ class Pearson(CorpusMetric[Pairs]):
     title = "Pearson correlation"
     evidence = Pairs
     aliases = ("pearson", "pearsonr", "correlation")
+    zero_by_chance = True
     bounds = (-1.0, 1.0)
     unit = "correlation"
     formula = r"\frac{\sum_i (p_i - \bar p)(e_i - \bar e)}{\sqrt{\sum_i (p_i - \bar p)^2 \sum_i (e_i - \bar e)^2}}"
@@ -53,10 +54,6 @@ class Pearson(CorpusMetric[Pairs]):
     def value(self, evidence: Pairs) -> float:
         """The correlation of the two columns."""
         return correlation(evidence.predicted, evidence.expected)
-
-    def chance(self, evidence: Pairs, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations."""
-        return nan if isnan(self.value(evidence)) else 0.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +70,7 @@ class Spearman(CorpusMetric[Pairs]):
     title = "Spearman rank correlation"
     evidence = Pairs
     aliases = ("spearman", "spearmanr", "rho")
+    zero_by_chance = True
     bounds = (-1.0, 1.0)
     unit = "correlation"
     formula = r"\mathrm{Pearson}(\mathrm{rank}(p), \mathrm{rank}(e))"
@@ -82,10 +80,6 @@ class Spearman(CorpusMetric[Pairs]):
     def value(self, evidence: Pairs) -> float:
         """The correlation of the two columns' average ranks."""
         return correlation(average_ranks(evidence.predicted), average_ranks(evidence.expected))
-
-    def chance(self, evidence: Pairs, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations."""
-        return nan if isnan(self.value(evidence)) else 0.0
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ def _parse(name: str, catalogue: MetricCatalogue) -> Metric[Any]:
 
 
 BUILT_IN = {
-    "ranking": ("ranking", "ranking_more"),
+    "ranking": ("ranking", "ranking_similarity", "ranking_trec_eval"),
     "labels": ("labels",),
     "sets": ("sets",),
     "pairs": ("pairs",),

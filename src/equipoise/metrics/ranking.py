@@ -1,17 +1,17 @@
 """The ranking metrics: each a class with its properties, and a function of a ``Ranking`` with one number per unit.
 
 The functions have two paths. Without ties a rank is an integer and the textbook definition is applied; with
-ties the result is the expectation over all orders of equal scores, in closed form. ``ranking_more.py`` has further
-metrics.
+ties the result is the expectation over all orders of equal scores, in closed form. ``ranking_trec_eval.py``
+and ``ranking_similarity.py`` have further metrics.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from equipoise.errors import UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import relevant_tie_groups, segment_sums
-from equipoise.metrics.base import UnitMetric
+from equipoise.metrics.base import DOWN, Metric, MetricValue, UnitMetric
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
@@ -195,7 +195,89 @@ class Recall(BinaryRankingMetric):
         return n_relevant_within(evidence, k) / np.maximum(most, 1)
 
 
-METRICS = (ReciprocalRank, HitRate, NDCG, AveragePrecision, Precision, Recall)
+def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
+    """From the first rank to the largest number of candidates of a unit, where that number is known."""
+    most = float(evidence.candidates.max(initial=1)) if evidence.pool_known else inf
+    return 1.0, max(most, 1.0)
+
+
+@dataclass(frozen=True)
+class MeanRank(RankingMetric):
+    """The mean rank of the relevant items: over all items, or first within each unit and then over units.
+
+    >>> ranking = Ranking.from_lists([[1, 2, 3, 4]] * 2, [[1, 2], [4]])
+    >>> MeanRank().measure(ranking).value, MeanRank(over="units").measure(ranking).value
+    (2.3333333333333335, 2.75)
+    """
+
+    over: Literal["items", "units"] = "items"
+    filtered: bool = False
+
+    symbol = "MR"
+    title = "mean rank"
+    aliases = ("mean_rank", "MeanRank")
+    bounds = (1.0, inf)
+    better = DOWN
+    unit = "rank"
+    formula = "mean of the ranks of the relevant items; filtered: other relevant items are not counted"
+    cite = "Bordes et al. 2013; Nickel and Kiela 2018"
+
+    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
+        """No rank is below the last candidate."""
+        return _rank_bounds(evidence)
+
+    def per_unit(self, evidence: Ranking) -> Floats:
+        """The mean rank of a unit's relevant items."""
+        ranks = complete_ranks(evidence, filtered=self.filtered)
+        return segment_sums(ranks, evidence.starts) / np.maximum(evidence.counts, 1)
+
+    def weights(self, evidence: Ranking) -> Floats | None:
+        """Over items, a unit counts as often as it has relevant items."""
+        return evidence.counts.astype(np.float64) if self.over == "items" else None
+
+    def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
+        """Exact: (candidates + 1) / 2 per rank; undefined for truncated lists, like the rank itself."""
+        return self.measure(replace(evidence, depth=evidence.candidates).uninformed()).value
+
+
+@dataclass(frozen=True)
+class MedianRank(Metric[Ranking]):
+    """The median of the ranks of the relevant items: over all items, or over units of each one's median.
+
+    With ties each item enters with its expected rank.
+
+    >>> MedianRank().measure(Ranking.from_ranks([1, 2, 9], candidates=10)).value
+    2.0
+    """
+
+    over: Literal["items", "units"] = "items"
+    filtered: bool = False
+
+    symbol = "MedianRank"
+    title = "median rank"
+    aliases = ("median_rank", "MedR")
+    evidence = Ranking
+    bounds = (1.0, inf)
+    better = DOWN
+    unit = "rank"
+    formula = "median of the ranks of the relevant items"
+
+    def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
+        """No rank is below the last candidate."""
+        return _rank_bounds(evidence)
+
+    def measure(self, evidence: Ranking) -> MetricValue:
+        """The median over items or over units."""
+        if self.over == "units":
+            ranks = median_rank(evidence, filtered=self.filtered)
+            ranks = ranks[~np.isnan(ranks)]
+        else:
+            ranks = complete_ranks(evidence, filtered=self.filtered)
+        median = float(np.median(ranks)) if len(ranks) else float("nan")
+        return MetricValue(median, undefined=int(np.count_nonzero(evidence.counts == 0)))
+
+
+METRICS = (ReciprocalRank, HitRate, NDCG, AveragePrecision, Precision, Recall, MeanRank, MedianRank)
 
 
 # The metrics as functions of a ranking: one number per unit, NaN if undefined.
@@ -294,6 +376,29 @@ def _cut_discounts(k: int) -> Floats:
     return np.append(_discounts(k), 0.0)
 
 
+def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The median rank of a unit's relevant items."""
+    ranks = complete_ranks(ranking, filtered=filtered)
+    ranks = ranks[np.lexsort((ranks, ranking.unit_of))]
+    middle = np.full(len(ranking), np.nan)
+    filled = ranking.counts > 0
+    start, count = ranking.starts[:-1][filled], ranking.counts[filled]
+    middle[filled] = (ranks[start + (count - 1) // 2] + ranks[start + count // 2]) / 2.0
+    return middle
+
+
+def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
+    """The (expected) rank of every relevant item, an error if one of them was not retrieved."""
+    if not ranking.complete:
+        lost = int((~ranking.retrieved).sum())
+        raise UndefinedError(
+            f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
+            " retrieved",
+            hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
+        )
+    return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
+
+
 def check_not_filtered(ranking: Ranking) -> None:
     """Metrics that look at several relevant items together have no meaning on filtered ranks."""
     if ranking.filtered:
@@ -315,7 +420,7 @@ def _first_group_value(ranking: Ranking, k: int | None, expected: Callable[[Ints
     _, relevant = relevant_tie_groups(ranking)
     filled = ranking.counts > 0
     lead = ranking.starts[:-1][filled]
-    values = np.full(len(ranking), np.nan)
+    values = np.full(len(filled), np.nan)
     values[filled] = expected(above[lead], size[lead], relevant[lead], limit[lead])
     return values
 

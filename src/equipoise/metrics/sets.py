@@ -35,17 +35,11 @@ def overlap(sets: Sets, mode: Mode, *, soft: bool = False) -> SetOverlap:
     ``id``: a term, whatever its assertion. Counts are cached with the sets: matching one
     to one is slow, and a bootstrap needs the same documents many times.
     """
-    if (mode, soft) in sets.counted:
-        return SetOverlap(*sets.counted[mode, soft])
-    counts = _overlap(sets, mode, soft)
-    sets.counted[mode, soft] = tuple(counts)
-    return counts
-
-
-def _overlap(sets: Sets, mode: Mode, soft: bool) -> SetOverlap:
-    gold, predicted = select_mode(sets.gold, mode), select_mode(sets.predicted, mode)
-    hits = soft_hits(gold, predicted, sets) if soft else exact_hits(gold, predicted, sets)
-    return SetOverlap(hits, gold.sizes, predicted.sizes)
+    if (mode, soft) not in sets.counted:
+        gold, predicted = select_mode(sets.gold, mode), select_mode(sets.predicted, mode)
+        hits = soft_hits(gold, predicted, sets) if soft else exact_hits(gold, predicted, sets)
+        sets.counted[mode, soft] = (hits, gold.sizes, predicted.sizes)
+    return SetOverlap(*sets.counted[mode, soft])
 
 
 def select_mode(side: TermSets, mode: Mode) -> TermSets:

@@ -27,22 +27,27 @@ from equipoise.metrics.intrinsic import (
     row_blocks,
 )
 from equipoise.metrics.pairs import correlation
-from equipoise.types import Floats, require_extra
+from equipoise.types import Floats, Ints, require_extra
 
 # Values of the graph alone: they do not depend on the vectors, and so not on the model.
 
 
 def to_networkx(space: Space) -> Any:
     """The points and edges of a space as a directed graph of networkx."""
+    edges = _edges(space)
+    graph = require_extra("networkx", extra="concepts").DiGraph()
+    graph.add_nodes_from(range(len(space)))
+    graph.add_edges_from(edges.tolist())
+    return graph
+
+
+def _edges(space: Space) -> Ints:
     if space.edges is None:
         raise UndefinedError(
             "this metric needs edges, and the space has none",
             hint="Space.of(vectors, edges=...) adds them",
         )
-    graph = require_extra("networkx", extra="concepts").DiGraph()
-    graph.add_nodes_from(range(len(space)))
-    graph.add_edges_from(space.edges.tolist())
-    return graph
+    return space.edges
 
 
 class GraphMetric(CorpusMetric[Space]):
@@ -120,6 +125,7 @@ class NormDepthCorrelation(CorpusMetric[Space]):
     title = "Spearman correlation of norm and depth"
     evidence = Space
     aliases = ("Spearman", "rho", "norm_depth", "spearman_norm_depth", "norm_depth_correlation")
+    zero_by_chance = True
     bounds = (-1.0, 1.0)
     unit = "correlation"
     formula = r"\mathrm{Pearson}(\mathrm{rank}\,\|x\|, \mathrm{rank}\,\mathrm{depth}(x))"
@@ -136,25 +142,17 @@ class NormDepthCorrelation(CorpusMetric[Space]):
         has_depth = ~np.isnan(evidence.depth)
         return correlation(average_ranks(evidence.radii[has_depth]), average_ranks(evidence.depth[has_depth]))
 
-    def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """0: the mean over all permutations."""
-        return nan if isnan(self.value(evidence)) else 0.0
-
 
 def edge_cosines(space: Space) -> Floats:
     """The cosine of the two ends of each edge; NaN where an end is a zero vector."""
-    if space.edges is None:
-        raise UndefinedError(
-            "this metric needs edges, and the space has none",
-            hint="Space.of(vectors, edges=...) adds them",
-        )
+    edges = _edges(space)
     units, pointed = directions(space)
-    defined = pointed[space.edges].all(axis=1)
-    first, second = (np.cumsum(pointed) - 1)[space.edges[defined]].T
+    defined = pointed[edges].all(axis=1)
+    first, second = (np.cumsum(pointed) - 1)[edges[defined]].T
     cosines = np.empty(len(first))
     for rows in row_blocks(len(first), units.shape[1]):
         cosines[rows] = np.einsum("ij,ij->i", units[first[rows]], units[second[rows]])
-    every = np.full(len(space.edges), nan)
+    every = np.full(len(edges), nan)
     every[defined] = np.clip(cosines, -1.0, 1.0)
     return every
 

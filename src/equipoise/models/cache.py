@@ -115,6 +115,11 @@ def is_disabled() -> bool:
     return os.environ.get("EQUIPOISE_CACHE", "").strip().casefold() == OFF
 
 
+def document_folder() -> Path | None:
+    """The folder of the extracted texts of documents; None if the cache is disabled."""
+    return None if is_disabled() else cache_folder() / "documents"
+
+
 def default_max_bytes() -> int:
     """The bound that ``EQUIPOISE_CACHE_BYTES`` sets, such as ``50GB``, or 16 GiB."""
     limit = os.environ.get("EQUIPOISE_CACHE_BYTES")

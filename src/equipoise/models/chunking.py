@@ -218,30 +218,11 @@ _END = re.compile(
     r"|(?<!\n)\n[^\S\n]*+\n\s*+"
 )
 _LAST_WORD = re.compile(r"(?:^|[\s(\[\"'„“«])([^\s(\[\"'„“«]{1,12})\Z")
-_ABBREVIATIONS = frozenset(
-    (
-        *(
-            "al",
-            "approx",
-            "cf",
-            "co",
-            "dr",
-            "ed",
-            "eds",
-            "eq",
-            "etc",
-            "fig",
-            "figs",
-            "inc",
-            "jr",
-            "ltd",
-            "mr",
-        ),
-        *("mrs", "ms", "mt", "no", "nos", "op", "pp", "prof", "sec", "sr", "st", "vol", "vs", "e.g", "i.e"),
-        *("art", "bd", "bspw", "bzw", "ca", "evtl", "ggf", "hr", "inkl", "nr", "resp", "sog", "str", "tab"),
-        *("u.a", "usw", "vgl", "z.b", "d.h"),
-    )
+_ENGLISH_ABBREVIATIONS = (
+    "al approx cf co dr ed eds eq etc fig figs inc jr ltd mr mrs ms mt no nos op pp prof sec sr st vol vs e.g i.e"
 )
+_GERMAN_ABBREVIATIONS = "art bd bspw bzw ca evtl ggf hr inkl nr resp sog str tab u.a usw vgl z.b d.h"
+_ABBREVIATIONS = frozenset(f"{_ENGLISH_ABBREVIATIONS} {_GERMAN_ABBREVIATIONS}".split())
 
 
 def sentence_starts(text: str) -> list[int]:

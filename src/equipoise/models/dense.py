@@ -84,6 +84,8 @@ class DenseRetriever(Retriever):
     ) -> None:
         self.embedder = embedder
         self.geometry = geometry_of(geometry)
+        # Cosines can be added to others; other surrogates only order.
+        self.scale = ScoreScale.COSINE if isinstance(self.geometry, Cosine) else ScoreScale.ORDER
         self.store = store
         self._threads = threads
         self.map_function: ExecutorMap | None = None
@@ -105,11 +107,6 @@ class DenseRetriever(Retriever):
         """The model's own with the geometry, and with the store, whose index may miss documents."""
         store = () if self.store is None else (f"store {self._store_name()}",)
         return content_fingerprint("dense 1", self.embedder.fingerprint, repr(self.geometry), *store)
-
-    @property
-    def scale(self) -> ScoreScale:
-        """Cosines can be added to others; other surrogates only order."""
-        return ScoreScale.COSINE if isinstance(self.geometry, Cosine) else ScoreScale.ORDER
 
     def fit(self, documents: Iterable[str]) -> FittedDenseRetriever | FittedShards:
         """Embed the documents, and put them into the store where there is one."""

@@ -92,6 +92,7 @@ class _Fusion(Retriever):
     """Two or more systems over the same documents."""
 
     kind: str
+    scale = ScoreScale.ORDER
 
     def __init__(self, parts: Sequence[Retriever]) -> None:
         if len(parts) < 2:
@@ -117,11 +118,6 @@ class _Fusion(Retriever):
     def fingerprint(self) -> str:
         """Made of the fingerprints of the parts."""
         return content_fingerprint(self.kind + " 1" + self._options(), *(part.fingerprint for part in self.parts))
-
-    @property
-    def scale(self) -> ScoreScale:
-        """Sums of scores of several kinds order, and mean no more."""
-        return ScoreScale.ORDER
 
     def fit(self, documents: Iterable[str]) -> FittedFusion:
         """Fit every part."""

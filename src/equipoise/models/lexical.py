@@ -315,6 +315,8 @@ class BM25Retriever(Retriever):
     delta: float | None = None
     rule: Analyzer = field(default_factory=Analyzer)
 
+    scale = ScoreScale.POSITIVE
+
     def __post_init__(self) -> None:
         if self.method not in BM25_VARIANTS:
             raise UnknownNameError.of(
@@ -347,11 +349,6 @@ class BM25Retriever(Retriever):
     def card(self) -> ModelCard:
         """Name and parameters; there are no weights and no window."""
         return ModelCard(f"BM25 ({self.method})", str(self._spec()), note="words, exact; scores are not bounded")
-
-    @property
-    def scale(self) -> ScoreScale:
-        """From 0 upwards, without a bound."""
-        return ScoreScale.POSITIVE
 
     @property
     def fingerprint(self) -> str:
@@ -427,6 +424,8 @@ class TfidfRetriever(Retriever):
     """Whether a count becomes 1 + ln(count)."""
     rule: Analyzer = field(default_factory=Analyzer)
 
+    scale = ScoreScale.COSINE
+
     def __post_init__(self) -> None:
         if self.analyzer not in DEFAULT_NGRAMS:
             raise UnknownNameError.of(
@@ -456,11 +455,6 @@ class TfidfRetriever(Retriever):
         shortest, longest = self._lengths
         title = f"TF-IDF ({self.analyzer} {shortest}-{longest})"
         return ModelCard(title, str(self._spec()), note="cosine, exact")
-
-    @property
-    def scale(self) -> ScoreScale:
-        """A cosine, here of vectors without a negative part."""
-        return ScoreScale.COSINE
 
     @property
     def fingerprint(self) -> str:

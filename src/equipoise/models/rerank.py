@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 
 class Reranker(ABC):
-    """Scores documents for a query by reading them; higher is better. Only the order of one query counts."""
+    """Scores documents for a query by reading them; higher is better. Only the order of one query counts.
+
+    A subclass defines ``score``, or ``score_many`` where it can batch.
+    """
 
     pairwise: bool = False
     """Whether the score of a document is independent of the other documents, so that it can be stored."""
@@ -48,12 +51,12 @@ class Reranker(ABC):
     def fingerprint(self) -> str:
         """Equal only if the scores are equal."""
 
-    @abstractmethod
     def score(self, query: str, documents: Sequence[str]) -> Floats:
         """One score per document."""
+        return self.score_many([query], [documents])[0]
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
-        """The same for many queries, each with its documents; backends that batch override this."""
+        """The same for many queries, each with its documents."""
         return [self.score(query, candidates) for query, candidates in zip(queries, documents, strict=True)]
 
 
@@ -186,6 +189,8 @@ def _order_by_stage(indices: Ints, stage: Ints, values: Floats) -> Neighbors:
 class RerankedRetriever(Retriever):
     """A retriever whose first ``depth`` hits are reordered by a reranker."""
 
+    scale = ScoreScale.ORDER
+
     def __init__(self, base: Retriever, reranker: Reranker, *, depth: int = 50, protect: float | None = None) -> None:
         if depth < 1:
             raise ParameterError(f"depth is {depth}; it must be 1 or more")
@@ -209,11 +214,6 @@ class RerankedRetriever(Retriever):
         shape = f"depth={self.depth} protect={self.protect!r}"
         return content_fingerprint("reranked 1", shape, self.base.fingerprint, self.reranker.fingerprint)
 
-    @property
-    def scale(self) -> ScoreScale:
-        """Only the order counts."""
-        return ScoreScale.ORDER
-
     def fit(self, documents: Iterable[str]) -> FittedRerankedRetriever:
         """Fit the base, and keep the documents for the reranker."""
         texts = check_nonempty_texts(documents, "documents")
@@ -226,40 +226,22 @@ class FittedRerankedRetriever(FittedRetriever):
     def __init__(self, system: RerankedRetriever, base: FittedRetriever, documents: Sequence[str]) -> None:
         self.documents = len(base)
         self.bytes_a_score = base.bytes_a_score + 8
-        self._system, self._base, self._texts = system, base, documents
+        self._base = base
+        self._options: dict[str, Any] = {"reranker": system.reranker, "documents": documents, "protect": system.protect}
+        self._depth = system.depth
 
     def search(self, queries: Iterable[str], k: int) -> Neighbors:
         """The first k after the first ``depth`` were reranked."""
         queries = self.require(queries, k)
-        hits = self._base.search(queries, min(max(k, self._system.depth), self.documents))
+        hits = self._base.search(queries, min(max(k, self._depth), self.documents))
         self.index_recall = self._base.index_recall
-        reranked = self._rerank(hits, queries)
+        reranked = rerank(hits, queries=queries, depth=self._depth, **self._options)
         return Neighbors(reranked.indices[:, :k], reranked.scores[:, :k])
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """Reranked documents score above 0 by their new order, all others 0 or less by their old one."""
         for part, scores in self._base.row_blocks(queries, rows):
-            yield (
-                part,
-                reranked_scores(
-                    scores,
-                    self._system.reranker,
-                    queries=queries[part],
-                    documents=self._texts,
-                    depth=self._system.depth,
-                    protect=self._system.protect,
-                ),
-            )
-
-    def _rerank(self, hits: Neighbors, queries: Sequence[str]) -> Neighbors:
-        return rerank(
-            hits,
-            self._system.reranker,
-            queries=queries,
-            documents=self._texts,
-            depth=self._system.depth,
-            protect=self._system.protect,
-        )
+            yield part, reranked_scores(scores, queries=queries[part], depth=self._depth, **self._options)
 
 
 def _require(hits: Neighbors, queries: Sequence[str], documents: Sequence[str], depth: int | None) -> None:
@@ -345,10 +327,6 @@ class FusionReranker(Reranker):
         """Combines the fingerprints of the parts."""
         return content_fingerprint(f"fusion 1 k={self._k!r}", *(part.fingerprint for part in self._parts))
 
-    def score(self, query: str, documents: Sequence[str]) -> Floats:
-        """One query at a time."""
-        return self.score_many([query], [documents])[0]
-
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """Each part scores all queries in its batches."""
         totals = [np.zeros(len(candidates)) for candidates in documents]
@@ -377,10 +355,6 @@ class MemoisedReranker(Reranker):
     def fingerprint(self) -> str:
         """The fingerprint of the reranker."""
         return self._inner.fingerprint
-
-    def score(self, query: str, documents: Sequence[str]) -> Floats:
-        """One query at a time."""
-        return self.score_many([query], [documents])[0]
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """Stored scores, and new ones for the documents that were not scored for the query before."""

@@ -89,6 +89,9 @@ class FittedRetriever(ABC):
 class Retriever(ABC):
     """One way to score documents for queries, with everything that decides the scores in its fingerprint."""
 
+    scale: ScoreScale
+    """What its scores can be."""
+
     @property
     @abstractmethod
     def card(self) -> ModelCard:
@@ -98,11 +101,6 @@ class Retriever(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """Equal only where the scores are equal on any documents."""
-
-    @property
-    @abstractmethod
-    def scale(self) -> ScoreScale:
-        """What its scores can be."""
 
     @abstractmethod
     def fit(self, documents: Iterable[str]) -> FittedRetriever:

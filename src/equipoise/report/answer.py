@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
-from equipoise.checks.base import all_checks, join_names, pluralize
-from equipoise.checks.protocol import PARTIAL_RUN
+from equipoise.checks.base import join_names, pluralize
 from equipoise.report.terminal import (
     MARKS,
     STYLES,
@@ -24,6 +23,7 @@ from equipoise.report.terminal import (
 )
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import (
+    PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
     Vocabulary,
     headline,
@@ -233,9 +233,8 @@ def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
 def _collapsed(group: Sequence[Finding]) -> str:
     """The findings of one code as one: an issue in full, others by the title of their check."""
     first, *others = group
-    title = {check.code: check.title for check in all_checks()}.get(first.code)
-    if title is not None and first.severity != Severity.ISSUE:
-        return f"{title} ({join_names(list(dict.fromkeys(finding.subject for finding in group)))})"
+    if first.title and first.severity != Severity.ISSUE:
+        return f"{first.title} ({join_names(list(dict.fromkeys(finding.subject for finding in group)))})"
     similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
     return f"{with_label(first.subject, first.message)}{similar}"
 

@@ -137,7 +137,7 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
         ReportColumn("interval", [_interval(contrast, digits) for contrast, digits in shown], right=True, rank=4),
         ReportColumn("p", [format_p(contrast.p) for contrast in pairs], right=True, rank=5),
         ReportColumn("adj. p", [format_p(contrast.adjusted) for contrast in pairs], right=True, rank=1),
-        ReportColumn("win/tie/loss", [_counts(contrast) for contrast in pairs], right=True, rank=3),
+        ReportColumn("win/tie/loss", [contrast.counts for contrast in pairs], right=True, rank=3),
         ReportColumn(
             "detectable",
             [format_value(contrast.detectable.value, digits) for contrast, digits in shown],
@@ -247,6 +247,4 @@ def _p_head(comparison: Comparison) -> str:
 
 
 def _counts(contrast: Contrast | None) -> str:
-    if contrast is None:
-        return ""
-    return "n/a" if contrast.wins is None else f"{contrast.wins}/{contrast.ties}/{contrast.losses}"
+    return "" if contrast is None else contrast.counts

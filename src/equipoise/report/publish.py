@@ -20,7 +20,7 @@ from equipoise.types import install_command, require_extra
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
-    from equipoise.report.build import RunSet
+    from equipoise.report.build_view import RunSet
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import RunsView, View
 
@@ -77,7 +77,7 @@ def _write_page(
     related: tuple[tuple[str, str], ...],
     progress: Callable[[str], None],
 ) -> RunsView:
-    from equipoise.report.build import build_view, compare_runs, read_runs
+    from equipoise.report.build_view import build_view, compare_runs, read_runs
     from equipoise.report.charts import report_charts
     from equipoise.report.charts.chart import write_charts
     from equipoise.report.html.render import render_html

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
+from equipoise.report import view_model
 from equipoise.report.pairwise import chance_note, other_metrics_caption
 from equipoise.report.tables import (
     SystemColumn,
@@ -21,21 +22,6 @@ from equipoise.report.tables import (
     format_cost,
 )
 from equipoise.report.tables import caption as score_caption
-from equipoise.report.view_model import (
-    AxisScale,
-    BinCounts,
-    HeatCell,
-    Leaderboard,
-    LeaderboardRow,
-    Number,
-    PairDifference,
-    PairwiseTable,
-    SliceRow,
-    SliceTable,
-    Value,
-    ValueDistribution,
-    WinCell,
-)
 from equipoise.stats.formatting import (
     PERCENT_UNIT,
     about,
@@ -54,7 +40,7 @@ from equipoise.stats.slices import MIN_UNITS
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
+    from equipoise.report.build_view import RunSet
     from equipoise.report.unit_explorer import Slices as UnitSlices
     from equipoise.stats.comparison import Comparison, Contrast
     from equipoise.stats.intervals import Interval
@@ -72,7 +58,7 @@ BINS = 20
 UNIT_INTERVAL_BINS = 10
 
 
-def slice_table(subject: RunSet, slices: UnitSlices) -> SliceTable | None:
+def slice_table(subject: RunSet, slices: UnitSlices) -> view_model.SliceTable | None:
     """One row per value of every slice, one cell per system; None if there are no slices."""
     usable = _usable(slices)
     if not usable or subject.per_unit(subject.primary) is None:
@@ -87,7 +73,9 @@ def slice_table(subject: RunSet, slices: UnitSlices) -> SliceTable | None:
     decimals = shared_decimals(estimate.interval for estimate in large)
     values = [estimate.value for estimate in large if finite_or_none(estimate.value) is not None]
     rows = tuple(_row(key, row, decimals, values, subject.better) for key, row in cells.items())
-    return SliceTable(subject.primary, str(subject.better), rows, _caption(subject, estimates[0]), subject.words.plural)
+    return view_model.SliceTable(
+        subject.primary, str(subject.better), rows, _caption(subject, estimates[0]), subject.words.plural
+    )
 
 
 def _row(
@@ -96,19 +84,21 @@ def _row(
     decimals: int,
     values: Sequence[float],
     better: Direction,
-) -> SliceRow:
+) -> view_model.SliceRow:
     n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
     cells = tuple(_cell(estimate, n, decimals, values, better) for estimate in estimates)
-    return SliceRow(key[0], key[1], n, n < MIN_UNITS, cells)
+    return view_model.SliceRow(key[0], key[1], n, n < MIN_UNITS, cells)
 
 
-def _cell(estimate: Estimate | None, n: int, decimals: int, values: Sequence[float], better: Direction) -> HeatCell:
+def _cell(
+    estimate: Estimate | None, n: int, decimals: int, values: Sequence[float], better: Direction
+) -> view_model.HeatCell:
     """One system on a slice of ``n`` units; the note has its own n if some units are undefined."""
     if estimate is None:
-        return HeatCell("", None, None, small_sample=True)
+        return view_model.HeatCell("", None, None, small_sample=True)
     small_sample = estimate.n < MIN_UNITS
     value = finite_or_none(estimate.value)
-    return HeatCell(
+    return view_model.HeatCell(
         text=format_value(estimate.value, decimals),
         value=value,
         shade=None if small_sample or value is None or not values else relative_shade(value, values, better),
@@ -140,7 +130,7 @@ def _caption(subject: RunSet, estimate: Estimate) -> str:
     )
 
 
-def value_distributions(subject: RunSet) -> tuple[ValueDistribution, ...]:
+def value_distributions(subject: RunSet) -> tuple[view_model.ValueDistribution, ...]:
     """The distribution of every metric, and of the difference of the first two systems on the primary metric."""
     parts = []
     for metric in subject.metrics:
@@ -155,11 +145,11 @@ def value_distributions(subject: RunSet) -> tuple[ValueDistribution, ...]:
     return tuple(parts)
 
 
-def _values(subject: RunSet, metric: str, values: Floats) -> ValueDistribution:
+def _values(subject: RunSet, metric: str, values: Floats) -> view_model.ValueDistribution:
     edges, labels = _bins(values)
     words = subject.words
     series = tuple(_series(name, column, edges) for name, column in zip(subject.names, values.T, strict=True))
-    return ValueDistribution(
+    return view_model.ValueDistribution(
         title=_units_by(subject, metric),
         metric=metric,
         edges=edges,
@@ -172,11 +162,11 @@ def _values(subject: RunSet, metric: str, values: Floats) -> ValueDistribution:
     )
 
 
-def _differences(subject: RunSet, differences: Floats) -> ValueDistribution:
+def _differences(subject: RunSet, differences: Floats) -> view_model.ValueDistribution:
     first, second = subject.names[:2]
     edges, labels = _bins(differences)
     better = "Above" if subject.better == Direction.UP else "Below"
-    return ValueDistribution(
+    return view_model.ValueDistribution(
         title=_units_by(subject, f"{first} minus {second}"),
         metric=subject.primary,
         edges=edges,
@@ -195,11 +185,11 @@ def _units_by(subject: RunSet, what: str) -> str:
     return f"{units[:1].upper()}{units[1:]} by {what}"
 
 
-def _series(name: str, column: Floats, edges: tuple[float, ...]) -> BinCounts:
+def _series(name: str, column: Floats, edges: tuple[float, ...]) -> view_model.BinCounts:
     # Rounded as in _bins: 1 - 0.8 and 0.2 are the same value, and an edge is between them.
     finite = np.round(column[np.isfinite(column)], 9)
     counts = np.histogram(finite, bins=np.array(edges))[0]
-    return BinCounts(name, tuple(counts.tolist()), len(column) - len(finite))
+    return view_model.BinCounts(name, tuple(counts.tolist()), len(column) - len(finite))
 
 
 def _bins(values: Floats) -> tuple[tuple[float, ...], tuple[str, ...]]:
@@ -228,14 +218,14 @@ def _short(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def pairwise_table(subject: RunSet) -> PairwiseTable | None:
+def pairwise_table(subject: RunSet) -> view_model.PairwiseTable | None:
     """The better-ranked system of each pair minus the other; None for a single run."""
     comparison = subject.comparison
     if comparison is None:
         return None
     rows = _pair_rows(comparison, comparison.primary)
     others = [name for name in subject.metrics if name != comparison.primary]
-    return PairwiseTable(
+    return view_model.PairwiseTable(
         metric=comparison.primary,
         better=str(comparison.better),
         scale=axis_scale([row.difference for row in rows], [0.0]),
@@ -247,15 +237,15 @@ def pairwise_table(subject: RunSet) -> PairwiseTable | None:
     )
 
 
-def _pair_rows(comparison: Comparison, metric: str) -> tuple[PairDifference, ...]:
+def _pair_rows(comparison: Comparison, metric: str) -> tuple[view_model.PairDifference, ...]:
     contrasts = [comparison.contrast(a, b, metric) for a, b in combinations(comparison.order, 2)]
     decimals = shared_decimals(contrast.interval for contrast in contrasts)
     return tuple(_pair(contrast, decimals, comparison.alpha) for contrast in contrasts)
 
 
-def _pair(contrast: Contrast, decimals: int, alpha: float) -> PairDifference:
+def _pair(contrast: Contrast, decimals: int, alpha: float) -> view_model.PairDifference:
     needed = contrast.needed
-    return PairDifference(
+    return view_model.PairDifference(
         metric=contrast.metric,
         a=contrast.a,
         b=contrast.b,
@@ -273,15 +263,13 @@ def _pair(contrast: Contrast, decimals: int, alpha: float) -> PairDifference:
     )
 
 
-def _win_cell(comparison: Comparison, row: str, column: str) -> WinCell | None:
+def _win_cell(comparison: Comparison, row: str, column: str) -> view_model.WinCell | None:
     if row == column:
         return None
     contrast = comparison.contrast(row, column)
     significant = contrast.winner(comparison.alpha) is not None
-    if contrast.wins is None:
-        return WinCell("n/a", None, significant)
-    win_fraction = finite_or_none(contrast.wins / contrast.n) if contrast.n else None
-    return WinCell(f"{contrast.wins}/{contrast.ties}/{contrast.losses}", win_fraction, significant)
+    won = finite_or_none(contrast.wins / contrast.n) if contrast.wins is not None and contrast.n else None
+    return view_model.WinCell(contrast.counts, won, significant)
 
 
 def _pairs_caption(comparison: Comparison) -> str:
@@ -294,16 +282,16 @@ def _pairs_caption(comparison: Comparison) -> str:
     )
 
 
-def leaderboard_tables(subject: RunSet) -> tuple[Leaderboard, ...]:
+def leaderboard_tables(subject: RunSet) -> tuple[view_model.Leaderboard, ...]:
     """One leaderboard per metric, the primary one first."""
     return tuple(_leaderboard(subject, metric) for metric in subject.metrics)
 
 
-def _leaderboard(subject: RunSet, metric: str) -> Leaderboard:
+def _leaderboard(subject: RunSet, metric: str) -> view_model.Leaderboard:
     estimates = subject.estimates(metric)
     decimals = shared_decimals(estimate.interval for estimate in estimates)
     rows = tuple(_leaderboard_row(subject, index, estimate, decimals) for index, estimate in enumerate(estimates))
-    return Leaderboard(
+    return view_model.Leaderboard(
         metric=metric,
         better=str(estimates[0].better),
         unit=estimates[0].unit,
@@ -314,10 +302,10 @@ def _leaderboard(subject: RunSet, metric: str) -> Leaderboard:
     )
 
 
-def _leaderboard_row(subject: RunSet, index: int, estimate: Estimate, decimals: int) -> LeaderboardRow:
+def _leaderboard_row(subject: RunSet, index: int, estimate: Estimate, decimals: int) -> view_model.LeaderboardRow:
     name, comparison = subject.names[index], subject.comparison
     bounded = name in bounded_systems(subject.findings)
-    row = LeaderboardRow(
+    row = view_model.LeaderboardRow(
         system=name,
         score=to_value(estimate.value, estimate.interval, decimals),
         n=format_count(estimate.n),
@@ -328,7 +316,9 @@ def _leaderboard_row(subject: RunSet, index: int, estimate: Estimate, decimals: 
     return row if comparison is None else _with_comparison(row, comparison, estimate.metric, decimals)
 
 
-def _with_comparison(row: LeaderboardRow, comparison: Comparison, metric: str, decimals: int) -> LeaderboardRow:
+def _with_comparison(
+    row: view_model.LeaderboardRow, comparison: Comparison, metric: str, decimals: int
+) -> view_model.LeaderboardRow:
     """The row with its tie groups, its difference to the best system, and its rank on the primary metric."""
     name = row.system
     row = replace(row, tie_groups=comparison.bands_on(metric)[name])
@@ -341,9 +331,8 @@ def _with_comparison(row: LeaderboardRow, comparison: Comparison, metric: str, d
     return replace(
         row,
         difference=format_difference(contrast.difference, decimals),
-        difference_interval=format_interval(contrast.interval, decimals),
         p=format_p(contrast.adjusted, reason=contrast.reason),
-        counts="n/a" if contrast.wins is None else f"{contrast.wins}/{contrast.ties}/{contrast.losses}",
+        counts=contrast.counts,
     )
 
 
@@ -357,10 +346,10 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
     return f"Systems in the same tie band do not differ significantly at the {level} level. {chance_note(comparison)}"
 
 
-def to_value(value: float, interval: Interval, decimals: int, *, difference: bool = False) -> Value:
+def to_value(value: float, interval: Interval, decimals: int, *, difference: bool = False) -> view_model.Value:
     """A value and its interval; a difference has an explicit sign."""
     text = format_difference(value, decimals) if difference else format_value(value, decimals)
-    return Value(
+    return view_model.Value(
         finite_or_none(value),
         finite_or_none(interval.low),
         finite_or_none(interval.high),
@@ -369,12 +358,12 @@ def to_value(value: float, interval: Interval, decimals: int, *, difference: boo
     )
 
 
-def axis_scale(values: Iterable[Value], extra: Iterable[Number] = ()) -> AxisScale:
+def axis_scale(values: Iterable[view_model.Value], extra: Iterable[view_model.Number] = ()) -> view_model.AxisScale:
     """An axis from a round number below all values to a round number above them."""
     numbers = [end for value in values for end in (value.number, value.low, value.high)] + list(extra)
     defined = [number for number in numbers if number is not None]
     if not defined:
-        return AxisScale(0.0, 1.0, ((0.0, "0"), (1.0, "1")))
+        return view_model.AxisScale(0.0, 1.0, ((0.0, "0"), (1.0, "1")))
     low, high = min(defined), max(defined)
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
         low, high = (low - 0.5, high + 0.5) if low else (0.0, 1.0)
@@ -382,7 +371,7 @@ def axis_scale(values: Iterable[Value], extra: Iterable[Number] = ()) -> AxisSca
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     decimals = max(0, -floor(log10(step) + 1e-9))
     ticks = tuple((round(n * step, 12), format_value(n * step, decimals)) for n in range(first, last + 1))
-    return AxisScale(ticks[0][0], ticks[-1][0], ticks)
+    return view_model.AxisScale(ticks[0][0], ticks[-1][0], ticks)
 
 
 def _step(rough: float) -> float:

@@ -21,8 +21,8 @@ from equipoise.stats.formatting import format_count
 from equipoise.types import Direction, Floats, Ints
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
-    from equipoise.runs.store import StoredRun
+    from equipoise.report.build_view import RunSet
+    from equipoise.runs.run_folder import StoredRun
 
 # Selection of units if a page cannot hold all: those on which the systems differ most.
 

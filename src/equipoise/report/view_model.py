@@ -58,7 +58,6 @@ class LeaderboardRow:
     tie_groups: tuple[str, ...] = ()
     rank: str = ""
     difference: str = ""
-    difference_interval: str = ""
     p: str = ""
     counts: str = ""
 

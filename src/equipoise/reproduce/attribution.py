@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import factorial, isnan
@@ -122,15 +122,10 @@ def _exact(name: str, names: Sequence[str], worth: Worth) -> float:
     others = [other for other in names if other != name]
     every = factorial(len(names))
     share = 0.0
-    for before in _subsets(others):
+    for before in (frozenset(part) for size in range(len(names)) for part in combinations(others, size)):
         orders = factorial(len(before)) * factorial(len(others) - len(before))
         share += orders / every * (worth(before | {name}) - worth(before))
     return share
-
-
-def _subsets(names: Sequence[str]) -> Iterator[frozenset[str]]:
-    for size in range(len(names) + 1):
-        yield from map(frozenset, combinations(names, size))
 
 
 # Conventions that cannot change a score on this data, and need not be evaluated.
@@ -138,123 +133,100 @@ def _subsets(names: Sequence[str]) -> Iterator[frozenset[str]]:
 
 def no_effect_reason(name: str, values: tuple[Value, Value], inputs: RunAndQrels, metric: Metric[Any]) -> str:
     """Why a change of a convention has no effect here; empty if it may have one."""
-    return _REASONS[name](inputs, metric, values) if name in _REASONS else ""
+    reason = getattr(_NoEffectReasons(values, inputs, metric), name, None)
+    return reason() if reason else ""
 
 
-def _ties(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    # Ties in 64 bits are ties in 32; checking 32 bits covers both.
-    free = not any(map(is_tied, to_float32(inputs.run).values()))
-    return "no two scores of a query are equal" if free else ""
+@dataclass(frozen=True)
+class _NoEffectReasons:
+    """One method per convention: why a change between these values has no effect; empty if it may have one."""
 
+    values: tuple[Value, Value]
+    inputs: RunAndQrels
+    metric: Metric[Any]
 
-def _scores(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    for scores in inputs.run.values():
-        wide = np.array(list(scores.values()), dtype=np.float64)
-        with np.errstate(over="ignore", under="ignore"):
-            narrow = wide.astype(np.float32)
-        if len(np.unique(narrow)) < len(np.unique(wide)) or ((narrow > 0) != (wide > 0)).any():
-            return ""
-    return "scores of a query that differ in 64 bits also differ in 32 bits"
+    @property
+    def _gains(self) -> set[float]:
+        """The distinct gains above 0."""
+        return {gain for gain in self.inputs.gains if gain > 0}
 
+    def ties(self) -> str:
+        # Ties in 64 bits are ties in 32; checking 32 bits covers both.
+        free = not any(map(is_tied, to_float32(self.inputs.run).values()))
+        return "no two scores of a query are equal" if free else ""
 
-def _missing(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    return "the run has every query of the qrels" if inputs.answered.all() else ""
+    def scores(self) -> str:
+        for scores in self.inputs.run.values():
+            wide = np.array(list(scores.values()), dtype=np.float64)
+            with np.errstate(over="ignore", under="ignore"):
+                narrow = wide.astype(np.float32)
+            if len(np.unique(narrow)) < len(np.unique(wide)) or ((narrow > 0) != (wide > 0)).any():
+                return ""
+        return "scores of a query that differ in 64 bits also differ in 32 bits"
 
+    def missing(self) -> str:
+        return "the run has every query of the qrels" if self.inputs.answered.all() else ""
 
-def _empty(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    for query, gains in inputs.truth.items():
-        listed = inputs.run.get(query, {})
-        if not any(gain >= 1 and item in listed and item != query for item, gain in gains.items()):
-            return ""
-    return "every query has a relevant item in its list"
+    def empty(self) -> str:
+        for query, gains in self.inputs.truth.items():
+            listed = self.inputs.run.get(query, {})
+            if not any(gain >= 1 and item in listed and item != query for item, gain in gains.items()):
+                return ""
+        return "every query has a relevant item in its list"
 
+    def own_id(self) -> str:
+        has_own_id = any(query in scores for query, scores in self.inputs.run.items())
+        return "" if has_own_id else "no document has the id of its query"
 
-def _own_id(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    has_own_id = any(query in scores for query, scores in inputs.run.items())
-    return "" if has_own_id else "no document has the id of its query"
+    def unretrieved(self) -> str:
+        for query, gains in self.inputs.truth.items():
+            listed = self.inputs.run.get(query, {})
+            if any(gain > 0 and (item not in listed or item == query) for item, gain in gains.items()):
+                return ""
+        return "every relevant item was retrieved"
 
+    def nonpositive(self) -> str:
+        lowest = min((score for scores in to_float32(self.inputs.run).values() for score in scores.values()), default=1)
+        return "all scores are above 0" if lowest > 0 else ""
 
-def _unretrieved(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    for query, gains in inputs.truth.items():
-        listed = inputs.run.get(query, {})
-        if any(gain > 0 and (item not in listed or item == query) for item, gain in gains.items()):
-            return ""
-    return "every relevant item was retrieved"
-
-
-def _nonpositive(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    lowest = min((score for scores in to_float32(inputs.run).values() for score in scores.values()), default=1)
-    return "all scores are above 0" if lowest > 0 else ""
-
-
-def _grades(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    gains = {gain for query_gains in inputs.truth.values() for gain in query_gains.values() if gain > 0}
-    if gains <= {1}:
-        return "all gains are 0 or 1"
-    if metric.symbol != "nDCG" and min(gains) >= 1:
-        return "the metric ignores grades, and all grades above 0 are at least 1"
-    if set(values) == {"kept", "whole"} and all(gain == int(gain) for gain in gains):
-        return "all gains are integers"
-    return ""
-
-
-def _min_grade(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    low, high = sorted(max(int(value or 1), 1) for value in values)
-    between = any(
-        (gain > 0 if low == 1 else gain >= low) and gain < high
-        for gains in inputs.truth.values()
-        for gain in gains.values()
-    )
-    return "" if between else "no grade is between the two"
-
-
-def _gain(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    gains = {gain for query_gains in inputs.truth.values() for gain in query_gains.values() if gain > 0}
-    return "all gains are 0 or 1" if gains <= {1} else ""
-
-
-def _norm(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    if set(values) != {"min", "R"}:
+    def grades(self) -> str:
+        if self._gains <= {1}:
+            return "all gains are 0 or 1"
+        if self.metric.symbol != "nDCG" and min(self._gains) >= 1:
+            return "the metric ignores grades, and all grades above 0 are at least 1"
+        if set(self.values) == {"kept", "whole"} and all(gain == int(gain) for gain in self._gains):
+            return "all gains are integers"
         return ""
-    cutoff = getattr(metric, "k", None)
-    most = max(sum(gain > 0 for gain in gains.values()) for gains in inputs.truth.values())
-    if cutoff is None:
-        return "without a cutoff min(k, R) is R"
-    return "no query has more than k relevant items" if most <= cutoff else ""
 
+    def min_grade(self) -> str:
+        low, high = sorted(max(int(value or 1), 1) for value in self.values)
+        between = any((low == 1 or gain >= low) and gain < high for gain in self._gains)
+        return "" if between else "no grade is between the two"
 
-def _depth(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    cutoff = getattr(metric, "k", None)
-    if cutoff is not None and all(value is None or value >= cutoff for value in values):
-        return "the metric looks no deeper than its cutoff"
-    longest = max(map(len, inputs.run.values()))
-    deep = all(value is None or value >= longest for value in values)  # type: ignore[operator]
-    return "no list is longer" if deep else ""
+    def gain(self) -> str:
+        return "all gains are 0 or 1" if self._gains <= {1} else ""
 
+    def norm(self) -> str:
+        if set(self.values) != {"min", "R"}:
+            return ""
+        cutoff = getattr(self.metric, "k", None)
+        if cutoff is None:
+            return "without a cutoff min(k, R) is R"
+        most = max(sum(gain > 0 for gain in gains.values()) for gains in self.inputs.truth.values())
+        return "no query has more than k relevant items" if most <= cutoff else ""
 
-def _fewest(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    shortest = min(
-        len(scores) - (query in scores)  # a document named like its query may be dropped
-        for query, scores in inputs.run.items()
-    )
-    return "no list is that short" if all(shortest >= value for value in values) else ""  # type: ignore[operator]
+    def depth(self) -> str:
+        cutoff = getattr(self.metric, "k", None)
+        if cutoff is not None and all(value is None or value >= cutoff for value in self.values):
+            return "the metric looks no deeper than its cutoff"
+        longest = max(map(len, self.inputs.run.values()))
+        deep = all(value is None or value >= longest for value in self.values)  # type: ignore[operator]
+        return "no list is longer" if deep else ""
 
-
-_REASONS: Mapping[str, Callable[[RunAndQrels, Metric[Any], tuple[Value, Value]], str]] = {
-    "ties": _ties,
-    "scores": _scores,
-    "missing": _missing,
-    "empty": _empty,
-    "own_id": _own_id,
-    "unretrieved": _unretrieved,
-    "nonpositive": _nonpositive,
-    "grades": _grades,
-    "min_grade": _min_grade,
-    "gain": _gain,
-    "norm": _norm,
-    "depth": _depth,
-    "fewest": _fewest,
-}
+    def fewest(self) -> str:
+        # A document named like its query may be dropped.
+        shortest = min(len(scores) - (query in scores) for query, scores in self.inputs.run.items())
+        return "no list is that short" if all(shortest >= value for value in self.values) else ""  # type: ignore[operator]
 
 
 MAX_LISTED_UNITS = 20
@@ -332,18 +304,16 @@ def attribute_difference(
 def _split_conventions(path: ConventionPath) -> tuple[list[str], list[NoEffect]]:
     """The conventions that differ: those that may matter here, and those that cannot."""
     active, idle = [], []
-    for name in _differing(path.one, path.other, path.metric):
+    for name in path.one:
         values = path.one[name], path.other[name]
+        if values[0] == values[1] or not affects(name, path.metric):
+            continue
         reason = no_effect_reason(name, values, path.inputs, path.metric)
         if reason:
             idle.append(NoEffect(ConventionPair.of(name, path.one, path.other), reason))
         else:
             active.append(name)
     return active, idle
-
-
-def _differing(one: Conventions, other: Conventions, metric: Metric[Any]) -> list[str]:
-    return [name for name in one if one[name] != other[name] and affects(name, metric)]
 
 
 def _side(preset: Preset, path: ConventionPath, figure: EmulatedScore) -> LibraryScore:

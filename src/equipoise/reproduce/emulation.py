@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import comb
@@ -63,6 +63,11 @@ class RunAndQrels:
         """All queries of the qrels."""
         return list(self.truth)
 
+    @property
+    def gains(self) -> Iterator[float]:
+        """The gains of all documents of all queries."""
+        return (gain for gains in self.truth.values() for gain in gains.values())
+
     @cached_property
     def answered(self) -> Bools:
         """Which of the units the run has a list for."""
@@ -106,15 +111,14 @@ class RunAndQrels:
         """The ranks of the relevant items; ``k`` is the cutoff of the metric."""
         key = tuple(conventions[name] for name in conventions if name not in _NOT_IN_RANKING)
         picked = k if conventions.ties == PICK else None
-        ranking = self._once(("ranking", key, picked), lambda: self._ranking(conventions, k))
-        return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
 
-    def _ranking(self, conventions: Conventions, k: int | None) -> Ranking:
-        truth, run = self.qrels(conventions), self.ranked(conventions, k)
-        ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
-        if conventions.ties in ("optimistic", "pessimistic"):
-            ranking = ranking.ordered(conventions.ties)
-        return ranking
+        def make() -> Ranking:
+            truth, run = self.qrels(conventions), self.ranked(conventions, k)
+            ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
+            return ranking.ordered(conventions.ties) if conventions.ties in ("optimistic", "pessimistic") else ranking
+
+        ranking = self._once(("ranking", key, picked), make)
+        return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
 
     def _once(self, key: Any, make: Callable[[], T]) -> T:
         """The memoised value of a key; of each kind the oldest is dropped above a limit."""

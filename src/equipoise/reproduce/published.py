@@ -238,8 +238,7 @@ def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> d
 
 def _grades_above_one(inputs: RunAndQrels) -> tuple[Value, ...]:
     """The grades of the qrels that could be the smallest relevant one."""
-    grades = {int(gain) for gains in inputs.truth.values() for gain in gains.values() if gain > 1}
-    return (1, *sorted(grades))
+    return (1, *sorted({int(gain) for gain in inputs.gains if gain > 1}))
 
 
 def _depths(inputs: RunAndQrels, metric: Metric[Any]) -> list[int]:

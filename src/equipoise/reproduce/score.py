@@ -137,33 +137,14 @@ def _tie_order_note(sentence: str, inputs: RunAndQrels, metric: Metric[Any], rul
     )
 
 
-def _has_unjudged(inputs: RunAndQrels) -> bool:
-    return bool(inputs.unjudged)
-
-
-def _fractions(inputs: RunAndQrels) -> bool:
-    return any(gain != int(gain) for gains in inputs.truth.values() for gain in gains.values())
-
-
-def _negative(inputs: RunAndQrels) -> bool:
-    return any(gain < 0 for gains in inputs.truth.values() for gain in gains.values())
-
-
-def _empty(inputs: RunAndQrels) -> bool:
-    return any(not any(gain > 0 for gain in gains.values()) for gains in inputs.truth.values())
-
-
-def _other_queries(inputs: RunAndQrels) -> bool:
-    return bool(inputs.unjudged) or not inputs.answered.all()
-
-
 _PRESENT: Mapping[str, Callable[[RunAndQrels], bool]] = {
-    UNJUDGED: _has_unjudged,
-    FRACTIONS: _fractions,
-    NEGATIVE: _negative,
-    EMPTY: _empty,
-    OTHER_QUERIES: _other_queries,
+    UNJUDGED: lambda inputs: bool(inputs.unjudged),
+    FRACTIONS: lambda inputs: any(gain != int(gain) for gain in inputs.gains),
+    NEGATIVE: lambda inputs: any(gain < 0 for gain in inputs.gains),
+    EMPTY: lambda inputs: any(not any(gain > 0 for gain in gains.values()) for gains in inputs.truth.values()),
+    OTHER_QUERIES: lambda inputs: bool(inputs.unjudged) or not inputs.answered.all(),
 }
+"""Whether the run or the qrels have a property that makes a library stumble."""
 
 
 DEFAULT_METRICS = ("nDCG@10",)

@@ -243,13 +243,11 @@ def drop_self_matches(run: Run) -> Run:
 
 def to_float32(run: Run) -> Run:
     """The scores as 32 bits hold them."""
-    return {query: dict(zip(scores, _round_to_float32(scores), strict=True)) for query, scores in run.items()}
-
-
-def _round_to_float32(scores: Scores) -> list[float]:
     with np.errstate(over="ignore", under="ignore"):
-        cut: list[float] = np.array(list(scores.values()), dtype=np.float64).astype(np.float32).tolist()
-    return cut
+        return {
+            query: dict(zip(scores, np.array(list(scores.values()), dtype=np.float32).tolist(), strict=True))
+            for query, scores in run.items()
+        }
 
 
 def drop_nonpositive(run: Run) -> Run:
@@ -262,57 +260,33 @@ def is_tied(scores: Scores) -> bool:
     return len(set(scores.values())) < len(scores)
 
 
-def order_id_descending(scores: Scores) -> list[str]:
-    """Best score first, equals by id, descending: trec_eval."""
-    return sorted(scores, key=lambda item: (scores[item], str(item)), reverse=True)
-
-
-def order_id_ascending(scores: Scores) -> list[str]:
-    """Best score first, equals by id, ascending: sentence-transformers."""
-    return sorted(scores, key=lambda item: (-scores[item], str(item)))
-
-
-def order_input(scores: Scores) -> list[str]:
-    """Best score first, ties in input order."""
-    return sorted(scores, key=scores.__getitem__, reverse=True)
-
-
-def order_numba_quicksort(scores: Scores) -> list[str]:
-    """Best score first, equals as numba's quicksort leaves them: a run of ranx when it is made."""
-    return _quicksort_items(scores, list(scores))
-
-
-def order_ranx(scores: Scores) -> list[str]:
-    """The same once more: a run of ranx after it was made comparable."""
-    return _quicksort_items(scores, order_numba_quicksort(scores))
-
-
-def _quicksort_items(scores: Scores, items: list[str]) -> list[str]:
+def _quicksort_items(scores: Scores, items: Sequence[str]) -> list[str]:
     return [items[position] for position in quicksort_order([-scores[item] for item in items])]
 
 
 ORDERS: Mapping[str, Callable[[Scores], list[str]]] = {
-    "id_down": order_id_descending,
-    "id_up": order_id_ascending,
-    "input": order_input,
-    "quicksort": order_numba_quicksort,
-    "quicksort twice": order_ranx,
+    # trec_eval
+    "id_down": lambda scores: sorted(scores, key=lambda item: (scores[item], str(item)), reverse=True),
+    # sentence-transformers
+    "id_up": lambda scores: sorted(scores, key=lambda item: (-scores[item], str(item))),
+    "input": lambda scores: sorted(scores, key=scores.__getitem__, reverse=True),
+    # A run of ranx when it is made, and after it was made comparable.
+    "quicksort": lambda scores: _quicksort_items(scores, list(scores)),
+    "quicksort twice": lambda scores: _quicksort_items(scores, _quicksort_items(scores, list(scores))),
 }
-"""The tie rules that order ties without using the qrels."""
-
-
-def ordered_lists(run: Run, ties: str, k: int | None = None) -> Mapping[str, list[str]]:
-    """The items of every list, best first; a rule of torch may order those within the cutoff ``k`` alone."""
-    if ties in (SORT, PICK):
-        return torch_order(run, ties, k)
-    return {query: ORDERS[ties](scores) for query, scores in run.items()}
+"""The tie rules that order a list, best score first, without using the qrels."""
 
 
 def without_ties(run: Run, ties: str, k: int | None = None) -> Run:
-    """The run without ties: scores of lists with ties are replaced by negative positions."""
+    """The run without ties: scores of lists with ties are replaced by negative positions.
+
+    A rule of torch may order the items within the cutoff ``k`` alone.
+    """
     tied = {query: scores for query, scores in run.items() if is_tied(scores)}
-    # The order of torch depends on all lists, and that of the others on each list alone.
-    lists = ordered_lists(run if tied and ties in (SORT, PICK) else tied, ties, k)
+    if tied and ties in (SORT, PICK):
+        lists = torch_order(run, ties, k)  # depends on all lists
+    else:
+        lists = {query: ORDERS[ties](scores) for query, scores in tied.items()}
     return {
         query: {item: -float(position) for position, item in enumerate(lists[query])} if query in tied else scores
         for query, scores in run.items()

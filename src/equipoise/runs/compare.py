@@ -7,9 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import ScoredResult, run_checks
-from equipoise.checks.protocol import ComparedResults
-from equipoise.checks.scores import concerns_primary_metric
+from equipoise.checks.base import ComparedResults, ScoredResult, run_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence
@@ -144,6 +142,8 @@ def _with_primary_findings(result: Result, metrics: Mapping[str, Metric[Any] | N
     known = {name: metric for name, metric in metrics.items() if metric is not None}
     if result.evidence is None or result.names[:1] == tuple(metrics)[:1] or len(known) < len(metrics):
         return result
+    from equipoise.checks.scores import concerns_primary_metric
+
     others = (finding for finding in result.findings if not concerns_primary_metric(finding))
     new = (finding for finding in run_checks(ScoredResult(result, known)) if concerns_primary_metric(finding))
     return replace(result, findings=(*others, *new))

@@ -22,7 +22,7 @@ from equipoise.stats.formatting import format_percent, format_value, n_decimals
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.result import Estimate, Result
 
 # Requirements: ``nDCG@10>=0.60``, or ``MR<=5`` for a metric where lower is better.
@@ -213,11 +213,12 @@ def check_gate(
                     f"the margin {against.margin:g} is not below the range of {name}, which is a fraction",
                     hint="for example 0.01 for a loss of one percentage point",
                 )
-    verdicts = [_complete(run)] if run.caution else []
-    verdicts += _tuned_on_test_units(run)
+    verdicts = [GateCheck(False, f"{run.caution}, so its values are not used", "run")] if run.caution else []
+    verdicts += _findings(run, TUNED_ON_TEST_UNITS, "the run was tuned on the units it reports")
     if not allow_missing:
-        verdicts += _missing(run, "the run")
-        verdicts += _missing(against.baseline, "the baseline") if against else []
+        verdicts += _findings(run, MISSING, "the run lacks units of the ground truth")
+    if not allow_missing and against is not None:
+        verdicts += _findings(against.baseline, MISSING, "the baseline lacks units of the ground truth")
     verdicts += [
         _minimum(run.result, requirement, confident=confident, confidence_level=confidence_level)
         for requirement in requirements
@@ -229,29 +230,12 @@ def check_gate(
     return GateResult(run.result.system, tuple(verdicts))
 
 
-def _complete(run: StoredRun) -> GateCheck:
-    return GateCheck(False, f"{run.caution}, so its values are not used", "run")
-
-
-def _tuned_on_test_units(run: StoredRun) -> list[GateCheck]:
-    """A failed check if parameters were selected on the units that the run reports."""
+def _findings(run: StoredRun, code: str, problem: str) -> list[GateCheck]:
+    """A failed check for every finding of this code."""
     return [
-        GateCheck(
-            False,
-            f"the run was tuned on the units it reports: {finding.message} ({TUNED_ON_TEST_UNITS})",
-            "run",
-        )
+        GateCheck(False, f"{problem}: {finding.message} ({code})", "run")
         for finding in run.result.findings
-        if finding.code == TUNED_ON_TEST_UNITS
-    ]
-
-
-def _missing(run: StoredRun, role: str) -> list[GateCheck]:
-    """A failed check if a run lacks units of the ground truth."""
-    return [
-        GateCheck(False, f"{role} lacks units of the ground truth: {finding.message} ({MISSING})", "run")
-        for finding in run.result.findings
-        if finding.code == MISSING
+        if finding.code == code
     ]
 
 

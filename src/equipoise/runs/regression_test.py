@@ -16,6 +16,7 @@ from equipoise.errors import DuplicateError, PairingError, ParameterError, Unkno
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
+from equipoise.stats.bootstrap_mean import ResamplingUnits, bayesian_bootstrap_sums, ratio
 from equipoise.stats.formatting import (
     DEFAULT_DECIMALS,
     format_count,
@@ -28,13 +29,12 @@ from equipoise.stats.multiple_comparisons import adjust
 from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.power import detectable_difference
-from equipoise.stats.resampling import ResamplingUnits, bayesian_bootstrap_sums, ratio
 from equipoise.stats.result import BUDGET, FOLDS, GRID, MATCHER, TOKENIZER
 from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction, Floats, Ids
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.result import Estimate, Result
 
 # The p value of "the true loss does not exceed the margin", and the smallest p that is possible.

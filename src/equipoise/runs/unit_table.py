@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
@@ -187,7 +187,9 @@ UnitContents = Mapping[str | int, UnitContent]
 def detail_lines(details: UnitContents) -> Iterator[str]:
     """One line of JSON per unit."""
     for unit, detail in details.items():
-        yield json_text({"id": unit, **asdict(detail)})
+        retrieved = [{name: getattr(item, name) for name in RetrievedItem.__slots__} for item in detail.retrieved]
+        content = {name: getattr(detail, name) for name in UnitContent.__slots__}
+        yield json_text({"id": unit, **content, "retrieved": retrieved})
 
 
 def parse_details(lines: Sequence[tuple[int, Any]], *, source: str) -> dict[str | int, UnitContent]:

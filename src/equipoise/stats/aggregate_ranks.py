@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from equipoise.errors import ParameterError, did_you_mean
+from equipoise.stats.bootstrap_mean import FEW_RESAMPLING_UNITS, UNBOUNDED, bootstrap_sums, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.multiple_comparisons import adjust, order_by_score
 from equipoise.stats.paired_tests import run_test
-from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, UNBOUNDED, bootstrap_sums, mean_intervals
 from equipoise.types import Direction
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import check_same_length, float_column
+from equipoise.stats.bootstrap_mean import checked_seed, mean_intervals
 from equipoise.stats.intervals import Interval, checked_level
-from equipoise.stats.resampling import checked_seed, mean_intervals
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ids, Ints

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from math import isfinite, isnan, nan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
 from equipoise.stats.verdict import Vocabulary, verdict_text
-from equipoise.types import Direction, Finding, nan_equal
+from equipoise.types import Direction, Finding, json_value, nan_equal
 
 if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
@@ -74,6 +73,11 @@ class Contrast:
             wins=self.losses,
             losses=self.wins,
         )
+
+    @property
+    def counts(self) -> str:
+        """Wins, ties and losses as text."""
+        return "n/a" if self.wins is None else f"{self.wins}/{self.ties}/{self.losses}"
 
     def winner(self, alpha: float = 0.05) -> str | None:
         """The better system if the difference is significant, else None."""
@@ -284,9 +288,11 @@ class Comparison:
         """
         if pairs:
             names = ("metric", "a", "b", "difference", "p", "adjusted", "n", "wins", "ties", "losses")
-            contrasts = ((pair, {name: _plain(getattr(pair, name)) for name in names}) for pair in self.contrasts)
+            ends = ("low", "high")
             rows = [
-                {**row, "low": _plain(pair.interval.low), "high": _plain(pair.interval.high)} for pair, row in contrasts
+                {name: json_value(getattr(pair, name)) for name in names}
+                | {end: json_value(getattr(pair.interval, end)) for end in ends}
+                for pair in self.contrasts
             ]
         else:
             letters = {metric: self.bands_on(metric) for metric in self.metrics}
@@ -319,7 +325,7 @@ class Comparison:
                 flat_scores(self.estimates[name][metric], f"{name}/") for name in self.order for metric in self.metrics
             ]
             return {**{key: number for part in parts for key, number in part.items()}, "units": self.n}
-        plain: dict[str, Any] = _plain(
+        plain: dict[str, Any] = json_value(
             {
                 "systems": self.systems,
                 "order": self.order,
@@ -358,16 +364,3 @@ class Comparison:
         from equipoise.report.tables import comparison_html
 
         return comparison_html(self)
-
-
-def _plain(value: Any) -> Any:
-    """A value converted to JSON types."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return str(value) if isinstance(value, StrEnum) else value

@@ -16,12 +16,8 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL, StatsConfig
 from equipoise.errors import UndefinedError
 from equipoise.evidence.base import Evidence
-from equipoise.stats.comparison import Contrast
-from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
-from equipoise.stats.paired_tests import RANDOMISATION
-from equipoise.stats.resampling import (
+from equipoise.stats.bootstrap_mean import (
     ROUNDING,
-    UNBOUNDED,
     bounds_per_metric,
     checked_resamples,
     cluster_codes,
@@ -32,6 +28,9 @@ from equipoise.stats.resampling import (
     small_sample_quantile,
     too_few_resamples,
 )
+from equipoise.stats.comparison import Contrast
+from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
+from equipoise.stats.paired_tests import RANDOMISATION
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -158,30 +157,6 @@ DEFINED_SHARE = 0.9
 """A metric that is defined on a smaller share of its resamples gets no interval."""
 BIASED = 1.0
 """A median bias above this many standard errors is caused by repeated units, and cannot be corrected."""
-
-
-def corpus_interval(
-    value: Callable[[E], float],
-    evidence: E,
-    *,
-    clusters: Any = None,
-    bounds: Bounds = UNBOUNDED,
-    confidence_level: float = CONFIDENCE_LEVEL,
-    n_resamples: int = 1000,
-    subsample: bool | SubsampleFractions = False,
-    rng: np.random.Generator,
-) -> Interval:
-    """An interval for one corpus-level metric; see ``evidence_intervals``."""
-    return evidence_intervals(
-        [value],
-        evidence,
-        clusters=clusters,
-        bounds=[bounds],
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        subsample=subsample,
-        rng=rng,
-    )[0]
 
 
 def evidence_intervals(

@@ -25,8 +25,8 @@ from equipoise.evidence.base import Evidence, as_ids
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric, MetricValue
 from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.bootstrap_mean import UNBOUNDED, cluster_codes, id_order, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval
-from equipoise.stats.resampling import UNBOUNDED, cluster_codes, id_order, mean_intervals
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ids
 
@@ -54,7 +54,7 @@ def estimate(
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
-    n_units = len(evidence)
+    n_units = len(evidence.unit_ids)
     clusters = None if config.clusters is None else config.clusters_for(evidence.unit_ids)
     if clusters is not None:
         cluster_codes(clusters, n_units)
@@ -217,7 +217,7 @@ def with_confidence_level(result: Result, metrics: Mapping[str, Metric[Any] | No
         **(_stored_corpus_intervals(result, [metrics[name] for name in corpus], config) if corpus else {}),
     }
     for name in tuned:
-        from equipoise.stats.bootstrap_errors import METHOD, interval_from_errors
+        from equipoise.stats.tuning_uncertainty import METHOD, interval_from_errors
 
         values, errors = result.per_unit.get(name), result.errors[name]
         if values is not None and stale[name].method.endswith(METHOD):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import ParameterError, ShapeError, UnknownNameError
-from equipoise.stats.resampling import bootstrap_means
+from equipoise.stats.bootstrap_mean import bootstrap_means
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from equipoise.config import TEST_ALIASES
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.segments import average_ranks
-from equipoise.stats.resampling import ResamplingUnits
+from equipoise.stats.bootstrap_mean import ResamplingUnits
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ids
@@ -70,9 +70,9 @@ def sign_flip_test(
     changing = np.count_nonzero(sums, axis=0)
     exact = changing <= n_permutations.bit_length() - 1
     p = np.full(sums.shape[1], np.nan)
-    for count in np.unique(changing[exact]):
+    for count in sorted(set(changing[exact].tolist())):
         columns = np.flatnonzero(exact & (changing == count))
-        p[columns] = _exact_p(sums[:, columns], int(count), two_sided)
+        p[columns] = _exact_p(sums[:, columns], count, two_sided)
     if not exact.all():
         p[~exact] = _monte_carlo_p(np.ascontiguousarray(sums[:, ~exact]), n_permutations, two_sided, rng)
     p[draws.counts == 0] = np.nan

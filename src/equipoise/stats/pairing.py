@@ -13,11 +13,11 @@ import numpy as np
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
+from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, mean_intervals
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_intervals, rank_intervals_from_resamples
 from equipoise.stats.paired_tests import TESTS, get_test, run_test
 from equipoise.stats.power import with_power
-from equipoise.stats.resampling import UNBOUNDED, ResamplingUnits, mean_intervals
 from equipoise.stats.result import DATA, MATCHER
 from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction, Floats, Ids, Ints
@@ -411,7 +411,7 @@ def _contrasts(
             joint[name] = resample_jointly(known.get(name), pairing, config)
             contrasts += corpus_contrasts(pairing, name, joint[name], config.confidence_level, bounds[name])
     if any(result.errors for result in pairing.results):
-        from equipoise.stats.bootstrap_errors import with_tuning_uncertainty
+        from equipoise.stats.tuning_uncertainty import with_tuning_uncertainty
 
         contrasts = with_tuning_uncertainty(contrasts, pairing.results)
     return contrasts, joint
@@ -493,7 +493,7 @@ def _ranks(
     better, n_systems = pairing.results[0].estimates[primary].better, len(pairing.systems)
     resamples = None if joint is None else joint.complete
     if all(primary in result.errors for result in pairing.results):
-        from equipoise.stats.bootstrap_errors import resampled_scores
+        from equipoise.stats.tuning_uncertainty import resampled_scores
 
         tuned = resampled_scores(pairing.results, primary, scores)
         column, resamples = (column, resamples) if tuned is None else (None, tuned)

@@ -266,6 +266,7 @@ class Result:
                     "message": finding.message,
                     "hint": finding.hint,
                     "evidence": list(finding.evidence),
+                    "title": finding.title,
                 }
                 for finding in self.findings
             ],

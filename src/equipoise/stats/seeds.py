@@ -11,9 +11,9 @@ import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
 from equipoise.errors import PairingError
+from equipoise.stats.bootstrap_mean import checked_seed, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
-from equipoise.stats.resampling import checked_seed, mean_intervals
 from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
@@ -65,19 +65,14 @@ def summarise_seeds(
     scores = tuple(float(value) for value in values)
     defined = np.array([value for value in scores if not isnan(value)])
     undefined = len(scores) - len(defined)
-    if len(defined) == 0:
-        return SeedSummary(
-            scores, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined
-        )
-    mean = float(defined.mean())
-    if len(defined) == 1:
-        return SeedSummary(
-            scores, mean, nan, Interval.unknown("one seed", confidence_level=confidence_level), undefined
-        )
-    if np.ptp(defined) == 0.0:
-        same = Interval.unknown("all seeds have the same value", confidence_level=confidence_level)
-        return SeedSummary(scores, mean, 0.0, same, undefined)
-    deviation = float(defined.std(ddof=1))
+    mean = float(defined.mean()) if len(defined) else nan
+    deviation = float(defined.std(ddof=1)) if len(defined) > 1 else nan
+    reason = {0: "no defined seed", 1: "one seed"}.get(len(defined), "")
+    if not reason and np.ptp(defined) == 0.0:
+        reason, deviation = "all seeds have the same value", 0.0
+    if reason:
+        unknown = Interval.unknown(reason, confidence_level=confidence_level)
+        return SeedSummary(scores, mean, deviation, unknown, undefined)
     interval = t_interval(mean, deviation / sqrt(len(defined)), len(defined) - 1, confidence_level)
     return SeedSummary(scores, mean, deviation, interval.clipped(bounds), undefined)
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from equipoise.errors import EquipoiseError, InputError, UndefinedError
 from equipoise.metrics.parser import parse_metrics
+from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.estimate import estimate_from_values
 from equipoise.stats.intervals import Bounds, wilson_interval
-from equipoise.stats.resampling import mean_intervals
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric

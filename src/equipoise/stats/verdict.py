@@ -125,6 +125,8 @@ def score_format(comparison: Comparison, words: Vocabulary) -> ScoreFormat:
 UNEQUAL_TUNING = "EQ203"
 """The finding that systems were tuned with unequal budgets, which every verdict mentions."""
 NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
+PARTIAL_RUN = "EQ206"
+"""The finding that a run is not complete."""
 UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02

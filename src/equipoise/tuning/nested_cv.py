@@ -20,9 +20,9 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.metrics.base import MetricValue
-from equipoise.stats.bootstrap_errors import interval_from_errors
+from equipoise.stats.bootstrap_mean import checked_resamples, cluster_codes, ratio
 from equipoise.stats.intervals import Bounds, Interval
-from equipoise.stats.resampling import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
+from equipoise.stats.tuning_uncertainty import interval_from_errors
 from equipoise.types import Bools, Direction, Floats, Ints
 
 if TYPE_CHECKING:
@@ -259,6 +259,8 @@ def _costs(costs: Any, trials: int) -> Floats:
 
 RESAMPLED_SPLITS = 4
 """Into how many splits the units of a resample are put where the score is the mean over many."""
+BLOCK_CELLS = 1 << 17
+"""Resamples x units that are computed at once: 1 MB stays in the processor's cache, twice as fast as 8 MB."""
 
 
 def selection_errors(

@@ -22,14 +22,14 @@ from starlette.routing import Route
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, PairingError, RunNotFoundError, UnknownNameError
-from equipoise.report.build import build_view, compare_runs, read_runs
+from equipoise.report.build_view import build_view, compare_runs, read_runs
 from equipoise.report.export import FORMATS, UNIT_CSV, ExportFormat
 from equipoise.report.html import charts
 from equipoise.report.html.render import PageLinks, render_html, shown_value
 from equipoise.view.results import ResultsFolder, RunList, RunSelection
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
 
 # Long computations: each is done once, in the background, and cached.
@@ -160,8 +160,6 @@ LARGE_RUN_UNITS = 20_000
 """With more units than this the browser gets a page to wait on."""
 WAIT_SECONDS = 1.0
 """Seconds before it gets it."""
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(root: Path, port: int) -> App:
@@ -441,15 +439,14 @@ def pending_page(units: int, systems: int) -> Response:
 
 def error_response(error: EquipoiseError) -> Response:
     """The message and the hint of an error, as in the terminal."""
-    text = render(
-        "message.html",
-        title=TITLES.get(status_of(error), "This cannot be shown"),
-        message=error.message,
-        excerpt=error.excerpt,
-        hint=error.hint,
-        code=error.code,
-    )
-    return Response(text, status_code=status_of(error), media_type="text/html")
+    status = status_of(error)
+    facts = {"message": error.message, "excerpt": error.excerpt, "hint": error.hint, "code": error.code}
+    return _message_page(status, TITLES.get(status, "This cannot be shown"), **facts)
+
+
+def _message_page(status: int, title: str, **facts: str) -> Response:
+    text = render("message.html", title=title, **{"excerpt": "", "hint": "", "code": ""} | facts)
+    return Response(text, status_code=status, media_type="text/html")
 
 
 def status_of(error: EquipoiseError) -> int:
@@ -468,19 +465,10 @@ TITLES = {404: "There is no such run", 409: "These runs cannot be compared"}
 
 def not_found() -> Response:
     """The response to unknown addresses."""
-    sentence = "there is no page at this address"
-    text = render("message.html", title="Nothing here", message=sentence, excerpt="", hint="", code="")
-    return Response(text, status_code=404, media_type="text/html")
+    return _message_page(404, "Nothing here", message="there is no page at this address")
 
 
 def server_error() -> Response:
     """The response to unexpected errors; the terminal shows the traceback."""
-    text = render(
-        "message.html",
-        title="Something went wrong",
-        message="this is a fault of equipoise",
-        excerpt="",
-        hint="the terminal that runs eq view says more; please report it",
-        code="",
-    )
-    return Response(text, status_code=500, media_type="text/html")
+    hint = "the terminal that runs eq view says more; please report it"
+    return _message_page(500, "Something went wrong", message="this is a fault of equipoise", hint=hint)

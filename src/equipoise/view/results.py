@@ -15,11 +15,11 @@ from urllib.parse import urlencode
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, ParameterError, RunNotFoundError, StoreError
-from equipoise.report.build import data_names
+from equipoise.report.build_view import data_names
 from equipoise.report.sections import to_value
 from equipoise.runs.manifest import FILES, MANIFEST, RESULT, open_run
 from equipoise.runs.progress import ActiveRun, find_active_runs
-from equipoise.runs.store import find_runs, result_from_dict
+from equipoise.runs.run_folder import find_runs, result_from_dict
 from equipoise.runs.unit_table import parse_unit_lines
 from equipoise.stats.formatting import format_count, format_percent, n_decimals
 

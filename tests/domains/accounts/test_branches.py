@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from equipoise.domains.accounts.evaluation import branch_clusters
 from equipoise.domains.accounts.trees.tree import Tree
-from equipoise.stats.resampling import FEW_RESAMPLING_UNITS
+from equipoise.stats.bootstrap_mean import FEW_RESAMPLING_UNITS
 
 
 def test_enough_branches_at_the_top_are_taken_as_they_are() -> None:

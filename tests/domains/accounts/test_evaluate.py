@@ -37,7 +37,7 @@ from equipoise.errors import (
 from equipoise.geometry import distances
 from equipoise.io.dataset import file_sha256
 from equipoise.runs.compare import compare
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.types import Finding, Severity
 
 QUICK: dict[str, Any] = {"learning_rates": [0.3], "training": {"epochs": 8}, "config": StatsConfig(n_resamples=40)}

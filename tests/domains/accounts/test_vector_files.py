@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from equipoise.domains.accounts.distances import align_distances, read_distances, scores_of_distances
 from equipoise.domains.accounts.trees.tree import Tree
-from equipoise.domains.accounts.vectors import node_vectors_from, read_node_vectors
+from equipoise.domains.accounts.vectors import NodeVectors, node_vectors_from, read_node_vectors
 from equipoise.errors import EquipoiseError, FormatError, ShapeError
 
 ROWS = np.random.default_rng(0).normal(size=(3, 4))
@@ -60,6 +61,44 @@ def test_gensim_files_are_read_without_gensim(tmp_path: Path) -> None:
     np.testing.assert_array_equal(trained.vectors[trained.ids.index("cash")], model.kv["cash"])
 
 
+@pytest.mark.engines("gensim")
+def test_files_of_gensim_and_word2vec_are_recognised_under_other_names(tmp_path: Path) -> None:
+    gensim = pytest.importorskip("gensim.models")
+    keyed = gensim.KeyedVectors(4)
+    keyed.add_vectors(list(IDS), ROWS)
+    keyed.save(str(tmp_path / "vectors.wordvectors"))
+    keyed.save_word2vec_format(str(tmp_path / "vectors"))
+    keyed.save_word2vec_format(str(tmp_path / "vectors.bin"), binary=True)
+    for name in ("vectors.wordvectors", "vectors"):
+        found = read_node_vectors(tmp_path / name)
+        assert found.ids == IDS
+        np.testing.assert_allclose(found.vectors, ROWS, rtol=1e-6)
+    with pytest.raises(FormatError, match="binary format of word2vec"):
+        read_node_vectors(tmp_path / "vectors.bin")
+
+
+def test_points_on_the_hyperboloid_are_read_as_lorentz(tmp_path: Path) -> None:
+    points = np.column_stack([np.sqrt(1.0 + (ROWS**2).sum(axis=1)), ROWS])
+    vectors = NodeVectors(IDS, IDS, points, "lorentz")
+    vectors.write(tmp_path / "vectors.csv")
+    assert read_node_vectors(tmp_path / "vectors.csv").geometry == "lorentz"
+    assert read_node_vectors(tmp_path / "vectors.csv", "euclidean").geometry == "euclidean"
+    replace(vectors, vectors=points * 1.001).write(tmp_path / "other.csv")
+    assert read_node_vectors(tmp_path / "other.csv").geometry == "euclidean"
+
+
+def test_matrices_without_ids_are_an_error_that_names_the_columns(tmp_path: Path) -> None:
+    np.save(tmp_path / "vectors.npy", ROWS)
+    with pytest.raises(FormatError, match="has no ids"):
+        read_node_vectors(tmp_path / "vectors.npy")
+    np.save(tmp_path / "distances.npy", 1.0 - np.eye(4))
+    with pytest.raises(FormatError, match="distances, not vectors"):
+        read_node_vectors(tmp_path / "distances.npy")
+    np.savetxt(tmp_path / "vectors.csv", ROWS, delimiter=",")
+    with pytest.raises(FormatError, match="without a header"):
+        read_node_vectors(tmp_path / "vectors.csv")
+
+
 def test_a_pickle_that_runs_code_is_an_error(tmp_path: Path) -> None:
     class Harmful:
         def __reduce__(self) -> tuple[object, tuple[str]]:
@@ -77,6 +116,8 @@ def test_checkpoints_of_poincare_embeddings_are_read(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     weight = torch.tensor([[1.0, 0.0, 0.0], [2.0**0.5, 1.0, 0.0]], dtype=torch.float64)
     state = {"model": {"lt.weight": weight}, "objects": ["a", "b"], "conf": {"manifold": "lorentz", "dim": 2}}
+    torch.save({**state, "objects": np.array(["a", "b"])}, tmp_path / "arrays.pth")
+    assert read_node_vectors(tmp_path / "arrays.pth").ids == ("a", "b")
     torch.save(state, tmp_path / "mammals.pth")
     found = read_node_vectors(tmp_path / "mammals.pth")
     assert (found.ids, found.geometry, found.dim) == (("a", "b"), "lorentz", 2)

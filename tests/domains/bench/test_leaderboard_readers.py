@@ -29,7 +29,7 @@ from equipoise.evidence.pairs import Pairs
 from equipoise.io.published.numbers import parse_printed
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 from stored_runs import SYSTEMS, bread_runs
 
 SCORES = {"a": {"x": 71.5, "y": 60.0}, "b": {"x": 70.25, "y": 61.0}}

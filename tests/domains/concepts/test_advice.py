@@ -48,6 +48,7 @@ def comparison(
         drawn="",
         truth="ARI",
         truth_contrasts=tuple(contrasts),
+        chance_p={name: 0.4 if value is AT_CHANCE else 0.001 for name, value in ari.items()},
         reference_metrics={"ARI": ari},
     )
 
@@ -79,7 +80,7 @@ def test_a_score_that_picks_the_recommended_model_adds_nothing() -> None:
 def test_a_model_at_chance_is_not_recommended_although_no_test_separates_it() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": GOOD}, [higher("b", "a", 0.4)])])
     assert advice.models == ("b",)
-    assert "rejected: not above chance: ARI 0.02" in advice.formula
+    assert "rejected: not above chance: ARI 0.02 [-0.10, 0.20], chance 0.00, adjusted p 0.40" in advice.formula
 
 
 def test_a_collapsed_model_is_not_recommended_however_high_its_ground_truth_is() -> None:
@@ -108,9 +109,9 @@ def test_undefined_ground_truth_gives_no_answer() -> None:
 
 
 def test_permutations_decide_over_the_interval_which_model_is_above_chance() -> None:
-    compared = replace(comparison({"a": AT_CHANCE, "b": GOOD}), chance_p={"ARI": {"a": 0.01, "b": 0.2}})
-    assert compared.above_chance("ARI", "a")
-    assert not compared.above_chance("ARI", "b")
+    compared = replace(comparison({"a": AT_CHANCE, "b": GOOD}), chance_p={"a": 0.01, "b": 0.2})
+    assert compared.above_chance("a")
+    assert not compared.above_chance("b")
 
 
 class Words:

@@ -18,7 +18,7 @@ from equipoise.domains.concepts.tasks import TASKS
 from equipoise.errors import StoreError
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import check_writable
-from equipoise.runs.store import find_runs, load_run
+from equipoise.runs.run_folder import find_runs, load_run
 
 pytestmark = pytest.mark.slow
 

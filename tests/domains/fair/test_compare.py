@@ -22,7 +22,7 @@ from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
 from equipoise.io.splits import kfold_splits
 from equipoise.runs.compare import compare
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.stats.comparison import Contrast
 from fair_sample import BASELINE, GRID, SETTINGS, Counting, chunks_of, document, pairs, slow_hits
 
@@ -263,6 +263,8 @@ def test_with_a_budget_only_what_is_affordable_is_chosen() -> None:
         affordable = [trial.value for trial in tuning.trials if trial.cost <= 40]
         assert tuning.optimistic == pytest.approx(max(affordable))
         assert tuning.frontier[tuning.within_budget].value == pytest.approx(max(affordable))
+        assert {trial.params["top_k"] for trial in tuning.grid} == {1, 2, 3, 4}
+    assert found[0].result.settings["grid"]["top_k"] == "1 to 4"
     assert not [finding for finding in found.findings if finding.code == "EQ202"]
 
 

@@ -189,3 +189,41 @@ def test_drafts_of_a_pdf_with_hyphenated_lines_are_found_in_it() -> None:
     assert not any("- " in question.passages[0] for question in drafts.questions)
     assert validate_fixture(drafts.questions, text, tokenizer="words").answers_missing == 0
     assert len(run_fair_comparison(["bm25:"], text, drafts.questions, allow_drafts=True, **GRID)) == 1
+
+
+def test_lines_of_signs_ranges_and_compounds_with_numbers_are_not_drafted() -> None:
+    lines = (
+        "~~~~~~~~~~ Lesson 12 of the tutorial explains how words are deleted in one step.",
+        "The lessons take about 25-30 minutes and a 12-hour day is enough for all of them together.",
+        "The tutorial has been translated by volunteers since 1998 and is part of the editor.",
+    )
+    drafts = draft_questions("\n\n".join(lines), 20)
+    assert "1998" in [question.answer for question in drafts.questions]
+    assert not any("~" in question.question or "____-" in question.question for question in drafts.questions)
+
+
+def test_a_model_is_asked_about_further_passages_if_drafts_are_dropped() -> None:
+    text = "\n\n".join(
+        f"# Part {number}\n\nThe village number {number} in the valley was first mentioned by the monk Brother{number}."
+        for number in range(10, 22)
+    )
+
+    class Late(Scripted):
+        def complete(self, prompt: str) -> str:
+            super().complete(prompt)
+            name = prompt.rpartition("Brother")[2].split(".")[0]
+            pairs = [{"question": f"Who wrote about place {name}?", "answer": f"Brother{name}"}]
+            return json.dumps(pairs) if int(name) >= 18 else "I cannot do that."
+
+    model: Any = Late("")
+    drafts = draft_questions(text, 1, model=model)
+    assert [question.answer for question in drafts.questions] == ["Brother18"]
+    assert drafts.dropped == {"no question or no answer": len(model.prompts) - 1}
+
+
+def test_a_command_without_any_draft_is_an_error(tmp_path: Path) -> None:
+    document = tmp_path / "mill.md"
+    document.write_text("the mill is old and the mill is old and the mill is old.", encoding="utf-8")
+    failed = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document)], prog_name="eq")
+    assert failed.exit_code == 2
+    assert "no draft passed the checks" in failed.stderr

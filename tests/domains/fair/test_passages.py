@@ -185,5 +185,7 @@ def test_answers_hyphenated_at_line_ends_of_a_pdf_are_found(tmp_path: Path, hyph
     asked = [{"question": "Which line?", "answer": "international line"}, {"question": "Who?", "answer": "Etzel"}]
     result = validate_fixture(asked, read_documents(tmp_path / "railway.pdf"), tokenizer="words")
     assert (result.answers_found, result.answers_missing) == (2, 0)
+    (issue,) = result.answer_issues
+    assert (issue.issue_type, issue.suggestion) == ("hyphenated", f'written as "inter{hyphen} national line"')
     prepared = prepare_comparison(read_documents(tmp_path / "railway.pdf"), asked, checked_settings(**GRID))
     assert all(holding_chunks(prepared, at) for at in range(2))

@@ -1,8 +1,10 @@
-"""The Python blocks of the source document run as they are written, with its package name as an alias."""
+"""The Python blocks and commands of the source document run as written, with its package name as an alias."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -10,8 +12,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from equipoise import fair
+from equipoise.cli.main import cli
 
 SOURCE = Path("/work/shared/sources/fair-comparison.md")
 MODELS = {"st:bge-base": "hash", "st:minilm": "bm25:"}
@@ -60,3 +64,32 @@ def test_every_python_block_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         exec(compile(code, str(SOURCE), "exec"), names)
     assert names["score"].score in (0.0, 1.0)
     assert names["results"][0]["text"] in texts
+
+
+def shell_commands() -> list[list[str]]:
+    """The commands of the document, without their comments and with line continuations joined."""
+    if not SOURCE.is_file():
+        return []
+    text = "\n".join(re.findall(r"```bash\n(.*?)\n *```", SOURCE.read_text(encoding="utf-8"), re.DOTALL))
+    lines = text.replace("\\\n", " ").splitlines()
+    return [shlex.split(line)[1:] for line in lines if line.startswith("embedding-eval ")]
+
+
+@pytest.mark.skipif(not SOURCE.is_file(), reason="the source document is not here")
+def test_every_shell_command_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text, questions = fair.timekeeping()
+    keys = ("question", "answer", "category", "difficulty")
+    pairs = [{key: getattr(question, key) for key in keys} for question in questions]
+    monkeypatch.chdir(tmp_path)
+    Path("document.txt").write_text(text, encoding="utf-8")
+    Path("fixture.json").write_text(json.dumps(pairs), encoding="utf-8")
+    commands = shell_commands()
+    assert [command[0] for command in commands] == ["validate"] * 4 + ["compare"]
+    for command in commands:
+        words = ["fair", *(MODELS.get(word, word) for word in command)]
+        outcome = CliRunner().invoke(cli, words, prog_name="eq")
+        assert outcome.exit_code == 0, outcome.output
+        if "--json" in command:
+            assert json.loads(outcome.stdout)["is_valid"] is True
+    results = json.loads(Path("results.json").read_text(encoding="utf-8"))
+    assert [result["model_spec"] for result in results] == ["hash", "bm25"]

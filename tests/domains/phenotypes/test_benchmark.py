@@ -32,7 +32,7 @@ from equipoise.errors import (
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import folder_name
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 
 FEW = StatsConfig(n_resamples=100, n_permutations=100)
 QUICK: dict[str, Any] = {"config": FEW}

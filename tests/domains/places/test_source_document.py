@@ -102,3 +102,12 @@ def test_models_with_several_seeds_are_compared_by_a_t_test():
     (pair,) = comparison.pairs
     assert 0 <= pair.seeds.p <= 1
     assert comparison.rows[0].seeds.deviation >= 0
+
+
+def test_arguments_have_the_names_of_the_document():
+    logits, targets = at_ranks([1, 3, 12])
+    sums, _, _ = places.calculate_correct_total_prediction(logits=logits, true_y=targets)
+    assert places.top_k_accuracy(logits=logits, targets=targets, k=3) == float(sums[1]) == 2
+    assert close(places.get_mrr(prediction=logits, targets=targets), float(sums[4]), 12)
+    assert close(places.get_ndcg(prediction=logits, targets=targets), float(sums[5]), 12)
+    assert close(places.get_ndcg(prediction=logits, targets=targets, k=3), 1.5, 12)

@@ -84,7 +84,7 @@ def test_utf_16_with_its_mark_is_read(tmp_path):
     [
         (b"<meta charset=klingon><p>x</p>", "declares the charset 'klingon'"),
         (b"<meta charset=rot13><p>x</p>", "declares the charset 'rot13'"),
-        (b"<meta charset=shift_jis><p>\xff\xff</p>", "declares itself shift_jis and is not"),
+        (b"<meta charset=shift_jis><p>\xff\xff</p>", "declares the encoding shift_jis, which is wrong"),
         (b"<meta charset=latin1>\0\0<p>x</p>", "NUL"),
         (b"<p>caf\xe9</p>", "not UTF-8"),
     ],

@@ -3,11 +3,12 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from equipoise.errors import FormatError, InputError
-from equipoise.io.documents import read_document
+from equipoise.io.documents import read_document, read_documents
 
 pypdf = pytest.importorskip("pypdf")
 pytest.importorskip("cryptography")
@@ -111,3 +112,26 @@ def test_a_damaged_file_is_explained_and_nothing_is_printed(write, damage, capfd
     with pytest.raises(FormatError, match=r"report\.pdf.*PDF"):
         read_document(write(damage(pdf_of("text"))))
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_text_of_a_pdf_is_extracted_once_per_content(tmp_path: Path) -> None:
+    file, cache = tmp_path / "page.pdf", tmp_path / "cache"
+    file.write_bytes(pdf_of("wheat and rye"))
+    extracted = read_document(file, cache=cache)
+    assert extracted == read_document(file)
+    (stored,) = cache.iterdir()
+    stored.write_text("from the cache", encoding="utf-8")
+    assert [document.text for document in read_documents(file, cache=cache)] == ["from the cache"]
+    file.write_bytes(pdf_of("barley"))
+    assert read_document(file, cache=cache) == "barley"
+
+
+def test_a_damaged_or_unwritable_cache_does_not_matter(tmp_path: Path) -> None:
+    file, cache = tmp_path / "page.pdf", tmp_path / "cache"
+    file.write_bytes(pdf_of("wheat and rye"))
+    read_document(file, cache=cache)
+    (stored,) = cache.iterdir()
+    stored.write_bytes(b"\xff\xfe\xff")
+    assert read_document(file, cache=cache) == "wheat and rye"
+    assert stored.read_text(encoding="utf-8") == "wheat and rye"
+    assert read_document(file, cache=file / "not a folder") == "wheat and rye"

@@ -13,7 +13,7 @@ from equipoise.cli.main import cli
 from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.models.stores import open_store
 from equipoise.models.stores.base import Hits, VectorStore
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.tasks.index_quality import measure_index
 
 RNG = np.random.default_rng(0)

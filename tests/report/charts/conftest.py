@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.report.build import build_view
+from equipoise.report.build_view import build_view
 from equipoise.report.charts.projection import projection_chart
 from equipoise.report.view import RunsView
 from equipoise.report.view_model import Point, Projection
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import StoredRun
+from equipoise.runs.run_folder import StoredRun
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values

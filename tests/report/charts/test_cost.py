@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.report.build import build_view, compare_runs
+from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.charts import report_charts
 from equipoise.report.view import RunsView
 from stored_runs import made_up, ranks

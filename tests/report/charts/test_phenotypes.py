@@ -56,6 +56,8 @@ def test_every_bar_says_its_system_metric_interval_and_chance() -> None:
     assert told[0] == "mine: MRR 0.500, interval [0.300, 0.700], chance 0.1000, n 20"
     assert len(told) == 4
     assert bars().description == "MRR: mine 0.500, <b>yours</b> 0.200; mine has the highest."
+    tied = metric_bars({name: [estimate("MRR", 0.5, Interval(0.3, 0.7))] for name in ("rye", "oats")})
+    assert tied.description == "MRR: rye 0.500, oats 0.500; rye, oats have the highest."
 
 
 def test_the_points_of_the_curve_are_recall_and_precision() -> None:

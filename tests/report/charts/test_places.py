@@ -74,8 +74,14 @@ def test_the_confusion_says_how_many_units_are_taken_for_what() -> None:
     assert "2 of 10 visits to home are predicted as work" in said(chart)
     assert "5 of 10 visits to work are predicted as another class" in said(chart)
     assert chart.description == (
-        "mine predicts 12 of 20 visits to the 2 most frequent classes correctly; home is most often predicted as "
-        "work (2 visits)."
+        "mine predicts 12 of 20 visits to the 2 most frequent classes correctly; the most frequent error is "
+        "home predicted as work (2 visits)."
+    )
+
+
+def test_tied_errors_are_all_named() -> None:
+    assert confusion_chart("mine", ["home", "work"], [[5, 2, 0], [2, 5, 0]]).description.endswith(
+        "the most frequent errors are home predicted as work, work predicted as home (2 visits each)."
     )
 
 

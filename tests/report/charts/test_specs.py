@@ -12,9 +12,23 @@ import vl_convert
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.distribution import WIDTH
+from equipoise.report.charts.heatmap import slice_heatmap, win_matrix
+from equipoise.report.charts.intervals import difference_chart
 from equipoise.report.charts.projection import projection_chart
 from equipoise.report.view import RunsView
-from equipoise.report.view_model import Point, Projection
+from equipoise.report.view_model import (
+    AxisScale,
+    HeatCell,
+    PairDifference,
+    PairwiseTable,
+    Point,
+    Projection,
+    SliceRow,
+    SliceTable,
+    SystemInfo,
+    Value,
+    WinCell,
+)
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
 
@@ -220,3 +234,39 @@ def test_captions_write_percent_after_the_value_and_not_in_the_name(page_maker: 
     first = report.leaderboards[0].rows[0]
     assert f"alpha with accuracy {first.score.text} % [" in named(report, "leaderboard").description
     assert not [chart.description for chart in report_charts(report) if "(%)" in chart.description]
+
+
+def pair(a: str, b: str, difference: float) -> PairDifference:
+    return PairDifference(
+        "HR@1", a, b, Value(difference, None, None, f"{difference:+.1f}", "[-1, 1]"), "0.1", "0.2", "", "8"
+    )
+
+
+def test_sentences_name_every_tied_maximum() -> None:
+    systems = [SystemInfo(name, name[0]) for name in ("rye", "oats", "corn")]
+    wins, losses = WinCell("4/2/2", 0.5, significant=False), WinCell("2/2/4", 0.25, significant=False)
+    table = PairwiseTable(
+        "HR@1",
+        "higher",
+        AxisScale(-1.0, 1.0, ()),
+        (pair("rye", "oats", 0.1), pair("rye", "corn", 0.3), pair("oats", "corn", -0.3)),
+        ((None, wins, wins), (losses, None, losses), (losses, losses, None)),
+        (),
+        "",
+        "questions",
+    )
+    assert difference_chart(table).description.endswith(
+        "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p 0.2; equally large: oats minus corn."
+    )
+    assert win_matrix(table, systems).description == (
+        "The largest share of wins on HR@1 is 50 % of questions: rye over oats, rye over corn."
+    )
+    best, worst = HeatCell("90 %", 0.9, 1.0), HeatCell("20 %", 0.2, 0.0)
+    rows = (
+        SliceRow("kind", "exact", 30, False, (best, best, worst)),
+        SliceRow("kind", "hard", 30, False, (HeatCell("50 %", 0.5, 0.4), worst, worst)),
+    )
+    assert slice_heatmap(SliceTable("HR@1", "higher", rows, ""), systems).description == (
+        "Best HR@1: rye on kind exact, oats on kind exact (90 %). "
+        "Worst: corn on kind exact, oats on kind hard, corn on kind hard (20 %)."
+    )

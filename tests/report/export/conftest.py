@@ -14,7 +14,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest, Status
-from equipoise.runs.store import StoredRun, load_run, save_run
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.comparison import Comparison
 

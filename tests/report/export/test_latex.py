@@ -17,7 +17,7 @@ from equipoise.report.export import export
 from equipoise.report.export.paper_table import GLYPH, LONG, escape_latex
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import StoredRun, load_run, save_run
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 
 needs_tex = pytest.mark.browser("pdflatex")
 BEGINS = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.report.build import build_view, compare_runs
+from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.html.render import render_html
 from equipoise.report.view import RunsView
 from equipoise.runs.manifest import Status
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Finding, Severity, install_command
 from html_tree import Node, tree

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.errors import StoreError
 from equipoise.report import unit_explorer
-from equipoise.report.build import build_view, compare_runs
+from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.unit_explorer import (
     ELLIPSIS,
     TextPool,
@@ -23,7 +23,7 @@ from equipoise.report.unit_explorer import (
 from equipoise.report.view import RunsView
 from equipoise.report.view_model import UnitExplorer
 from equipoise.runs.manifest import DETAILS
-from equipoise.runs.store import StoredRun
+from equipoise.runs.run_folder import StoredRun
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Direction
 from stored_runs import bread_runs, made_up, ranks

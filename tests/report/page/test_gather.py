@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.errors import DuplicateError, PairingError, ParameterError, StoreError, UnknownNameError
-from equipoise.report.build import compare_runs, read_runs
+from equipoise.report.build_view import compare_runs, read_runs
 from equipoise.runs.manifest import MANIFEST
 from stored_runs import bread_runs, made_up, ranks
 

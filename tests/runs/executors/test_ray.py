@@ -30,8 +30,8 @@ from equipoise.geometry.shards import write_shards
 from equipoise.models.cache import VectorCache
 from equipoise.runs.executors import LocalExecutor, ray
 from equipoise.runs.executors.ray import RayExecutor
+from equipoise.runs.run_folder import load_run
 from equipoise.runs.runner import resumable_map
-from equipoise.runs.store import load_run
 from fair_sample import SETTINGS, Counting, document, pairs
 from stored_folders import stored
 from toy_ontology import obo

@@ -37,7 +37,7 @@ from equipoise.report.charts.projection import projection_chart
 from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import Point, Projection
 from equipoise.runs.experiment_folder import RUNS
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.stats.formatting import format_count, format_interval, format_value
 
 if TYPE_CHECKING:

@@ -52,12 +52,9 @@ def orphans(rows: TreeRows) -> Iterator[Observation]:
     """EQ172: the parent of a node does not exist."""
     edges = orphan_edges(rows)
     if edges:
-        missing = list(dict.fromkeys(parent for _, parent in edges))
-        yield Observation(
-            rows.source,
-            f"{pluralize(len(edges), 'node')} with a parent that does not exist: {join_names(missing)}",
-            evidence_names([f"{child}: parent {parent}" for child, parent in edges]),
-        )
+        named = [f"{child} (parent {parent})" for child, parent in edges]
+        message = f"{pluralize(len(edges), 'node')} with a parent that does not exist: {join_names(named)}"
+        yield Observation(rows.source, message, evidence_names(named))
 
 
 def cycles(rows: TreeRows) -> Iterator[Observation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -201,7 +201,7 @@ class TreeEmbedderParam(options.NameType):
 @click.option(
     "--vectors-geometry",
     metavar="NAME",
-    help="The geometry of vectors in a file that does not record it, such as CSV. Default: euclidean.",
+    help="The geometry of vectors in a file that does not record it, such as CSV.  [default: detected]",
 )
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
@@ -282,7 +282,8 @@ def evaluate(
     with out.working("reading the tree"):
         tree = source.read()
     user_vectors = read_user_vectors(vectors, vectors_geometry)
-    _report_assumed_geometry(out, vectors, vectors_geometry)
+    if vectors_geometry is None:
+        _report_assumed_geometry(out, user_vectors, "--vectors-geometry")
     report_devices(out, checked)
     n_jobs = sum(len(checked.seeds_for(spec)) for spec in checked.specs)
     with executor_context(engine, out, "an embedding"), out.progress(len(user_vectors) + n_jobs) as step:
@@ -353,11 +354,11 @@ def read_user_vectors(arguments: tuple[str, ...], geometry: str | None) -> dict[
     return vectors
 
 
-def _report_assumed_geometry(out: Output, arguments: tuple[str, ...], geometry: str | None) -> None:
+def _report_assumed_geometry(out: Output, vectors: Mapping[str, NodeVectors], option: str) -> None:
     """A CSV has no geometry, and a wrong one would look like a bad embedding."""
-    without_geometry = [argument for argument in arguments if not argument.casefold().endswith(".npz")]
-    if without_geometry and geometry is None:
-        out.note(f"{', '.join(without_geometry)}: read as euclidean; use --vectors-geometry for another geometry")
+    for name, item in vectors.items():
+        if item.geometry == "euclidean" and not item.settings:
+            out.note(f"{name}: read as euclidean; use {option} for another geometry")
 
 
 def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | None) -> None:
@@ -521,16 +522,25 @@ def train(
 
 def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvaluation, tree: str, output: str) -> None:
     from equipoise.checks.base import pluralize
-    from equipoise.domains.accounts.report import SINGLE_TARGET_NOTE, chance_note, summary_line, training_relation_notes
+    from equipoise.domains.accounts.report import (
+        SINGLE_TARGET_NOTE,
+        chance_note,
+        nearest_parents,
+        summary_line,
+        training_relation_notes,
+    )
     from equipoise.domains.accounts.trees.tree import PARENT
     from equipoise.report.terminal import Paragraph
 
     if out.json:
         out.data({**evaluation.to_dict(), "epochs": len(vectors.history), "written": [output]})
     else:
+        if evaluation.relation == PARENT:
+            more = f"; try --dim {2 * vectors.dim}" if evaluation.n_displaced and vectors.history else ""
+            out.show(Paragraph(f"{nearest_parents(evaluation, evaluation.system)}{more}."))
+        out.show(Paragraph(summary_line(evaluation)))
         epochs = f" in {pluralize(len(vectors.history), 'epoch')}" if vectors.history else ""
         out.show(Paragraph(f"{tree}; {evaluation.system} in {pluralize(vectors.dim, 'dimension')}{epochs}."))
-        out.show(Paragraph(summary_line(evaluation)))
         for note in training_relation_notes([evaluation], evaluation.relation):
             out.show(Paragraph(note))
         if evaluation.has_single_target and not out.quiet:
@@ -625,7 +635,11 @@ DIMENSION_CHARTS = "dimensions-"
 @click.argument("results", metavar="RESULTS")
 @tree_options
 @click.option("--system", metavar="NAME", help="The embedding. Default: a hyperbolic one in two dimensions.")
-@click.option("--geometry", metavar="NAME", help="The geometry of the vectors in a CSV file. Default: euclidean.")
+@click.option(
+    "--geometry",
+    metavar="NAME",
+    help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
+)
 @click.option("--chart", metavar="NAME", help="Only this chart. Default for .svg and .png files: the tree.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or an .svg or .png file.")
 @options.output_options
@@ -644,7 +658,7 @@ def plot(
     file = Path(output)
     check_suffix(file, CHART_SUFFIXES, "chart")
     check_writable(file, example="disk.html")
-    tree_charts = read_tree_charts(Path(results), source, system, geometry)
+    tree_charts = read_tree_charts(out, Path(results), source, system, geometry)
     charts = _select_charts(tree_charts.charts(), chart)
     _write_charts_file(file, tree_charts, charts)
     is_embedding_chart = any(not item.name.startswith(DIMENSION_CHARTS) for item in charts)
@@ -655,7 +669,9 @@ def plot(
     return 0
 
 
-def read_tree_charts(results: Path, source: TreeSource, system: str | None, geometry: str | None) -> TreeCharts:
+def read_tree_charts(
+    out: Output, results: Path, source: TreeSource, system: str | None, geometry: str | None
+) -> TreeCharts:
     """Tree and vectors of a folder of results, or of a file of vectors and the tree of the options."""
     from equipoise.domains.accounts.charts import TreeCharts
 
@@ -672,12 +688,16 @@ def read_tree_charts(results: Path, source: TreeSource, system: str | None, geom
         )
     tree = source.read()
     vectors = read_node_vectors(results, None if geometry is None else geometry_named(geometry).name)
+    if geometry is None:
+        _report_assumed_geometry(out, {str(results): vectors}, "--geometry")
     return TreeCharts(tree, system or results.stem, align_and_check(vectors, tree))
 
 
 def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart]) -> None:
+    from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.charts import LAYOUT_CHARTS
     from equipoise.domains.accounts.disk import tree_page, tree_png, tree_svg
+    from equipoise.domains.accounts.report import describe_tree
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.chart import render_png, render_svg
     from equipoise.report.publish import charts_html
@@ -685,7 +705,7 @@ def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart])
     is_layout = charts[0].name in LAYOUT_CHARTS
     if file.suffix.casefold() == ".html":
         tree = tree_charts.tree
-        text = f"{tree.source}: {len(tree):,} nodes, {len(tree.edges):,} edges, {len(tree.roots):,} roots."
+        text = f"{describe_tree(tree)}, {pluralize(len(tree.roots), 'root')}."
         page = (
             tree_page(tree_charts.drawing(), text, charts[1:])
             if is_layout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
@@ -360,14 +361,17 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
         out.data({"source": tree.source, "model": model, "misfiled": [asdict(item) for item in listed]})
         return DONE
     accounts = pluralize(n_accounts, "account")
-    out.show(
-        Paragraph(
-            f"{tree.source}: {len(listed):,} of {accounts} may be misfiled, according to their names ({model})."
-            if listed
-            else f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."
+    if not listed:
+        out.show(Paragraph(f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."))
+    else:
+        first = listed[0]
+        out.show(
+            Paragraph(
+                f"{len(listed):,} of {accounts} may be misfiled, according to their names ({model}). Check first: "
+                f"{_label(tree, first.id)} is below {_label(tree, first.parent)}, but its name fits "
+                f"{_label(tree, first.likely_parent)} better."
+            )
         )
-    )
-    if listed:
         shown = listed if out.verbose else listed[:MAX_ROWS]
         columns = [
             ReportColumn("account", [_label(tree, item.id) for item in shown], shortens="end"),
@@ -385,9 +389,12 @@ MAX_ROWS = 10
 
 
 def _label(tree: Tree, key: str) -> str:
-    """Id and name of a node."""
-    name = tree.names[tree.position(key)]
-    return key if name == key else f"{key} {name}"
+    """Id and name of a node; GnuCash's ids are random, so that the path of names is shown instead."""
+    position = tree.position(key)
+    if re.fullmatch("[0-9a-f]{32}", tree.ids[position]):
+        return ":".join(tree.names[node] for node in (*reversed(tree.first_ancestors(position)), position))
+    name = tree.names[position]
+    return name if name == tree.ids[position] else f"{tree.ids[position]} {name}"
 
 
 PLACE_HELP = """
@@ -503,10 +510,11 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     intervals = [format_interval(result.estimates["HR@1"].interval, 2) for result in results]
     columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
     chance = results[0].estimates
+    shares = ", ".join(f"{result.system} {result.estimates['HR@1'].value:.0%}" for result in results)
     out.show(
         Paragraph(
-            f"{tree.source}: the parents of {evaluation.n_held_out:,} held-out accounts among "
-            f"{evaluation.n_candidates:,} nodes."
+            f"Share of {evaluation.n_held_out:,} held-out accounts whose parent is ranked first among "
+            f"{evaluation.n_candidates:,} nodes: {shares}."
         ),
         Paragraph(""),
         TerminalTable(columns),
@@ -548,7 +556,11 @@ nearest node with a smaller norm, then the node nearest to that one with a still
 @click.argument("node", metavar="ID")
 @tree_options
 @click.option("--system", metavar="NAME", help="An embedding in the folder. Default: as for eq accounts plot.")
-@click.option("--geometry", metavar="NAME", help="The geometry of the vectors in a CSV file. Default: euclidean.")
+@click.option(
+    "--geometry",
+    metavar="NAME",
+    help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
+)
 @click.option(
     "-k",
     "--top-k",
@@ -570,7 +582,7 @@ def nearest(
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
-    stored = read_tree_charts(Path(results), source, system, geometry)
+    stored = read_tree_charts(out, Path(results), source, system, geometry)
     tree, vectors = stored.tree, stored.vectors
     neighbors, ancestors = nearest_nodes(tree, vectors, node, k), ancestors_by_norm(tree, vectors, node)
     if out.json:

@@ -286,7 +286,9 @@
   });
   search.addEventListener("input", () => find(search.value));
   search.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && matches.size) focusOn(matches.values().next().value);
+    if (event.key !== "Enter" || !matches.size) return;
+    const found = [...matches];
+    focusOn(found[(found.indexOf(hovered) + 1) % found.length]);
   });
   document.getElementById("tree-reset").addEventListener("click", () => {
     view = { scale: 1, x: 0, y: 0 };

@@ -93,7 +93,7 @@ def tree_page(drawing: TreeDrawing, text: str, charts: Sequence[Chart]) -> str:
         '<div id="tree-tooltip" hidden></div>\n'
         f"{_legend(drawing.group_names)}\n{caption}\n"
         "<p>Scroll to zoom, drag to move, click a node to collapse or expand it. Enter in the search moves to the "
-        "first match.</p>\n"
+        "next match.</p>\n"
         f'<script type="application/json" id="tree-data">{_data(drawing)}</script>\n'
         f"{figures}\n<script>{script}</script>\n</body>\n</html>\n"
     )

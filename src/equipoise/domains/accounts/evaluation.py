@@ -25,11 +25,10 @@ from equipoise.geometry.base import Geometry, PointArray, as_vectors
 from equipoise.geometry.spaces import Poincare
 from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.metrics.parser import parse_metrics
-from equipoise.metrics.ranking import AveragePrecision, ReciprocalRank
-from equipoise.metrics.ranking_more import MeanRank, MedianRank
+from equipoise.metrics.ranking import AveragePrecision, MeanRank, MedianRank, ReciprocalRank
 from equipoise.metrics.structure import NormDepthCorrelation
+from equipoise.stats.bootstrap_mean import FEW_RESAMPLING_UNITS, mean_intervals
 from equipoise.stats.estimate import estimate
-from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, mean_intervals
 from equipoise.stats.result import DATA
 from equipoise.stats.seeds import MeanAndDeviation, mean_and_deviation
 from equipoise.stats.slices import Slice, slice_estimates

@@ -163,18 +163,20 @@ def dimension_sentence(data: AccountsEvaluation) -> str:
     rows = sorted((row for row in requested if row.system.rpartition("-")[0] == embedder), key=lambda row: row.dim)
     if not embedder or not rows:
         return ""
-    exact = [row.dim for row in rows if not row.n_displaced]
-    if not exact:
-        best = min(rows, key=lambda row: row.n_displaced)
-        missed = pluralize(best.n_displaced, "node")
-        verb = "does" if best.n_displaced == 1 else "do"
-        return (
-            f"In {best.dim} dimensions, {missed} of {len(data.tree):,} {verb} not have the parent as the nearest node "
-            f"({embedder})."
-        )
-    too_few = [str(row.dim) for row in rows if row.dim < exact[0]]
+    best = min(rows, key=lambda row: row.n_displaced)
+    too_few = [] if best.n_displaced else [str(row.dim) for row in rows if row.dim < best.dim]
     rest = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
-    return f"In {exact[0]} dimensions, the parent of every node is its nearest node ({embedder}){rest}."
+    return f"{nearest_parents(best, embedder)}{rest}."
+
+
+def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
+    """For how many nodes the parent is not the nearest node, without a full stop."""
+    dimensions = pluralize(row.dim, "dimension")
+    if not row.n_displaced:
+        return f"In {dimensions}, the parent of every node is its nearest node ({embedder})"
+    verb = "does" if row.n_displaced == 1 else "do"
+    nodes = f"{pluralize(row.n_displaced, 'node')} of {len(row.vectors.ids):,}"
+    return f"In {dimensions}, {nodes} {verb} not have the parent as the nearest node ({embedder})"
 
 
 def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:

@@ -29,8 +29,8 @@ from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.runs.experiment_folder import RESULTS, RUNS, check_writable, failures_to_dict, folder_name
 from equipoise.runs.manifest import MANIFEST, Manifest, read_manifest
+from equipoise.runs.run_folder import save_run
 from equipoise.runs.runner import Job, resume_key
-from equipoise.runs.store import save_run
 from equipoise.runs.unit_table import UnitContent
 from equipoise.types import Finding, require_extra
 

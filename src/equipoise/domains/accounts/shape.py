@@ -38,15 +38,15 @@ class TreeShape:
     def sentence(self) -> str:
         """Whether these distances suit hyperbolic space."""
         suits = (
-            "suits hyperbolic space"
+            "suits"
             if self.relative_delta <= TREE_LIKE
-            else "does not suit hyperbolic space"
+            else "does not suit"
             if self.relative_delta >= NOT_TREE_LIKE
-            else "partly suits hyperbolic space"
+            else "partly suits"
         )
         return (
-            f"Delta-hyperbolicity {self.delta:.2g} on {self.n_nodes:,} nodes, {self.relative_delta:.2f} relative to "
-            f"the diameter (0 is a tree, 1 is not tree-like): {suits}."
+            f"Hyperbolic space {suits} these distances: delta-hyperbolicity {self.delta:.2g} on {self.n_nodes:,} "
+            f"nodes, {self.relative_delta:.2f} relative to the diameter (0 is a tree, 1 is not tree-like)."
         )
 
 
@@ -131,7 +131,7 @@ def dasgupta_cost(tree: Tree, sample: Ints, similarities: Floats) -> float:
     ``sum over pairs of w(i, j) * n(i, j)``, where n is the number of sampled nodes below the lowest common ancestor,
     divided by the sum with n equal to the size of the sample. Several parents count by the first one.
     """
-    ancestors = [[node, *_path(tree, node)] for node in sample.tolist()]
+    ancestors = [[node, *tree.first_ancestors(node)] for node in sample.tolist()]
     below: dict[int, int] = {}
     for path in ancestors:
         for node in path:
@@ -145,16 +145,6 @@ def dasgupta_cost(tree: Tree, sample: Ints, similarities: Floats) -> float:
             cost += weight * (len(sample) if common is None else below[common])
             total += weight * len(sample)
     return cost / total if total > 0.0 else float("nan")
-
-
-def _path(tree: Tree, node: int) -> list[int]:
-    """The first ancestors of a node, from its parent to a root."""
-    path = []
-    parent = int(tree.first_parents[node])
-    while parent >= 0:
-        path.append(parent)
-        parent = int(tree.first_parents[parent])
-    return path
 
 
 def sample_nodes(n_nodes: int) -> Ints:

@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import pickle
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_bal
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.arrays import array_names, read_array
 from equipoise.io.atomic import write_bytes, write_text
-from equipoise.io.tables import read_table
+from equipoise.io.tables import read_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text, read_bytes
 from equipoise.models.backends.python_object import is_model
 from equipoise.types import require_extra
@@ -111,9 +112,11 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
     path
         A file of ``NodeVectors.write``; a CSV file with ``id``, optionally ``name``, and numeric columns; word2vec text
         (``.vec``, ``.w2v``, ``.txt``); gensim's KeyedVectors (``.kv``, ``.model``); or a checkpoint of Facebook's
-        poincare-embeddings (``.pth``). A distance matrix is an error.
+        poincare-embeddings (``.pth``). Files of gensim and word2vec are recognised under other names as well. A
+        distance matrix is an error.
     geometry
-        The geometry of a file that does not record it; by default ``euclidean``.
+        The geometry of a file that does not record it; by default ``lorentz`` if all points are on the hyperboloid,
+        else ``euclidean``.
 
     Returns
     -------
@@ -129,11 +132,19 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
     reader = foreign_reader(path)
     if reader is not None:
         keys, rows, recorded = reader(path)
-        return NodeVectors(tuple(keys), tuple(keys), rows, geometry or recorded or "euclidean")
+        return NodeVectors(tuple(keys), tuple(keys), rows, geometry or recorded or _geometry_of(rows))
+    if Path(path).suffix.casefold() == ".npy":
+        check_not_distances(path, read_array(str(path)))
+        raise FormatError(f"{display_path(path)} has no ids", hint="write .npz with ids and vectors, or CSV: id,x0,x1")
     table = read_table(path)
     if not table.rows:
         raise InputError(f"{display_path(path)} has no vectors", hint="it needs columns id, name, x0, x1, ...")
     columns = [column for column in table.rows[0] if column not in ("id", "name")]
+    if all(map(is_number, table.rows[0])):
+        raise FormatError(
+            f"{display_path(path)} is a table of numbers without a header",
+            hint="vectors need the columns id, x0, x1, ...; --distances reads a distance matrix",
+        )
     table.require("id", *columns)
     if not columns:
         raise FormatError(f"{display_path(path)} has no columns of numbers", hint="it needs id, name, x0, x1, ...")
@@ -149,7 +160,14 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
     check_not_distances(path, vectors)
     ids = tuple(str(row["id"]) for row in table.rows)
     names = tuple(str(row.get("name") or row["id"]) for row in table.rows)
-    return NodeVectors(ids, names, vectors, geometry or "euclidean")
+    return NodeVectors(ids, names, vectors, geometry or _geometry_of(vectors))
+
+
+def _geometry_of(vectors: Floats) -> str:
+    """``lorentz`` for points on the hyperboloid, with time first; all other files of coordinates are Euclidean."""
+    time, space = vectors[:, 0], vectors[:, 1:]
+    on_hyperboloid = len(vectors) > 1 and np.allclose(time, np.sqrt(1.0 + (space**2).sum(axis=1)), rtol=1e-6, atol=0.0)
+    return "lorentz" if on_hyperboloid else "euclidean"
 
 
 def _from_npz(path: PathLike, geometry: str | None) -> NodeVectors:
@@ -355,7 +373,13 @@ def foreign_reader(path: PathLike) -> Callable[[PathLike], NamedVectors] | None:
         (GENSIM_SUFFIXES, read_keyed_vectors),
         (FACEBOOK_SUFFIXES, read_checkpoint),
     )
-    return next((reader for suffixes, reader in readers if suffix.endswith(suffixes)), None)
+    known = next((reader for suffixes, reader in readers if suffix.endswith(suffixes)), None)
+    if known is not None or table_format(path) is not None or not Path(path).is_file():
+        return known
+    start = read_bytes(path)[:64]
+    if start.startswith(b"\x80"):
+        return read_keyed_vectors
+    return read_word2vec if re.match(rb"\d+ \d+\r?\n", start) else None
 
 
 def read_word2vec(path: PathLike) -> NamedVectors:
@@ -363,7 +387,13 @@ def read_word2vec(path: PathLike) -> NamedVectors:
 
     The first line may be missing, as in GloVe. An id may contain blanks: the last numbers of a line are the vector.
     """
-    file = open_text(path)
+    try:
+        file = open_text(path)
+    except FormatError as error:
+        raise FormatError(
+            f"{display_path(path)} is not text; it may be in the binary format of word2vec",
+            hint="save it with save_word2vec_format(path, binary=False)",
+        ) from error
     lines = [(number, line.decode("utf-8").rstrip()) for number, line in enumerate(file.lines, start=1) if line.strip()]
     if not lines:
         raise InputError(f"{display_path(path)} has no vectors", hint="it needs one line per node: id x x x")
@@ -462,7 +492,9 @@ def read_checkpoint(path: PathLike) -> NamedVectors:
     """Vectors of Facebook's poincare-embeddings: a ``.pth`` file with ``objects``, the embedding and ``conf``."""
     torch = require_extra("torch", extra="torch")
     try:
-        state = torch.load(str(path), map_location="cpu", weights_only=True)
+        # The objects of an adjacency matrix are a numpy array.
+        with torch.serialization.safe_globals(_array_types()):
+            state = torch.load(str(path), map_location="cpu", weights_only=True)
         model = state.get("model", {})
         weight = state["embeddings"] if "embeddings" in state else model["lt.weight"]
         ids = [str(name) for name in state["objects"]]
@@ -471,12 +503,19 @@ def read_checkpoint(path: PathLike) -> NamedVectors:
         raise InputError(f"{display_path(path)} cannot be read: {error}", hint="check the path") from error
     except Exception as error:
         raise FormatError(
-            f"{display_path(path)} is not a checkpoint of poincare-embeddings: {error}",
+            f"{display_path(path)} is not a checkpoint of poincare-embeddings: {str(error).partition('. ')[0]}",
             hint="it needs objects, and embeddings or model['lt.weight']",
         ) from error
     conf = state.get("conf", {})
     manifold = str(conf.get("manifold", "")) if isinstance(conf, dict) else ""
     return ids, vectors, manifold if manifold in ("lorentz", "poincare", "euclidean") else None
+
+
+def _array_types() -> list[Any]:
+    """What an unpickler needs for numpy arrays of texts and numbers, under the names of numpy 1 and 2."""
+    reconstruct = np.empty(0).__reduce__()[0]
+    dtypes = [type(np.dtype(kind)) for kind in ("U", "S", "O", "f4", "f8", "i4", "i8")]
+    return [reconstruct, (reconstruct, "numpy.core.multiarray._reconstruct"), np.ndarray, np.dtype, *dtypes]
 
 
 def check_not_distances(path: PathLike, matrix: Floats) -> None:

@@ -27,6 +27,7 @@ from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import RESULTS, RUNS, ExperimentFolder, folder_names
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.run_folder import load_run, save_run
 from equipoise.runs.runner import (
     Job,
     JobContext,
@@ -37,7 +38,6 @@ from equipoise.runs.runner import (
     resume_key,
     run_jobs,
 )
-from equipoise.runs.store import load_run, save_run
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.verdict import UNIT_NOUN
 from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord, parameter_grid

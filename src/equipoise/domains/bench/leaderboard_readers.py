@@ -545,7 +545,7 @@ def _cells(
 
 
 def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
-    from equipoise.runs.store import load_run
+    from equipoise.runs.run_folder import load_run
     from equipoise.types import Direction
 
     cells: dict[tuple[str, str], dict[str, float]] = {}

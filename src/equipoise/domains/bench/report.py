@@ -41,7 +41,7 @@ from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, heading
 from equipoise.report.view import View
 from equipoise.runs.experiment_folder import RESULTS, RUNS, folder_names
-from equipoise.runs.store import find_runs
+from equipoise.runs.run_folder import find_runs
 from equipoise.stats.formatting import format_percent, format_ranks, format_value
 from equipoise.stats.verdict import Vocabulary, name_list
 

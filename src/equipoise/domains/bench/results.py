@@ -18,8 +18,8 @@ from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict
 from equipoise.stats.aggregate_ranks import AggregateScores, borda_points, first_places
+from equipoise.stats.bootstrap_mean import id_order
 from equipoise.stats.corpus_metrics import value_or_nan
-from equipoise.stats.resampling import id_order
 from equipoise.types import Finding, Floats
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +22,7 @@ from equipoise.domains.bench.base_data import (
     slices_of,
 )
 from equipoise.errors import InputError
-from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.ranking import Ranking, merge_items
 from equipoise.geometry.topk import top_columns
 from equipoise.io.columns import ColumnTable, query_columns, table_of
 from equipoise.io.dataset import Dataset
@@ -361,8 +362,8 @@ def retrieve(system: RetrievalSystem, data: Dataset, *, top: int = 0, retrieved:
     truth = [data.truth.get(unit, {}) for unit in data.units]
     filled = np.array([bool(text.strip()) for text in data.items.values()])
     fitted = system.fit([text for text in data.items.values() if text.strip()])
-    if isinstance(fitted, FittedShards) and filled.all():
-        return _retrieve_from_shards(fitted, data, place, top, retrieved)
+    if isinstance(fitted, FittedShards):
+        return _retrieve_from_shards(fitted, data, filled, top, retrieved)
     blocks: Blocks = fitted.score_blocks(list(data.units.values()))
     if not filled.all():
         blocks = _with_empty_items(blocks, filled)
@@ -379,17 +380,37 @@ def retrieve(system: RetrievalSystem, data: Dataset, *, top: int = 0, retrieved:
 
 
 def _retrieve_from_shards(
-    fitted: FittedShards, data: Dataset, place: Mapping[str, int], top: int, retrieved: Retrieved | None
+    fitted: FittedShards, data: Dataset, filled: NDArray[np.bool_], top: int, retrieved: Retrieved | None
 ) -> Ranking:
     """The same for a corpus in files, which is read twice in all instead of once per block of units."""
-    texts, ids = list(data.units.values()), list(data.items)
-    truth = [data.truth.get(unit, {}) for unit in data.units]
+    texts, units = list(data.units.values()), list(data.units)
+    ids = [item for item, has_text in zip(data.items, filled.tolist(), strict=True) if has_text]
     if retrieved is not None and top > 0:
         best = fitted.search(texts, min(top, len(ids)))
-        for unit, rows, scores in zip(data.units, best.indices.tolist(), best.scores.tolist(), strict=True):
+        for unit, rows, scores in zip(units, best.indices.tolist(), best.scores.tolist(), strict=True):
             retrieved[unit] = [(ids[row], score) for row, score in zip(rows, scores, strict=True)]
-    relevant = [[place[item] for item in gains] for gains in truth]
-    return fitted.ranking(texts, relevant, [list(gains.values()) for gains in truth], list(data.units))
+    place = {item: position for position, item in enumerate(ids)}
+    truth = [data.truth.get(unit, {}) for unit in units]
+    with_text = [{item: gain for item, gain in gains.items() if item in place} for gains in truth]
+    relevant = [[place[item] for item in gains] for gains in with_text]
+    ranking = fitted.ranking(texts, relevant, [list(gains.values()) for gains in with_text], units)
+    if filled.all():
+        return ranking
+    last = [[gain for item, gain in gains.items() if item not in place and gain > 0] for gains in truth]
+    return _with_last_items(ranking, last, len(data.items) - len(ids))
+
+
+def _with_last_items(ranking: Ranking, gains: list[list[float]], n_last: int) -> Ranking:
+    """The ranking with ``n_last`` more candidates, tied below all others; ``gains`` are of the relevant ones."""
+    gain = np.array([number for row in gains for number in row], dtype=np.float64)
+    counts = np.array([len(row) for row in gains], dtype=np.int64)
+    above = np.repeat(ranking.candidates, counts)
+    pool = ranking.candidates + n_last
+    last = Ranking.of_items(
+        ranking.unit_ids, counts, gain=gain, above=above, tied=np.full_like(above, n_last - 1), depth=pool
+    )
+    merged = merge_items(replace(ranking, candidates=pool, depth=pool), last)
+    return replace(merged, invalid_points=ranking.invalid_points)
 
 
 def candidate_scores(

@@ -15,7 +15,7 @@ from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import embedder
 from equipoise.runs.experiment_folder import folder_names
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.domains.concepts.permutation import ChanceTest
 from equipoise.domains.concepts.scores import (
     COMPOSITE,
     CONCEPT_SCORES,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 ByModel = Mapping[str, Estimate]
 
+STRONG_EVIDENCE = 0.1
+"""The share of the significance level below which a p-value against chance is strong evidence."""
+
 
 @dataclass(frozen=True)
 class ScoreComparison:
@@ -45,8 +49,8 @@ class ScoreComparison:
     share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
     says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
     what p was corrected for. ``readings`` define ambiguous parts.
-    ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the p of "no
-    better than shuffled" by metric and model, ``truth_contrasts`` every pair of models on it.
+    ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the adjusted p of "no
+    better than the vectors of other texts" by model, ``truth_contrasts`` every pair of models on it.
     """
 
     score: str
@@ -63,7 +67,7 @@ class ScoreComparison:
     method: str = ""
     readings: tuple[str, ...] = ()
     truth: str = ""
-    chance_p: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    chance_p: Mapping[str, float] = field(default_factory=dict, repr=False)
     truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
     terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
@@ -81,12 +85,24 @@ class ScoreComparison:
         """The model with the highest score; None where no model has one."""
         return next((name for name in self.order if self.letters[name]), None)
 
-    def above_chance(self, metric: str, model: str) -> bool:
-        """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
-        estimate = self.reference_metrics[metric][model]
-        if metric in self.chance_p:
-            return self.chance_p[metric].get(model, nan) < 1 - estimate.interval.confidence_level
-        return estimate.interval.known and estimate.interval.low > estimate.chance
+    @property
+    def alpha(self) -> float:
+        """The significance level."""
+        return 1 - next(iter(self.estimates.values())).interval.confidence_level
+
+    def above_chance(self, model: str) -> bool:
+        """Whether the ground-truth metric is significantly above chance."""
+        return self.chance_p.get(model, nan) < self.alpha
+
+    @property
+    def required_p(self) -> float:
+        """The p-value of the chance test below which a model can be recommended.
+
+        If any model reaches ``STRONG_EVIDENCE``, all must. Noise that is above chance by accident is then not listed
+        next to a model that is far above chance, from which few units may not separate it.
+        """
+        strong = STRONG_EVIDENCE * self.alpha
+        return strong if any(p < strong for p in self.chance_p.values()) else self.alpha
 
     def truth_contrast(self, a: str, b: str) -> Contrast | None:
         """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
@@ -116,15 +132,26 @@ class ScoreComparison:
 
 
 def chance_p_values(
-    measured: Mapping[str, TaskScore], *, config: StatsConfig = CONCEPT_STATS
+    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, config: StatsConfig = CONCEPT_STATS
 ) -> dict[str, dict[str, float]]:
-    """By metric and model, the p-value of the permutation test against chance, corrected over the models."""
-    first = next(iter(measured.values()))
-    p_values = {}
-    for metric in first.observed.chance_tests:
-        p = adjust([score.observed.chance_tests[metric].p for score in measured.values()], config.correction)
-        p_values[metric] = dict(zip(measured, map(float, p), strict=True))
-    return p_values
+    """By ground-truth metric and model, the p-value of the permutation test against chance.
+
+    ``scores`` are by model and task. One correction covers all models and all metrics, with ``GROUND_TRUTH`` among
+    them: if every model is noise, any of them is recommended for any use with the error probability of one test.
+    """
+    p_values: dict[tuple[str, str], float] = {}
+    for model, task_scores in scores.items():
+        tests = {score.blend: score.observed.chance_test for score in task_scores.values()}
+        known = {blend: test for blend, test in tests.items() if test is not None}
+        p_values |= {(blend.truth, model): test.p for blend, test in known.items()}
+        weighted = {blend: weights[blend.task] for blend in known if blend.task in weights}
+        if weighted:
+            combined = ChanceTest.weighted([known[blend] for blend in weighted], list(weighted.values()))
+            p_values[GROUND_TRUTH, model] = combined.p
+    adjusted: dict[str, dict[str, float]] = {}
+    for (metric, model), p in zip(p_values, adjust(list(p_values.values()), config.correction), strict=True):
+        adjusted.setdefault(metric, {})[model] = float(p)
+    return adjusted
 
 
 def reference_contrasts(
@@ -155,8 +182,10 @@ def _result_with(measured: TaskScore, metric: str) -> Result:
     return next(result for result in measured.observed.results.values() if metric in result.estimates)
 
 
-def compare_on_score(measured: Mapping[str, TaskScore], *, config: StatsConfig = CONCEPT_STATS) -> ScoreComparison:
-    """The models on the score of one task."""
+def compare_on_score(
+    measured: Mapping[str, TaskScore], chance_p: Mapping[str, float], *, config: StatsConfig = CONCEPT_STATS
+) -> ScoreComparison:
+    """The models on the score of one task; ``chance_p`` is of its ground-truth metric, by model."""
     first = next(iter(measured.values()))
     blend, sampling = first.blend, first.observed.sampling
     return ScoreComparison(
@@ -168,7 +197,7 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, config: StatsConfig =
         chance_baseline=blend.chance_baseline,
         method=_method(measured),
         readings=blend.readings,
-        chance_p=chance_p_values(measured, config=config),
+        chance_p=chance_p,
         truth=blend.truth,
         truth_contrasts=reference_contrasts(measured, config=config),
         terms={
@@ -199,7 +228,11 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
 
 
 def compare_on_composite(
-    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, config: StatsConfig = CONCEPT_STATS
+    scores: Mapping[str, Mapping[str, TaskScore]],
+    weights: Mapping[str, float],
+    chance_p: Mapping[str, float],
+    *,
+    config: StatsConfig = CONCEPT_STATS,
 ) -> ScoreComparison:
     """The weighted mean of the scores of each model; ``scores`` are by model and task."""
     total = sum(weights.values())
@@ -224,6 +257,7 @@ def compare_on_composite(
         title="Composite",
         formula=_formula(blends, shares),
         drawn="the units of every score, each score by itself",
+        chance_p=chance_p,
         **_ground_truth(scores, weights, config),
         **_claims(estimates, spreads, config),
     )
@@ -484,9 +518,11 @@ def _reason_against(name: str, comparison: ScoreComparison, collapsed: Collectio
     """Why a model cannot be the answer; empty if it can."""
     if name in collapsed:
         return "its vectors are collapsed (EQ310)"
-    truth = comparison.reference_metrics[comparison.truth][name]
-    if not comparison.above_chance(comparison.truth, name):
-        return f"not above chance: {describe(comparison.truth, truth)}"
+    p = comparison.chance_p.get(name, nan)
+    if not p < comparison.required_p:
+        verdict = "hardly" if comparison.above_chance(name) else "not"
+        value = describe(comparison.truth, comparison.ground_truth[name])
+        return f"{verdict} above chance: {value}, adjusted p {format_p(p)}"
     score = comparison.estimates[name]
     # The composite adds a quality score whose random baseline is above every trained model.
     if comparison.score != COMPOSITE and score.value <= score.chance:

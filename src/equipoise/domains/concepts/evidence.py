@@ -98,14 +98,19 @@ def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:
     )
 
 
+def pair_texts(pairs: Sequence[ConceptPair]) -> tuple[list[str], Ints]:
+    """Every text of the pairs once, and the rows of the first and of the second texts."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
+    row = {text: index for index, text in enumerate(texts)}
+    return texts, np.array([(row[pair.first], row[pair.second]) for pair in pairs]).T
+
+
 def centered_and_whitened(encode: Encode, pairs: Sequence[ConceptPair]) -> tuple[Pairs, Pairs]:
     """The pairs with cosines of centred vectors, and with cosines of whitened vectors.
 
     Mean and covariance are those of the texts of the pairs, each text once; the expected similarities are not used.
     """
-    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    row = {text: index for index, text in enumerate(texts)}
-    ends = np.array([(row[pair.first], row[pair.second]) for pair in pairs]).T
+    texts, ends = pair_texts(pairs)
     vectors = encode_checked(encode, texts)
     centered = vectors - vectors.mean(axis=0)
     expected, ids = [pair.expected for pair in pairs], [pair.id for pair in pairs]
@@ -264,6 +269,10 @@ class RelationEvidence:
     subjects: Ids
     ends: Ints
     """The rows of the subject and of the object of each relation."""
+    queries: Floats
+    """The query vector of each relation."""
+    rivals: list[list[int]]
+    """The other entities that answer the query of each relation."""
 
 
 def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> RelationEvidence:
@@ -283,11 +292,14 @@ def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> Relation
     vectors = encode_checked(encode, [*names, *query_row])
     ends = np.array([(row[relation.subject], row[relation.object]) for relation in relations], dtype=np.int64)
     queries = vectors[len(names) :][[query_row[question] for question in questions]]
+    rivals = _rivals(questions, ends)
     return RelationEvidence(
         Space.of(vectors[: len(names)], edges=np.unique(ends, axis=0), unit_ids=names),
-        _ranking(queries, vectors[: len(names)], ends, _rivals(questions, ends), relations),
+        _ranking(queries, vectors[: len(names)], ends, rivals, relations),
         np.array([relation.subject for relation in relations], dtype=object),
         ends,
+        queries,
+        rivals,
     )
 
 

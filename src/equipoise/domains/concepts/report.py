@@ -93,7 +93,7 @@ def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]
     places = _places(list(estimates.values()))
     return [
         f"{format_value(estimates[name].value, places)} {_reach(estimates[name].interval, places)}"
-        + (" " if comparison.above_chance(comparison.truth, name) else AT_CHANCE)
+        + (" " if comparison.above_chance(name) else AT_CHANCE)
         for name in order
     ]
 
@@ -131,11 +131,7 @@ def _chance_sentence(with_truth: Sequence[ScoreComparison]) -> str:
         for comparison in with_truth
     ]
     levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
-    marked = any(
-        not comparison.above_chance(comparison.truth, name)
-        for comparison in with_truth
-        for name in comparison.ground_truth
-    )
+    marked = any(not comparison.above_chance(name) for comparison in with_truth for name in comparison.ground_truth)
     mark = f" {AT_CHANCE} is not significantly above chance." if marked else ""
     return f"Chance levels: {levels}.{mark}" if levels else ""
 

@@ -17,6 +17,7 @@ from equipoise.domains.concepts.comparison import (
     Recommendation,
     ScoreComparison,
     WeightSensitivity,
+    chance_p_values,
     compare_on_composite,
     compare_on_score,
     recommend,
@@ -24,13 +25,13 @@ from equipoise.domains.concepts.comparison import (
 )
 from equipoise.domains.concepts.evidence import annotator_ceiling
 from equipoise.domains.concepts.report import concepts_view
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, GROUND_TRUTH, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.io.atomic import write_text
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
-from equipoise.runs.store import save_run
+from equipoise.runs.run_folder import save_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -106,11 +107,21 @@ class ConceptEvaluation:
         return tuple(next(iter(self.scores.values())).tasks)
 
     @cached_property
+    def chance_p(self) -> dict[str, dict[str, float]]:
+        """By ground-truth metric and model, the adjusted p-value of the permutation test against chance."""
+        # The weighted mean is tested only if it is defined.
+        weights = self.weights if set(self.weights) <= set(self.tasks) else {}
+        return chance_p_values(
+            {name: scores.tasks for name, scores in self.scores.items()}, weights, config=self.config
+        )
+
+    @cached_property
     def score_comparisons(self) -> tuple[ScoreComparison, ...]:
         """The comparison of all models per score."""
         return tuple(
             compare_on_score(
                 {name: model_scores.tasks[task] for name, model_scores in self.scores.items()},
+                self.chance_p.get(CONCEPT_SCORES[task].truth, {}),
                 config=self.config,
             )
             for task in self.tasks
@@ -122,7 +133,7 @@ class ConceptEvaluation:
         if not self.weights or not set(self.weights) <= set(self.tasks):
             return None
         by_model = {name: model_scores.tasks for name, model_scores in self.scores.items()}
-        return compare_on_composite(by_model, self.weights, config=self.config)
+        return compare_on_composite(by_model, self.weights, self.chance_p.get(GROUND_TRUTH, {}), config=self.config)
 
     @property
     def all_score_comparisons(self) -> tuple[ScoreComparison, ...]:
@@ -373,10 +384,11 @@ def _comparison_dict(score_comparison: ScoreComparison) -> dict[str, Any]:
                 "reading": interpret_score(estimate.value, estimate.interval),
                 "parts": {part: model_scores[name].to_dict() for part, model_scores in score_comparison.parts.items()},
                 "reference_metrics": {
-                    metric: {**model_scores[name].to_dict(), **_chance_p(score_comparison, metric, name)}
+                    metric: model_scores[name].to_dict()
                     for metric, model_scores in score_comparison.reference_metrics.items()
                     if name in model_scores
                 },
+                "chance_p": score_comparison.chance_p.get(name),
             }
             for name, estimate in score_comparison.estimates.items()
         },
@@ -388,11 +400,6 @@ def _comparison_dict(score_comparison: ScoreComparison) -> dict[str, Any]:
             for category, by_model in score_comparison.slices.items()
         },
     }
-
-
-def _chance_p(score_comparison: ScoreComparison, metric: str, model: str) -> dict[str, float]:
-    """The adjusted p-value of the permutation test against chance, if there is one."""
-    return {"chance_p": score_comparison.chance_p[metric][model]} if metric in score_comparison.chance_p else {}
 
 
 def _contrast(contrast: Contrast) -> dict[str, Any]:

@@ -16,12 +16,22 @@ from equipoise.domains.concepts.evidence import (
     dyadic_errors,
     entity_evidence,
     fast_kmeans,
+    pair_texts,
     relation_evidence,
     rotate_to_span,
     similarity,
+    unit_rows,
+)
+from equipoise.domains.concepts.permutation import (
+    ChanceTest,
+    length_preserving_orders,
+    permuted_ari,
+    permuted_mrr,
+    permuted_probe,
+    permuted_spearman,
 )
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
-from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit, permutation_chance
+from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit
 from equipoise.evidence.space import Space
 from equipoise.metrics.base import Metric
 from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity, Silhouette
@@ -39,25 +49,23 @@ from equipoise.metrics.intrinsic import (
 )
 from equipoise.metrics.labels import Accuracy
 from equipoise.metrics.pairs import MeanAbsoluteError, PairAveragePrecision, Pearson, Spearman, WithinTolerance
-from equipoise.metrics.ranking import HitRate, ReciprocalRank
-from equipoise.metrics.ranking_more import MeanRank
+from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
 from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClustering, GraphDensity, edge_cosines
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
-from equipoise.tasks.classification import Encode, cluster_texts
+from equipoise.tasks.classification import Encode, cluster_texts, encode_checked
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
+    from equipoise.evidence.labels import Labels
     from equipoise.evidence.pairs import Pairs
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ints
 
 SPACE_RESAMPLES = 200
-"""Resampled parts of a space, for the errors of its metrics."""
-SECONDARY_RESAMPLES = 500
-"""Resamples of the metrics of pairs that no recommendation depends on."""
+"""Resamples of spaces, and of the metrics of pairs that no recommendation depends on."""
 N_RANDOM_BASELINES = 20
 """Sets of random vectors that K-means is run on for the chance level."""
 N_KMEANS_SEEDS = 10
@@ -88,7 +96,7 @@ def observe_similarity(encode: Encode, concept_set: ConceptSet, system: str, con
     pairs = similarity(encode, concept_set.pairs or ())
     groups = _text_groups(concept_set.pairs or ())
     stats = replace(per_unit(config), clusters=groups)
-    secondary = replace(stats, n_resamples=SECONDARY_RESAMPLES)
+    secondary = replace(stats, n_resamples=SPACE_RESAMPLES)
     metrics: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
     truth: Named = {"Spearman": Spearman()}
     result = evaluate(pairs, [*metrics.values(), Spearman()], system=system, config=stats)
@@ -114,10 +122,19 @@ def observe_similarity(encode: Encode, concept_set: ConceptSet, system: str, con
         ResamplingPlan(
             "pairs", len(pairs), WITH_REPLACEMENT, lambda rows: measured_parts(pairs.take(rows)), groups=groups
         ),
-        chance_tests=permutation_chance(pairs, truth, seed=config.seed),
+        chance_test=_similarity_test(encode, concept_set.pairs or (), config.seed),
         pairs=pairs,
         slices=_by_category(pairs, concept_set.pairs or (), system, secondary),
     )
+
+
+def _similarity_test(encode: Encode, concept_pairs: Sequence[ConceptPair], seed: int) -> ChanceTest:
+    """Spearman with the vectors of other texts."""
+    texts, ends = pair_texts(concept_pairs)
+    directions = unit_rows(encode_checked(encode, texts))
+    expected = np.array([pair.expected for pair in concept_pairs])
+    orders = length_preserving_orders(texts, (seed, 0))
+    return ChanceTest.of(lambda part: permuted_spearman(directions, ends, expected, part), orders)
 
 
 MIN_TEXT_GROUPS = 10
@@ -174,11 +191,12 @@ def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, con
     result = _with_chances(result, {metrics[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
     stats = replace(config, n_resamples=SPACE_RESAMPLES)
-    labels = evaluate(clustered.labels, list(matched.values()), system=system, config=stats, chance=False)
-    chance_tests = permutation_chance(clustered.labels, matched, seed=config.seed)
-    chances = {matched[name].name: test.chance for name, test in chance_tests.items()}
-    # The mean over all shuffles is known here.
-    labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
+    labels = evaluate(clustered.labels, list(matched.values()), system=system, config=stats)
+    # The mean of ARI over all permutations is known, and V-measure is equal to NMI.
+    nmi = labels.estimates[MutualInformation().name]
+    labels = _with_chances(labels, {AdjustedRand().name: 0.0, VMeasure().name: nmi.chance})
+    true_codes, found_codes = clustered.labels.true, clustered.labels.predicted
+    orders = length_preserving_orders(clustered.labels.unit_ids.tolist(), (config.seed, 1))
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
     space = evaluate(clustered.space, list(true.values()), system=system, config=stats)
     return TaskEvidence(
@@ -190,7 +208,7 @@ def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, con
         ResamplingPlan("concepts", len(clustered.found), HALF_SAMPLES, resample),
         method=clustered.method,
         others=others,
-        chance_tests=chance_tests,
+        chance_test=ChanceTest.of(lambda part: permuted_ari(true_codes, found_codes, part), orders),
         space=clustered.space,
     )
 
@@ -223,8 +241,9 @@ def observe_entities(encode: Encode, concept_set: ConceptSet, system: str, confi
         config=replace(per_unit(config), clusters=evidence.sentence_of),
     )
     probed = evaluate(evidence.probed, [Accuracy()], system=system, config=per_unit(config), chance=False)
-    chance_tests = permutation_chance(evidence.probed, {"linear probe": Accuracy()}, seed=config.seed)
-    probed = _with_chances(probed, {Accuracy().name: chance_tests["linear probe"].chance})
+    probed = _with_chances(probed, {Accuracy().name: _expected_accuracy(evidence.probed)})
+    orders = length_preserving_orders(evidence.names, (config.seed, 2))
+    kind_vectors, kind_codes = evidence.space.vectors.astype(np.float64), evidence.probed.true
     parts = {
         "entity_clustering_silhouette": space.estimates[EUCLIDEAN.name],
         "avg_entity_text_similarity": text.estimates["entity_text_similarity"],
@@ -249,9 +268,17 @@ def observe_entities(encode: Encode, concept_set: ConceptSet, system: str, confi
         {"entities": space, "entity-text": text, "entity-types": probed},
         "entities",
         ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, resample),
-        chance_tests=chance_tests,
+        chance_test=ChanceTest.of(lambda part: permuted_probe(kind_vectors, kind_codes, part), orders),
         space=evidence.space,
     )
+
+
+def _expected_accuracy(labels: Labels) -> float:
+    """The mean accuracy over all permutations of the predictions."""
+    shares = (
+        np.bincount(codes, minlength=len(labels.classes)) / len(labels) for codes in (labels.true, labels.predicted)
+    )
+    return float(np.dot(*shares))
 
 
 def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
@@ -268,6 +295,9 @@ def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, conf
     ranked = evaluate(evidence.ranking, list(links.values()), system=system, config=by_subject)
     parts = _estimates(space, {"relation_coherence": EdgeCoherence(), **graph})
     reciprocal_ranks = np.asarray(ranked.per_unit[ReciprocalRank().name])
+    # Rounded, so that equal vectors have equal scores.
+    scores = (unit_rows(evidence.queries) @ unit_rows(evidence.space.vectors.astype(np.float64)).T).round(12)
+    orders = length_preserving_orders(evidence.space.unit_ids.tolist(), (config.seed, 3))
 
     def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
         cosines, edges = np.nan_to_num(edge_cosines(evidence.space)), evidence.space.edges
@@ -286,6 +316,7 @@ def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, conf
         {"relations": space, "links": ranked},
         "relations",
         ResamplingPlan("entities", len(evidence.space), errors_of=errors),
+        chance_test=ChanceTest.of(lambda part: permuted_mrr(scores, evidence.ends, evidence.rivals, part), orders),
         space=evidence.space,
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -19,26 +19,24 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.concepts.scores import CONCEPT_STATS
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID, t_difference
+from equipoise.stats.bootstrap_mean import cluster_members
 from equipoise.stats.corpus_metrics import (
     DEFINED_SHARE,
     MIN_RESAMPLING_UNITS,
     SubsampleFractions,
     resampled_rows,
     subsample_size,
-    value_or_nan,
 )
 from equipoise.stats.intervals import Interval
-from equipoise.stats.resampling import cluster_members
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID, t_difference
 from equipoise.types import Direction, Floats, Ints
 
 if TYPE_CHECKING:
+    from equipoise.domains.concepts.permutation import ChanceTest
     from equipoise.domains.concepts.scores import ConceptScore
-    from equipoise.evidence.base import Evidence
     from equipoise.evidence.pairs import Pairs
     from equipoise.evidence.space import Space
-    from equipoise.metrics.base import Metric
 
 Parts = Mapping[str, float]
 
@@ -196,49 +194,6 @@ def combine_errors(spreads: Sequence[BootstrapErrors], weights: Sequence[float])
     return BootstrapErrors(errors, sum(parts) ** 2 / below if below > 0 else min(spread.degrees for spread in spreads))
 
 
-# Permutation test against chance: the share of permutations with at least this value.
-
-SHUFFLES = 999
-"""A p of 0.05 is then known to 0.007, and the smallest is 0.001."""
-
-
-class ChanceTest(NamedTuple):
-    """The mean over permutations, and the share of them that are at least as good as the observed value."""
-
-    chance: float
-    p: float
-
-
-def permutation_chance(
-    evidence: Evidence, metrics: Mapping[str, Metric[Any]], *, seed: int, shuffles: int = SHUFFLES
-) -> dict[str, ChanceTest]:
-    """The chance test of every metric on the same permutations; p is one-sided and never 0.
-
-    >>> from equipoise.evidence.labels import Labels
-    >>> from equipoise.metrics.clustering import AdjustedRand
-    >>> labels = Labels.of([0] * 9 + [1] * 9, ["a"] * 9 + ["b"] * 9)
-    >>> permutation_chance(labels, {"ARI": AdjustedRand()}, seed=0)["ARI"].p
-    0.001
-    """
-    rng = np.random.default_rng([seed, shuffles])
-    samples = [evidence.shuffled(rng) for _ in range(shuffles)]
-    return {name: _chance_test(metric, evidence, samples) for name, metric in metrics.items()}
-
-
-def _chance_test(metric: Metric[Any], evidence: Evidence, samples: list[Any]) -> ChanceTest:
-    def value_of(part: Any) -> float:
-        return metric.measure(part).value
-
-    observed = value_or_nan(value_of, evidence)
-    values = np.array([value_or_nan(value_of, sample) for sample in samples])
-    defined = values[~np.isnan(values)]
-    if isnan(observed) or not len(defined):
-        return ChanceTest(nan, nan)
-    # Rounding must not decide between equals.
-    as_good = np.count_nonzero(defined >= observed - 1e-12)
-    return ChanceTest(float(defined.mean()), float((as_good + 1) / (len(defined) + 1)))
-
-
 # One task on one model: its score, parts, reference metrics and errors.
 
 MODEL_INDEPENDENT = "fixed by the data"
@@ -251,7 +206,7 @@ class TaskEvidence:
 
     ``parts`` are those of the blend under the names of its source, ``reference_metrics`` the metrics without
     its faults. ``results`` are what can be stored and compared, each with its evidence; ``main`` names
-    the one that the blend belongs to. ``chance_tests`` are the permutation tests of the reference metrics, ``others``
+    the one that the blend belongs to. ``chance_test`` is the permutation test of the ground-truth metric, ``others``
     the blend with other seeds, where it depends on one, ``slices`` the ground-truth metric by category of the units.
     """
 
@@ -263,7 +218,7 @@ class TaskEvidence:
     sampling: ResamplingPlan
     method: str = ""
     others: Sequence[float] = ()
-    chance_tests: Mapping[str, ChanceTest] = field(default_factory=dict)
+    chance_test: ChanceTest | None = None
     space: Space | None = None
     pairs: Pairs | None = None
     slices: Mapping[str, Estimate] = field(default_factory=dict)

@@ -24,7 +24,6 @@ from equipoise.stats.formatting import format_value
 from equipoise.types import Floats, Ints, Severity
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.checks import AnswerOccurrences
     from equipoise.domains.fair.questions import QuestionAnswer
     from equipoise.models.chunking import Chunker
 
@@ -373,8 +372,16 @@ class AnswerVerifier:
             kind = "case_mismatch"
         elif any(join_hyphenated(answer) in text for answer in plain for text in self._dehyphenated):
             kind = "hyphenated"
-        passage = self._nearby.nearest(question.answer)
-        yield _tip(question, kind, f'written as "{passage.text}"' if passage else None)
+        text = self._hyphenated(question) if kind == "hyphenated" else None
+        if text is None and (passage := self._nearby.nearest(question.answer)):
+            text = passage.text
+        yield _tip(question, kind, f'written as "{text}"' if text else None)
+
+    def _hyphenated(self, question: QuestionAnswer) -> str | None:
+        """The first accepted answer with a word that is hyphenated at a line end, on one line."""
+        for span in (span for answer in question.answers for span in self._finder.find(answer)):
+            return one_line(self.documents[span.document][span.start : span.end]).strip(".,;:!?")
+        return None
 
 
 def leaking_answers(questions: Sequence[QuestionAnswer], matcher: AnswerMatcher) -> Iterator[AnswerIssue]:

@@ -23,8 +23,9 @@ from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RER
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
-from equipoise.errors import ParameterError
+from equipoise.errors import InputError, ParameterError
 from equipoise.io.documents import read_documents
+from equipoise.models.cache import document_folder
 from equipoise.report.terminal import Paragraph
 from equipoise.types import with_label
 
@@ -85,9 +86,9 @@ unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANS
 
 
 def _several(
-    *names: str, default: Sequence[int], minimum: int, text: str, aliases: Sequence[str] = ()
+    *names: str, default: Sequence[int], minimum: int, text: str, aliases: Sequence[str] = (), fitted: bool = True
 ) -> options.Decorator:
-    """An option that takes several integers."""
+    """An option that takes several integers; ``fitted`` defaults are lower for short documents."""
     return click.option(
         *names,
         cls=MultiValueOption,
@@ -96,7 +97,7 @@ def _several(
         type=click.IntRange(min=minimum),
         callback=lambda ctx, option, values: values or None,
         metavar="N ...",
-        show_default=f"{' '.join(map(str, default))}; lower for short documents",
+        show_default=" ".join(map(str, default)) + ("; lower for short documents" if fitted else ""),
         help=text,
     )
 
@@ -144,7 +145,9 @@ def _several(
     metavar="SPEC ...",
     help="Also compare each model with each reranker, such as maxsim:minilm.",
 )
-@_several("--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of top-ranked chunks to rerank.")
+@_several(
+    "--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of top-ranked chunks to rerank.", fitted=False
+)
 @click.option(
     "--token-budget",
     "budget",
@@ -220,7 +223,9 @@ def compare(
     with executor_context(engine, out, "a model"):
         with out.working("reading the documents"):
             questions = read_questions(question_set)
-            plan = plan_comparison(read_documents(*documents), questions, grid, Path(question_set).name)
+            plan = plan_comparison(
+                read_documents(*documents, cache=document_folder()), questions, grid, Path(question_set).name
+            )
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -353,7 +358,9 @@ def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool
     if qa is None:
         raise ParameterError("there is no question set", hint="give a JSON or JSONL file with --qa")
     with out.working("locating the answers"):
-        result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
+        result = validate_fixture(
+            read_questions(qa), read_documents(*docs, cache=document_folder()) if docs else None, **settings
+        )
     _show_validation(out, result, strict=strict)
     is_error = result.answers_missing or result.duplicate_questions or (strict and not result.is_valid)
     return exits.GATE_FAILED if is_error else exits.DONE
@@ -414,7 +421,12 @@ def draft(
     from equipoise.domains.fair.draft import draft_questions
 
     with out.working("drafting questions"):
-        drafts = draft_questions(read_documents(*docs), n_questions, model=model, language=language)
+        drafts = draft_questions(
+            read_documents(*docs, cache=document_folder()), n_questions, model=model, language=language
+        )
+    if not len(drafts):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in drafts.dropped.items())
+        raise InputError("no draft passed the checks", hint=f"dropped: {reasons}")
     if output is not None:
         drafts.write(Path(output))
     if out.json:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from equipoise.config import StatsConfig
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
@@ -17,19 +17,9 @@ from equipoise.models.chunking import CHUNKERS
 from equipoise.models.tokenizers import tokenizer_for
 from equipoise.tuning.grid import NESTED, Params, overlap_fits, parameter_grid
 
-if TYPE_CHECKING:
-    pass
-
-
-# The tuning result of one model.
-
 ACCURACY = "accuracy"
-
-
 METRIC = f"{NESTED}{ACCURACY}"
 """The share of held-out questions answered (nested cross-validation)."""
-
-
 OPTIMISTIC = f"optimistic {ACCURACY}"
 """The same with the best parameters on the questions that selected them, without cross-validation."""
 CHUNK_SIZES = (256, 384, 512)

@@ -25,21 +25,18 @@ from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
 from equipoise.errors import InputError, ParameterError, PartialError, did_you_mean
 from equipoise.io.atomic import write_text
-from equipoise.models.backends.hosted import checked_url, positive_option, retry_policy_from
+from equipoise.models.backends.hosted import positive_option, retry_policy_from
 from equipoise.models.backends.hosted_retry import (
     RequestFailedError,
     RequestFailure,
     RetryPolicy,
     call_with_retries,
     classify_error,
-    environment_secrets,
-    missing_api_key_error,
 )
+from equipoise.models.backends.litellm import open_engine
 from equipoise.models.backends.openai import open_client
 from equipoise.models.chunking import markdown_sections, sentence_starts
-from equipoise.models.registry import ModelSpec, parse_spec
-from equipoise.redaction import note_secret
-from equipoise.types import require_extra
+from equipoise.models.registry import parse_spec
 
 if TYPE_CHECKING:
     from equipoise.io.documents import TextDocument
@@ -153,11 +150,13 @@ def draft_questions(
         strata = np.array_split(np.arange(len(sentences)), min(n_questions, len(sentences)))
         drafts.add_from([_cloze_drafts([sentences[at] for at in part.tolist()]) for part in strata])
     else:
-        from equipoise.domains.fair.draft import chat_model
-
         chat = chat_model(model) if isinstance(model, str) else model
-        passages = _evenly(list(_passages(sentences)), -(-n_questions // QUESTIONS_PER_PASSAGE))
-        drafts.add_from([_model_drafts(chat, passage) for passage in passages])
+        passages = list(_passages(sentences))
+        first = _evenly(passages, -(-n_questions // QUESTIONS_PER_PASSAGE))
+        drafts.add_from([_model_drafts(chat, passage) for passage in first])
+        for passage in passages:  # further ones if drafts were dropped
+            if passage not in first:
+                drafts.add_from([_model_drafts(chat, passage)])
     return drafts.result()
 
 
@@ -190,7 +189,7 @@ class _Draft:
 
 
 _LIST_MARK = re.compile(r"^(?:[-*+>]|\d+[.)])\s+")
-_MARKUP = re.compile(r"[|`<>{}\[\]]|https?://|\.{4,}|_{3,}")
+_MARKUP = re.compile(r"[|`<>{}\[\]]|https?://|_{3,}|([.~=*#+-])\1{3}")
 
 
 def _sentences(documents: Sequence[TextDocument]) -> Iterator[_Sentence]:
@@ -221,7 +220,7 @@ def _evenly(items: list[T], number: int) -> list[T]:
 # Answers within a sentence: names, numbers with their unit, and pairs of long words.
 
 _WORD = re.compile(r"[^\W\d_][\w’'-]*")
-_NUMBER = re.compile(r"(?<![\w.,])\d(?:[\d.,:]*\d)?(?:\s?%|\s(?P<unit>[^\W\d_]{2,}))?")
+_NUMBER = re.compile(r"(?<![\w.,–-])\d(?:[\d.,:]*\d)?(?!\d|[–-]\w)(?:\s?%|\s(?P<unit>[^\W\d_]{2,}))?")
 _LONG_WORD = 6
 _NO_UNITS = {
     "an", "and", "are", "as", "at", "but", "by", "for", "from", "had", "he", "in", "is", "it", "of", "on", "or",
@@ -291,7 +290,7 @@ def _heading_drafts(sentences: Sequence[_Sentence], language: str) -> Iterator[I
         if sentence.title:
             by_title.setdefault(sentence.title, []).append(sentence)
     for title, body in by_title.items():
-        question = _HEADING_QUESTIONS[language].format(title=title.rstrip(".?!:"))
+        question = _HEADING_QUESTIONS[language].format(title=title.rstrip(".?!:= "))
         changes = {"question": question, "method": "heading", "category": "implicit", "topic": title}
         yield map(partial(replace, **changes), _cloze_drafts(body))
 
@@ -333,7 +332,7 @@ def _model_drafts(model: ChatModel, sentences: Sequence[_Sentence]) -> Iterator[
     """The questions that the model writes about a passage; the passage of a draft is the sentence with its answer."""
     passage = " ".join(sentence.text for sentence in sentences)
     prompt = _PROMPT.format(number=QUESTIONS_PER_PASSAGE, words=MAX_ANSWER_WORDS, passage=passage)
-    for pair in _parsed_pairs(model.complete(prompt)):
+    for pair in list(_parsed_pairs(model.complete(prompt))) or [{"question": "", "answer": ""}]:
         question, answer = one_line(pair["question"]), one_line(pair["answer"])
         holder = next((one for one in sentences if _MATCHER.holds(answer, one.text)), sentences[0])
         yield _Draft(question, answer, holder.text, "reformulated", model.name, holder.order)
@@ -386,7 +385,7 @@ class _Collector:
     def _problem(self, draft: _Draft) -> str:
         """Why a draft is dropped; empty if it is accepted."""
         if not draft.question.strip() or not draft.answer.strip():
-            return "empty"
+            return "no question or no answer"
         if len(draft.answer.split()) > MAX_ANSWER_WORDS:
             return "answer too long"
         if not _MATCHER.holds(draft.answer, draft.passage):
@@ -424,7 +423,7 @@ TIMEOUT_SECONDS = 120.0
 class ChatModel:
     """A chat model at a server; the key is read from the environment."""
 
-    def __init__(self, name: str, send: Callable[[str], Any], patience: RetryPolicy) -> None:
+    def __init__(self, send: Callable[..., Any], name: str, patience: RetryPolicy) -> None:
         self.name = name
         self._send, self._patience = send, patience
 
@@ -441,7 +440,7 @@ class ChatModel:
     def _answer(self, prompt: str) -> str:
         refusal: RequestFailure
         try:
-            text = self._send(prompt).choices[0].message.content
+            text = self._send(messages=[{"role": "user", "content": prompt}]).choices[0].message.content
         except Exception as error:  # the exception may contain the key, so it is not chained
             refusal = classify_error(error)
         else:
@@ -461,28 +460,10 @@ def chat_model(text: str) -> ChatModel:
         )
     patience = retry_policy_from(spec)
     if spec.kind == "openai":
-        client = open_client(spec)
-        return ChatModel(spec.name, lambda prompt: _openai_answer(client, spec.name, prompt), patience)
-    return ChatModel(spec.name, _litellm_sender(spec), patience)
-
-
-def _messages(prompt: str) -> list[dict[str, str]]:
-    return [{"role": "user", "content": prompt}]
-
-
-def _openai_answer(client: Any, model: str, prompt: str) -> Any:
-    return client.chat.completions.create(model=model, messages=_messages(prompt))
-
-
-def _litellm_sender(spec: ModelSpec) -> Callable[[str], Any]:
-    for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
-        note_secret(secret)
-    engine: Any = require_extra("litellm", extra="litellm")
-    engine.suppress_debug_info = True
+        return ChatModel(partial(open_client(spec).chat.completions.create, model=spec.name), spec.name, patience)
+    engine: Any = open_engine(spec, spec.name)
     request: dict[str, Any] = {"model": spec.name, "num_retries": 0, "max_retries": 0}
     request["timeout"] = positive_option(spec, "timeout") or TIMEOUT_SECONDS
     if "base_url" in spec.options:
-        request["api_base"] = checked_url(spec.options["base_url"])
-    elif missing := engine.validate_environment(spec.name).get("missing_keys"):
-        raise missing_api_key_error(spec.name.partition("/")[0], *missing)
-    return lambda prompt: engine.completion(messages=_messages(prompt), **request)
+        request["api_base"] = spec.options["base_url"]
+    return ChatModel(partial(engine.completion, **request), spec.name, patience)

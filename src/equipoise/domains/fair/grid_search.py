@@ -24,10 +24,10 @@ from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking import hit_rate
 from equipoise.models.dense import Truncation, dense_models, measure_truncation
 from equipoise.models.rerank import FittedRerankedRetriever, RerankedRetriever, Reranker
-from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.stats.result import BUDGET, DATA, FOLDS, GRID, MATCHER, SPENT, TOKENIZER, TRIALS
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
 from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord, best_within_budget, pareto_frontier
 from equipoise.tuning.nested_cv import (
     RESAMPLED_SPLITS,
@@ -427,12 +427,15 @@ def _comparability_settings(
 
     The rerank depth is a parameter that only reranked models have, so it is not part of the grid that all share.
     """
+    axes: dict[str, Any] = {name: list(values) for name, values in settings.axes.items()}
+    if settings.budget is not None:
+        axes["top_k"] = f"1 to {max(settings.top_ks)}"
     return {
         MATCHER: settings.matcher,
         TOKENIZER: settings.tokenizer_name,
         FOLDS: max(1, tuning.fold_count),
         TRIALS: len(tuning.grid) // n_rerank_depths,
-        GRID: {name: list(values) for name, values in settings.axes.items()},
+        GRID: axes,
         SPENT: tuning.trials[tuning.best].cost,
         DATA: dataset.identity,
         **({} if settings.budget is None else {BUDGET: settings.budget}),

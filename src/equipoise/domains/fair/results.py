@@ -19,12 +19,11 @@ from equipoise.domains.fair.costs import UNKNOWN_COSTS, ModelCosts, cheapest
 from equipoise.domains.fair.plan import Plan
 from equipoise.domains.fair.report import fair_view
 from equipoise.errors import EquipoiseError
-from equipoise.report.charts import write_run_charts
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, failures_to_dict, is_json_file, write_json
 from equipoise.runs.manifest import VIEW, Manifest, read_manifest, redact_secrets
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.runs.runner import Job, StoredOutput, resume_key
-from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import UnitContents
 from equipoise.stats.intervals import wilson_interval
 from equipoise.stats.result import NOTES
@@ -265,8 +264,8 @@ RERANKED = " > "
 """Between the model and the reranker in the name of a reranked model."""
 
 
-VERSION = "fair comparison 4"
-"""Increased when the same inputs give other scores."""
+VERSION = "fair comparison 5"
+"""Increased when the same inputs give other scores or other settings."""
 
 
 _INPUTS = "all inputs of this comparison"
@@ -569,6 +568,8 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     def draw(self, output: str | Path) -> list[Path]:
         """Write the charts of the runs in a folder; nothing if charts cannot be drawn here."""
         folder = Path(output)
+        from equipoise.report.charts import write_run_charts
+
         return write_run_charts(folder, self.runs(folder), self.comparison)
 
     def runs(self, output: str | Path) -> list[Path]:

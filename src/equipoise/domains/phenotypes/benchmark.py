@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from equipoise.domains.phenotypes.config import (
 )
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics, diagnose
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores
-from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
+from equipoise.domains.phenotypes.index.build import missing_indexes, open_index, resolve_index_dir
 from equipoise.domains.phenotypes.index.lexicon import Translations, make_translator, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.domains.phenotypes.max_similarity import check_bounded, random_max_similarity
@@ -43,7 +43,6 @@ from equipoise.domains.phenotypes.report import write_benchmark, write_system_ru
 from equipoise.domains.phenotypes.scoring import (
     MIN_DEPTH,
     RetrievedTerms,
-    ScoreBlocks,
     benchmark_result,
     case_details,
     case_slices,
@@ -54,7 +53,7 @@ from equipoise.domains.phenotypes.scoring import (
 from equipoise.domains.phenotypes.similarity import TermSimilarity, information_values, term_similarity
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
-from equipoise.models.rerank import Reranker, reranked_scores
+from equipoise.models.rerank import Reranker, reranked_scores, reranker
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, check_device
@@ -71,19 +70,6 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
     from equipoise.stats.slices import Slice
     from equipoise.types import Finding, Floats
-
-
-@dataclass(frozen=True)
-class TermReranker:
-    """A reranker with the text of each term and the number of top terms that it reranks."""
-
-    reranker: Reranker
-    documents: Sequence[str]
-    depth: int
-
-    def scores(self, texts: Sequence[str], scores: NDArray[Any]) -> NDArray[Any]:
-        """Reranked terms score above 0 in their new order, all others 0 or less in their old order."""
-        return reranked_scores(scores, self.reranker, queries=texts, documents=self.documents, depth=self.depth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +97,18 @@ class TermSystemResult:
         """The representation, and the reranker if there is one."""
         return self.representation.name + (f" > {self.reranker}" if self.reranker else "")
 
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "system": self.name,
+            "model": self.model,
+            "mode": self.representation.name,
+            "reranker": self.reranker or None,
+            "seconds": self.seconds,
+            "estimates": [estimate.to_dict() for estimate in self.result.estimates.values()],
+            "slices": [{"name": part.name, "slice": part.value, **part.estimate.to_dict()} for part in self.slices],
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
+        }
+
 
 VERSION = "phenotype benchmark 2"
 """Increased when the same inputs give other scores."""
@@ -131,9 +129,20 @@ class BenchmarkContext:
         return {name: value for name, value in self.__dict__.items() if name != "reranker"}
 
     @cached_property
-    def reranker(self) -> TermReranker | None:
+    def reranker(self) -> Reranker | None:
         """The reranker, if one is requested; it is loaded once per process."""
-        return _make_reranker(self.settings, self.ontology)
+        settings = self.settings
+        if not settings.reranker:
+            return None
+        spec = DEFAULT_RERANKER if settings.reranker is True else settings.reranker
+        options = {"device": settings.device} if settings.device and reranker_supports_device(spec) else {}
+        return reranker(spec, **options)
+
+    @cached_property
+    def term_names(self) -> list[str]:
+        """The text of each term for the reranker. With labels only it loses synonyms: MRR .34 instead of .62."""
+        terms = zip(self.ontology.labels, self.ontology.synonyms, strict=True)
+        return [", ".join([label, *synonyms]) for label, synonyms in terms]
 
     @property
     def ontology(self) -> Ontology:
@@ -204,14 +213,39 @@ class BenchmarkContext:
             translations=self.translations,
         )
         names = [representation.name for representation in representations]
-        retrieved = rank_cases_jointly(
-            _score_blocks(terms, representations, self.reranker), self.resolved_cases, names, depth=self.depth
-        )
+        ask = partial(self._score_blocks, terms, representations)
+        retrieved = rank_cases_jointly(ask, self.resolved_cases, names, depth=self.depth)
         seconds = perf_counter() - start
         return [
             self._outcome(terms, name, representation, retrieved[representation.name], seconds / len(representations))
             for representation in representations
         ]
+
+    def _score_blocks(
+        self, terms: TermRetriever, representations: Sequence[TermRepresentation], texts: list[str]
+    ) -> Iterator[tuple[Mapping[str, NDArray[Any]], slice]]:
+        """The scores of all representations from one pass over the components."""
+        multi_vector = representations[0].multi_vector
+        for part, scores in terms.component_blocks(texts) if multi_vector else terms.score_blocks(texts):
+            by_name = {
+                representation.name: aggregate_scores(
+                    scores, terms.components, representation.strategy, representation.weights
+                )
+                if multi_vector
+                else scores
+                for representation in representations
+            }
+            if self.reranker is not None:
+                # Reranked terms score above 0 in their new order, all others 0 or less in their old order.
+                rerank = partial(
+                    reranked_scores,
+                    reranker=self.reranker,
+                    queries=texts[part],
+                    documents=self.term_names,
+                    depth=self.settings.rerank_depth,
+                )
+                by_name = {name: rerank(term_scores) for name, term_scores in by_name.items()}
+            yield by_name, part
 
     def _indexes(self, system: Retriever, multi_vector: bool) -> tuple[TermIndex, ...]:
         """The stored vectors of every model in the system.
@@ -219,7 +253,7 @@ class BenchmarkContext:
         Without an index folder, a model without an index embeds the texts.
         """
         index_dir = self.settings.index_dir
-        folder = Path(index_dir).expanduser() if index_dir else default_index_folder()
+        folder = resolve_index_dir(index_dir)
         missing = [] if index_dir else missing_indexes(folder, self.ontology, system, multi_vector)
         models = [model for model in dense_models(system) if model not in missing]
         return tuple(open_index(folder, self.ontology, model, multi_vector) for model in models)
@@ -232,7 +266,7 @@ class BenchmarkContext:
         retrieved: RetrievedTerms,
         seconds: float,
     ) -> TermSystemResult:
-        reranker = "" if self.reranker is None else self.reranker.reranker.card.spec
+        reranker = "" if self.reranker is None else self.reranker.card.spec
         system = f"{name} ({representation.name})" + (f" > {reranker}" if reranker else "")
         settings = self.settings
         result = benchmark_result(
@@ -274,31 +308,6 @@ def evaluate_job(job: Job[Any], context: JobContext[BenchmarkContext]) -> JobOut
     return JobOutput(outcomes, "" if any(outcome.retrieved.failures for outcome in outcomes) else key)
 
 
-def _score_blocks(
-    terms: TermRetriever, representations: Sequence[TermRepresentation], reranker: TermReranker | None
-) -> ScoreBlocks:
-    """The scores of all representations from one pass over the components."""
-
-    def ask(texts: list[str]) -> Iterator[tuple[Mapping[str, NDArray[Any]], slice]]:
-        multi_vector = representations[0].multi_vector
-        for part, scores in terms.component_blocks(texts) if multi_vector else terms.score_blocks(texts):
-            scores_by_name = {
-                representation.name: aggregate_scores(
-                    scores, terms.components, representation.strategy, representation.weights
-                )
-                if representation.multi_vector
-                else scores
-                for representation in representations
-            }
-            if reranker is not None:
-                scores_by_name = {
-                    name: reranker.scores(texts[part], system_scores) for name, system_scores in scores_by_name.items()
-                }
-            yield scores_by_name, part
-
-    return ask
-
-
 @dataclass(frozen=True, eq=False)
 class PhenotypeBenchmark:
     """Results of systems on the same cases, in input order, with paired comparisons."""
@@ -337,20 +346,14 @@ class PhenotypeBenchmark:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about ids, devices, translations and failures, without full stops."""
-        return (
-            *self.bench.resolved_cases.notes,
-            *self.bench.notes,
-            *filter(None, (self.bench.translated, self._failed())),
-        )
-
-    def _failed(self) -> str:
         failed = [f"{name} failed: {error.message}" for name, error in self.failed_models.items()]
         failed += [
             f"{outcome.name}: {failure_message(outcome.retrieved)}"
             for outcome in self.outcomes
             if outcome.retrieved.failures
         ]
-        return "; ".join(failed)
+        others = filter(None, (self.bench.translated, "; ".join(failed)))
+        return (*self.bench.resolved_cases.notes, *self.bench.notes, *others)
 
     def verdict(self) -> str:
         """The verdict of the comparison; the MRR if there is one system."""
@@ -382,7 +385,7 @@ class PhenotypeBenchmark:
                 }
                 for case, resolution in resolved_cases.moved
             ],
-            "systems": [_system(outcome) for outcome in self.outcomes],
+            "systems": [outcome.to_dict() for outcome in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             "verdict": self.verdict(),
             "notes": list(self.notes),
@@ -399,19 +402,6 @@ class PhenotypeBenchmark:
     def _repr_html_(self) -> str:
         """The comparison, or the one result, as notebooks show it."""
         return (self.comparison or self.outcomes[0].result)._repr_html_()
-
-
-def _system(outcome: TermSystemResult) -> dict[str, Any]:
-    return {
-        "system": outcome.name,
-        "model": outcome.model,
-        "mode": outcome.representation.name,
-        "reranker": outcome.reranker or None,
-        "seconds": outcome.seconds,
-        "estimates": [estimate.to_dict() for estimate in outcome.result.estimates.values()],
-        "slices": [{"name": part.name, "slice": part.value, **part.estimate.to_dict()} for part in outcome.slices],
-        "diagnosis": None if outcome.diagnosis is None else outcome.diagnosis.to_dict(),
-    }
 
 
 Cases = str | Path | Iterable[Case | dict[str, Any]]
@@ -634,15 +624,3 @@ def compare_systems(
         findings=comparison.findings if comparison else results[0].findings,
         command=tuple(command),
     )
-
-
-def _make_reranker(settings: BenchmarkConfig, ontology: Ontology) -> TermReranker | None:
-    if not settings.reranker:
-        return None
-    from equipoise.models.rerank import reranker
-
-    spec = DEFAULT_RERANKER if settings.reranker is True else settings.reranker
-    options = {"device": settings.device} if settings.device and reranker_supports_device(spec) else {}
-    # With labels only, the reranker loses matches by synonym: MRR .34 instead of .62.
-    names = [", ".join([label, *synonyms]) for label, synonyms in zip(ontology.labels, ontology.synonyms, strict=True)]
-    return TermReranker(reranker(spec, **options), names, settings.rerank_depth)

@@ -334,7 +334,8 @@ def _unknown_ids_error(unknown: dict[str, tuple[str, UnknownNameError]], ontolog
 
 def _slice_properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
     """The properties to slice by: with several values, and far fewer values than cases."""
-    properties = {case.id: case.properties | {"expected terms": _n_terms_group(len(case.expected))} for case in cases}
+    sizes = ("none", "1", "2 and more")
+    properties = {case.id: case.properties | {"expected terms": sizes[min(len(case.expected), 2)]} for case in cases}
     names = dict.fromkeys(name for values_by_name in properties.values() for name in values_by_name)
     telling = []
     for name in names:
@@ -345,10 +346,6 @@ def _slice_properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
         case: {name: values_by_name[name] for name in telling if name in values_by_name}
         for case, values_by_name in properties.items()
     }
-
-
-def _n_terms_group(terms: int) -> str:
-    return "1" if terms == 1 else "2 and more" if terms else "none"
 
 
 def _count_ids(ids: int, one: str, several: str) -> str:
@@ -372,6 +369,7 @@ def expected_term_ranks(
         first = first[first >= 0]
         leading = Counter(int(terms.top_terms[row, 0]) for terms in retrieved.values() if terms.top_terms[row, 0] >= 0)
         for term in terms.tolist():
+            nearest = float(similarity.pairs(np.full(len(first), term), first).max()) if len(first) else float("nan")
             expected_terms.append(
                 ExpectedTerm(
                     case=case.id,
@@ -379,15 +377,9 @@ def expected_term_ranks(
                     id=ontology.ids[term],
                     label=ontology.labels[term],
                     rank=float(ranks[position]),
-                    nearest=_max_similarity(similarity, term, first),
+                    nearest=nearest,
                     found=ontology.labels[leading.most_common(1)[0][0]] if leading else "",
                 )
             )
             position += 1
     return ExpectedTerms(tuple(expected_terms), tuple(retrieved), len(ontology))
-
-
-def _max_similarity(similarity: TermSimilarity, term: int, first: Ints) -> float:
-    if not len(first):
-        return float("nan")
-    return float(similarity.pairs(np.full(len(first), term), first).max())

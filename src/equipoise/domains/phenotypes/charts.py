@@ -13,7 +13,16 @@ from equipoise.metrics.ranking import HitRate, Precision, Recall
 from equipoise.report.charts.bars import metric_bars
 from equipoise.report.charts.chart import LIGHT, SMALL_SIZE, Chart, Spec, chart, series_style
 from equipoise.report.charts.curves import accuracy_at_k_chart, precision_recall_chart
-from equipoise.report.charts.marks import FRACTION_TICKS, TOOLTIP, Row, linear_axis, series_labels
+from equipoise.report.charts.marks import (
+    FRACTION_TICKS,
+    TOOLTIP,
+    Row,
+    line,
+    linear_axis,
+    position,
+    series_labels,
+    text_marks,
+)
 from equipoise.stats.formatting import format_value
 
 if TYPE_CHECKING:
@@ -67,6 +76,8 @@ WIDTH, HEIGHT = 460, 340
 ISO_F1 = (0.2, 0.4, 0.6, 0.8)
 """The F1 values of the contour lines."""
 _STEPS = 60
+_BY_X: Spec = {"order": {"field": "x", "type": "quantitative"}}
+"""Lines join their points by x."""
 
 
 def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precision-recall-frontier") -> Chart:
@@ -96,28 +107,11 @@ def _iso_f1_layers(x: Spec, y: Spec) -> list[Spec]:
         # Even steps of the logarithm: the curve is steep at its beginning.
         recalls = [least ** (1 - step / _STEPS) for step in range(_STEPS + 1)]
         rows = [{"x": recall, "y": f1 * recall / (2 * recall - f1)} for recall in recalls]
-        where: Spec = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
-        layers.append(
-            {
-                "data": {"values": rows},
-                "mark": {"type": "line", "stroke": LIGHT["line"], "strokeWidth": 0.8, "aria": False},
-                "encoding": {**where, "order": {"field": "x", "type": "quantitative"}},
-            }
-        )
-        layers.append(
-            {
-                "data": {"values": [{**rows[-1], "text": f"F1 {f1:g}"}]},
-                "mark": {
-                    "type": "text",
-                    "align": "right",
-                    # Below its curve, which comes down from the left and would run through it above.
-                    "dy": 10,
-                    "fontSize": SMALL_SIZE,
-                    "fill": LIGHT["soft"],
-                },
-                "encoding": {**where, "text": {"field": "text"}},
-            }
-        )
+        where = position(x, y)
+        layers.append(line(rows, where | _BY_X, LIGHT["line"], width=0.8))
+        # Below its curve, which comes down from the left and would run through it above.
+        style: Spec = {"align": "right", "dy": 10, "fontSize": SMALL_SIZE, "fill": LIGHT["soft"]}
+        layers.append(text_marks([{**rows[-1], "text": f"F1 {f1:g}"}], where, **style))
     return layers
 
 
@@ -125,7 +119,7 @@ def _model_layers(part: TunedModel, place: int, x: Spec, y: Spec) -> list[Spec]:
     colour, shape = series_style(place)
     rows = [_trial_row(part, trial) for trial in range(len(part.tuning.grid))]
     edge = [rows[trial] for trial in part.frontier]
-    where: Spec = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
+    where = position(x, y)
     mark: Spec = {"type": "point", "shape": shape, "fill": colour, "stroke": colour}
     return [
         {
@@ -133,11 +127,7 @@ def _model_layers(part: TunedModel, place: int, x: Spec, y: Spec) -> list[Spec]:
             "mark": {**mark, "size": 18, "opacity": 0.45},
             "encoding": {**where, **TOOLTIP},
         },
-        {
-            "data": {"values": edge},
-            "mark": {"type": "line", "stroke": colour, "strokeWidth": 2, "aria": False},
-            "encoding": {**where, "order": {"field": "x", "type": "quantitative"}},
-        },
+        line(edge, where | _BY_X, colour),
         {
             "data": {"values": [rows[part.tuning.best]]},
             "mark": {**mark, "size": 130, "opacity": 1, "stroke": LIGHT["ink"], "strokeWidth": 1.6},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,13 @@ from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.build import BuiltIndex
-    from equipoise.domains.phenotypes.index.files import IndexMetadata, TermIndex
+    from equipoise.domains.phenotypes.index.files import IndexMetadata
+    from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.models.embedder import Embedder
-    from equipoise.models.retriever import Retriever
     from equipoise.runs.executors import Executor
+    from equipoise.runs.run_folder import StoredRun
+    from equipoise.stats.comparison import Comparison
 
 COMMANDS = {
     "index": CommandEntry("equipoise.domains.phenotypes.cli:index", "Build the index of all terms, once per model."),
@@ -124,6 +128,31 @@ annotations_option = click.option(
 )
 
 
+compare_options = options.joined(
+    click.argument("runs", nargs=-1),
+    options.metric_option,
+    options.primary_option,
+    options.stats_options(),
+    options.fail_option,
+    options.log_option,
+    options.table_options(),
+    options.output_options,
+)
+"""The options of commands that compare stored runs."""
+
+
+def show_stored_comparison(
+    out: Output, comparison: Comparison, stored: Sequence[StoredRun], fail_on: str | None
+) -> int:
+    """Show a comparison of stored runs; exit status 3 if a run is incomplete, otherwise that of the gate."""
+    from equipoise.cli.compare import show_comparison
+
+    show_comparison(out, comparison, list(stored))
+    if any(run.caution for run in stored):
+        return output.FAILED_UNITS
+    return output.gate(out, comparison.findings, fail_on)
+
+
 def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: list[float] | None) -> None:
     """Raise an error for a strategy or weights without multi-vector terms."""
     if not (strategy is None and weights is None) and not multi_vector:
@@ -131,13 +160,6 @@ def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: li
             "with one vector per term there is nothing to aggregate",
             hint="omit --single-vector, or omit the strategy",
         )
-
-
-def index_folder(index_dir: str | None) -> Path:
-    """The folder of the indexes: the given one, or the default."""
-    from equipoise.domains.phenotypes.index.build import default_index_folder
-
-    return Path(index_dir).expanduser() if index_dir else default_index_folder()
 
 
 INDEX_HELP = """
@@ -200,6 +222,7 @@ def build(
     engine: Executor,
 ) -> int:
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+    from equipoise.domains.phenotypes.index.build import resolve_index_dir
     from equipoise.domains.phenotypes.index.retriever import dense_model_specs
     from equipoise.domains.phenotypes.ontology import load_ontology
     from equipoise.models.stores.base import without_password
@@ -219,7 +242,7 @@ def build(
     specs = options.models_on_device(models, device, out)
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
-    folder = index_folder(index_dir)
+    folder = resolve_index_dir(index_dir)
     with executor_context(engine, out, "a block of texts"):
         built = [
             _build(out, terms, dense_spec, folder, multi_vector, store, threads, engine)
@@ -231,7 +254,7 @@ def build(
                 "folder": str(one.index.folder),
                 **asdict(one.index.meta),
                 "report": asdict(one.report),
-                "store": None if stored is None else asdict(stored),
+                "store": stored or None,
             }
             for one, stored in built
         ]
@@ -258,10 +281,11 @@ def build(
 @options.output_options
 @pass_output
 def list_indexes(out: Output, index_dir: str | None) -> int:
+    from equipoise.domains.phenotypes.index.build import resolve_index_dir
     from equipoise.domains.phenotypes.index.files import find_indexes
     from equipoise.errors import EquipoiseError
 
-    folder = index_folder(index_dir)
+    folder = resolve_index_dir(index_dir)
     indexes = find_indexes(folder)
     readable = [(path, meta) for path, meta in indexes if not isinstance(meta, EquipoiseError)]
     errors = [error for _, error in indexes if isinstance(error, EquipoiseError)]
@@ -278,16 +302,6 @@ def list_indexes(out: Output, index_dir: str | None) -> int:
     return output.DONE
 
 
-@dataclass(frozen=True)
-class _StoreReport:
-    """The number of vectors in a store, and how many were sent now."""
-
-    store: str
-    collection: str
-    vectors: int
-    sent: int
-
-
 def _build(
     out: Output,
     terms: Ontology,
@@ -297,7 +311,8 @@ def _build(
     store: str | None,
     threads: int,
     engine: Executor,
-) -> tuple[BuiltIndex, _StoreReport | None]:
+) -> tuple[BuiltIndex, dict[str, Any]]:
+    """The index, and where a store is given, the number of its vectors and how many were sent now."""
     from equipoise.domains.phenotypes.index.build import build_index_with_report
     from equipoise.domains.phenotypes.index.files import term_texts
     from equipoise.domains.phenotypes.query import check_store, fill_store
@@ -321,14 +336,15 @@ def _build(
                 executor=embedding_map(engine, cores=threads),
             )
         if store is None:
-            return built, None
+            return built, {}
         with out.count("filling the store", len(texts)) as count:
             filled = fill_store(built.index, system, store, count)
         filled.store.close()
-    return built, _StoreReport(store_label(store), filled.store.collection, len(texts), filled.sent)
+    collection, sent = filled.store.collection, filled.sent
+    return built, {"store": store_label(store), "collection": collection, "vectors": len(texts), "sent": sent}
 
 
-def _show_built(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> None:
+def _show_built(out: Output, built: BuiltIndex, stored: dict[str, Any]) -> None:
     from equipoise.checks.base import pluralize
     from equipoise.stats.formatting import format_percent
 
@@ -344,11 +360,11 @@ def _show_built(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> 
         counts = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
         share = format_percent(round(report.embedding_seconds / report.seconds, 2))
         out.text(f"{counts} in {report.seconds:.1f} s, {share} of it in the embedder")
-    if stored is not None:
-        sent = f"{stored.sent:,} sent now" if stored.sent else "all of them were already stored"
-        out.text(f"{stored.store}: {pluralize(stored.vectors, 'vector')}, {sent}")
+    if stored:
+        sent = f"{stored['sent']:,} sent now" if stored["sent"] else "all of them were already stored"
+        out.text(f"{stored['store']}: {pluralize(stored['vectors'], 'vector')}, {sent}")
         if out.verbose:
-            out.text(f"the collection there is called {stored.collection}")
+            out.text(f"the collection there is called {stored['collection']}")
 
 
 def _table(indexes: list[tuple[Path, IndexMetadata]]) -> Any:
@@ -369,20 +385,20 @@ def _table(indexes: list[tuple[Path, IndexMetadata]]) -> Any:
     )
 
 
-def open_or_build_indexes(
-    out: Output, system: Retriever, index_dir: str | None, terms: Ontology, multi_vector: bool
-) -> tuple[TermIndex, ...]:
-    """The indexes of the dense models; a missing one is built and stored, except for fast models."""
-    from equipoise.domains.phenotypes.index.build import build_index
-    from equipoise.domains.phenotypes.index.build import open_or_build_indexes as open_or_build
-    from equipoise.domains.phenotypes.index.files import term_texts
+def open_with_progress(
+    out: Output, spec: str, terms: Ontology, threads: int, device: str | None, **settings: Any
+) -> TermRetriever:
+    """``open_term_retriever`` for the model of a command, with progress."""
+    from equipoise.domains.phenotypes.query import open_term_retriever
+    from equipoise.models.retriever import retriever
 
-    folder = index_folder(index_dir)
+    with out.working(f"loading {spec}"):
+        system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
 
-    def build(model: Embedder) -> None:
-        what = f"building the index of {model.card.name}"
-        with out.count(what, len(term_texts(terms, multi_vector))) as count:
-            build_index(terms, model, folder, multi_vector=multi_vector, progress=lambda done, total: count(done))
+    @contextmanager
+    def progress(model: Embedder, n_texts: int) -> Iterator[Callable[[int, int], None]]:
+        with out.count(f"building the index of {model.card.name}", n_texts) as count:
+            yield lambda done, total: count(done)
         out.note(f"{model.card.name} had no index; it was built and stored")
 
-    return open_or_build(folder, terms, system, multi_vector, build=build)
+    return open_term_retriever(system, terms, progress=progress, **settings)

@@ -16,9 +16,11 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
     annotations_option,
     check_strategy_applies,
+    compare_options,
     index_dir_option,
     multi_vector_option,
     ontology_option,
+    show_stored_comparison,
     strategy_option,
     translate_option,
     translations_option,
@@ -281,14 +283,7 @@ COMPARED_METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOnt
 
 
 @options.command(help=BENCHMARK_COMPARE_HELP, short_help="Compare stored runs.")
-@click.argument("runs", nargs=-1)
-@options.metric_option
-@options.primary_option
-@options.stats_options()
-@options.fail_option
-@options.log_option
-@options.table_options()
-@options.output_options
+@compare_options
 @pass_output
 def compare(
     out: Output,
@@ -298,11 +293,11 @@ def compare(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    from equipoise.cli.compare import read_systems, show_comparison
+    from equipoise.cli.compare import read_systems
     from equipoise.cli.inputs import EvidenceOptions, parse_systems
     from equipoise.errors import StoreError
     from equipoise.runs.compare import compare as compare_systems
-    from equipoise.runs.store import find_runs
+    from equipoise.runs.run_folder import find_runs
 
     try:
         paths = [str(path) for path in find_runs(*runs)] if runs else []
@@ -316,10 +311,7 @@ def compare(
         systems, stored = read_systems(parse_systems(paths), EvidenceOptions(), step)
         step("comparing")
         comparison = compare_systems(systems, metrics or COMPARED_METRICS, primary=primary or "MRR", config=config)
-    show_comparison(out, comparison, stored)
-    if any(run.caution for run in stored):
-        return exits.FAILED_UNITS
-    return exits.gate(out, comparison.findings, fail_on)
+    return show_stored_comparison(out, comparison, stored, fail_on)
 
 
 COMPARE_VECTORS_HELP = """

@@ -14,10 +14,12 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
+    compare_options,
     index_dir_option,
     model_option,
     ontology_option,
-    open_or_build_indexes,
+    open_with_progress,
+    show_stored_comparison,
     translations_option,
 )
 from equipoise.runs.experiment_folder import exit_code
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotated_corpus import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
-    from equipoise.domains.phenotypes.index.lexicon import Translations
-    from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.runs.executors import Executor
     from equipoise.types import Finding
@@ -51,62 +51,61 @@ labels to the dictionary. eq phenotypes extraction run evaluates this command, w
 """
 
 
-chunkers_option = click.option(
-    "--chunkers",
-    metavar="NAMES",
-    help="How text is split into the phrases that the model scores: span (the default), or splitters from coarse to "
-    "fine, such as sentence,phrase.",
-)
-dictionary_option = click.option(
-    "--dictionary/--no-dictionary",
-    default=None,
-    help="Match names by the dictionary (the default) or by the model.",
-)
 branch_option = click.option(
     "--branch",
     metavar="TERM",
     help="Find only terms below this one, or all terms (all).  [default: HP:0000118, phenotypic abnormalities]",
 )
-top_k_option = click.option(
-    "-k",
-    "--top-k",
-    "num_results",
-    cls=options.AliasOption,
-    aliases=("--num-results",),
-    type=int,
-    help="Terms per phrase.  [default: 10]",
+generator_options = options.joined(
+    click.option(
+        "--chunkers",
+        metavar="NAMES",
+        help="How text is split into the phrases that the model scores: span (the default), or splitters from coarse "
+        "to fine, such as sentence,phrase.",
+    ),
+    click.option(
+        "--dictionary/--no-dictionary",
+        default=None,
+        help="Match names by the dictionary (the default) or by the model.",
+    ),
+    branch_option,
+    translations_option,
 )
-threshold_option = click.option("--chunk-threshold", type=float, help="Minimum confidence of a term.  [default: 0.4]")
-min_confidence_option = click.option(
-    "--min-confidence", type=float, help="Minimum mean confidence of a term in a document.  [default: 0]"
+selection_options = options.joined(
+    click.option(
+        "-k",
+        "--top-k",
+        "num_results",
+        cls=options.AliasOption,
+        aliases=("--num-results",),
+        type=int,
+        help="Terms per phrase.  [default: 10]",
+    ),
+    click.option("--chunk-threshold", type=float, help="Minimum confidence of a term.  [default: 0.4]"),
+    click.option("--min-confidence", type=float, help="Minimum mean confidence of a term in a document.  [default: 0]"),
+    click.option(
+        "--top-term-only/--all-terms", default=None, help="Only the best term per phrase (the default), or all."
+    ),
 )
-top_term_option = click.option(
-    "--top-term-only/--all-terms", default=None, help="Only the best term per phrase (the default), or all."
-)
 
 
-def branch_setting(branch: str | None) -> dict[str, str | None]:
-    return {} if branch is None else {"branch": None if branch.casefold() == "all" else branch}
-
-
-def given_settings(**values: Any) -> dict[str, Any]:
-    """The settings that are set; chunkers are split at commas."""
-    if values.get("chunkers") is not None:
-        values["chunkers"] = tuple(name.strip() for name in values["chunkers"].split(",") if name.strip())
-    return {name: value for name, value in values.items() if value is not None}
+def given_settings(
+    *, chunkers: str | None = None, branch: str | None = None, no_bootstrap_ci: bool = False, **values: Any
+) -> dict[str, Any]:
+    """The settings of an ``ExtractionConfig`` that are set; others keep their defaults or come from a tuning."""
+    settings = {name: value for name, value in values.items() if value is not None}
+    if chunkers is not None:
+        settings["chunkers"] = tuple(name.strip() for name in chunkers.split(",") if name.strip())
+    if branch is not None:
+        settings["branch"] = None if branch.casefold() == "all" else branch
+    return settings | {"bootstrap": not no_bootstrap_ci}
 
 
 @options.command(help=EXTRACT_HELP, short_help="Extract terms with assertion status and experiencer.")
 @click.argument("note", type=click.Path())
 @model_option
-@chunkers_option
-@dictionary_option
-@branch_option
-@translations_option
-@top_k_option
-@threshold_option
-@min_confidence_option
-@top_term_option
+@generator_options
+@selection_options
 @click.option("--assertions/--no-assertions", default=True, help="Detect assertions, or treat all terms as affirmed.")
 @click.option("--language", metavar="CODE", help="en or de; detected by default.")
 @click.option("--phenopackets", metavar="FOLDER", help="Write a phenopacket per note to this folder.")
@@ -122,7 +121,6 @@ def extract(
     /,
     note: str,
     model: str | None,
-    branch: str | None,
     language: str | None,
     phenopackets: str | None,
     ontology: str,
@@ -136,27 +134,20 @@ def extract(
     from equipoise.domains.phenotypes.export import read_notes, write_phenopackets
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
-    from equipoise.domains.phenotypes.index.lexicon import read_translations
     from equipoise.domains.phenotypes.ontology import load_ontology
 
     documents = read_notes(note, language=language)
-    settings = make_config(given_settings(**choices) | branch_setting(branch))
+    settings = make_config(given_settings(**choices))
     spec = model or DEFAULT_EXTRACTOR
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
     settings = settings.limited_to(len(terms))
-    translations = read_translations(settings.translations, terms) if settings.translations else None
     retriever = None
     if spec != DICTIONARY:
-        retriever = _open_term_retriever(out, spec, terms, translations, index_dir, threads, device)
-    extractor = TermExtractor(
-        terms,
-        retriever,
-        dictionary=settings.dictionary,
-        branch=settings.branch_in(terms),
-        chunkers=settings.chunkers,
-        translations=translations,
-    )
+        retriever = open_with_progress(
+            out, spec, terms, threads, device, index_dir=index_dir, translations=settings.translations
+        )
+    extractor = TermExtractor.of(settings, terms, retriever)
     with out.working("extracting terms"):
         candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
         predicted = predict(candidates, **settings.pipeline.record())
@@ -165,24 +156,6 @@ def extract(
         written = write_phenopackets(phenopackets, predicted, terms)
         out.note(f"wrote {pluralize(len(written), 'phenopacket')} to {phenopackets.rstrip('/')}/")
     return exits.DONE
-
-
-def _open_term_retriever(
-    out: Output,
-    spec: str,
-    terms: Ontology,
-    translations: Translations | None,
-    index_dir: str | None,
-    threads: int,
-    device: str | None,
-) -> TermRetriever:
-    from equipoise.domains.phenotypes.index.retriever import TermRetriever
-    from equipoise.models.retriever import retriever
-
-    with out.working(f"loading {spec}"):
-        system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
-    indexes = open_or_build_indexes(out, system, index_dir, terms, multi_vector=True)
-    return TermRetriever(system, terms, index=indexes, translations=translations)
 
 
 def _show(out: Output, terms: Ontology, candidates: Candidates, predicted: Predictions, *, several: bool) -> None:
@@ -216,10 +189,10 @@ def _show(out: Output, terms: Ontology, candidates: Candidates, predicted: Predi
         columns = [
             *([ReportColumn("document", [document.id for document, _ in rows], shortens="middle")] if several else []),
             ReportColumn("term", [term.term for _, term in rows]),
-            ReportColumn("label", [_label(term, terms) for _, term in rows], shortens="end"),
+            ReportColumn("label", [terms.label_of(term.term) for _, term in rows], shortens="end"),
             ReportColumn("assertion", [str(term.assertion) for _, term in rows]),
             ReportColumn("score", [format_value(term.score, 2) for _, term in rows], right=True),
-            ReportColumn("at", [_offsets(term) for _, term in rows], rank=2),
+            ReportColumn("at", [", ".join(f"{start}-{end}" for start, end in term.spans) for _, term in rows], rank=2),
             ReportColumn("evidence", [_evidence(term, document) for document, term in rows], rank=1, shortens="end"),
         ]
         out.show(TerminalTable(columns))
@@ -231,7 +204,7 @@ def _row(term: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[s
     detected = document.detect_assertions(term.spans, names=term.spans)
     return {
         "id": term.term,
-        "label": _label(term, terms),
+        "label": terms.label_of(term.term),
         "assertion": term.assertion,
         "score": term.score,
         "evidence": [
@@ -244,14 +217,6 @@ def _row(term: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[s
             for (start, end), span_assertion in zip(term.spans, detected, strict=True)
         ],
     }
-
-
-def _label(term: ExtractedTerm, terms: Ontology) -> str:
-    return terms.labels[terms.index_of(term.term)]
-
-
-def _offsets(term: ExtractedTerm) -> str:
-    return ", ".join(f"{start}-{end}" for start, end in term.spans)
 
 
 def _evidence(term: ExtractedTerm, document: ClinicalText) -> str:
@@ -315,10 +280,7 @@ extraction_options = options.joined(
     click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
     ontology_option,
     index_dir_option,
-    chunkers_option,
-    dictionary_option,
-    branch_option,
-    translations_option,
+    generator_options,
     click.option(
         "--multi-vector/--single-vector",
         default=None,
@@ -340,14 +302,6 @@ extraction_options = options.joined(
     options.table_options(file=False),
 )
 """The options shared by ``run`` and ``tune``."""
-
-
-def shared_settings(
-    *, chunkers: str | None, branch: str | None, no_bootstrap_ci: bool, **values: Any
-) -> dict[str, Any]:
-    """The settings that are set; others keep their defaults or come from a tuning."""
-    listed = given_settings(chunkers=chunkers, **values) | branch_setting(branch)
-    return listed | {"bootstrap": not no_bootstrap_ci}
 
 
 def models_on_device(models: Sequence[str], device: str | None, out: Output) -> list[str]:
@@ -391,10 +345,7 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 @options.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
 @click.argument("source", metavar="DIR")
 @model_option
-@top_k_option
-@threshold_option
-@min_confidence_option
-@top_term_option
+@selection_options
 @options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @options.one_of(
     "--similarity-measure", "similarity measure", measures, "lin", "Ontology similarity of near misses in soft scores."
@@ -413,14 +364,9 @@ def run(
     /,
     source: str,
     model: str | None,
-    averaging: str,
     similarity_measure: str,
     tuned_parameters: str | None,
     trust: bool,
-    num_results: int | None,
-    chunk_threshold: float | None,
-    min_confidence: float | None,
-    top_term_only: bool | None,
     ontology: str,
     dataset: str | None,
     output: str | None,
@@ -430,22 +376,17 @@ def run(
     **choices: Any,
 ) -> int:
     from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR
+    from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings
     from equipoise.domains.phenotypes.extraction.experiment import RESULTS, run_extraction
     from equipoise.domains.phenotypes.extraction.report import extraction_view
     from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
     from equipoise.errors import ParameterError
 
-    pipeline = given_settings(
-        num_results=num_results,
-        chunk_threshold=chunk_threshold,
-        min_confidence=min_confidence,
-        top_term_only=top_term_only,
-    )
+    settings = given_settings(measure=similarity_measure, **choices)
     tuned = None if tuned_parameters is None else read_tuned_parameters(tuned_parameters, model, trust=trust)
-    if tuned is not None and pipeline:
-        raise ParameterError(
-            f"{next(iter(pipeline))} and --tuned-parameters set the same parameter", hint="omit one of them"
-        )
+    chosen = [name for name in SelectionSettings().record() if name in settings]
+    if tuned is not None and chosen:
+        raise ParameterError(f"{chosen[0]} and --tuned-parameters set the same parameter", hint="omit one of them")
     spec = model or (DEFAULT_EXTRACTOR if tuned is None else tuned.model)
     with options.executor_context(engine, out, "a model"), out.progress(3) as step:
         evaluation = run_extraction(
@@ -458,10 +399,7 @@ def run(
             progress=step,
             command=out.command,
             engine=engine,
-            averaging=averaging,
-            measure=similarity_measure,
-            **pipeline,
-            **shared_settings(**choices),
+            **settings,
         )
     out.results(evaluation.to_dict, lambda: extraction_view(evaluation))
     if evaluation.resumed:
@@ -483,14 +421,7 @@ different documents, primary modes or averages cannot be compared.
 
 
 @options.command(help=EXTRACTION_COMPARE_HELP, short_help="Compare stored runs.")
-@click.argument("runs", nargs=-1)
-@options.metric_option
-@options.primary_option
-@options.stats_options()
-@options.fail_option
-@options.log_option
-@options.table_options()
-@options.output_options
+@compare_options
 @pass_output
 def compare(
     out: Output,
@@ -500,7 +431,6 @@ def compare(
     config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.experiment import compare_extraction_runs, read_extractions
 
     with out.progress(2) as step:
@@ -508,10 +438,7 @@ def compare(
         stored = read_extractions(runs)
         step("comparing")
         comparison = compare_extraction_runs(stored, metrics or None, primary=primary, config=config)
-    show_comparison(out, comparison, list(stored.values()))
-    if any(run.caution for run in stored.values()):
-        return exits.FAILED_UNITS
-    return exits.gate(out, comparison.findings, fail_on)
+    return show_stored_comparison(out, comparison, list(stored.values()), fail_on)
 
 
 EXTRACTION_TUNE_HELP = """
@@ -580,7 +507,7 @@ def tune(
             progress=step,
             command=out.command,
             engine=engine,
-            **shared_settings(**choices),
+            **given_settings(**choices),
         )
     out.results(tuning.to_dict, lambda: tuning_view(tuning))
     if output is not None:
@@ -629,31 +556,21 @@ with columns such as doc, term and assertion. A folder has one file per document
 @pass_output
 def score(
     out: Output,
+    /,
     predictions: tuple[str, ...],
     gold: str,
     dataset: str | None,
-    averaging: str,
-    include_assertions: bool,
     baseline: bool,
-    branch: str | None,
     ontology: str,
-    config: StatsConfig,
     fail_on: str | None,
+    **choices: Any,
 ) -> int:
     from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions
 
     with out.working("scoring"):
         scored = score_predictions(
-            predictions,
-            gold,
-            ontology,
-            dataset=dataset,
-            baseline=baseline,
-            averaging=averaging,
-            include_assertions=include_assertions,
-            config=config,
-            **branch_setting(branch),
+            predictions, gold, ontology, dataset=dataset, baseline=baseline, **given_settings(**choices)
         )
     show_comparison(out, scored.comparison)
     for note in scored.notes:

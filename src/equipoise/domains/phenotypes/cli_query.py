@@ -18,7 +18,7 @@ from equipoise.domains.phenotypes.cli import (
     model_option,
     multi_vector_option,
     ontology_option,
-    open_or_build_indexes,
+    open_with_progress,
     strategy_option,
     translate_option,
     translations_option,
@@ -144,29 +144,25 @@ N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 @pass_output
 def query(
     out: Output,
+    /,
     texts: tuple[str, ...],
     file: str | None,
     model: str | None,
     multi_vector: bool,
     aggregation_strategy: str | None,
     weights: list[float] | None,
-    translate: bool,
-    translations: tuple[str, ...],
     language: str | None,
     top_k: int | None,
     ontology: str,
-    index_dir: str | None,
     store: str | None,
     threads: int,
     device: str | None,
+    **choices: Any,
 ) -> int:
     """See ``QUERY_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, parse_strategy
-    from equipoise.domains.phenotypes.index.lexicon import read_translations
-    from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.domains.phenotypes.ontology import load_ontology
-    from equipoise.models.retriever import retriever
 
     queries = _read_texts(texts, file)
     validate_language_code(language)
@@ -176,21 +172,10 @@ def query(
     spec = model or DEFAULT_MODEL
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
-        translated_labels = read_translations(translations, terms) if translations else None
-    with out.working(f"loading {spec}"):
-        text_system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
-    indexes = open_or_build_indexes(out, text_system, index_dir, terms, multi_vector)
+    system = open_with_progress(
+        out, spec, terms, threads, device, multi_vector=multi_vector, strategy=strategy, weights=weights, **choices
+    )
     with out.working("searching"):
-        system = TermRetriever(
-            text_system,
-            terms,
-            multi_vector=multi_vector,
-            strategy=strategy,
-            weights=weights,
-            index=indexes,
-            translate=translate,
-            translations=translated_labels,
-        )
         several = file is not None or len(queries) > 1
         depth = min(top_k or (N_TERMS_OF_SEVERAL if several else N_TERMS), len(terms))
         hits = system.search(queries, depth) if store is None else _search_store(system, store, queries, depth)
@@ -436,7 +421,7 @@ def _similarity_report(
             *((row["a"], row["b"]) if item is similarities[0] else ("", "")),
             item.measure.name,
             format_value(row["similarity"][item.measure.name], 3),
-            *((_edges(row["edges"]), _ancestor_label(row["ancestor"])) if item is similarities[0] else ("", "")),
+            *(_path_cells(row) if item is similarities[0] else ("", "")),
         )
         for row in rows
         for item in similarities
@@ -467,9 +452,7 @@ def _term_heading(ontology: Ontology, resolved: ResolvedId) -> str:
     return f"{term} (given as {resolved.id}{how})" if how else term
 
 
-def _edges(number: int | None) -> str:
-    return "none" if number is None else str(number)
-
-
-def _ancestor_label(ancestor: dict[str, str] | None) -> str:
-    return "none" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"
+def _path_cells(row: dict[str, Any]) -> tuple[str, str]:
+    """The number of edges between two terms, and their common ancestor."""
+    edges, ancestor = row["edges"], row["ancestor"]
+    return "none" if edges is None else str(edges), f"{ancestor['label']} ({ancestor['id']})" if ancestor else "none"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_CHUNKERS
-from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
+from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_CHUNKERS, SelectionSettings
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, STRATEGIES, Weights, parse_strategy
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.geometry.gpu_search import torch_device
@@ -198,7 +197,7 @@ MODE_DESCRIPTIONS = {
 class ExtractionConfig:
     """How documents are split, candidates selected, and predictions scored."""
 
-    pipeline: Pipeline = field(default_factory=Pipeline)
+    pipeline: SelectionSettings = field(default_factory=SelectionSettings)
     chunkers: tuple[str, ...] = DEFAULT_CHUNKERS
     dictionary: bool = True
     """Whether names in the text are matched by the dictionary, and the model scores the other phrases only."""
@@ -251,24 +250,20 @@ class ExtractionConfig:
 
 def make_config(options: dict[str, Any]) -> ExtractionConfig:
     """The configuration from settings by name, those of the pipeline included."""
-    of_pipeline = {field.name for field in fields(Pipeline)}
+    of_pipeline = SelectionSettings().record().keys()
     accepted = of_pipeline | {field.name for field in fields(ExtractionConfig)} - {"pipeline"}
     for name in options:
         if name not in accepted:
             raise UnknownNameError.of("setting of an extraction", name, sorted(accepted))
-    extraction_options = {name: value for name, value in options.items() if name not in of_pipeline}
-    pipeline = {name: value for name, value in options.items() if name in of_pipeline}
-    return replace(ExtractionConfig(**extraction_options), pipeline=Pipeline(**pipeline)).checked()
+    pipeline = SelectionSettings(**{name: value for name, value in options.items() if name in of_pipeline})
+    others = {name: value for name, value in options.items() if name not in of_pipeline}
+    return ExtractionConfig(pipeline, **others).checked()
 
 
-def describe_pipeline(pipeline: Pipeline) -> str:
+def describe_pipeline(pipeline: SelectionSettings) -> str:
     """The name of a configuration: its settings that differ from the defaults."""
-    default = Pipeline()
-    changed = {
-        field.name: getattr(pipeline, field.name)
-        for field in fields(Pipeline)
-        if getattr(pipeline, field.name) != getattr(default, field.name)
-    }
+    default = SelectionSettings().record()
+    changed = {name: value for name, value in pipeline.record().items() if value != default[name]}
     parts = [name if value is True else f"{name} {_plain(value)}" for name, value in changed.items()]
     return ", ".join(parts) or "default"
 

@@ -96,7 +96,7 @@ def term_rows(
         {
             "document": name,
             "term": term.term,
-            "label": _label(ontology, term.term),
+            "label": ontology.label_of(term.term),
             "assertion": str(term.assertion),
             "score": term.score,
             "start": start,
@@ -144,7 +144,7 @@ def to_phenopacket(
             negated = term.assertion == Assertion.NEGATED
             excluded[term.term] = negated and excluded.get(term.term, True)
     features = [
-        {"type": {"id": term, "label": _label(ontology, term)}, **({"excluded": True} if negated else {})}
+        {"type": {"id": term, "label": ontology.label_of(term)}, **({"excluded": True} if negated else {})}
         for term, negated in excluded.items()
     ]
     stamp = (created or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -214,7 +214,3 @@ def _resource(ontology: Ontology) -> dict[str, str]:
         "namespacePrefix": prefix,
         "iriPrefix": f"{_IRI}{prefix}_",
     }
-
-
-def _label(ontology: Ontology, term: str) -> str:
-    return ontology.labels[ontology.index_of(term)]

@@ -10,26 +10,21 @@ import re
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
+from tomllib import loads
+from typing import Any
 
 from equipoise.domains.phenotypes.index.lexicon import german_glossary
 from equipoise.errors import UnknownNameError
 
 LANGUAGES = ("en", "de")
 
-_FUNCTION_WORD_LISTS = {
-    "en": (
-        "a an the of and or in on at to for from with without by as is are was were be been being has have "
-        "had he she it they his her their its this that these those there which who not no but both some any "
-        "one also other such than then into during after before since up"
-    ),
-    "de": (
-        "der die das den dem des ein eine einen einem einer eines und oder in im am an auf aus bei beim mit "
-        "ohne von vom zu zum zur für nach seit ist sind war waren wird wurde wurden werden hat haben hatte "
-        "er sie es ihr ihre sein seine nicht kein keine keinen aber auch als wie dass sich noch nur so sowie "
-        "bis über unter vor durch"
-    ),
-}
-FUNCTION_WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORD_LISTS.items()}
+
+def _bundled(name: str) -> str:
+    return (files("equipoise.domains.phenotypes") / "extraction" / name).read_text(encoding="utf-8")
+
+
+WORDS: dict[str, Any] = loads(_bundled("words.toml"))
+FUNCTION_WORDS = {language: frozenset(WORDS[language]["function_words"].split()) for language in LANGUAGES}
 """Function words by language; they never name a finding."""
 
 
@@ -58,10 +53,6 @@ def word_class_lines() -> list[tuple[list[str], list[str]]]:
     """The English and German words of each class of ``extraction/word_classes.txt``."""
     lines = (line.partition("|") for line in _bundled("word_classes.txt").splitlines())
     return [(english.split(), german.split()) for english, _, german in lines]
-
-
-def _bundled(name: str) -> str:
-    return (files("equipoise.domains.phenotypes") / "extraction" / name).read_text(encoding="utf-8")
 
 
 # Detection.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from equipoise.errors import InputError, MissingExtraError, UnknownNameError, did_you_mean
-from equipoise.io.dag import AncestorTable, Rows, depths, find_cycle, lineage, topological_levels
+from equipoise.io.dag import AncestorTable, Rows, find_cycle, lineage, shortest_paths, topological_levels
 from equipoise.io.obo import OboFile, read_obo
 from equipoise.types import install_command
 
@@ -36,21 +35,6 @@ class ResolvedId:
     id: str
     term: int
     how: ResolutionKind
-
-
-@dataclass(frozen=True, slots=True)
-class Resolutions:
-    """The number of resolved ids, and those that were not ids of live terms."""
-
-    total: int
-    moved: tuple[ResolvedId, ...] = ()
-
-    def __str__(self) -> str:
-        counts = Counter(resolution.how for resolution in self.moved)
-        parts = [f"{counts[how]} {how}" for how in ("alternative", "replaced") if counts[how]]
-        return f"{self.total} {'id' if self.total == 1 else 'ids'}" + (
-            f", of them {' and '.join(parts)}" if parts else ""
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +174,9 @@ class Ontology:
         """The live term of an id, and how it was resolved; an error if there is none."""
         return self.id_resolver.resolve(name)
 
-    def resolve_all(self, names: Iterable[str]) -> tuple[Ints, Resolutions]:
-        """The indices of the terms of these ids, and how the ids were resolved."""
-        resolutions = [self.resolve(name) for name in names]
-        moved = tuple(resolution for resolution in resolutions if resolution.how != "live")
-        terms = np.array([resolution.term for resolution in resolutions], dtype=np.int64)
-        return terms, Resolutions(len(resolutions), moved)
+    def label_of(self, name: str) -> str:
+        """The label of the term of this id."""
+        return self.labels[self.index_of(name)]
 
     @cached_property
     def children(self) -> Rows:
@@ -210,7 +191,7 @@ class Ontology:
     @cached_property
     def depth(self) -> Ints:
         """The shortest path from a root to each term, in edges."""
-        return depths(self.parents, self._levels)
+        return shortest_paths(self.parents.reversed(), self._levels[0])
 
     @cached_property
     def ancestor_table(self) -> AncestorTable:
@@ -300,7 +281,7 @@ def load_ontology(source: PathLike = HPO) -> Ontology:
 
 def _load_hpo(path: Path) -> Ontology:
     """The Human Phenotype Ontology; parsed once, and then read from the cache folder."""
-    from equipoise.domains.phenotypes.derived import read_parsed, write_parsed
+    from equipoise.domains.phenotypes.disk_cache import read_parsed, write_parsed
 
     stored = read_parsed(path)
     if stored is not None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores, n_columns_read
-from equipoise.domains.phenotypes.index.build import default_index_folder, open_or_build_indexes
+from equipoise.domains.phenotypes.index.build import BuildProgress, open_or_build_indexes, resolve_index_dir
 from equipoise.domains.phenotypes.index.files import ComponentKind
 from equipoise.domains.phenotypes.index.lexicon import average_with_translation, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever, dense_models
@@ -29,11 +28,10 @@ from equipoise.io.tables import read_table, table_format
 from equipoise.io.text import PathLike, display_path, read_text
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.dense import DenseRetriever, StoreIndex
-from equipoise.models.retriever import retriever
+from equipoise.models.retriever import Retriever, retriever
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.files import TermIndex, TermTexts
-    from equipoise.domains.phenotypes.index.retriever import TermHits
     from equipoise.geometry.base import PointArray
     from equipoise.models.encoder import Vectors
     from equipoise.models.stores.base import VectorStore
@@ -110,7 +108,7 @@ def query(
 
 
 def open_term_retriever(
-    model: str = DEFAULT_MODEL,
+    model: str | Retriever = DEFAULT_MODEL,
     ontology: Ontology | str = HPO,
     *,
     multi_vector: bool = True,
@@ -120,13 +118,14 @@ def open_term_retriever(
     translations: Sequence[PathLike] = (),
     index_dir: PathLike | None = None,
     threads: int = 1,
+    progress: BuildProgress | None = None,
 ) -> TermRetriever:
     """A retriever over the terms of an ontology, with stored vectors; a missing index is built.
 
     Parameters
     ----------
     model
-        A model spec.
+        A model spec, or a loaded model.
     ontology
         The ontology, its path, or ``hpo``.
     multi_vector
@@ -143,6 +142,9 @@ def open_term_retriever(
         The folder of indexes; by default in the user's data folder.
     threads
         Threads per model.
+    progress
+        The context in which an index is built: it is called with the model and the number of texts, and gives the
+        function that is called with the progress.
 
     Returns
     -------
@@ -154,17 +156,17 @@ def open_term_retriever(
     >>> open_term_retriever("tfidf:").search(["seizures"], 3).terms  # doctest: +SKIP
     """
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
+    translated_labels = read_translations(translations, terms) if translations else None
     system = retriever(model, threads=threads)
-    folder = Path(index_dir).expanduser() if index_dir else default_index_folder()
     return TermRetriever(
         system,
         terms,
         multi_vector=multi_vector,
         strategy=strategy,
         weights=weights,
-        index=open_or_build_indexes(folder, terms, system, multi_vector),
+        index=open_or_build_indexes(resolve_index_dir(index_dir), terms, system, multi_vector, progress),
         translate=translate,
-        translations=read_translations(translations, terms) if translations else None,
+        translations=translated_labels,
     )
 
 
@@ -221,11 +223,14 @@ def fill_store(
     store: str | VectorStore,
     watch: Callable[[int], None] | None = None,
 ) -> StoreIndex:
-    """Write the vectors of an index to a store; vectors that it already has are not sent again.
+    """Write the vectors of an index to its collection in a store; vectors that it already has are not sent again.
 
-    ``watch`` is called with the number of stored vectors.
+    The collection is named after the model and the texts. ``watch`` is called with the number of stored vectors.
     """
-    store_index = open_store(index, system, store)
+
+    store_index = StoreIndex.open(
+        store, index.components.texts, dims=index.meta.dims, geometry=system.geometry, model=index.model
+    )
     try:
         store_index.fill(index.vectors, index.components.texts, watch)
     except EquipoiseError:
@@ -240,17 +245,6 @@ def check_store(components: TermTexts, system: DenseRetriever, store: str) -> No
     StoreIndex.open(
         store, components.texts, dims=model.dims, geometry=system.geometry, model=model.fingerprint
     ).store.close()
-
-
-def open_store(index: TermIndex, system: DenseRetriever, store: str | VectorStore) -> StoreIndex:
-    """The collection of an index in a store, named after the model and the texts."""
-    return StoreIndex.open(
-        store,
-        index.components.texts,
-        dims=index.meta.dims,
-        geometry=system.geometry,
-        model=index.model,
-    )
 
 
 def search_with_store(system: TermRetriever, store_index: StoreIndex, queries: Iterable[str], k: int) -> TermHits:

@@ -28,8 +28,8 @@ from equipoise.report.tables import score_columns
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, folder_name
-from equipoise.runs.manifest import Manifest, Status, redact_secrets
-from equipoise.runs.store import save_run
+from equipoise.runs.manifest import Manifest, Status
+from equipoise.runs.run_folder import save_run
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
 from equipoise.stats.verdict import Vocabulary
 
@@ -237,7 +237,7 @@ def write_system_runs(
 def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Sequence[str]) -> Manifest:
     """The manifest of one system; the run is partial if cases failed."""
     resolved_cases, settings, card = bench.resolved_cases, bench.settings, outcome.card
-    manifest = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.config.seed)
+    manifest = Manifest.start(outcome.name, command=command, seed=settings.config.seed)
     partial = failure_message(outcome.retrieved)
     return replace(
         manifest.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),

@@ -106,31 +106,6 @@ class CommonAncestors:
             np.maximum.reduceat(row[ancestors] + scores, starts, out=out)
 
 
-def _lin(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-    """Lin 1998; 0 if both terms have an information content of 0."""
-    both = a + b
-    return np.divide(2.0 * ancestor_value, both, out=np.zeros_like(both), where=both > 0)
-
-
-def _resnik(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-    """Resnik 1995, in nats."""
-    return ancestor_value
-
-
-def _normalised_resnik(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-    return ancestor_value / largest if largest > 0 else np.zeros_like(ancestor_value)
-
-
-def _jiang_conrath(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-    """Jiang and Conrath 1997; their distance as a similarity."""
-    return 1.0 / (1.0 + np.maximum(a + b - 2.0 * ancestor_value, 0.0))
-
-
-def _edge(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-    """Rada et al. 1989; the value of the ancestor is minus the number of edges."""
-    return 1.0 / (1.0 - ancestor_value)
-
-
 def _hybrid(ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
     """Depth of the deepest common ancestor (weight 0.7) and similarity by depths (weight 0.3).
 
@@ -147,26 +122,14 @@ def _hybrid_as_published(ancestor_value: Floats, a: Floats, b: Floats, largest: 
     return np.where(a + b <= 2.0 * ancestor_value, 1.0, _hybrid(ancestor_value, a, b, largest))
 
 
-def _one(values: Floats, largest: float) -> Floats:
-    return np.ones_like(values)
-
-
-def _own_value(values: Floats, largest: float) -> Floats:
-    return values
-
-
-def _share_of_largest(values: Floats, largest: float) -> Floats:
-    return values / largest if largest > 0 else np.ones_like(values)
-
-
 @dataclass(frozen=True)
 class SimilarityMeasure:
-    """A similarity of two terms, from the values of both, of their best common ancestor and the largest of any term."""
+    """A similarity from the values of the best common ancestor and of both terms, and the largest of any term."""
 
     name: str
     formula: str
     of_distinct: Callable[[Floats, Floats, Floats, float], Floats]
-    of_equal: Callable[[Floats, float], Floats] = _one
+    of_equal: Callable[[Floats, float], Floats] = lambda values, largest: np.ones_like(values)
     bounded: bool = True
     """Whether it is between 0 and 1, and 1 only for equal terms."""
     by_depth: bool = False
@@ -175,26 +138,48 @@ class SimilarityMeasure:
     """Whether the best common ancestor is the nearest one instead of that with the largest value."""
 
 
-MEASURES: dict[str, SimilarityMeasure] = {
-    measure.name: measure
-    for measure in (
-        SimilarityMeasure("lin", "2 IC(c) / (IC(a) + IC(b)), c the most informative common ancestor", _lin),
-        SimilarityMeasure(
-            "resnik", "IC(c), c the most informative common ancestor", _resnik, _own_value, bounded=False
-        ),
-        SimilarityMeasure(
-            "resnik-normalised", "IC(c) / the largest IC of any term", _normalised_resnik, _share_of_largest
-        ),
-        SimilarityMeasure("jiang-conrath", "1 / (1 + IC(a) + IC(b) - 2 IC(c))", _jiang_conrath),
-        SimilarityMeasure("edge", "1 / (1 + edges from a up to a common ancestor and down to b)", _edge, by_path=True),
-        SimilarityMeasure(
-            "hybrid",
-            "0.7 d(c)/D + 0.3 (1 - p/(d(a) + d(b))), p = d(a) + d(b) - 2 d(c), c the deepest common ancestor",
-            _hybrid,
-            by_depth=True,
-        ),
-    )
-}
+_MEASURES = (
+    # Lin 1998; 0 if both terms have an information content of 0.
+    SimilarityMeasure(
+        "lin",
+        "2 IC(c) / (IC(a) + IC(b)), c the most informative common ancestor",
+        lambda c, a, b, largest: np.divide(2.0 * c, a + b, out=np.zeros_like(a + b), where=a + b > 0),
+    ),
+    # Resnik 1995, in nats.
+    SimilarityMeasure(
+        "resnik",
+        "IC(c), c the most informative common ancestor",
+        lambda c, a, b, largest: c,
+        lambda values, largest: values,
+        bounded=False,
+    ),
+    SimilarityMeasure(
+        "resnik-normalised",
+        "IC(c) / the largest IC of any term",
+        lambda c, a, b, largest: c / largest if largest > 0 else np.zeros_like(c),
+        lambda values, largest: values / largest if largest > 0 else np.ones_like(values),
+    ),
+    # Jiang and Conrath 1997; their distance as a similarity.
+    SimilarityMeasure(
+        "jiang-conrath",
+        "1 / (1 + IC(a) + IC(b) - 2 IC(c))",
+        lambda c, a, b, largest: 1.0 / (1.0 + np.maximum(a + b - 2.0 * c, 0.0)),
+    ),
+    # Rada et al. 1989; the value of the ancestor is minus the number of edges.
+    SimilarityMeasure(
+        "edge",
+        "1 / (1 + edges from a up to a common ancestor and down to b)",
+        lambda c, a, b, largest: 1.0 / (1.0 - c),
+        by_path=True,
+    ),
+    SimilarityMeasure(
+        "hybrid",
+        "0.7 d(c)/D + 0.3 (1 - p/(d(a) + d(b))), p = d(a) + d(b) - 2 d(c), c the deepest common ancestor",
+        _hybrid,
+        by_depth=True,
+    ),
+)
+MEASURES: dict[str, SimilarityMeasure] = {measure.name: measure for measure in _MEASURES}
 
 
 DESCENDANTS = "descendants"
@@ -333,8 +318,8 @@ def information_values(ontology: Ontology, annotations: PathLike | None) -> str 
 def _term_counts(ontology: Ontology, counts: Mapping[str, float] | Floats) -> Floats:
     if isinstance(counts, Mapping):
         term_counts = np.zeros(len(ontology))
-        indices, _ = ontology.resolve_all(counts)
-        np.add.at(term_counts, indices, np.array(list(counts.values()), dtype=np.float64))
+        for term, count in counts.items():
+            term_counts[ontology.index_of(term)] += count
     else:
         term_counts = np.asarray(counts, dtype=np.float64)
     if term_counts.shape != (len(ontology),):

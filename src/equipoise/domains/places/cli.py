@@ -260,7 +260,7 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, con
     """Write a run directory for all visits, and one for the answerable ones if they are fewer."""
     from equipoise.io.arrays import split_member
     from equipoise.runs.manifest import Manifest
-    from equipoise.runs.store import save_run
+    from equipoise.runs.run_folder import save_run
 
     results = {scores.system: scores.all}
     if scores.answerable is not None and scores.partly_answerable:

@@ -23,7 +23,7 @@ from equipoise.domains.places.visits import (
 from equipoise.errors import ParameterError
 from equipoise.io.arrays import segment_indices
 from equipoise.io.atomic import write_bytes
-from equipoise.stats.resampling import checked_seed
+from equipoise.stats.bootstrap_mean import checked_seed
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart

@@ -34,7 +34,7 @@ from equipoise.errors import (
 from equipoise.evidence.base import as_ids
 from equipoise.io.arrays import read_array, read_matrix
 from equipoise.io.atomic import write_text
-from equipoise.report.build import compare_runs, read_runs
+from equipoise.report.build_view import compare_runs, read_runs
 from equipoise.report.charts.chart import unique_names, write_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
@@ -42,7 +42,7 @@ from equipoise.report.view import View
 from equipoise.runs.executors import ignore_progress
 from equipoise.runs.manifest import MANIFEST, VIEW
 from equipoise.runs.progress import ProgressCallback
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.tasks.classification import ClassificationOutput, classify, classify_on_device
@@ -131,7 +131,7 @@ def _seeds(folders: Sequence[Path]) -> dict[str, Path]:
         if not inside and not _is_seed(folder):
             raise StoreError(
                 f"{folder} holds neither a run nor {LOGITS} and {TARGETS}",
-                hint="eq places score -o FOLDER writes a run",
+                hint="eq places score -o FOLDER writes a run; eq audit FILE checks a file of published scores",
             )
         for run in inside if len(inside) > 1 else [folder]:
             name = run.resolve().name

@@ -286,7 +286,7 @@ def triton_sums(block: Any, targets: Any, gains: Callable[[int, Any], Any]) -> t
     plan.launch(block, targets, plan.gains, plan.workspace, host, *plan.arguments, stream=plan.stream.cuda_stream)
     plan.spare.append(_host_views(plan.rows))
     plan.stream.synchronize()
-    scaled = sums * plan.unit
+    scaled: Floats = np.multiply(sums, plan.unit, dtype=np.float64)
     return None if scaled[-1] else (scaled, true, predicted)
 
 
@@ -343,7 +343,7 @@ def _sum_plan(
     kinds = (kind, targets[2], torch.float64, torch.int64, torch.int64)
     launch, arguments = _launcher(_sum_rows, kinds, aligned, *shape, strides[0], (2.0**bits,))
     workspace = torch.zeros(N_SUMS * _PARTIAL_SUMS + 1, dtype=torch.int64, device=device)
-    external = torch.cuda.ExternalStream(stream, device)
+    external = torch.cuda.ExternalStream(stream, device)  # type: ignore[no-untyped-call]
     return _SumPlan(launch, arguments, gains(shape[1], device), workspace, external, shape[0], 2.0**-bits, [])
 
 

@@ -2,12 +2,14 @@
 
 The shapes and the counts are those of ``rank_counts.NumpyRankCounter``. In ``rank_rows.ll`` each SIMD lane keeps its
 largest score and two counts packed into one integer: above in the low half, not below in the high half. The index of
-the maximum is then searched in the one lane that holds it. A second pass over the row, which is in the cache, is
-needed only if another score equals the target's or is NaN. Threads take chunks of rows from a shared counter.
+the maximum is then searched in the lines of the lane that holds it. A second pass over the row is needed only if
+another score equals the target's or is NaN. Threads take chunks of rows from a shared counter.
 
-Measured on 20,000 x 1,000 float32, in units of numpy's maximum of all scores: 1.1 for the pass, and 1.0 with a
-constant limit. The rest is the access to the target's score before the row is read. Prefetching it or the scores, two
-rows at a time, and searching the maximum of a block of rows later all take longer.
+The order of the accesses determines the speed. Measured on 20,000 x 1,000 float32 and float64, in units of numpy's
+maximum of all scores: 1.15 and 1.23 if the target's score is read before its row and the maximum is searched in the
+row; 1.07 and 1.09 if every cache line is read once and in order, and the rest is done in a copy in the L1 cache.
+Software prefetching, two rows at a time and reading from the end all take longer. The Python code around a call takes
+20 microseconds, but five to ten times as long after a large array has displaced it from the cache.
 
 Reason for LLVM code: numba does not vectorise this loop, because a float maximum must handle NaN and the lane of
 the maximum is lost; it also takes a second to load and several to compile, where llvmlite alone needs 0.1 s in all.
@@ -50,8 +52,9 @@ MIN_SCORES_TO_COMPILE = 1 << 24
 _LOGGER = logging.getLogger("equipoise")
 
 
+@lru_cache(maxsize=1)
 def available_cores() -> int:
-    """The number of cores of this process, limited by ``THREAD_VARIABLES``."""
+    """The number of cores of this process, limited by ``THREAD_VARIABLES``; read once, as OpenMP does."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limits = (os.environ.get(name, "").partition(",")[0].strip() for name in THREAD_VARIABLES)
     return max(1, min([count, *(int(limit) for limit in limits if limit.isdecimal())]))
@@ -165,22 +168,25 @@ class LlvmRankCounter(NumpyRankCounter):
         chunk = max(1, BYTES_PER_CHUNK // row_bytes) if threads > 1 else rows
         # One allocation: the C library returns several of this size to the system after each call, and first access
         # to pages that come back from there takes longer than writing the counts.
-        above, tied, predicted, flags = columns = np.empty((4, rows), dtype=np.int64)
-        histograms = np.zeros((threads + 1, width + 1), dtype=np.int64)  # the last row is for the counter of rows
+        bins = width + 1
+        memory = np.empty(4 * rows + (threads + 1) * bins, dtype=np.int64)
+        histograms = memory[4 * rows :]  # one per thread, and last the counter of rows
+        histograms.fill(0)
         targets = np.ascontiguousarray(targets, dtype=np.int64)
-        kernel = _KERNELS.functions[block.dtype]
-        first, bins, bytes_per_histogram = _address(columns), _address(histograms), histograms.strides[0]
-        addresses = (_address(targets), first, first + 8 * rows, first + 16 * rows, first + 24 * rows)
+        kernel, start = _KERNELS.functions[block.dtype], _address(memory)
+        inputs = (_address(block), block.strides[0], width, rows, chunk, _address(targets))
+        outputs = (start, start + 8 * rows, start + 16 * rows, start + 24 * rows)
+        first_bin = start + 32 * rows
 
         def count(thread: int) -> int:
-            bins_here, counter = bins + thread * bytes_per_histogram, bins + threads * bytes_per_histogram
-            result: int = kernel(_address(block), block.strides[0], width, rows, chunk, *addresses, bins_here, counter)
+            result: int = kernel(*inputs, *outputs, first_bin + 8 * thread * bins, first_bin + 8 * threads * bins)
             return result
 
         bad_rows = [row for row in call_in_threads(count, threads) if row >= 0]
         if bad_rows:
             raise NanScoreError(min(bad_rows))
-        histogram = histograms[0] if threads == 1 else histograms[:-1].sum(axis=0)
+        above, tied, predicted, flags = memory[: 4 * rows].reshape(4, rows)
+        histogram = histograms[:bins] if threads == 1 else histograms.reshape(-1, bins)[:-1].sum(axis=0)
         before = self.before(block, targets, tied) if histogram[-1] else tied
         shares: tuple[Floats | None, Floats | None] = (None, None)
         if self.probabilities:
@@ -193,6 +199,8 @@ def _address(column: NDArray[Any]) -> int:
     """The address of the first element."""
     return int(column.__array_interface__["data"][0])
 
+
+CACHE_LINE_BYTES = 64
 
 _MAX_STEPS = 64
 """Maximum steps per scan: each count must fit into half of a 32-bit integer."""
@@ -229,10 +237,11 @@ def compile_rank_rows(dtype: np.dtype[Any]) -> Any:
 
 def _assembly(size: int, step_bytes: int) -> str:
     """The code for scores of ``size`` bytes; each step of the loop reads ``step_bytes`` bytes of them."""
-    number, integer, lanes = {4: "float", 8: "double"}[size], f"i{8 * size}", step_bytes // size
+    number, integer = {4: "float", 8: "double"}[size], f"i{8 * size}"
+    lanes, line = step_bytes // size, CACHE_LINE_BYTES // size
 
-    def constant(kind: str, value: Any) -> str:
-        return "<" + ", ".join([f"{kind} {value}"] * lanes) + ">"
+    def constant(kind: str, value: Any, length: int = lanes) -> str:
+        return "<" + ", ".join([f"{kind} {value}"] * length) + ">"
 
     minus_inf = "0xFFF0000000000000"
     words = {
@@ -244,10 +253,22 @@ def _assembly(size: int, step_bytes: int) -> str:
         "CN": f"v{lanes}i{8 * size}",
         "L": f"<{lanes} x i32>",
         "M": f"<{lanes} x i1>",
+        "VA": f"<{line} x {number}>",
+        "CA": f"<{line} x {integer}>",
+        "CAN": f"v{line}i{8 * size}",
+        "LA": f"<{line} x i32>",
+        "MA": f"<{line} x i1>",
+        "A": line,
+        "LINE_HIGH": constant(integer, 1 << 4 * size, line),
+        "LINE_STEP": constant(integer, lanes, line),
+        # Equal low bits of two addresses would make a load from one buffer wait for a store to the other.
+        "BUFFER": _MAX_STEPS * step_bytes + 1024,
+        "BUFFERS": 2 * _MAX_STEPS * step_bytes + 1024,
         "MASK_INT": f"i{lanes}",
         "N": lanes,
         "B": size,
         "SEGMENT": _MAX_STEPS * lanes,
+        "SHORT": _MAX_STEPS * lanes - line + 1,
         "MINUS_INF": minus_inf,
         "ALL_MINUS_INF": constant(number, minus_inf),
         # LLVM emits two instructions for adding 1 and one for adding 2.

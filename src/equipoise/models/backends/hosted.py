@@ -25,6 +25,7 @@ from equipoise.models.backends.hosted_retry import (
     RequestFailure,
     RetryPolicy,
     call_with_retries,
+    classify_error,
 )
 from equipoise.models.encoder import Encoder, ModelCard, Vectors
 from equipoise.models.registry import ModelSpec, number_option
@@ -158,6 +159,7 @@ def run_concurrently(jobs: Sequence[Job[T]], workers: int) -> list[RequestOutcom
     return outcomes
 
 
+PARALLEL_REQUESTS = 4
 REQUEST_CHARACTERS = 400_000
 SHORTEST_CUT = 16
 _SHOWN = 40
@@ -195,15 +197,6 @@ class ApiUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestLimits:
-    """Limits of requests: size, concurrency, and whether long texts may be truncated."""
-
-    texts: int = 256
-    parallel: int = 4
-    cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _Part:
     """Vectors of some texts; ``complete`` if no text was truncated."""
 
@@ -216,39 +209,48 @@ Ask = Callable[[Sequence[str]], Vectors]
 
 
 class ApiEncoder(Encoder):
-    """What the services share; an adapter adds ``ask``."""
+    """What the services share; an adapter adds ``request``. ``words`` name the service and the model."""
 
     symmetric = True
+    batch_texts = 256
+    """Texts per request, unless the spec says otherwise."""
 
-    def __init__(
-        self,
-        card: ModelCard,
-        identity: str,
-        *,
-        limits: RequestLimits,
-        patience: RetryPolicy,
-        price: float | None,
-    ):
-        self.card = card
-        self.identity = identity
-        self.usage = ApiUsage(price=price)
-        self._limits = limits
-        self._patience = patience
-        self._most = limits.texts
+    def __init__(self, spec: ModelSpec, card: ModelCard, *words: str, patience: RetryPolicy | None = None) -> None:
+        self.card = replace(card, note="the server may change the model behind a name")
+        self._truncates = spec.flag("truncate", False)
+        dimensions = f"dimensions={spec.count('dimensions') or ''}"
+        self.identity = " ".join([*words, dimensions]) + (" cut" if self._truncates else "")
+        self.usage = ApiUsage(price=positive_option(spec, "price"))
+        self._patience = patience or retry_policy_from(spec)
+        self._most = spec.count("batch") or self.batch_texts
+        self._parallel = spec.count("parallel") or PARALLEL_REQUESTS
         # Enough for one call to keep all requests busy.
-        self.block_texts = limits.texts * limits.parallel
+        self.block_texts = self._most * self._parallel
         self._dims = card.dims
         self._lock = threading.Lock()
 
     @abstractmethod
+    def request(self, texts: Sequence[str], role: Role) -> Any:
+        """The answer of the service: ``data`` with the vectors and ``usage``, as attributes or as members."""
+
     def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
-        """One request; raises ``RequestFailedError``, and nothing else."""
+        """One request, checked; raises ``RequestFailedError``, and nothing else."""
+        refusal: RequestFailure
+        try:
+            answer = self.request(texts, role)
+        except Exception as error:  # the exception may contain the key, so it is not chained
+            refusal = classify_error(error)
+        else:
+            usage = _field(answer, "usage")
+            tokens = _field(usage, "total_tokens") or _field(usage, "prompt_tokens")
+            return parse_response(_field(answer, "data"), len(texts), dims, tokens)
+        raise RequestFailedError(refusal)
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text, in order; raises ``PartialError`` with what was finished."""
         parts = list(_requests(texts, self._most))
         jobs = [partial(self._job, [texts[index] for index in part], role) for part in parts]
-        outcomes = run_concurrently(jobs, self._limits.parallel)
+        outcomes = run_concurrently(jobs, self._parallel)
         done: dict[int, Vectors] = {}
         for part, outcome in zip(parts, outcomes, strict=True):
             if outcome.value is not None:
@@ -293,7 +295,7 @@ class ApiEncoder(Encoder):
     def _cut(self, text: str, ask: Ask, refusal: RequestFailure) -> Vectors:
         """A single text that is too long: truncated by quarters, if requested."""
         rest = text
-        while self._limits.cut and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
+        while self._truncates and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
             rest = rest[: len(rest) * 3 // 4]
             try:
                 vectors = ask([rest])
@@ -376,16 +378,6 @@ def _quote_text(text: str) -> str:
 # Options of all hosted models: batch, parallel, timeout, attempts, truncate, price.
 
 SERVICE_OPTIONS = ("batch", "parallel", "timeout", "attempts", "truncate", "price")
-
-
-def limits_from(spec: ModelSpec, *, most: int | None = None) -> RequestLimits:
-    """Request size and concurrency; ``most`` texts by default."""
-    usual = RequestLimits()
-    return RequestLimits(
-        texts=spec.count("batch") or most or usual.texts,
-        parallel=spec.count("parallel") or usual.parallel,
-        cut=spec.flag("truncate", False),
-    )
 
 
 def retry_policy_from(spec: ModelSpec) -> RetryPolicy:

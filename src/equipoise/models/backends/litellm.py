@@ -13,24 +13,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import ParameterError
-from equipoise.models.backends.hosted import (
-    SERVICE_OPTIONS,
-    ApiEncoder,
-    EmbeddingResponse,
-    checked_url,
-    limits_from,
-    parse_response,
-    positive_option,
-    retry_policy_from,
-)
-from equipoise.models.backends.hosted_retry import (
-    RequestFailedError,
-    RequestFailure,
-    RetryPolicy,
-    classify_error,
-    environment_secrets,
-    missing_api_key_error,
-)
+from equipoise.models.backends.hosted import SERVICE_OPTIONS, ApiEncoder, checked_url, positive_option
+from equipoise.models.backends.hosted_retry import RetryPolicy, environment_secrets, missing_api_key_error
 from equipoise.models.encoder import ModelCard
 from equipoise.redaction import note_secret
 from equipoise.types import Role, require_extra
@@ -57,17 +41,11 @@ class LitellmEncoder(ApiEncoder):
     symmetric = False
 
     def __init__(
-        self,
-        engine: ModuleType,
-        model: str,
-        spec: ModelSpec,
-        card: ModelCard,
-        identity: str,
-        patience: RetryPolicy,
-    ):
+        self, engine: ModuleType, model: str, spec: ModelSpec, card: ModelCard, patience: RetryPolicy | None = None
+    ) -> None:
         provider = model.partition("/")[0]
-        limits = limits_from(spec, most=MAX_BATCH_SIZES.get(provider))
-        super().__init__(card, identity, limits=limits, patience=patience, price=positive_option(spec, "price"))
+        self.batch_texts = MAX_BATCH_SIZES.get(provider, self.batch_texts)
+        super().__init__(spec, card, "litellm", model, spec.options.get("base_url", ""), patience=patience)
         self._engine = engine
         self._types = INPUT_TYPES.get(provider, {})
         self._request: dict[str, Any] = {
@@ -81,21 +59,10 @@ class LitellmEncoder(ApiEncoder):
         if "base_url" in spec.options:
             self._request["api_base"] = spec.options["base_url"]
 
-    def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
-        """One request, checked."""
-        refusal: RequestFailure
-        request = dict(self._request)
-        if role in self._types:
-            request["input_type"] = self._types[role]
-        try:
-            answer = self._engine.embedding(input=list(texts), **request)
-        except Exception as error:  # the exception may contain the key, so it is not chained
-            refusal = classify_error(error)
-        else:
-            usage = getattr(answer, "usage", None)
-            tokens = getattr(usage, "total_tokens", None) or getattr(usage, "prompt_tokens", None)
-            return parse_response(getattr(answer, "data", None), len(texts), dims, tokens)
-        raise RequestFailedError(refusal)
+    def request(self, texts: Sequence[str], role: Role) -> Any:
+        """The answer, with the type of the input where the service distinguishes queries and documents."""
+        input_type = {"input_type": self._types[role]} if role in self._types else {}
+        return self._engine.embedding(input=list(texts), **self._request, **input_type)
 
 
 def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEncoder:
@@ -105,7 +72,21 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
         raise ParameterError(
             f"{spec} names no model", hint="for example cohere:embed-v4.0 or litellm:mistral/mistral-embed"
         )
-    provider = model.partition("/")[0]
+    engine = open_engine(spec, model)
+    dims, max_tokens = _sizes(engine, model)
+    card = ModelCard(
+        model,
+        str(spec),
+        dims=spec.count("dimensions") or dims,
+        max_tokens=max_tokens,
+        licence="proprietary",
+        origin=spec.options.get("base_url", model.partition("/")[0]),
+    )
+    return LitellmEncoder(engine, model, spec, card, patience)
+
+
+def open_engine(spec: ModelSpec, model: str) -> ModuleType:
+    """The package litellm for ``PROVIDER/NAME``, after its URL and its key were checked."""
     for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
         note_secret(secret)
     if "base_url" in spec.options:
@@ -117,21 +98,8 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
     if "base_url" not in spec.options:
         missing = engine.validate_environment(model).get("missing_keys") or []
         if missing:
-            raise missing_api_key_error(provider, *missing)
-    dims, max_tokens = _sizes(engine, model)
-    dimensions = spec.count("dimensions")
-    card = ModelCard(
-        name=model,
-        spec=str(spec),
-        dims=dimensions or dims,
-        max_tokens=max_tokens,
-        licence="proprietary",
-        origin=spec.options.get("base_url", provider),
-        note="the server may change the model behind a name",
-    )
-    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={dimensions or ''}"]
-    identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
-    return LitellmEncoder(engine, model, spec, card, identity, patience or retry_policy_from(spec))
+            raise missing_api_key_error(model.partition("/")[0], *missing)
+    return engine
 
 
 def _sizes(engine: ModuleType, model: str) -> tuple[int | None, int | None]:

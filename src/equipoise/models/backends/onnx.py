@@ -34,7 +34,7 @@ from equipoise.types import Role, require_extra
 
 OPTIONS = ("pooling", "max_tokens", "batch_tokens", "device", "precision")
 PRECISIONS = ("float32", "int8")
-BATCH_TOKENS = 512
+BATCH_TOKENS = 384
 """Padded tokens run at once: enough to keep the processor busy, few enough to fit in its cache."""
 
 Ids = NDArray[np.int32]

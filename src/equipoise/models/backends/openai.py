@@ -14,24 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from equipoise.models.backends.hosted import (
-    SERVICE_OPTIONS,
-    ApiEncoder,
-    EmbeddingResponse,
-    checked_url,
-    limits_from,
-    parse_response,
-    positive_option,
-    retry_policy_from,
-)
-from equipoise.models.backends.hosted_retry import (
-    RequestFailedError,
-    RequestFailure,
-    RetryPolicy,
-    api_key_from_env,
-    classify_error,
-    missing_api_key_error,
-)
+from equipoise.models.backends.hosted import SERVICE_OPTIONS, ApiEncoder, checked_url, positive_option
+from equipoise.models.backends.hosted_retry import RetryPolicy, api_key_from_env, missing_api_key_error
 from equipoise.models.encoder import ModelCard
 from equipoise.types import Role, require_extra
 
@@ -63,10 +47,11 @@ SIZES = {
 class OpenAIEncoder(ApiEncoder):
     """A model at a server with the OpenAI API."""
 
-    def __init__(self, client: Any, spec: ModelSpec, card: ModelCard, identity: str, patience: RetryPolicy) -> None:
-        super().__init__(
-            card, identity, limits=limits_from(spec), patience=patience, price=positive_option(spec, "price")
-        )
+    def __init__(
+        self, client: Any, url: str, spec: ModelSpec, card: ModelCard, patience: RetryPolicy | None = None
+    ) -> None:
+        api_version = spec.options.get("api_version", "")
+        super().__init__(spec, card, "openai", url, card.name, api_version, patience=patience)
         self._client = client
         self._request: dict[str, Any] = {
             "model": spec.name or DEFAULT_MODEL,
@@ -75,20 +60,10 @@ class OpenAIEncoder(ApiEncoder):
         if spec.count("dimensions"):
             self._request["dimensions"] = spec.count("dimensions")
 
-    def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
-        """One request, checked."""
-        refusal: RequestFailure
-        try:
-            # The raw JSON: the objects of the SDK convert true to 1.0.
-            reply = self._client.embeddings.with_raw_response.create(input=list(texts), **self._request)
-            answer = reply.http_response.json()
-        except Exception as error:  # the exception may contain the key, so it is not chained
-            refusal = classify_error(error)
-        else:
-            usage = _member(answer, "usage")
-            tokens = _member(usage, "total_tokens") or _member(usage, "prompt_tokens")
-            return parse_response(_member(answer, "data"), len(texts), dims, tokens)
-        raise RequestFailedError(refusal)
+    def request(self, texts: Sequence[str], role: Role) -> Any:
+        """The raw JSON: the objects of the SDK convert true to 1.0."""
+        reply = self._client.embeddings.with_raw_response.create(input=list(texts), **self._request)
+        return reply.http_response.json()
 
     def close(self) -> None:
         """Close the connections."""
@@ -97,47 +72,23 @@ class OpenAIEncoder(ApiEncoder):
 
 def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncoder:
     """The model of an ``openai:`` spec; no request is made."""
-    key = api_key_from_env(*_key_names(spec))
-    url = _base_url(spec)
-    client = _client(spec, url, key)
+    client, url = open_client(spec), _base_url(spec)
     name = spec.name or DEFAULT_MODEL
     dims, max_tokens = SIZES.get(name, (None, None)) if _host(url) == _host(OPENAI_BASE_URL) else (None, None)
-    dimensions = spec.count("dimensions")
     card = ModelCard(
-        name=name,
-        spec=str(spec),
-        dims=dimensions or dims,
+        name,
+        str(spec),
+        dims=spec.count("dimensions") or dims,
         max_tokens=max_tokens,
         licence="proprietary" if _host(url) == _host(OPENAI_BASE_URL) else "",
         origin=_host(url),
-        note="the server may change the model behind a name",
     )
-    words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={dimensions or ''}"]
-    identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
-    return OpenAIEncoder(client, spec, card, identity, patience or retry_policy_from(spec))
+    return OpenAIEncoder(client, url, spec, card, patience)
 
 
 def open_client(spec: ModelSpec) -> Any:
-    """The client of the SDK for the server that a spec names."""
-    return _client(spec, _base_url(spec), api_key_from_env(*_key_names(spec)))
-
-
-def _member(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _key_names(spec: ModelSpec) -> list[str]:
-    """The variables that may hold the key, in this order."""
-    key_variable = spec.options.get("key_env")
-    if key_variable:
-        return [key_variable]
-    if spec.kind in LOCAL_SERVERS:  # the key of OpenAI is not sent to another server
-        return [f"{spec.kind.upper()}_API_KEY"]
-    return (["AZURE_OPENAI_API_KEY"] if "api_version" in spec.options else []) + ["OPENAI_API_KEY"]
-
-
-def _client(spec: ModelSpec, url: str, key: str | None) -> Any:
-    """The client of the SDK; its retries are off, since ours use the answer."""
+    """The client of the SDK for the server that a spec names; its retries are off, since ours use the answer."""
+    key, url = api_key_from_env(*_key_names(spec)), _base_url(spec)
     azure = "api_version" in spec.options
     if key is None and (azure or "key_env" in spec.options or _host(url) == _host(OPENAI_BASE_URL)):
         raise missing_api_key_error(_host(url), *_key_names(spec))
@@ -151,6 +102,16 @@ def _client(spec: ModelSpec, url: str, key: str | None) -> Any:
     if azure:
         return engine.AzureOpenAI(azure_endpoint=url, api_version=spec.options["api_version"], **shared)
     return engine.OpenAI(base_url=url, **shared)
+
+
+def _key_names(spec: ModelSpec) -> list[str]:
+    """The variables that may hold the key, in this order."""
+    key_variable = spec.options.get("key_env")
+    if key_variable:
+        return [key_variable]
+    if spec.kind in LOCAL_SERVERS:  # the key of OpenAI is not sent to another server
+        return [f"{spec.kind.upper()}_API_KEY"]
+    return (["AZURE_OPENAI_API_KEY"] if "api_version" in spec.options else []) + ["OPENAI_API_KEY"]
 
 
 def _base_url(spec: ModelSpec) -> str:

@@ -10,12 +10,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from equipoise.errors import InputError, MissingExtraError, ParameterError, check_options
+from equipoise.errors import InputError, ParameterError, check_options
 from equipoise.models.backends.model_files import ModelFolder, find_packaged_model
 from equipoise.models.backends.python_object import object_name
 from equipoise.models.backends.sentence_transformers import (
     hub_revision,
-    suppress_hub_output,
+    loading,
     torch_threads,
     weights_digest,
 )
@@ -28,6 +28,7 @@ from equipoise.types import Floats, require_extra
 
 CROSS_ENCODER_OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "threads")
 CROSS_ENCODER_BATCH_SIZE = 32
+OFFLINE_RERANKER = "maxsim:minilm needs no network"
 
 
 class CrossEncoderReranker(Reranker):
@@ -103,10 +104,6 @@ class CrossEncoderReranker(Reranker):
         card = self._card
         return content_fingerprint("cross-encoder 1", card.revision, str(card.max_tokens))
 
-    def score(self, query: str, documents: Sequence[str]) -> Floats:
-        """One query at a time."""
-        return self.score_many([query], [documents])[0]
-
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """All pairs in one run of batches; the library groups texts of similar length."""
         pairs = [(query, text) for query, texts in zip(queries, documents, strict=True) for text in texts]
@@ -136,22 +133,14 @@ def _check_one_label(name: str, labels: int) -> None:
 
 def _load_cross_encoder(spec: ModelSpec, name: str, max_tokens: int | None, *, local: bool = False) -> Any:
     engine = require_extra("sentence_transformers", extra="st")
-    try:
-        with suppress_hub_output(not local):
-            model = engine.CrossEncoder(
-                name,
-                device=spec.options.get("device", "cpu"),
-                revision=spec.options.get("revision"),
-                trust_remote_code=spec.flag("trust_remote_code", False),
-            )
-    except Exception as error:  # hub, file and configuration problems have many types
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        if local:
-            raise InputError(f"the model in {name} cannot be loaded: {reason}", hint="save the model again") from error
-        raise MissingExtraError(
-            f"{name} could not be loaded from the hub: {reason}",
-            hint="check the name and the network, or name a folder; maxsim:minilm needs no network",
-        ) from error
+    trusting = f"cross-encoder:{spec.name},trust_remote_code=true"
+    with loading(name, from_hub=not local, offline=OFFLINE_RERANKER, trusting=trusting):
+        model = engine.CrossEncoder(
+            name,
+            device=spec.options.get("device", "cpu"),
+            revision=spec.options.get("revision"),
+            trust_remote_code=spec.flag("trust_remote_code", False),
+        )
     _check_one_label(name, int(model.num_labels))
     if max_tokens is not None:
         model.max_seq_length = max_tokens
@@ -198,10 +187,6 @@ class MaxSimReranker(Reranker):
     def fingerprint(self) -> str:
         """The model's identity."""
         return content_fingerprint("maxsim 1", self._encoder.identity)
-
-    def score(self, query: str, documents: Sequence[str]) -> Floats:
-        """One query at a time."""
-        return self.score_many([query], [documents])[0]
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """Each distinct document of a group of queries is embedded once."""
@@ -347,16 +332,6 @@ def _torch_token_encoder(folder: Path, spec: ModelSpec, card: ModelCard) -> Torc
 
 def _load_sentence_transformer(folder: Path | None, spec: ModelSpec) -> Any:
     engine = require_extra("sentence_transformers", extra="st")
-    try:
-        with suppress_hub_output(folder is None):
-            return engine.SentenceTransformer(str(folder or spec.name), device="cpu")
-    except Exception as error:  # hub, file and configuration problems have many types
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        if folder is not None:
-            raise InputError(
-                f"the model in {folder} cannot be loaded: {reason}", hint="save the model again"
-            ) from error
-        raise MissingExtraError(
-            f"{spec.name} could not be loaded from the hub: {reason}",
-            hint="check the name and the network, or name a folder; maxsim:minilm needs no network",
-        ) from error
+    name = str(folder or spec.name)
+    with loading(name, from_hub=folder is None, offline=OFFLINE_RERANKER):
+        return engine.SentenceTransformer(name, device="cpu")

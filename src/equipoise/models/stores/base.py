@@ -7,12 +7,14 @@ scores are in the order of their ids. Vectors are stored as float32.
 from __future__ import annotations
 
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -134,6 +136,8 @@ class VectorStore(Closable, ABC):
     name_rule: ClassVar[re.Pattern[str]] = re.compile(r"[^\x00-\x1f\x7f]{1,48}")
     name_words: ClassVar[str] = "1 to 48 characters, none of them a control character"
     geometries: ClassVar[tuple[str, ...]] = GEOMETRIES
+    batch: int = sys.maxsize
+    """Rows, ids and queries per request to the engine."""
 
     def __init__(
         self, collection: str, dims: int, geometry: str, client: Any = None, location: str = "", *, exact: bool = True
@@ -161,8 +165,11 @@ class VectorStore(Closable, ABC):
             raise ShapeError(f"{len(names)} ids were given for {len(rows)} vectors", hint="give one id to each vector")
         if texts is not None and len(texts) != len(names):
             raise ShapeError(f"{len(names)} ids were given for {len(texts)} texts", hint="give one text to each id")
-        if names:
-            self._add(names, self._scaled(rows), [None] * len(names) if texts is None else _whole_texts(names, texts))
+        scaled = self._scaled(rows)
+        checked: list[str | None] = [None] * len(names) if texts is None else _whole_texts(names, texts)
+        with self._request():
+            for part in batches(len(names), self.batch):
+                self._add(names[part], scaled[part], checked[part])
 
     def search(self, queries: ArrayLike, k: int) -> Hits:
         """The k nearest vectors of every query; all of them where there are fewer than k."""
@@ -173,7 +180,7 @@ class VectorStore(Closable, ABC):
         width = min(int(k), total)
         if not width or not len(rows):
             return Hits(np.empty((len(rows), width), dtype=object), np.empty((len(rows), width)))
-        return Hits(*break_ties_by_id(lambda part, depth: self._search(rows[part], depth), len(rows), width, total))
+        return Hits(*break_ties_by_id(lambda part, depth: self._hits(rows[part], depth), len(rows), width, total))
 
     def ask(self, queries: ArrayLike, k: int) -> Hits:
         """The response of the engine to one request, with ties in any order and without further requests.
@@ -181,23 +188,25 @@ class VectorStore(Closable, ABC):
         ``search`` counts the vectors first and repeats the request if a tie was truncated; a measurement of the speed
         of a store should exclude that.
         """
-        return Hits(*self._search(self._scaled(self._rows(queries, "the queries")), k))
+        return Hits(*self._hits(self._scaled(self._rows(queries, "the queries")), k))
 
     def delete(self, ids: Sequence[str]) -> int:
         """Remove vectors by id; the number of those that were there."""
         names = self._ids(ids)
-        return self._delete(names) if names else 0
+        with self._request():
+            return sum(self._delete(names[part]) for part in batches(len(names), self.batch))
 
     def texts(self, ids: Sequence[str]) -> list[str | None]:
         """The texts that were added under these ids; None where there is no text or no such id."""
         names = self._ids(ids)
-        return self._texts(names) if names else []
+        stored = self._stored("text", names)
+        return [stored.get(name) for name in names]
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         """The vectors under these ids, NaN where there is none; at length 1 where the cosine counts."""
         names = self._ids(ids)
         rows = np.full((len(names), self.dims), np.nan, dtype=np.float32)
-        vector_by_id = self._vectors(names) if names else {}
+        vector_by_id = self._stored("vector", names)
         present = [at for at, name in enumerate(names) if name in vector_by_id]
         if present:
             vectors = np.array([vector_by_id[names[at]] for at in present], dtype=np.float32)
@@ -207,7 +216,8 @@ class VectorStore(Closable, ABC):
     def count(self) -> int:
         """The number of vectors."""
         self._require_open()
-        return self._count()
+        with self._request():
+            return self._count()
 
     def close(self) -> None:
         """Release memory, files and connections; data on disk or on a server are kept."""
@@ -242,11 +252,30 @@ class VectorStore(Closable, ABC):
     def _delete(self, ids: list[str]) -> int: ...
 
     @abstractmethod
-    def _texts(self, ids: list[str]) -> list[str | None]: ...
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        """One column, ``text`` or ``vector``, of those ids that are there."""
 
-    @abstractmethod
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        """The vectors of those ids that are there."""
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        """Raise errors of the engine as ``StoreError``."""
+        return nullcontext()
+
+    def _request(self) -> AbstractContextManager[None]:
+        """The context of every call of the methods above; a transaction where the engine has them."""
+        return self._translate_errors(self._place)
+
+    def _hits(self, queries: Vectors, k: int) -> SearchResult:
+        with self._request():
+            found = [self._search(queries[part], k) for part in batches(max(len(queries), 1), self.batch)]
+        ids, scores = zip(*found, strict=True)
+        return np.vstack(ids), np.vstack(scores)
+
+    def _stored(self, name: str, ids: list[str]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        with self._request():
+            for part in batches(len(ids), self.batch):
+                values |= self._column(name, ids[part])
+        return values
 
     def _scaled(self, vectors: Vectors) -> Vectors:
         """The rows as they are stored and searched: at length 1 for the cosine."""
@@ -281,7 +310,7 @@ class VectorStore(Closable, ABC):
 
 
 class RowStore(VectorStore):
-    """A store whose engine returns the vectors of its hits, and columns by id.
+    """A store whose engine returns the vectors of its hits.
 
     Scores are computed here, in float64: those of the engines may differ slightly for equal vectors.
     """
@@ -289,10 +318,6 @@ class RowStore(VectorStore):
     @abstractmethod
     def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
         """Ids and vectors of the k nearest rows of one query, in any order."""
-
-    @abstractmethod
-    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
-        """One column, ``text`` or ``vector``, of those ids that are there."""
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         lists = []
@@ -303,13 +328,6 @@ class RowStore(VectorStore):
             lists.append(sorted(pairs, key=lambda pair: -pair[1]))
         return pad_hits(lists, k)
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        stored = self._column("text", ids)
-        return [stored.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        return self._column("vector", ids)
-
 
 @contextmanager
 def translate_errors(subject: str, errors: tuple[type[Exception], ...], hint: str) -> Iterator[None]:
@@ -318,6 +336,28 @@ def translate_errors(subject: str, errors: tuple[type[Exception], ...], hint: st
         yield
     except errors as error:
         raise StoreError(f"{subject} cannot be used: {first_line(error)}", hint=hint) from error
+
+
+@contextmanager
+def translate_server_errors(
+    server: str,
+    unreachable: tuple[type[Exception], ...],
+    others: tuple[type[Exception], ...],
+    hint: str,
+    hints: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[None]:
+    """Raise errors of a client as ``StoreError``; ``hints`` are for messages that contain their keys."""
+    try:
+        yield
+    except unreachable as error:
+        raise StoreError(
+            f"{server} does not answer: {first_line(error)}", hint="check that it runs, and its address"
+        ) from None
+    except others as error:
+        message = first_line(error)
+        for phrase, better_hint in hints.items():
+            hint = better_hint if phrase in message.lower() else hint
+        raise StoreError(f"{server} returned an error: {message}", hint=hint) from None
 
 
 def first_line(error: Exception) -> str:

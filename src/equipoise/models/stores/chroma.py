@@ -7,22 +7,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    batches,
-    pad_hits,
-    resolve_schema,
-    translate_errors,
-)
+from equipoise.models.stores import base
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
 
 
-class ChromaStore(VectorStore):
+class ChromaStore(base.VectorStore):
     """A collection of a Chroma database on disk; its search is approximate, see ``recall.index_recall``.
 
     ``ef_search`` is how many vectors the graph search keeps in view, and counts for a new collection only.
@@ -32,9 +24,9 @@ class ChromaStore(VectorStore):
     name_rule = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,46}[A-Za-z0-9]")
     name_words = "3 to 48 letters, digits, dots, hyphens or underscores, with a letter or digit at both ends"
 
-    def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
+    def __init__(self, collection: str, shape: base.CollectionSchema, client: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry, client, location, exact=False)
-        self._most = int(client.get_max_batch_size())
+        self.batch = int(client.get_max_batch_size())
         self._entries = client.get_collection(collection, embedding_function=None)
 
     @classmethod
@@ -43,10 +35,10 @@ class ChromaStore(VectorStore):
         location = str(Path(path).expanduser())
         chromadb = require_extra("chromadb", extra="chroma")
         settings = require_extra("chromadb.config", extra="chroma").Settings(anonymized_telemetry=False)
-        with _translate_errors(location):
+        with cls._translate_errors(location):
             client = chromadb.PersistentClient(path=location, settings=settings)
             schemas = {entry.name: _schema(entry.metadata) for entry in client.list_collections()}
-            shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+            shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
             if is_new:
                 client.create_collection(
                     collection,
@@ -62,25 +54,21 @@ class ChromaStore(VectorStore):
             return cls(collection, shape, client, location)
 
     def _count(self) -> int:
-        with _translate_errors(self._place):
-            return int(self._entries.count())
+        return int(self._entries.count())
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        with _translate_errors(self._place):
-            for part in batches(len(ids), self._most):
-                self._entries.upsert(
-                    ids=ids[part],
-                    embeddings=vectors[part],
-                    # Without a document the old one would be kept, so a missing text is an empty one and a flag.
-                    documents=[text or "" for text in texts[part]],
-                    metadatas=[{"has_text": text is not None} for text in texts[part]],
-                )
+        self._entries.upsert(
+            ids=ids,
+            embeddings=vectors,
+            # Without a document the old one would be kept, so a missing text is an empty one and a flag.
+            documents=[text or "" for text in texts],
+            metadatas=[{"has_text": text is not None} for text in texts],
+        )
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
-        with _translate_errors(self._place):
-            answer = self._entries.query(query_embeddings=queries, n_results=k, include=["distances"])
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
+        answer = self._entries.query(query_embeddings=queries, n_results=k, include=["distances"])
         lists = zip(answer["ids"], answer["distances"], strict=True)
-        return pad_hits(
+        return base.pad_hits(
             [
                 [(name, self._similarity(distance)) for name, distance in zip(names, distances, strict=True)]
                 for names, distances in lists
@@ -89,41 +77,30 @@ class ChromaStore(VectorStore):
         )
 
     def _delete(self, ids: list[str]) -> int:
-        with _translate_errors(self._place):
-            before = self._entries.count()
-            for part in batches(len(ids), self._most):
-                self._entries.delete(ids=ids[part])
-            return int(before - self._entries.count())
+        before = self._count()
+        self._entries.delete(ids=ids)
+        return before - self._count()
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        texts: dict[str, str] = {}
-        with _translate_errors(self._place):
-            for part in batches(len(ids), self._most):
-                answer = self._entries.get(ids=ids[part], include=["documents", "metadatas"])
-                rows = zip(answer["ids"], answer["documents"], answer["metadatas"], strict=True)
-                texts |= {name: text for name, text, marks in rows if marks["has_text"]}
-        return [texts.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        vector_by_id: dict[str, Any] = {}
-        with _translate_errors(self._place):
-            for part in batches(len(ids), self._most):
-                answer = self._entries.get(ids=ids[part], include=["embeddings"])
-                vector_by_id |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
-        return vector_by_id
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        if name == "vector":
+            answer = self._entries.get(ids=ids, include=["embeddings"])
+            return dict(zip(answer["ids"], answer["embeddings"], strict=True))
+        answer = self._entries.get(ids=ids, include=["documents", "metadatas"])
+        rows = zip(answer["ids"], answer["documents"], answer["metadatas"], strict=True)
+        return {item: text for item, text, marks in rows if marks["has_text"]}
 
     def _similarity(self, distance: float) -> float:
         """From what the engine returns: the squared distance, or one minus the inner product."""
         return -distance if self.geometry == "euclidean" else 1.0 - distance
 
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        errors = (require_extra("chromadb.errors", extra="chroma").ChromaError, OSError, ValueError, RuntimeError)
+        hint = "check that the folder can be written and was not removed or changed by another version"
+        return base.translate_errors(f"the Chroma database at {location}", errors, hint)
 
-def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
+
+def _schema(metadata: dict[str, Any] | None) -> base.CollectionSchema:
     """Collections that others made have no such record: no dimensions and no geometry agree with them."""
     facts = metadata or {}
-    return CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))
-
-
-def _translate_errors(location: str) -> AbstractContextManager[None]:
-    errors = (require_extra("chromadb.errors", extra="chroma").ChromaError, OSError, ValueError, RuntimeError)
-    hint = "check that the folder can be written and was not removed or changed by another version"
-    return translate_errors(f"the Chroma database at {location}", errors, hint)
+    return base.CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))

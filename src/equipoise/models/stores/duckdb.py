@@ -19,7 +19,7 @@ REGISTRY = "equipoise_collections"
 """The table with the dimensions and the geometry of every collection."""
 MEMORY = ":memory:"
 BATCH = 1000
-"""Rows per statement."""
+"""Rows per statement; all rows of a call are one transaction."""
 INDEXES = ("hnsw",)
 _INDEXED = "equipoise_indexed"
 """The temporary table with the index: ``vss`` stores an index in a file only as an experiment."""
@@ -64,7 +64,7 @@ class DuckDBStore(RowStore):
             raise UnknownNameError.of("duckdb index", index, INDEXES, more=f"known: {', '.join(INDEXES)}")
         location = path if path == MEMORY else str(Path(path).expanduser())
         engine = require_extra("duckdb", extra="duckdb")
-        with _translate_errors(location):
+        with cls._translate_errors(location):
             connection = engine.connect(location)
             try:
                 if index:
@@ -90,8 +90,7 @@ class DuckDBStore(RowStore):
         self._client.execute(f"INSERT INTO {REGISTRY} VALUES (?, ?, ?)", values)
 
     def _count(self) -> int:
-        with _translate_errors(self._place):
-            return int(self._client.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0])
+        return int(self._client.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0])
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         statement = (
@@ -99,22 +98,20 @@ class DuckDBStore(RowStore):
             f"SELECT unnest(?::VARCHAR[]), unnest(?::FLOAT[{self.dims}][]), unnest(?::VARCHAR[])"
         )
         self._is_indexed = False
-        with _translate_errors(self._place):
-            self._client.begin()
-            try:
-                for part in batches(len(ids), BATCH):
-                    self._client.execute(statement, (ids[part], vectors[part].tolist(), texts[part]))
-                self._client.commit()
-            except BaseException:
-                self._client.rollback()
-                raise
+        self._client.begin()
+        try:
+            for part in batches(len(ids), BATCH):
+                self._client.execute(statement, (ids[part], vectors[part].tolist(), texts[part]))
+            self._client.commit()
+        except BaseException:
+            self._client.rollback()
+            raise
 
     def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
         order = "array_distance" if self.geometry == "euclidean" else "array_negative_inner_product"
-        with _translate_errors(self._place):
-            table = self._indexed(k) if self._index else self._table
-            statement = f"SELECT id, vector FROM {table} ORDER BY {order}(vector, ?::FLOAT[{self.dims}]) LIMIT {int(k)}"
-            found = self._client.execute(statement, (query.tolist(),)).fetchall()
+        table = self._indexed(k) if self._index else self._table
+        statement = f"SELECT id, vector FROM {table} ORDER BY {order}(vector, ?::FLOAT[{self.dims}]) LIMIT {int(k)}"
+        found = self._client.execute(statement, (query.tolist(),)).fetchall()
         return [name for name, _ in found], [vector for _, vector in found]
 
     def _indexed(self, k: int) -> str:
@@ -129,15 +126,22 @@ class DuckDBStore(RowStore):
 
     def _delete(self, ids: list[str]) -> int:
         self._is_indexed = False
-        with _translate_errors(self._place):
-            before = self._count()
-            self._client.execute(f"DELETE FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))", (ids,))
-            return before - self._count()
+        before = self._count()
+        self._client.execute(f"DELETE FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))", (ids,))
+        return before - self._count()
 
     def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
         statement = f"SELECT id, {name} FROM {self._table} WHERE id IN (SELECT unnest(?::VARCHAR[]))"
-        with _translate_errors(self._place):
-            return dict(self._client.execute(statement, (ids,)).fetchall())
+        return dict(self._client.execute(statement, (ids,)).fetchall())
+
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        errors = (require_extra("duckdb", extra="duckdb").Error,)
+        hint = (
+            "check the path, and that no other process has it open for writing; without a network, index=hnsw needs "
+            "duckdb-extension-vss in the version of duckdb"
+        )
+        return translate_errors(f"the DuckDB database at {location}", errors, hint)
 
 
 def _quoted(name: str) -> str:
@@ -157,12 +161,3 @@ def _load_vss(connection: Any, version: str) -> None:
             return
     connection.execute("INSTALL vss")
     connection.execute("LOAD vss")
-
-
-def _translate_errors(location: str) -> AbstractContextManager[None]:
-    errors = (require_extra("duckdb", extra="duckdb").Error,)
-    hint = (
-        "check the path, and that no other process has it open for writing; without a network, index=hnsw needs "
-        "duckdb-extension-vss in the version of duckdb"
-    )
-    return translate_errors(f"the DuckDB database at {location}", errors, hint)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from equipoise.models.stores.base import CollectionSchema, RowStore, batches, resolve_schema, translate_errors
+from equipoise.models.stores.base import CollectionSchema, RowStore, resolve_schema, translate_errors
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
-
-BATCH = 1000
-"""Ids per filter."""
 
 
 class LanceDBStore(RowStore):
@@ -24,6 +21,7 @@ class LanceDBStore(RowStore):
     kind = "lancedb"
     name_rule = re.compile(r"[A-Za-z0-9_.-]{1,48}")
     name_words = "1 to 48 letters, digits, dots, hyphens or underscores"
+    batch = 1000
 
     def __init__(self, collection: str, shape: CollectionSchema, table: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry, location=location)
@@ -34,7 +32,7 @@ class LanceDBStore(RowStore):
         """Open a folder, and a table in it, or create them."""
         location = str(Path(path).expanduser())
         engine = require_extra("lancedb", extra="lancedb")
-        with _translate_errors(location):
+        with cls._translate_errors(location):
             database = engine.connect(location)
             opened = {name: database.open_table(name) for name in database.list_tables(limit=10_000).tables}
             schemas = {name: _schema(table.schema.metadata) for name, table in opened.items()}
@@ -43,8 +41,7 @@ class LanceDBStore(RowStore):
             return cls(collection, shape, table, location)
 
     def _count(self) -> int:
-        with _translate_errors(self._place):
-            return int(self._table.count_rows())
+        return int(self._table.count_rows())
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         arrow = require_extra("pyarrow", extra="lancedb")
@@ -53,41 +50,36 @@ class LanceDBStore(RowStore):
         data = arrow.table(
             [arrow.array(ids, arrow.string()), column, arrow.array(texts, arrow.string())], schema=schema
         )
-        with _translate_errors(self._place):
-            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(data)
+        self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(data)
 
     def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
         metric = "l2" if self.geometry == "euclidean" else "dot"
-        with _translate_errors(self._place):
-            found = self._table.search(query).distance_type(metric).limit(k).to_arrow()
+        found = self._table.search(query).distance_type(metric).limit(k).to_arrow()
         return found["id"].to_pylist(), found["vector"].to_pylist()
 
     def _delete(self, ids: list[str]) -> int:
         before = self._count()
-        with _translate_errors(self._place):
-            for condition in _conditions(ids):
-                self._table.delete(condition)
+        self._table.delete(_condition(ids))
         return before - self._count()
 
     def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        with _translate_errors(self._place):
-            for condition in _conditions(ids):
-                rows = self._table.search().where(condition).select(["id", name]).limit(BATCH).to_arrow()
-                values |= dict(zip(rows["id"].to_pylist(), rows[name].to_pylist(), strict=True))
-        return values
+        rows = self._table.search().where(_condition(ids)).select(["id", name]).limit(self.batch).to_arrow()
+        return dict(zip(rows["id"].to_pylist(), rows[name].to_pylist(), strict=True))
+
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        hint = "check that the folder can be written and was not removed or changed by another version"
+        return translate_errors(f"the LanceDB database at {location}", (OSError, ValueError, RuntimeError), hint)
 
 
-def _conditions(ids: list[str]) -> Iterator[str]:
-    """SQL conditions that select these ids, each with at most ``BATCH`` of them.
+def _condition(ids: list[str]) -> str:
+    """The SQL condition that selects these ids.
 
-    >>> list(_conditions(["a", "it's"]))
-    ["id IN ('a', 'it''s')"]
+    >>> _condition(["a", "it's"])
+    "id IN ('a', 'it''s')"
     """
-    for part in batches(len(ids), BATCH):
-        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids[part])
-        yield f"id IN ({quoted})"
+    quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids)
+    return f"id IN ({quoted})"
 
 
 def _arrow_schema(shape: CollectionSchema) -> Any:
@@ -100,8 +92,3 @@ def _schema(metadata: dict[bytes, bytes] | None) -> CollectionSchema:
     """Tables of other programs have no such record: no dimensions and no geometry agree with them."""
     facts = metadata or {}
     return CollectionSchema(int(facts.get(b"dims", b"0")), facts.get(b"geometry", b"of another program").decode())
-
-
-def _translate_errors(location: str) -> AbstractContextManager[None]:
-    hint = "check that the folder can be written and was not removed or changed by another version"
-    return translate_errors(f"the LanceDB database at {location}", (OSError, ValueError, RuntimeError), hint)

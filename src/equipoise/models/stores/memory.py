@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,102 +16,78 @@ if TYPE_CHECKING:
     from equipoise.types import Ids, Ints
 
 
-class VectorTable:
-    """Rows of one matrix that grows by doubling, the id and the text of each."""
+class TableStore(VectorStore):
+    """Rows of one matrix that grows by doubling, the id and the text of each; subclasses search it."""
 
-    def __init__(self, dims: int) -> None:
-        self._matrix: Vectors = np.empty((0, dims), dtype=np.float32)
+    _index_grows: ClassVar[bool] = False
+    """Whether the index takes further vectors."""
+
+    def __init__(self, collection: str, dims: int, geometry: str) -> None:
+        super().__init__(collection, dims, geometry)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._matrix: Vectors = np.empty((0, self.dims), dtype=np.float32)
         self._names: list[str] = []
-        self._texts: dict[str, str] = {}
+        self._text_of: dict[str, str] = {}
         self._row_of: dict[str, int] = {}
-        self.appended_only = True
-        """Whether no row has moved since it was added; a caller that relies on it resets it."""
-
-    def __len__(self) -> int:
-        return len(self._names)
+        self._index: Any = None
+        """The vectors prepared for search; None after a change that it cannot take."""
 
     @property
-    def vectors(self) -> Vectors:
+    def _used(self) -> Vectors:
         """The rows in use; a view that the next change may invalidate."""
-        return self._matrix[: len(self)]
+        return self._matrix[: len(self._names)]
 
-    def names(self, rows: Ints) -> Ids:
+    def _names_of(self, rows: Ints) -> Ids:
         """The ids of some rows, in an array of the same shape."""
         names = np.empty(rows.size, dtype=object)
         names[:] = [self._names[row] for row in rows.ravel().tolist()]
         return names.reshape(rows.shape)
 
-    def upsert(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        """Append rows, or replace those whose id is there."""
+    def _count(self) -> int:
+        return len(self._names)
+
+    def close(self) -> None:
+        super().close()
+        self._clear()
+
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         fresh = [name for name in ids if name not in self._row_of]
-        self.appended_only &= len(fresh) == len(ids)
-        self._reserve(len(self) + len(fresh))
-        self._row_of.update(zip(fresh, range(len(self), len(self) + len(fresh)), strict=True))
+        if len(fresh) < len(ids) or not self._index_grows:
+            self._index = None
+        before, total = len(self._names), len(self._names) + len(fresh)
+        if total > len(self._matrix):
+            larger = np.empty((max(total, 2 * len(self._matrix)), self.dims), dtype=np.float32)
+            larger[:before] = self._used
+            self._matrix = larger
+        self._row_of.update(zip(fresh, range(before, total), strict=True))
         self._names += fresh
         self._matrix[[self._row_of[name] for name in ids]] = vectors
         for name, text in zip(ids, texts, strict=True):
             if text is not None:
-                self._texts[name] = text
+                self._text_of[name] = text
             else:
-                self._texts.pop(name, None)
+                self._text_of.pop(name, None)
 
-    def remove(self, ids: list[str]) -> int:
-        """Remove rows by id; the number of those that were there."""
-        before = len(self)
+    def _delete(self, ids: list[str]) -> int:
+        before = len(self._names)
         for name in ids:
             row = self._row_of.pop(name, None)
             if row is None:
                 continue
-            self._texts.pop(name, None)
+            self._text_of.pop(name, None)
             last = self._names.pop()
             if last != name:
                 self._names[row], self._row_of[last] = last, row
-                self._matrix[row] = self._matrix[len(self)]
-        self.appended_only &= len(self) == before
-        return before - len(self)
+                self._matrix[row] = self._matrix[len(self._names)]
+        self._index = self._index if len(self._names) == before else None
+        return before - len(self._names)
 
-    def texts(self, ids: list[str]) -> list[str | None]:
-        """The text of each id, None where there is none."""
-        return [self._texts.get(name) for name in ids]
-
-    def held(self, ids: list[str]) -> dict[str, Vectors]:
-        """The rows of those ids that are there."""
-        return {name: self._matrix[self._row_of[name]] for name in ids if name in self._row_of}
-
-    def _reserve(self, rows: int) -> None:
-        if rows > len(self._matrix):
-            larger = np.empty((max(rows, 2 * len(self._matrix)), self._matrix.shape[1]), dtype=np.float32)
-            larger[: len(self)] = self.vectors
-            self._matrix = larger
-
-
-class TableStore(VectorStore):
-    """A store of a table in memory; subclasses search it."""
-
-    def __init__(self, collection: str, dims: int, geometry: str) -> None:
-        super().__init__(collection, dims, geometry)
-        self._table = VectorTable(dims)
-        self._index: Any = None
-        """The vectors prepared for search."""
-
-    def _count(self) -> int:
-        return len(self._table)
-
-    def close(self) -> None:
-        super().close()
-        self._table, self._index = VectorTable(self.dims), None
-
-    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        self._table.upsert(ids, vectors, texts)
-
-    def _delete(self, ids: list[str]) -> int:
-        return self._table.remove(ids)
-
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        return self._table.texts(ids)
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        return self._table.held(ids)
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        if name == "text":
+            return {item: self._text_of[item] for item in ids if item in self._text_of}
+        return {item: self._matrix[self._row_of[item]] for item in ids if item in self._row_of}
 
 
 class MemoryStore(TableStore):
@@ -125,19 +101,11 @@ class MemoryStore(TableStore):
 
     kind = "memory"
 
-    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        self._index = None
-        super()._add(ids, vectors, texts)
-
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         if self._index is None:
-            self._index = SearchCorpus.of(self._table.vectors, self.geometry)
+            self._index = SearchCorpus.of(self._used, self.geometry)
         neighbors = nearest_neighbors(queries, self._index, k)
-        return self._table.names(neighbors.indices), neighbors.scores.astype(np.float64)
-
-    def _delete(self, ids: list[str]) -> int:
-        self._index = None
-        return super()._delete(ids)
+        return self._names_of(neighbors.indices), neighbors.scores.astype(np.float64)
 
 
 INDEXES = ("flat", "hnsw")
@@ -151,6 +119,7 @@ class FaissStore(TableStore):
     """
 
     kind = "faiss"
+    _index_grows = True
 
     def __init__(
         self,
@@ -175,16 +144,15 @@ class FaissStore(TableStore):
         if not self.exact:
             index.hnsw.efSearch = max(self._ef_search, k)
         _, rows = index.search(queries, k)
-        ids, scores = self._table.names(rows), self._similarities(queries, rows)
+        ids, scores = self._names_of(rows), self._similarities(queries, rows)
         ids[rows < 0], scores[rows < 0] = None, -np.inf
         order = np.argsort(-scores, axis=1, kind="stable")
         return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
     def _built(self) -> Any:
-        if self._index is None or not self._table.appended_only:
+        if self._index is None:
             self._index = self._empty()
-            self._table.appended_only = True
-        self._index.add(self._table.vectors[self._index.ntotal :])
+        self._index.add(self._used[self._index.ntotal :])
         return self._index
 
     def _empty(self) -> Any:
@@ -199,5 +167,5 @@ class FaissStore(TableStore):
         """The scores of the hits, pair by pair: those of faiss may differ slightly for equal vectors."""
         scores = np.empty(rows.shape)
         for row, query in enumerate(queries):
-            scores[row] = similarities(query, self._table.vectors[rows[row]], self.geometry)
+            scores[row] = similarities(query, self._used[rows[row]], self.geometry)
         return scores

@@ -9,34 +9,26 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    RowStore,
-    batches,
-    resolve_schema,
-    translate_errors,
-    without_secrets,
-)
+from equipoise.models.stores import base
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
 
 PREFIX = "equipoise_"
-BATCH = 500
-"""Rows and ids per request."""
 MOST_HITS = 16_384
 """Hits that Milvus returns at most."""
 MOST_BYTES = 65_535
 """Bytes of an id or a text at most."""
 
 
-class MilvusStore(RowStore):
+class MilvusStore(base.RowStore):
     """A collection with a FLAT index, so that search is exact; every read sees every earlier write."""
 
     kind = "milvus"
+    batch = 500
 
-    def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
+    def __init__(self, collection: str, shape: base.CollectionSchema, client: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry, client, location)
         self._name = _stored_name(collection, shape.geometry)
 
@@ -45,17 +37,17 @@ class MilvusStore(RowStore):
         """Open a file (``vectors.db``) or a server (``http://localhost:19530``), and a collection in it."""
         location = address if "://" in address else str(Path(address).expanduser())
         engine = require_extra("pymilvus", extra="milvus")
-        with _translate_errors(location):
+        with cls._translate_errors(location):
             client = engine.MilvusClient(location)
             schemas = _schemas(client)
-            shape, is_new = resolve_schema(collection, schemas, dims, geometry, without_secrets(location))
+            shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, base.without_secrets(location))
             made = cls(collection, shape, client, location)
             if is_new:
                 made._create(engine, shape)
             client.load_collection(made._name)
             return made
 
-    def _create(self, engine: Any, shape: CollectionSchema) -> None:
+    def _create(self, engine: Any, shape: base.CollectionSchema) -> None:
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
         kinds = engine.DataType
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=MOST_BYTES)
@@ -67,47 +59,40 @@ class MilvusStore(RowStore):
         self._client.create_collection(self._name, schema=schema, index_params=index, consistency_level="Strong")
 
     def _count(self) -> int:
-        with _translate_errors(self._place):
-            (row,) = self._client.query(self._name, filter="", output_fields=["count(*)"], consistency_level="Strong")
-            return int(row["count(*)"])
+        (row,) = self._client.query(self._name, filter="", output_fields=["count(*)"], consistency_level="Strong")
+        return int(row["count(*)"])
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        with _translate_errors(self._place):
-            for part in batches(len(ids), BATCH):
-                columns = zip(ids[part], vectors[part].tolist(), texts[part], strict=True)
-                data = [{"id": name, "vector": vector, "text": text} for name, vector, text in columns]
-                self._client.upsert(self._name, data)
+        columns = zip(ids, vectors.tolist(), texts, strict=True)
+        data = [{"id": name, "vector": vector, "text": text} for name, vector, text in columns]
+        self._client.upsert(self._name, data)
 
     def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
-        with _translate_errors(self._place):
-            (found,) = self._client.search(
-                self._name,
-                data=[query.tolist()],
-                limit=min(k, MOST_HITS),
-                output_fields=["vector"],
-                consistency_level="Strong",
-            )
+        (found,) = self._client.search(
+            self._name,
+            data=[query.tolist()],
+            limit=min(k, MOST_HITS),
+            output_fields=["vector"],
+            consistency_level="Strong",
+        )
         return [hit["id"] for hit in found], [hit["entity"]["vector"] for hit in found]
 
     def _delete(self, ids: list[str]) -> int:
         before = self._count()
-        with _translate_errors(self._place):
-            for part in batches(len(ids), BATCH):
-                self._client.delete(self._name, filter=_condition(ids[part]))
+        self._client.delete(self._name, filter=_condition(ids))
         return before - self._count()
 
     def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        with _translate_errors(self._place):
-            for part in batches(len(ids), BATCH):
-                rows = self._client.query(
-                    self._name,
-                    filter=_condition(ids[part]),
-                    output_fields=["id", name],
-                    consistency_level="Strong",
-                )
-                values |= {row["id"]: row[name] for row in rows}
-        return values
+        rows = self._client.query(
+            self._name, filter=_condition(ids), output_fields=["id", name], consistency_level="Strong"
+        )
+        return {row["id"]: row[name] for row in rows}
+
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        errors = (require_extra("pymilvus", extra="milvus").MilvusException, OSError, ValueError)
+        hint = "check the address; for a local file, pip install milvus-lite"
+        return base.translate_errors(f"the Milvus database at {base.without_secrets(location)}", errors, hint)
 
 
 def _condition(ids: list[str]) -> str:
@@ -135,7 +120,7 @@ _NAME = re.compile(rf"{PREFIX}(?P<geometry>[a-z]+)_(?P<coded>.*)")
 _CODE = re.compile(r"_([0-9a-f]+)_")
 
 
-def _schemas(client: Any) -> dict[str, CollectionSchema]:
+def _schemas(client: Any) -> dict[str, base.CollectionSchema]:
     """The collections that this package made, by their names."""
     found = {}
     for stored_name in client.list_collections():
@@ -143,12 +128,5 @@ def _schemas(client: Any) -> dict[str, CollectionSchema]:
             name = _CODE.sub(lambda code: chr(int(code[1], 16)), match["coded"])
             fields = client.describe_collection(stored_name)["fields"]
             (dims,) = [field["params"]["dim"] for field in fields if field["name"] == "vector"]
-            found[name] = CollectionSchema(int(dims), match["geometry"])
+            found[name] = base.CollectionSchema(int(dims), match["geometry"])
     return found
-
-
-def _translate_errors(location: str) -> AbstractContextManager[None]:
-    engine = require_extra("pymilvus", extra="milvus")
-    errors = (engine.MilvusException, OSError, ValueError)
-    hint = "check the address; for a local file, pip install milvus-lite"
-    return translate_errors(f"the Milvus database at {without_secrets(location)}", errors, hint)

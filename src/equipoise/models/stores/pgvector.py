@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
 
 from equipoise.errors import EquipoiseError, ParameterError, StoreError, UnknownNameError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    batches,
-    first_line,
-    pad_hits,
-    resolve_schema,
-)
+from equipoise.models.stores import base
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
 
@@ -68,21 +60,21 @@ def connect(url: str) -> Any:
     except psycopg.Error as error:
         connection.close()
         raise StoreError(
-            f"the database at {location} cannot be prepared: {first_line(error)}",
+            f"the database at {location} cannot be prepared: {base.first_line(error)}",
             hint="install the extension vector (pgvector) there, and let this user create tables",
         ) from None
     return connection
 
 
 @contextmanager
-def translate_errors(connection: Any, location: str) -> Iterator[None]:
+def transaction(connection: Any, location: str) -> Iterator[None]:
     """A transaction; errors of the server are raised as ``StoreError``."""
     psycopg = require_extra("psycopg", extra="pgvector")
     try:
         with connection.transaction():
             yield
     except psycopg.Error as error:
-        message = first_line(error)
+        message = base.first_line(error)
         if connection.closed:
             raise StoreError(
                 f"the PostgreSQL server at {location} is no longer reachable: {message}",
@@ -115,10 +107,9 @@ def without_password(url: str) -> tuple[str, str]:
 
 INDEXES = ("hnsw", "ivfflat")
 _MAX_INDEXED_DIMS = {"": 16_000, "hnsw": 2_000, "ivfflat": 2_000}
-_QUERY_BATCH = 256
 
 
-class PgVectorStore(VectorStore):
+class PgVectorStore(base.VectorStore):
     """A collection in PostgreSQL; search compares with every row unless an index is requested.
 
     ``index`` is ``hnsw`` or ``ivfflat``: the index is built at the first search, when the rows are there.
@@ -126,7 +117,9 @@ class PgVectorStore(VectorStore):
 
     kind = "pgvector"
 
-    def __init__(self, collection: str, shape: CollectionSchema, table: str, connection: Any, location: str) -> None:
+    def __init__(
+        self, collection: str, shape: base.CollectionSchema, table: str, connection: Any, location: str
+    ) -> None:
         super().__init__(collection, shape.dims, shape.geometry, connection, location, exact=not shape.index)
         self._index = shape.index
         self._lists: int | None = None
@@ -144,7 +137,7 @@ class PgVectorStore(VectorStore):
         location, _ = without_password(url)
         connection = connect(url)
         try:
-            with translate_errors(connection, location):
+            with transaction(connection, location):
                 shape, table = _open_table(connection, collection, dims, geometry, index or "", location)
             return cls(collection, shape, table, connection, location)
         except EquipoiseError:
@@ -152,56 +145,41 @@ class PgVectorStore(VectorStore):
             raise
 
     def _count(self) -> int:
-        with self._work() as connection:
-            row = connection.execute(self._query("SELECT count(*) FROM {table}")).fetchone()
-        return int(row[0])
+        return int(self._execute("SELECT count(*) FROM {table}").fetchone()[0])
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        with self._work() as connection, connection.cursor() as cursor:
-            cursor.execute(self._query("CREATE TEMP TABLE arriving (LIKE {table}) ON COMMIT DROP"))
-            with cursor.copy("COPY arriving (id, vector, content) FROM STDIN WITH (FORMAT BINARY)") as copy:
-                copy.set_types(["text", "vector", "text"])
-                for row in zip(ids, vectors, texts, strict=True):
-                    copy.write_row(row)
-            cursor.execute(
-                self._query(
-                    "INSERT INTO {table} (id, vector, content) SELECT id, vector, content FROM arriving "
-                    "ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, content = excluded.content"
-                )
-            )
+        self._execute("CREATE TEMP TABLE arriving (LIKE {table}) ON COMMIT DROP")
+        copying = "COPY arriving (id, vector, content) FROM STDIN WITH (FORMAT BINARY)"
+        with self._client.cursor() as cursor, cursor.copy(copying) as copy:
+            copy.set_types(["text", "vector", "text"])
+            for row in zip(ids, vectors, texts, strict=True):
+                copy.write_row(row)
+        self._execute(
+            "INSERT INTO {table} (id, vector, content) SELECT id, vector, content FROM arriving "
+            "ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, content = excluded.content"
+        )
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
         hits: list[list[tuple[str, float]]] = [[] for _ in queries]
         self._build_index()
-        with self._work() as connection:
-            self._tune(connection, k)
-            for part in batches(len(queries), _QUERY_BATCH):
-                points = list(queries[part])
-                numbers = list(range(part.start, part.start + len(points)))
-                statement = self._query(
-                    "SELECT query.number, hit.id, hit.distance "
-                    "FROM unnest(%s::integer[], %s::vector[]) AS query (number, point), LATERAL "
-                    "(SELECT id, vector {nearness} query.point AS distance FROM {table} "
-                    "ORDER BY vector {nearness} query.point LIMIT %s) AS hit ORDER BY 1, 3"
-                )
-                for number, name, distance in connection.execute(statement, (numbers, points, k)):
-                    hits[number].append((name, self._similarity(distance)))
-        return pad_hits(hits, k)
+        self._tune(k)
+        rows = self._execute(
+            "SELECT query.number, hit.id, hit.distance "
+            "FROM unnest(%s::integer[], %s::vector[]) AS query (number, point), LATERAL "
+            "(SELECT id, vector {nearness} query.point AS distance FROM {table} "
+            "ORDER BY vector {nearness} query.point LIMIT %s) AS hit ORDER BY 1, 3",
+            (list(range(len(queries))), list(queries), k),
+        )
+        for number, name, distance in rows:
+            hits[number].append((name, self._similarity(distance)))
+        return base.pad_hits(hits, k)
 
     def _delete(self, ids: list[str]) -> int:
-        with self._work() as connection:
-            return int(connection.execute(self._query("DELETE FROM {table} WHERE id = ANY(%s)"), (ids,)).rowcount)
+        return int(self._execute("DELETE FROM {table} WHERE id = ANY(%s)", (ids,)).rowcount)
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        with self._work() as connection:
-            statement = self._query("SELECT id, content FROM {table} WHERE id = ANY(%s)")
-            content = dict(connection.execute(statement, (ids,)).fetchall())
-        return [content.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        with self._work() as connection:
-            statement = self._query("SELECT id, vector::real[] FROM {table} WHERE id = ANY(%s)")
-            return dict(connection.execute(statement, (ids,)).fetchall())
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        column = "content" if name == "text" else "vector::real[]"
+        return dict(self._execute(f"SELECT id, {column} FROM {{table}} WHERE id = ANY(%s)", (ids,)).fetchall())
 
     def _similarity(self, distance: float) -> float:
         """From what the operator returns: a distance, or minus the inner product."""
@@ -211,50 +189,50 @@ class PgVectorStore(VectorStore):
         if not self._index or self._lists is not None:
             return
         # As the authors of pgvector advise: a list for a thousand rows.
-        lists = max(1, min(1000, self.count() // 1000))
+        lists = max(1, min(1000, self._count() // 1000))
         operators = "vector_l2_ops" if self.geometry == "euclidean" else "vector_ip_ops"
         options = f" WITH (lists = {lists})" if self._index == "ivfflat" else ""
         method = f"{self._index} (vector {operators}){options}"
-        with self._work() as connection:
-            connection.execute("SET LOCAL client_min_messages = warning")
-            connection.execute(
-                self._sql.SQL(f"CREATE INDEX IF NOT EXISTS {{name}} ON {{table}} USING {method}").format(
-                    name=self._index_name, table=self._table
-                )
-            )
+        self._execute("SET LOCAL client_min_messages = warning")
+        self._execute(f"CREATE INDEX IF NOT EXISTS {{index}} ON {{table}} USING {method}")
         self._lists = lists
 
-    def _tune(self, connection: Any, k: int) -> None:
+    def _tune(self, k: int) -> None:
         """Search deep enough to return k rows."""
         if self._index == "hnsw":
-            connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(1000, max(100, 2 * k))),))
-            connection.execute("SET LOCAL hnsw.iterative_scan = strict_order")
+            self._execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(1000, max(100, 2 * k))),))
+            self._execute("SET LOCAL hnsw.iterative_scan = strict_order")
         elif self._index == "ivfflat":
             probes = str(max(1, 2 * isqrt(self._lists or 1)))
-            connection.execute("SELECT set_config('ivfflat.probes', %s, true)", (probes,))
-            connection.execute("SET LOCAL ivfflat.iterative_scan = relaxed_order")
+            self._execute("SELECT set_config('ivfflat.probes', %s, true)", (probes,))
+            self._execute("SET LOCAL ivfflat.iterative_scan = relaxed_order")
 
-    def _query(self, statement: str) -> Any:
-        return self._sql.SQL(statement).format(table=self._table, nearness=self._nearness)
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
+        names = {"table": self._table, "index": self._index_name, "nearness": self._nearness}
+        return self._client.execute(self._sql.SQL(statement).format(**names), values)
 
     @contextmanager
-    def _work(self) -> Iterator[Any]:
-        """One transaction, its failures explained."""
-        with translate_errors(self._client, self._place):
-            yield self._client
+    def _request(self) -> Iterator[None]:
+        """One transaction; where it is rolled back, so is an index that it built."""
+        try:
+            with transaction(self._client, self._place):
+                yield
+        except StoreError:
+            self._lists = None
+            raise
 
 
 def _open_table(
     connection: Any, collection: str, dims: int | None, geometry: str, index: str, location: str
-) -> tuple[CollectionSchema, str]:
+) -> tuple[base.CollectionSchema, str]:
     """The shape and the table of a collection that is there, or that is made now."""
     connection.execute("SELECT pg_advisory_xact_lock(7201930)")
     rows = connection.execute("SELECT name, number, dims, geometry, approximate FROM equipoise_collections")
     numbers: dict[str, int] = {}
-    schemas: dict[str, CollectionSchema] = {}
+    schemas: dict[str, base.CollectionSchema] = {}
     for name, number, *rest in rows:
-        numbers[name], schemas[name] = number, CollectionSchema(*rest)
-    shape, is_new = resolve_schema(collection, schemas, dims, geometry, location, index=index)
+        numbers[name], schemas[name] = number, base.CollectionSchema(*rest)
+    shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location, index=index)
     if not is_new:
         return shape, _table(numbers[collection], collection)
     if shape.dims > _MAX_INDEXED_DIMS[index]:

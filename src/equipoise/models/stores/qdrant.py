@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID, uuid5
 
-from equipoise.errors import ParameterError, StoreError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    batches,
-    first_line,
-    pad_hits,
-    resolve_schema,
-)
+from equipoise.errors import ParameterError
+from equipoise.models.stores import base
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
 
@@ -29,10 +20,9 @@ IN_MEMORY = ":memory:"
 """The client's local mode: for experiments only, much slower than a server."""
 
 _NAMES = UUID("6d7b1a1e-52f0-4c6e-9a8f-0d7c2f6f5b11")
-_UPSERT_BATCH = 256
 
 
-class QdrantStore(VectorStore):
+class QdrantStore(base.VectorStore):
     """A collection of a Qdrant server; ``approximate=True`` searches its graph instead of every vector.
 
     The server accepts only integers and UUIDs as ids, so each id is stored with a UUID derived from it.
@@ -41,9 +31,10 @@ class QdrantStore(VectorStore):
     kind = "qdrant"
     name_rule = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,47}")
     name_words = "1 to 48 letters, digits, dots, hyphens or underscores"
+    batch = 256
 
     def __init__(
-        self, collection: str, shape: CollectionSchema, client: Any, location: str, *, approximate: bool = False
+        self, collection: str, shape: base.CollectionSchema, client: Any, location: str, *, approximate: bool = False
     ) -> None:
         super().__init__(collection, shape.dims, shape.geometry, client, location, exact=not approximate)
         self._models: Any = require_extra("qdrant_client.models", extra="qdrant")
@@ -67,7 +58,7 @@ class QdrantStore(VectorStore):
         engine = require_extra("qdrant_client", extra="qdrant")
         key = os.environ.get("QDRANT_API_KEY") or None
         note_secret(key)
-        with _translate_errors(url):
+        with cls._translate_errors(url):
             client = (
                 engine.QdrantClient(IN_MEMORY)
                 if url == IN_MEMORY
@@ -77,68 +68,65 @@ class QdrantStore(VectorStore):
         return cls(collection, shape, client, url, approximate=approximate)
 
     def _count(self) -> int:
-        with _translate_errors(self._place):
-            return int(self._client.count(self.collection, exact=True).count)
+        return int(self._client.count(self.collection, exact=True).count)
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
-        with _translate_errors(self._place):
-            for part in batches(len(ids), _UPSERT_BATCH):
-                points = self._models.Batch(
-                    ids=[_uuid(name) for name in ids[part]],
-                    vectors=vectors[part].tolist(),
-                    payloads=[{"id": name, "text": text} for name, text in zip(ids[part], texts[part], strict=True)],
-                )
-                self._client.upsert(self.collection, points=points, wait=True)
+        points = self._models.Batch(
+            ids=[_uuid(name) for name in ids],
+            vectors=vectors.tolist(),
+            payloads=[{"id": name, "text": text} for name, text in zip(ids, texts, strict=True)],
+        )
+        self._client.upsert(self.collection, points=points, wait=True)
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
         # The local mode always compares with every vector, and warns if an exact search is requested.
         depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=self.exact)
-        hits = []
-        with _translate_errors(self._place):
-            for part in batches(len(queries), _UPSERT_BATCH):
-                requests = [
-                    self._models.QueryRequest(query=row, limit=k, params=depth, with_payload=["id"])
-                    for row in queries[part].tolist()
-                ]
-                for answer in self._client.query_batch_points(self.collection, requests=requests):
-                    hits.append([(hit.payload["id"], self._similarity(hit.score)) for hit in answer.points])
-        return pad_hits(hits, k)
+        requests = [
+            self._models.QueryRequest(query=row, limit=k, params=depth, with_payload=["id"]) for row in queries.tolist()
+        ]
+        answers = self._client.query_batch_points(self.collection, requests=requests)
+        return base.pad_hits(
+            [[(hit.payload["id"], self._similarity(hit.score)) for hit in answer.points] for answer in answers], k
+        )
 
     def _delete(self, ids: list[str]) -> int:
         points = sorted({_uuid(name) for name in ids})
-        with _translate_errors(self._place):
-            existing = self._client.retrieve(self.collection, ids=points, with_payload=False)
-            selected = self._models.PointIdsList(points=points)
-            self._client.delete(self.collection, points_selector=selected, wait=True)
+        existing = self._client.retrieve(self.collection, ids=points, with_payload=False)
+        self._client.delete(self.collection, points_selector=self._models.PointIdsList(points=points), wait=True)
         return len(existing)
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        with _translate_errors(self._place):
-            points = self._client.retrieve(self.collection, ids=[_uuid(name) for name in ids], with_payload=True)
-        texts = {point.payload["id"]: point.payload["text"] for point in points}
-        return [texts.get(name) for name in ids]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        with _translate_errors(self._place):
-            points = self._client.retrieve(
-                self.collection, ids=[_uuid(name) for name in ids], with_payload=["id"], with_vectors=True
-            )
-        return {point.payload["id"]: point.vector for point in points}
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        points = self._client.retrieve(
+            self.collection, ids=[_uuid(item) for item in ids], with_payload=True, with_vectors=name == "vector"
+        )
+        return {point.payload["id"]: point.vector if name == "vector" else point.payload["text"] for point in points}
 
     def _similarity(self, score: float) -> float:
         """From what the server returns: the distance, or the inner product."""
         return -score * score if self.geometry == "euclidean" else score
 
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        errors = require_extra("qdrant_client.http.exceptions", extra="qdrant")
+        return base.translate_server_errors(
+            f"the Qdrant server at {location}",
+            (errors.ResponseHandlingException,),
+            (errors.UnexpectedResponse, ValueError),
+            hint="check the key in QDRANT_API_KEY",
+        )
 
-def _schema(client: Any, collection: str, dims: int | None, geometry: str, location: str) -> CollectionSchema:
+
+def _schema(client: Any, collection: str, dims: int | None, geometry: str, location: str) -> base.CollectionSchema:
     models = require_extra("qdrant_client.models", extra="qdrant")
-    schemas = {entry.name: CollectionSchema(0, "of another program") for entry in client.get_collections().collections}
+    schemas = {
+        entry.name: base.CollectionSchema(0, "of another program") for entry in client.get_collections().collections
+    }
     if collection in schemas:
         facts = client.get_collection(collection).config.metadata or {}
-        schemas[collection] = CollectionSchema(
+        schemas[collection] = base.CollectionSchema(
             int(facts.get("dims", 0)), str(facts.get("geometry", "of another program"))
         )
-    shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+    shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
     if is_new:
         distance = models.Distance.EUCLID if shape.geometry == "euclidean" else models.Distance.DOT
         client.create_collection(
@@ -147,24 +135,6 @@ def _schema(client: Any, collection: str, dims: int | None, geometry: str, locat
             metadata={"dims": shape.dims, "geometry": shape.geometry},
         )
     return shape
-
-
-@contextmanager
-def _translate_errors(location: str) -> Iterator[None]:
-    """Raise errors of the client as ``StoreError``."""
-    errors = require_extra("qdrant_client.http.exceptions", extra="qdrant")
-    try:
-        yield
-    except errors.ResponseHandlingException as error:
-        raise StoreError(
-            f"the Qdrant server at {location} does not answer: {error}",
-            hint="check that it runs, and its address",
-        ) from None
-    except (errors.UnexpectedResponse, ValueError) as error:
-        raise StoreError(
-            f"the Qdrant server at {location} returned an error: {first_line(error)}",
-            hint="check the key in QDRANT_API_KEY",
-        ) from None
 
 
 def _uuid(name: str) -> str:

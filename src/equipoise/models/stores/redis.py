@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from equipoise.errors import ParameterError, StoreError
-from equipoise.models.stores.base import (
-    CollectionSchema,
-    SearchResult,
-    VectorStore,
-    batches,
-    first_line,
-    pad_hits,
-    resolve_schema,
-    without_secrets,
-)
+from equipoise.errors import ParameterError
+from equipoise.models.stores import base
 from equipoise.redaction import note_secret
 from equipoise.types import require_extra
 
@@ -30,11 +18,9 @@ if TYPE_CHECKING:
 REGISTRY = "equipoise:collections"
 """The hash with the dimensions and the geometry of every collection: Redis removes a vector set that becomes empty."""
 PREFIX = "equipoise:vectors:"
-BATCH = 500
-"""Commands per request."""
 
 
-class RedisStore(VectorStore):
+class RedisStore(base.VectorStore):
     """A vector set in float32; ``approximate=True`` searches its graph instead of every vector.
 
     A vector set compares by the cosine only.
@@ -42,11 +28,12 @@ class RedisStore(VectorStore):
 
     kind = "redis"
     geometries = ("cosine",)
+    batch = 500
 
     def __init__(
         self,
         collection: str,
-        shape: CollectionSchema,
+        shape: base.CollectionSchema,
         client: Any,
         location: str,
         *,
@@ -72,26 +59,27 @@ class RedisStore(VectorStore):
         """Connect, and open a collection or create it."""
         if not url.startswith(("redis://", "rediss://", "unix://")):
             raise ParameterError(
-                f"{without_secrets(url)!r} is not the address of a Redis server", hint="write redis://localhost:6379"
+                f"{base.without_secrets(url)!r} is not the address of a Redis server",
+                hint="write redis://localhost:6379",
             )
         engine = require_extra("redis", extra="redis")
-        location = without_secrets(url)
+        location = base.without_secrets(url)
         password = os.environ.get("REDIS_PASSWORD")
         note_secret(password)
-        with _translate_errors(location):
+        with cls._translate_errors(location):
             client = engine.Redis.from_url(url, socket_timeout=timeout, **({"password": password} if password else {}))
             client.execute_command("VCARD", PREFIX + collection)  # fails where the server has no vector sets
             schemas = {
-                name.decode(): CollectionSchema(**json.loads(shape)) for name, shape in client.hgetall(REGISTRY).items()
+                name.decode(): base.CollectionSchema(**json.loads(shape))
+                for name, shape in client.hgetall(REGISTRY).items()
             }
-            shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+            shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
             if is_new:
                 client.hset(REGISTRY, collection, json.dumps({"dims": shape.dims, "geometry": shape.geometry}))
         return cls(collection, shape, client, location, approximate=approximate, ef_search=ef_search)
 
     def _count(self) -> int:
-        with _translate_errors(self._place):
-            return int(self._client.execute_command("VCARD", self._key))
+        return int(self._client.execute_command("VCARD", self._key))
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         rows = vectors.astype("<f4")
@@ -102,7 +90,7 @@ class RedisStore(VectorStore):
             ]
         )
 
-    def _search(self, queries: Vectors, k: int) -> SearchResult:
+    def _search(self, queries: Vectors, k: int) -> base.SearchResult:
         depth = ("EF", max(self._ef_search, k)) if not self.exact else ("TRUTH",)
         replies = self._send(
             [
@@ -111,46 +99,35 @@ class RedisStore(VectorStore):
             ]
         )
         # Redis returns the cosine mapped to [0, 1].
-        return pad_hits([[(name.decode(), 2.0 * score - 1.0) for name, score in reply.items()] for reply in replies], k)
+        return base.pad_hits(
+            [[(name.decode(), 2.0 * score - 1.0) for name, score in reply.items()] for reply in replies], k
+        )
 
     def _delete(self, ids: list[str]) -> int:
         return sum(map(int, self._send([("VREM", self._key, name) for name in ids])))
 
-    def _texts(self, ids: list[str]) -> list[str | None]:
-        replies = self._send([("VGETATTR", self._key, name) for name in ids])
-        return [None if reply is None else json.loads(reply)["text"] for reply in replies]
-
-    def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        replies = self._send([("VEMB", self._key, name) for name in ids])
-        return {name: np.array(reply) for name, reply in zip(ids, replies, strict=True) if reply is not None}
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        replies = self._send([("VGETATTR" if name == "text" else "VEMB", self._key, item) for item in ids])
+        stored = {item: reply for item, reply in zip(ids, replies, strict=True) if reply is not None}
+        if name == "vector":
+            return stored
+        return {item: json.loads(reply)["text"] for item, reply in stored.items()}
 
     def _send(self, commands: list[tuple[Any, ...]]) -> list[Any]:
-        """The replies to commands, in batches; each batch is executed as a whole."""
-        replies: list[Any] = []
-        with _translate_errors(self._place):
-            for part in batches(len(commands), BATCH):
-                pipeline = self._client.pipeline(transaction=True)
-                for command in commands[part]:
-                    pipeline.execute_command(*command)
-                replies += pipeline.execute()
+        """The replies to commands, which are executed as a whole."""
+        pipeline = self._client.pipeline(transaction=True)
+        for command in commands:
+            pipeline.execute_command(*command)
+        replies: list[Any] = pipeline.execute()
         return replies
 
-
-@contextmanager
-def _translate_errors(location: str) -> Iterator[None]:
-    """Raise errors of the client as ``StoreError``."""
-    errors = require_extra("redis.exceptions", extra="redis")
-    try:
-        yield
-    except (errors.ConnectionError, errors.TimeoutError) as error:
-        raise StoreError(
-            f"the Redis server at {location} does not answer: {first_line(error)}",
-            hint="check that it runs, and its address",
-        ) from None
-    except errors.RedisError as error:
-        message = first_line(error)
-        is_old = "unknown command" in message.lower()
-        raise StoreError(
-            f"the Redis server at {location} returned an error: {message}",
-            hint="vector sets need Redis 8 or newer" if is_old else "check the password in REDIS_PASSWORD",
-        ) from None
+    @classmethod
+    def _translate_errors(cls, location: str) -> AbstractContextManager[None]:
+        errors = require_extra("redis.exceptions", extra="redis")
+        return base.translate_server_errors(
+            f"the Redis server at {location}",
+            (errors.ConnectionError, errors.TimeoutError),
+            (errors.RedisError,),
+            hint="check the password in REDIS_PASSWORD",
+            hints={"unknown command": "vector sets need Redis 8 or newer"},
+        )

@@ -13,7 +13,7 @@ from equipoise.report.charts.heatmap import slice_heatmap, win_matrix
 from equipoise.report.charts.intervals import difference_chart, leaderboard_chart
 from equipoise.report.charts.tuning import cost_frontier_chart, fold_chart, grid_heatmap
 from equipoise.runs.experiment_folder import VISUALIZATIONS
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 
 if TYPE_CHECKING:
     from equipoise.report.view import RunsView
@@ -57,7 +57,7 @@ def _by_cost(report: RunsView) -> list[list[TuningView]]:
 
 def write_run_charts(folder: Path, runs: Sequence[Path], comparison: Comparison | None) -> list[Path]:
     """Every chart of these run directories as PNG and SVG; none if the converter is not installed."""
-    from equipoise.report.build import build_view
+    from equipoise.report.build_view import build_view
 
     report = build_view([load_run(path, evidence=False) for path in runs], comparison, exports=False)
     return write_charts(report_charts(report), folder / VISUALIZATIONS, required=False)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.checks.base import join_names
+from equipoise.report.charts import marks
 from equipoise.report.charts.chart import (
     LIGHT,
     SMALL_SIZE,
@@ -20,25 +22,7 @@ from equipoise.report.charts.chart import (
     shorten_label,
     shorten_labels,
     slug,
-)
-from equipoise.report.charts.marks import (
-    FRACTION_TICKS,
-    HAS_CHANCE,
-    HAS_INTERVAL,
-    PERCENT_TICKS,
-    PIXELS,
-    Row,
-    bin_axis,
-    column_header,
-    legend,
-    line,
-    linear_axis,
-    position,
-    rectangles,
-    series_points,
-    text_marks,
-    vertical_intervals,
-    with_grid,
+    with_largest,
 )
 from equipoise.report.tables import finite_or_none
 from equipoise.stats.formatting import format_count, format_interval, format_value
@@ -61,8 +45,8 @@ def metric_bars(
     systems = list(estimates)
     labels = shorten_labels(systems, 34)
     metrics = [estimate.metric for estimate in estimates[systems[0]]]
-    bars: list[Row] = []
-    titles: list[Row] = []
+    bars: list[marks.Row] = []
+    titles: list[marks.Row] = []
     y = 0.0
     for metric_index, metric in enumerate(metrics):
         titles.append({"at": y + TITLE_HEIGHT / 2, "text": metric})
@@ -70,7 +54,9 @@ def metric_bars(
         for index, system in enumerate(systems):
             bars.append(_metric_bar(system, labels[index], index, estimates[system][metric_index], y + ROW_STEP / 2))
             y += ROW_STEP
-    x = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, "estimate with its interval (higher is better →)"))
+    x = marks.with_grid(
+        marks.linear_axis(0.0, 1.0, marks.FRACTION_TICKS, "estimate with its interval (higher is better →)")
+    )
     return chart(
         name,
         title,
@@ -82,7 +68,7 @@ def metric_bars(
     )
 
 
-def _metric_bar(system: str, label: str, index: int, estimate: Estimate, y: float) -> Row:
+def _metric_bar(system: str, label: str, index: int, estimate: Estimate, y: float) -> marks.Row:
     interval = estimate.interval
     value = format_value(estimate.value, 3)
     return {
@@ -102,45 +88,33 @@ def _metric_bar(system: str, label: str, index: int, estimate: Estimate, y: floa
     }
 
 
-def _metric_layers(bars: list[Row], x: Spec) -> list[Spec]:
-    data: Spec = {"values": bars}
+def _metric_layers(bars: list[marks.Row], x: Spec) -> list[Spec]:
+    interval = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": {"field": "at", **marks.PIXELS}}
+    chance = {"x": {**x, "field": "chance"}, "y": {"field": "top", **marks.PIXELS}, "y2": {"field": "base"}}
     return [
-        rectangles(bars, {"x": {**x, "field": "zero"}, "x2": {"field": "value"}}, opacity=0.72),
-        {
-            "data": data,
-            "transform": [HAS_INTERVAL],
-            "mark": {"type": "rule", "stroke": LIGHT["ink"], "strokeWidth": 1.6},
-            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": {"field": "at", **PIXELS}},
-        },
-        {
-            "data": data,
-            "transform": [HAS_CHANCE],
-            "mark": {"type": "rule", "stroke": LIGHT["chance"], "strokeWidth": 2},
-            "encoding": {
-                "x": {**x, "field": "chance"},
-                "y": {"field": "top", **PIXELS},
-                "y2": {"field": "base"},
-            },
-        },
+        marks.rectangles(bars, {"x": {**x, "field": "zero"}, "x2": {"field": "value"}}, opacity=0.72),
+        marks.layer("rule", interval, bars, only=marks.HAS_INTERVAL, stroke=LIGHT["ink"], strokeWidth=1.6),
+        marks.layer("rule", chance, bars, only=marks.HAS_CHANCE, stroke=LIGHT["chance"], strokeWidth=2),
     ]
 
 
-def _metric_labels(bars: list[Row], titles: list[Row]) -> list[Spec]:
-    y: Spec = {"field": "at", **PIXELS}
+def _metric_labels(bars: list[marks.Row], titles: list[marks.Row]) -> list[Spec]:
+    y: Spec = {"field": "at", **marks.PIXELS}
     left: Spec = {"x": {"value": -12}, "y": y}
     right: Spec = {"x": {"value": METRIC_WIDTH + 10}, "y": y}
     return [
-        text_marks(bars, left, "name", align="right", fontSize=SMALL_SIZE),
-        text_marks(bars, right, "label", align="left", fontSize=SMALL_SIZE, fill=LIGHT["soft"]),
-        text_marks(titles, left, align="right", fontSize=TEXT_SIZE, fontWeight="bold"),
+        marks.text_marks(bars, left, "name", align="right", fontSize=SMALL_SIZE),
+        marks.text_marks(bars, right, "label", align="left", fontSize=SMALL_SIZE, fill=LIGHT["soft"]),
+        marks.text_marks(titles, left, align="right", fontSize=TEXT_SIZE, fontWeight="bold"),
     ]
 
 
 def _describe_metrics(estimates: Mapping[str, Sequence[Estimate]]) -> str:
     first = {system: row[0] for system, row in estimates.items()}
-    best = max(first, key=lambda system: first[system].value)
+    best = with_largest(first, lambda system: round(first[system].value, 3))
     values = ", ".join(f"{system} {format_value(estimate.value, 3)}" for system, estimate in first.items())
-    return f"{first[best].metric}: {values}; {best} has the highest."
+    verb = "has" if len(best) == 1 else "have"
+    return f"{next(iter(first.values())).metric}: {values}; {join_names(best)} {verb} the highest."
 
 
 def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> Chart:
@@ -151,24 +125,30 @@ def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Seque
         for index, (system, row) in enumerate(fractions.items())
         for bar in _rank_bars(system, index, rank_bins, row, tallest)
     ]
-    x = bin_axis(len(rank_bins), gap=0.12)
+    x = marks.bin_axis(len(rank_bins), gap=0.12)
     names = [
         {"name": label, "at": (index + 0.7) * RANK_ROW_HEIGHT}
         for index, label in enumerate(shorten_labels(list(fractions), 28))
     ]
     bottom = len(fractions) * RANK_ROW_HEIGHT
     layers: list[Spec] = [
-        rectangles(bars, {"x": x}),
-        text_marks(bars, {"x": x, "y": {"field": "top", **PIXELS}}, dy=-8, fontSize=SMALL_SIZE, fill=LIGHT["soft"]),
-        text_marks(
-            names, {"x": {"value": -12}, "y": {"field": "at", **PIXELS}}, "name", align="right", fontSize=TEXT_SIZE
+        marks.rectangles(bars, {"x": x}),
+        marks.text_marks(
+            bars, {"x": x, "y": {"field": "top", **marks.PIXELS}}, dy=-8, fontSize=SMALL_SIZE, fill=LIGHT["soft"]
         ),
-        text_marks(
+        marks.text_marks(
+            names,
+            {"x": {"value": -12}, "y": {"field": "at", **marks.PIXELS}},
+            "name",
+            align="right",
+            fontSize=TEXT_SIZE,
+        ),
+        marks.text_marks(
             [{"bin": index, "text": text} for index, text in enumerate(rank_bins)],
             {"x": x, "y": {"value": bottom + 14}},
             fontSize=SMALL_SIZE,
         ),
-        column_header("rank of the target class", 0, y=bottom + 34),
+        marks.column_header("rank of the target class", 0, y=bottom + 34),
     ]
     return chart(
         "rank-distribution",
@@ -183,7 +163,7 @@ def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Seque
 
 def _rank_bars(
     system: str, index: int, rank_bins: Sequence[str], fractions: Sequence[float], tallest: float
-) -> list[Row]:
+) -> list[marks.Row]:
     base = (index + 1) * RANK_ROW_HEIGHT - 4
     return [
         {
@@ -235,19 +215,19 @@ def reliability_chart(
 
     ``ece`` is the expected calibration error, ``calibrated_ece`` its expectation for a calibrated model.
     """
-    x = with_grid(linear_axis(0.0, 1.0, PERCENT_TICKS, ""))
-    y = with_grid(linear_axis(0.0, 1.0, PERCENT_TICKS, "accuracy"))
+    x = marks.with_grid(marks.linear_axis(0.0, 1.0, marks.PERCENT_TICKS, ""))
+    y = marks.with_grid(marks.linear_axis(0.0, 1.0, marks.PERCENT_TICKS, "accuracy"))
     rows = [_row(point) for point in bins]
-    where = position(x, y)
+    where = marks.position(x, y)
     ends = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]
     layers = [
-        line(ends, where, LIGHT["soft"], width=1.3, strokeDash=[4, 3]),
+        marks.line(ends, where, LIGHT["soft"], width=1.3, strokeDash=[4, 3]),
         _gaps(rows, where),
-        vertical_intervals(rows, x, y, "x", stroke=LIGHT["lead"], strokeWidth=1.4),
-        series_points(rows, where, LIGHT["lead"], "circle", size=64),
+        marks.vertical_intervals(rows, x, y, "x", stroke=LIGHT["lead"], strokeWidth=1.4),
+        marks.series_points(rows, where, LIGHT["lead"], "circle", size=64),
         *_unit_counts(bins),
-        column_header("↑ underconfident", 8, y=12),
-        column_header("overconfident ↓", SIZE - 8, align="right", y=SIZE - 12),
+        marks.column_header("↑ underconfident", 8, y=12),
+        marks.column_header("overconfident ↓", SIZE - 8, align="right", y=SIZE - 12),
     ]
     return chart(
         name or f"reliability-{slug(system)}",
@@ -264,7 +244,7 @@ def _percent(fraction: float) -> str:
     return f"{format_value(100 * fraction, 1)} %"
 
 
-def _row(point: CalibrationPoint) -> Row:
+def _row(point: CalibrationPoint) -> marks.Row:
     has_interval = point.low is not None and point.high is not None
     interval = f" [{_percent(point.low or 0.0)}, {_percent(point.high or 0.0)}]" if has_interval else ""
     return {
@@ -279,13 +259,10 @@ def _row(point: CalibrationPoint) -> Row:
     }
 
 
-def _gaps(rows: list[Row], where: Spec) -> Spec:
+def _gaps(rows: list[marks.Row], where: Spec) -> Spec:
     """From each point to the diagonal: the calibration error of the bin."""
-    return {
-        "data": {"values": [{"x": row["x"], "y": row["y"], "to": row["x"]} for row in rows]},
-        "mark": {"type": "rule", "stroke": LIGHT["heat3"], "strokeWidth": 5},
-        "encoding": {**where, "y2": {"field": "to"}},
-    }
+    gaps = [{"x": row["x"], "y": row["y"], "to": row["x"]} for row in rows]
+    return marks.layer("rule", {**where, "y2": {"field": "to"}}, gaps, stroke=LIGHT["heat3"], strokeWidth=5)
 
 
 def _unit_counts(bins: Sequence[CalibrationPoint]) -> list[Spec]:
@@ -303,9 +280,9 @@ def _unit_counts(bins: Sequence[CalibrationPoint]) -> list[Spec]:
         for point in bins
     ]
     return [
-        rectangles(bars, {"x": {"field": "left", **PIXELS}, "x2": {"field": "right"}}, fill=LIGHT["heat4"]),
-        column_header(f"visits (at most {format_count(most)} in a bin)", 0, y=SIZE + GAP - 8),
-        column_header("confidence", SIZE / 2, align="center", y=base + 14),
+        marks.rectangles(bars, {"x": {"field": "left", **marks.PIXELS}, "x2": {"field": "right"}}, fill=LIGHT["heat4"]),
+        marks.column_header(f"visits (at most {format_count(most)} in a bin)", 0, y=SIZE + GAP - 8),
+        marks.column_header("confidence", SIZE / 2, align="center", y=base + 14),
     ]
 
 
@@ -326,7 +303,7 @@ RADIUS = 170
 MARGIN = 30
 MODEL_OFFSET = 5.0
 """Pixels between the intervals of two models on one axis."""
-_WHERE: Spec = position(PIXELS, PIXELS)
+_WHERE: Spec = marks.position(marks.PIXELS, marks.PIXELS)
 
 
 def radar_chart(scores: Mapping[str, Mapping[str, Estimate]]) -> Chart:
@@ -339,7 +316,7 @@ def radar_chart(scores: Mapping[str, Mapping[str, Estimate]]) -> Chart:
     for index, model in enumerate(models):
         layers += _outline(model, index, len(models), [scores[axis].get(model) for axis in axes], axes, limit)
     styles = [series_style(index) for index in range(len(models))]
-    layers += legend(
+    layers += marks.legend(
         [(shape, fill, fill, text) for (fill, shape), text in zip(styles, shorten_labels(models, 28), strict=True)]
     )
     parts = [
@@ -377,28 +354,28 @@ def _grid(axes: Sequence[str], limit: float) -> list[Spec]:
     """The rings with their values, and the axes with their names."""
     n_axes = len(axes)
     steps = [step / 5 for step in range(1, round(limit * 5) + 1)]
-    rings: list[Row] = [
+    rings: list[marks.Row] = [
         {**_pixel(axis % n_axes, n_axes, step / limit), "ring": step, "step": axis}
         for step in steps
         for axis in range(n_axes + 1)
     ]
-    rays: list[Row] = [
+    rays: list[marks.Row] = [
         {**_pixel(axis, n_axes, fraction), "ring": axis, "step": fraction}
         for axis in range(n_axes)
         for fraction in (0.0, 1.0)
     ]
-    values: list[Row] = [{**_pixel(0, n_axes, step / limit), "text": format_value(step, 1)} for step in steps]
+    values: list[marks.Row] = [{**_pixel(0, n_axes, step / limit), "text": format_value(step, 1)} for step in steps]
     names = [_axis_name(axis, n_axes, text) for axis, text in enumerate(axes)]
     by_ring: Spec = {**_WHERE, "detail": {"field": "ring"}, "order": {"field": "step"}}
     return [
-        line(rings, by_ring, LIGHT["grid"], width=1),
-        line(rays, by_ring, LIGHT["grid"], width=1),
-        text_marks(values, _WHERE, align="left", dx=4, fill=LIGHT["soft"], fontSize=SMALL_SIZE),
-        *(text_marks([row], _WHERE, align=row["align"], fontSize=TEXT_SIZE) for row in names),
+        marks.line(rings, by_ring, LIGHT["grid"], width=1),
+        marks.line(rays, by_ring, LIGHT["grid"], width=1),
+        marks.text_marks(values, _WHERE, align="left", dx=4, fill=LIGHT["soft"], fontSize=SMALL_SIZE),
+        *(marks.text_marks([row], _WHERE, align=row["align"], fontSize=TEXT_SIZE) for row in names),
     ]
 
 
-def _axis_name(axis: int, n_axes: int, text: str) -> Row:
+def _axis_name(axis: int, n_axes: int, text: str) -> marks.Row:
     side = sin(2 * pi * axis / n_axes)
     align = "center" if abs(side) < 0.05 else "left" if side > 0 else "right"
     return {**_pixel(axis, n_axes, 1.08), "text": text.removesuffix("_score").replace("_", " "), "align": align}
@@ -416,7 +393,7 @@ def _outline(
     color, shape = series_style(index)
     n_axes, offset = len(axes), MODEL_OFFSET * (index - (n_models - 1) / 2)
     finite = [(axis, value) for axis, value in enumerate(values) if value is not None and not isnan(value.value)]
-    points: list[Row] = [
+    points: list[marks.Row] = [
         {
             **_pixel(axis, n_axes, estimate.value / limit, offset),
             "step": axis,
@@ -424,7 +401,7 @@ def _outline(
         }
         for axis, estimate in finite
     ]
-    intervals: list[Row] = [
+    intervals: list[marks.Row] = [
         {**_pixel(axis, n_axes, end / limit, offset), "axis": axis}
         for axis, estimate in finite
         if estimate.interval.known
@@ -432,7 +409,7 @@ def _outline(
     ]
     closed = [*points, {**points[0], "step": n_axes}] if len(points) == n_axes else []
     return [
-        line(closed, {**_WHERE, "order": {"field": "step"}}, color, width=1.2, opacity=0.6),
-        line(intervals, {**_WHERE, "detail": {"field": "axis"}}, color, width=2.4),
-        series_points(points, _WHERE, color, shape),
+        marks.line(closed, {**_WHERE, "order": {"field": "step"}}, color, width=1.2, opacity=0.6),
+        marks.line(intervals, {**_WHERE, "detail": {"field": "axis"}}, color, width=2.4),
+        marks.series_points(points, _WHERE, color, shape),
     ]

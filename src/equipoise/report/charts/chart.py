@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from json import dumps
+from math import isnan, nan
 from pathlib import Path
-from tomllib import loads
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
 from equipoise.report.terminal import ELLIPSIS, shorten
-from equipoise.types import require_extra
+from equipoise.types import packaged_toml, require_extra
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
 
+T = TypeVar("T")
 Spec = dict[str, Any]
 """A Vega-Lite specification, or a part of one."""
 
@@ -38,7 +38,7 @@ TEXT_SIZE: Final = 13
 SMALL_SIZE: Final = 12
 TITLE_SIZE: Final = 15
 
-_PALETTES = loads((files("equipoise.report.charts") / "palettes.toml").read_text(encoding="utf-8"))
+_PALETTES = packaged_toml("equipoise.report.charts", "palettes.toml")
 LIGHT: Final[dict[str, str]] = _PALETTES["light"]
 DARK: Final[dict[str, str]] = _PALETTES["dark"]
 SHAPES: Final = (
@@ -148,6 +148,17 @@ def chart(
         "config": theme_config(),
     }
     return Chart(name, title, description, spec)
+
+
+def with_largest(items: Iterable[T], value: Callable[[T], float]) -> list[T]:
+    """The items with the largest value: more than one if they are tied.
+
+    >>> with_largest(["rye", "oats", "corn"], len)
+    ['oats', 'corn']
+    """
+    values = [(value(item), item) for item in items]
+    largest = max((number for number, _ in values if not isnan(number)), default=nan)
+    return [item for number, item in values if number == largest]
 
 
 def slug(text: str) -> str:

@@ -8,25 +8,8 @@ from math import isfinite, log10
 from typing import TYPE_CHECKING
 
 from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, slug
-from equipoise.report.charts.marks import (
-    FRACTION_TICKS,
-    PERCENT_TICKS,
-    Row,
-    line,
-    linear_axis,
-    log_axis,
-    log_scale,
-    metric_axis_title,
-    position,
-    reference_line,
-    scale_axis,
-    series_labels,
-    series_points,
-    value_label,
-    vertical_intervals,
-    with_grid,
-)
 from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_value, metric_in_sentence, value_in_sentence
@@ -63,26 +46,29 @@ def accuracy_at_k_chart(
     shown = ScoreFormat(1, percent=True) if percent else ScoreFormat(3)
     max_k = max(len(curve) for curve in curves.values())
     cutoffs = [k for k in CUTOFFS if k <= max_k]
-    x = with_grid(log_axis(1, max(max_k, 2), [(k, str(k)) for k in cutoffs], "k (logarithmic)"))
-    y = with_grid(
-        linear_axis(
-            0.0, 1.0, PERCENT_TICKS if percent else FRACTION_TICKS, f"{what.casefold()} at k (higher is better ↑)"
+    x = marks.with_grid(marks.log_axis(1, max(max_k, 2), [(k, str(k)) for k in cutoffs], "k (logarithmic)"))
+    y = marks.with_grid(
+        marks.linear_axis(
+            0.0,
+            1.0,
+            marks.PERCENT_TICKS if percent else marks.FRACTION_TICKS,
+            f"{what.casefold()} at k (higher is better ↑)",
         )
     )
-    where = position(x, y, "k", "value")
+    where = marks.position(x, y, "k", "value")
     layers: list[Spec] = []
     if chance is not None:
-        layers.append(line(_by_k(chance[:max_k]), where, LIGHT["chance"], width=1.4, strokeDash=[4, 3]))
+        layers.append(marks.line(_by_k(chance[:max_k]), where, LIGHT["chance"], width=1.4, strokeDash=[4, 3]))
     for index, (system, curve) in enumerate(curves.items()):
         color, shape = series_style(index)
         rows = _by_k(curve)
-        marks = [
+        labelled = [
             {**row, "tooltip": f"{system}: {symbol}@{row['k']} {shown.value(row['value'])}"}
             for row in rows
             if row["k"] in cutoffs
         ]
-        layers += [line(rows, where, color), series_points(marks, where, color, shape, size=44)]
-    layers += series_labels(list(curves), [(1.0 - curve[-1]) * HEIGHT for curve in curves.values()], WIDTH)
+        layers += [marks.line(rows, where, color), marks.series_points(labelled, where, color, shape, size=44)]
+    layers += marks.series_labels(list(curves), [(1.0 - curve[-1]) * HEIGHT for curve in curves.values()], WIDTH)
     return chart(
         name,
         f"{what} over k",
@@ -94,7 +80,7 @@ def accuracy_at_k_chart(
     )
 
 
-def _by_k(values: Sequence[float]) -> list[Row]:
+def _by_k(values: Sequence[float]) -> list[marks.Row]:
     return [{"k": k, "value": value} for k, value in enumerate(values, start=1)]
 
 
@@ -112,17 +98,19 @@ def _describe_accuracy(
 
 def precision_recall_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     """One line per system: mean (recall, precision) at the cutoffs 1, 2, ..."""
-    x = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall at k"))
-    y = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision at k"))
-    where = position(x, y)
+    x = marks.with_grid(marks.linear_axis(0.0, 1.0, marks.FRACTION_TICKS, "mean recall at k"))
+    y = marks.with_grid(marks.linear_axis(0.0, 1.0, marks.FRACTION_TICKS, "mean precision at k"))
+    where = marks.position(x, y)
     layers: list[Spec] = []
     for index, (system, curve) in enumerate(curves.items()):
         color, shape = series_style(index)
         rows = [{"k": k, "x": recall, "y": precision} for k, (recall, precision) in enumerate(curve, start=1)]
-        marks = [{**row, "tooltip": _recall_tooltip(system, row)} for row in rows if row["k"] in RECALL_CUTOFFS]
+        labelled = [{**row, "tooltip": _recall_tooltip(system, row)} for row in rows if row["k"] in RECALL_CUTOFFS]
         by_k: Spec = {**where, "order": {"field": "k", "type": "quantitative"}}
-        layers += [line(rows, by_k, color), series_points(marks, where, color, shape)]
-    layers += series_labels(list(curves), [(1.0 - curve[0][1]) * HEIGHT for curve in curves.values()], RECALL_WIDTH)
+        layers += [marks.line(rows, by_k, color), marks.series_points(labelled, where, color, shape)]
+    layers += marks.series_labels(
+        list(curves), [(1.0 - curve[0][1]) * HEIGHT for curve in curves.values()], RECALL_WIDTH
+    )
     return chart(
         "precision-recall",
         "Precision against recall",
@@ -134,7 +122,7 @@ def precision_recall_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) 
     )
 
 
-def _recall_tooltip(system: str, row: Row) -> str:
+def _recall_tooltip(system: str, row: marks.Row) -> str:
     return f"{system}: recall {format_value(row['x'])}, precision {format_value(row['y'])} at k = {row['k']}"
 
 
@@ -173,14 +161,14 @@ def metric_by_dimension_chart(
     y_axis = _value_axis([end for end in ends if end is not None], chance, metric)
     last = max(dims[-1] * SERIES_SHIFT ** len(curves), dims[0] + 1)
     ticks = [(dim, str(dim)) for dim in dims]
-    x = with_grid(log_axis(dims[0] / SERIES_SHIFT, last, ticks, "dimensions (logarithmic)"))
-    y = with_grid(y_axis.spec(f"{metric} ({'higher' if better == 'up' else 'lower'} is better"))
+    x = marks.with_grid(marks.log_axis(dims[0] / SERIES_SHIFT, last, ticks, "dimensions (logarithmic)"))
+    y = marks.with_grid(y_axis.spec(f"{metric} ({'higher' if better == 'up' else 'lower'} is better"))
     layers: list[Spec] = []
     if chance is not None:
-        layers.append(reference_line(chance, y, orient="y", color="chance", strokeDash=[4, 3], strokeWidth=1.4))
+        layers.append(marks.reference_line(chance, y, orient="y", color="chance", strokeDash=[4, 3], strokeWidth=1.4))
     for index, (system, curve) in enumerate(curves.items()):
         layers += _dimension_series(metric, system, curve, index, x, y)
-    layers += series_labels(
+    layers += marks.series_labels(
         list(curves), [y_axis.fraction_from_top(curve[-1].value) * HEIGHT for curve in curves.values()], WIDTH
     )
     return chart(
@@ -205,8 +193,8 @@ class _ValueAxis:
     def spec(self, title: str) -> Spec:
         """The Vega-Lite axis; ``title`` has an open parenthesis."""
         if not self.log:
-            return scale_axis(self.scale, f"{title})")
-        return log_axis(self.scale.low, self.scale.high, self.scale.ticks, f"{title}, logarithmic)")
+            return marks.scale_axis(self.scale, f"{title})")
+        return marks.log_axis(self.scale.low, self.scale.high, self.scale.ticks, f"{title}, logarithmic)")
 
     def fraction_from_top(self, value: float) -> float:
         """The distance of a value from the top of the axis, from 0 to 1."""
@@ -219,7 +207,7 @@ class _ValueAxis:
 def _value_axis(ends: list[float], chance: float | None, metric: str) -> _ValueAxis:
     values = ends + ([] if chance is None else [chance])
     if metric.startswith("MR") and min(values) > 0 and max(values) / min(values) >= LOG_RATIO:
-        return _ValueAxis(log_scale(min(values), max(values)), log=True)
+        return _ValueAxis(marks.log_scale(min(values), max(values)), log=True)
     if min(values) >= 0 and max(values) <= 1:
         return _ValueAxis(axis_scale([], [0.0, 1.0]), log=False)
     return _ValueAxis(axis_scale([], values), log=False)
@@ -230,7 +218,7 @@ def _dimension_series(
 ) -> list[Spec]:
     """The intervals, the line, and a point at each dimension."""
     color, shape = series_style(index)
-    rows: list[Row] = [
+    rows: list[marks.Row] = [
         {
             "dim": point.dim * SERIES_SHIFT**index,
             "value": point.value,
@@ -240,11 +228,11 @@ def _dimension_series(
         }
         for point in curve
     ]
-    where = position(x, y, "dim", "value")
+    where = marks.position(x, y, "dim", "value")
     return [
-        vertical_intervals(rows, x, y, "dim", stroke=color, strokeWidth=1.3, opacity=0.7),
-        line(rows, where, color),
-        series_points(rows, where, color, shape, size=44),
+        marks.vertical_intervals(rows, x, y, "dim", stroke=color, strokeWidth=1.3, opacity=0.7),
+        marks.line(rows, where, color),
+        marks.series_points(rows, where, color, shape, size=44),
     ]
 
 
@@ -285,14 +273,16 @@ def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
     missing = [row.system for row, value in zip(board.rows, cost.values, strict=True) if value is None]
     x = cost_axis([row["cost"] for row in rows], cost.title)
     scale = axis_scale([], [end for row in rows for end in (row["value"], row["low"], row["high"])])
-    y = with_grid(scale_axis(scale, metric_axis_title(board.metric, board.better).replace("→", "↑").replace("←", "↓")))
+    y = marks.with_grid(
+        marks.scale_axis(scale, marks.metric_axis_title(board.metric, board.better).replace("→", "↑").replace("←", "↓"))
+    )
     layers: list[Spec] = []
     for row in rows:
         color, shape = series_style(row["index"])
-        layers.append(vertical_intervals([row], x, y, "cost", stroke=color, strokeWidth=1.4))
-        layers.append(series_points([row], position(x, y, "cost", "value"), color, shape, size=80))
+        layers.append(marks.vertical_intervals([row], x, y, "cost", stroke=color, strokeWidth=1.4))
+        layers.append(marks.series_points([row], marks.position(x, y, "cost", "value"), color, shape, size=80))
     heights = [(scale.high - row["value"]) / (scale.high - scale.low) * COST_HEIGHT for row in rows]
-    layers += series_labels(
+    layers += marks.series_labels(
         [row["name"] for row in rows], heights, COST_WIDTH, style_index=[row["index"] for row in rows]
     )
     return chart(
@@ -306,7 +296,7 @@ def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
     )
 
 
-def _rows(board: Leaderboard, cost: SystemColumn) -> list[Row]:
+def _rows(board: Leaderboard, cost: SystemColumn) -> list[marks.Row]:
     return [
         {
             "index": index,
@@ -316,7 +306,7 @@ def _rows(board: Leaderboard, cost: SystemColumn) -> list[Row]:
             "low": row.score.low,
             "high": row.score.high,
             "tooltip": (
-                f"{row.system}: {value_in_sentence(board.metric, value_label(row.score))} at {text} {cost.title}"
+                f"{row.system}: {value_in_sentence(board.metric, marks.value_label(row.score))} at {text} {cost.title}"
             ),
         }
         for index, (row, value, text) in enumerate(zip(board.rows, cost.values, cost.texts, strict=True))
@@ -331,7 +321,7 @@ def _missing(names: Sequence[str]) -> str:
 def cost_axis(costs: Sequence[float], title: str) -> Spec:
     """An axis from 0, or logarithmic if the costs differ widely."""
     if min(costs) > 0 and max(costs) / min(costs) >= LOG_RATIO:
-        scale = log_scale(min(costs), max(costs))
-        return with_grid(log_axis(scale.low, scale.high, scale.ticks, f"{title} (logarithmic)"))
+        scale = marks.log_scale(min(costs), max(costs))
+        return marks.with_grid(marks.log_axis(scale.low, scale.high, scale.ticks, f"{title} (logarithmic)"))
     scale = axis_scale([], [0.0, max(costs)])
-    return with_grid(linear_axis(scale.low, scale.high, scale.ticks, title))
+    return marks.with_grid(marks.linear_axis(scale.low, scale.high, scale.ticks, title))

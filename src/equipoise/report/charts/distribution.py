@@ -9,21 +9,8 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, SMALL_SIZE, TEXT_SIZE, Chart, Spec, chart, shorten_labels
-from equipoise.report.charts.marks import (
-    PIXELS,
-    ROW_POSITION,
-    TOOLTIP,
-    Row,
-    bin_axis,
-    literals,
-    rectangles,
-    row_labels,
-    row_step,
-    text_column,
-    text_marks,
-    text_width,
-)
 from equipoise.stats.formatting import format_count, format_percent, metric_in_sentence, percent_sign
 
 if TYPE_CHECKING:
@@ -61,10 +48,10 @@ def _histograms(distribution: ValueDistribution, name: str) -> Chart:
         for index, units in enumerate(system.counts)
         if units
     ]
-    x = bin_axis(len(labels), gap=0.08)
+    x = marks.bin_axis(len(labels), gap=0.08)
     layers: list[Spec] = [
         _baselines(len(series), height),
-        rectangles(bars, {"x": x}, fill=LIGHT["lead"]),
+        marks.rectangles(bars, {"x": x}, fill=LIGHT["lead"]),
         *_row_texts(distribution, height),
         _bin_labels(labels, x, len(series) * height + 12),
     ]
@@ -81,15 +68,9 @@ def _histograms(distribution: ValueDistribution, name: str) -> Chart:
 
 def _baselines(rows: int, height: float) -> Spec:
     """The baseline of the bars of each row."""
-    return {
-        "data": {"values": [{"base": (row + 1) * height - 2} for row in range(rows)]},
-        "mark": {"type": "rule", "stroke": LIGHT["line"]},
-        "encoding": {
-            "x": {"value": 0},
-            "x2": {"value": WIDTH},
-            "y": {"field": "base", **PIXELS},
-        },
-    }
+    where = {"x": {"value": 0}, "x2": {"value": WIDTH}, "y": {"field": "base", **marks.PIXELS}}
+    bases = [{"base": (row + 1) * height - 2} for row in range(rows)]
+    return marks.layer("rule", where, bases, stroke=LIGHT["line"])
 
 
 def _row_texts(distribution: ValueDistribution, height: float) -> list[Spec]:
@@ -99,48 +80,46 @@ def _row_texts(distribution: ValueDistribution, height: float) -> list[Spec]:
         {"name": labels[row], "units": _units(system.counts, system.undefined), "at": (row + 0.62) * height}
         for row, system in enumerate(distribution.series)
     ]
-    y: Spec = {"field": "at", **PIXELS}
+    y: Spec = {"field": "at", **marks.PIXELS}
     left: Spec = {"x": {"value": -12}, "y": y}
     right: Spec = {"x": {"value": WIDTH + 12}, "y": y}
     return [
-        text_marks(rows, left, "name", align="right", fontSize=TEXT_SIZE, fill=LIGHT["ink"]),
-        text_marks(rows, right, "units", align="left", fontSize=SMALL_SIZE, fill=LIGHT["soft"]),
+        marks.text_marks(rows, left, "name", align="right", fontSize=TEXT_SIZE, fill=LIGHT["ink"]),
+        marks.text_marks(rows, right, "units", align="left", fontSize=SMALL_SIZE, fill=LIGHT["soft"]),
     ]
 
 
 def _bin_labels(labels: tuple[str, ...], x: Spec, y: float) -> Spec:
     """The values below the bars; only every second or third if they would overlap."""
     bin_width = WIDTH / max(len(labels), 1)
-    every = max(1, ceil((text_width(labels) + 6) / bin_width))
+    every = max(1, ceil((marks.text_width(labels) + 6) / bin_width))
     rows = [{"bin": index, "text": text} for index, text in enumerate(labels) if index % every == 0]
-    return text_marks(rows, {"x": x, "y": {"value": y}}, fill=LIGHT["soft"])
+    return marks.text_marks(rows, {"x": x, "y": {"value": y}}, fill=LIGHT["soft"])
 
 
 def _stacked_bars(distribution: ValueDistribution, name: str) -> Chart:
     """One bar per system: the units with the largest value first, then the next, undefined units last."""
     labels = _row_names(distribution)
-    segments: list[Row] = []
-    rows: list[Row] = []
+    segments: list[marks.Row] = []
+    rows: list[marks.Row] = []
     for row, system in enumerate(distribution.series):
         counts = tuple(zip(distribution.labels, system.counts, strict=True))[::-1]
         segments += _segments(row, system, distribution, counts)
         rows.append({"row": row, "name": labels[row], "units": _units(system.counts, system.undefined)})
-    left: Spec = {"field": "from", **PIXELS}
-    bars: list[Spec] = [
-        {
-            "data": {"values": [segment for segment in segments if bool(segment["dashed"]) == dashed]},
-            "mark": {"type": "bar", "strokeWidth": 1, **({"strokeDash": [3, 2]} if dashed else {})},
-            "encoding": {"y": ROW_POSITION, "x": left, "x2": {"field": "to"}, **literals("fill", "stroke"), **TOOLTIP},
-        }
-        for dashed in sorted({bool(segment["dashed"]) for segment in segments})
-    ]
-    texts = text_marks(
+    left: Spec = {"field": "from", **marks.PIXELS}
+    look = {**marks.literals("fill", "stroke"), **marks.TOOLTIP}
+    where = {"y": marks.ROW_POSITION, "x": left, "x2": {"field": "to"}, **look}
+    solid = [segment for segment in segments if not segment["dashed"]]
+    dashed = [segment for segment in segments if segment["dashed"]]
+    bars = [marks.layer("bar", where, solid, strokeWidth=1)] if solid else []
+    bars += [marks.layer("bar", where, dashed, strokeWidth=1, strokeDash=[3, 2])] if dashed else []
+    texts = marks.text_marks(
         [segment for segment in segments if segment["text"]],
-        {"y": ROW_POSITION, "x": left, "fill": literals("ink")["ink"]},
+        {"y": marks.ROW_POSITION, "x": left, "fill": marks.literals("ink")["ink"]},
         align="left",
         dx=TEXT_MARGIN,
     )
-    layers = [*bars, texts, row_labels(), text_column("units", WIDTH + 12, fill=LIGHT["soft"])]
+    layers = [*bars, texts, marks.row_labels(), marks.text_column("units", WIDTH + 12, fill=LIGHT["soft"])]
     return chart(
         name,
         distribution.title,
@@ -148,19 +127,19 @@ def _stacked_bars(distribution: ValueDistribution, name: str) -> Chart:
         layers,
         subtitle=f"Each bar is all {distribution.units}, those with the largest value first.",
         width=WIDTH,
-        height=row_step(len(rows)),
+        height=marks.row_step(len(rows)),
         data={"values": rows},
     )
 
 
 def _first_that_fits(texts: tuple[str, ...], width: float) -> str:
     """The first of the texts that fits into a segment of this width; empty if none does."""
-    return next((text for text in texts if text_width([text]) + 2 * TEXT_MARGIN <= width), "")
+    return next((text for text in texts if marks.text_width([text]) + 2 * TEXT_MARGIN <= width), "")
 
 
 def _segments(
     row: int, system: BinCounts, distribution: ValueDistribution, counts: tuple[tuple[str, int], ...]
-) -> list[Row]:
+) -> list[marks.Row]:
     """The segments of one bar from left to right; segments without units are left out."""
     undefined = system.undefined
     total = sum(units for _, units in counts) + undefined

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from equipoise.checks.base import join_names
+from equipoise.report.charts import marks
 from equipoise.report.charts.chart import (
     HEAT_STEPS,
     LIGHT,
@@ -17,8 +19,8 @@ from equipoise.report.charts.chart import (
     shorten_label,
     shorten_labels,
     slug,
+    with_largest,
 )
-from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
 from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence, value_in_sentence
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class CellSize:
 
 def cell_size(cells: Sequence[HeatmapCell]) -> CellSize:
     """The size of a cell that fits the texts of all cells."""
-    width = text_width([text for cell in cells for text in (cell.text, cell.subtext)])
+    width = marks.text_width([text for cell in cells for text in (cell.text, cell.subtext)])
     height = TALL_CELL_HEIGHT if any(cell.subtext for cell in cells) else CELL_HEIGHT
     return CellSize(max(MIN_CELL_WIDTH, width + PADDING), height)
 
@@ -89,56 +91,44 @@ def heatmap(cells: Sequence[HeatmapCell], rows: Sequence[str], columns: Sequence
         layers.append(_cell_texts(two_lines, "subtext", x, y, dy=8, fontSize=SUBTEXT_SIZE))
     row_names = [{"row": index, "name": name} for index, name in enumerate(rows)]
     column_names = [{"column": index, "name": name} for index, name in enumerate(columns)]
-    slanted = text_width(columns) > size.width - 4
+    slanted = marks.text_width(columns) > size.width - 4
     look: Spec = {"align": "left", "angle": SLANT} if slanted else {"align": "center"}
     return [
         *layers,
-        text_marks(row_names, {"x": {"value": -10}, "y": y}, "name", align="right", fontSize=TEXT_SIZE),
-        text_marks(column_names, {"x": x, "y": {"value": -10}}, "name", **look),
+        marks.text_marks(row_names, {"x": {"value": -10}, "y": y}, "name", align="right", fontSize=TEXT_SIZE),
+        marks.text_marks(column_names, {"x": x, "y": {"value": -10}}, "name", **look),
     ]
 
 
 def shade_legend(low: str, high: str, *, y: float) -> list[Spec]:
     """The steps of the shade with the meanings of both ends, below the cells."""
-    left = text_width([low]) + 8
+    left = marks.text_width([low]) + 8
     steps = [
         {"at": left + LEGEND_STEP * step, "to": left + LEGEND_STEP * (step + 1) - 1, "fill": LIGHT[f"heat{step}"]}
         for step in range(HEAT_STEPS)
     ]
-    where: Spec = {"x": {"field": "at", **PIXELS}, "y": {"value": y}}
+    where: Spec = {"x": {"field": "at", **marks.PIXELS}, "y": {"value": y}}
     right = left + LEGEND_STEP * HEAT_STEPS + 7
+    box = {**where, "x2": {"field": "to"}, **marks.literals("fill")}
     return [
-        {
-            "data": {"values": steps},
-            "mark": {
-                "type": "rect",
-                "height": 11,
-                "stroke": LIGHT["line"],
-                "strokeWidth": 0.5,
-                "aria": False,
-            },
-            "encoding": {**where, "x2": {"field": "to"}, **literals("fill")},
-        },
-        text_marks([{"at": left - 8, "text": low}], where, align="right", fill=LIGHT["soft"]),
-        text_marks([{"at": right, "text": high}], where, align="left", fill=LIGHT["soft"]),
+        marks.layer("rect", box, steps, height=11, stroke=LIGHT["line"], strokeWidth=0.5, aria=False),
+        marks.text_marks([{"at": left - 8, "text": low}], where, align="right", fill=LIGHT["soft"]),
+        marks.text_marks([{"at": right, "text": high}], where, align="left", fill=LIGHT["soft"]),
     ]
 
 
-def _boxes(cells: Sequence[HeatmapCell], x: Spec, y: Spec, **mark: object) -> Spec:
-    return {
-        "data": {"values": [_cell_row(cell) for cell in cells]},
-        "mark": {"type": "rect", "strokeWidth": 1.6, **mark},
-        "encoding": {"x": x, "y": y, **literals("fill", "stroke"), **TOOLTIP},
-    }
+def _boxes(cells: Sequence[HeatmapCell], x: Spec, y: Spec, **mark: Any) -> Spec:
+    where = {"x": x, "y": y, **marks.literals("fill", "stroke"), **marks.TOOLTIP}
+    return marks.layer("rect", where, [_cell_row(cell) for cell in cells], strokeWidth=1.6, **mark)
 
 
-def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark: object) -> Spec:
+def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark: Any) -> Spec:
     rows = [_cell_row(cell) for cell in cells if getattr(cell, key)]
-    color: Spec = {"fill": {**literals("ink")["ink"]}}
-    return text_marks(rows, {"x": x, "y": y, **color}, key, **mark)
+    color: Spec = {"fill": {**marks.literals("ink")["ink"]}}
+    return marks.text_marks(rows, {"x": x, "y": y, **color}, key, **mark)
 
 
-def _cell_row(cell: HeatmapCell) -> Row:
+def _cell_row(cell: HeatmapCell) -> marks.Row:
     grey = cell.shade is None or cell.is_small_sample
     fill, ink = (LIGHT["few"], LIGHT["soft"]) if grey else heat_color(cell.shade or 0.0)
     stroke = LIGHT["ink"] if cell.is_framed else LIGHT["line"] if cell.is_small_sample else LIGHT["paper"]
@@ -208,13 +198,16 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
     metric = metric_in_sentence(table.metric)
     if not shaded:
         return f"No slice has enough {table.units} for a score on {metric}."
-    _, best_row, best_column, best = max(shaded, key=lambda entry: entry[0])
-    _, worst_row, worst_column, worst = min(shaded, key=lambda entry: entry[0])
-    return (
-        f"{systems[best_column].name} has the best {metric}, on {best_row.name} {best_row.value} "
-        f"({value_in_sentence(table.metric, best.text)}); {systems[worst_column].name} has the worst, on "
-        f"{worst_row.name} {worst_row.value} ({value_in_sentence(table.metric, worst.text)})."
+    best, worst = (
+        with_largest(shaded, lambda entry: entry[0]),
+        with_largest(shaded, lambda entry: -entry[0]),
     )
+    names = [
+        join_names([f"{systems[column].name} on {row.name} {row.value}" for _, row, column, _ in entries])
+        for entries in (best, worst)
+    ]
+    values = [value_in_sentence(table.metric, entries[0][-1].text) for entries in (best, worst)]
+    return f"Best {metric}: {names[0]} ({values[0]}). Worst: {names[1]} ({values[1]})."
 
 
 def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo]) -> Chart:
@@ -277,11 +270,10 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
     ]
     if not fractions:
         return f"There are no win counts for {metric_in_sentence(table.metric)}."
-    fraction, row, column = max(fractions)
-    return (
-        f"The largest share of wins: {systems[row].name} has a better {metric_in_sentence(table.metric)} than "
-        f"{systems[column].name} on {format_percent(round(fraction, 2))} of {table.units}."
-    )
+    largest = with_largest(fractions, lambda entry: entry[0])
+    pairs = join_names([f"{systems[row].name} over {systems[column].name}" for _, row, column in largest])
+    share = f"{format_percent(round(largest[0][0], 2))} of {table.units}"
+    return f"The largest share of wins on {metric_in_sentence(table.metric)} is {share}: {pairs}."
 
 
 def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:
@@ -299,7 +291,7 @@ def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequen
     rows = [f"{label} (n {format_count(sum(line))})" for label, line in zip(labels, counts, strict=True)]
     columns = [*labels, "others"]
     layers = heatmap(cells, rows, columns, size)
-    layers += [column_header("true ↓  predicted →", -10, align="right", y=-10)]
+    layers += [marks.column_header("true ↓  predicted →", -10, align="right", y=-10)]
     layers += shade_legend("0 %", "100 %", y=len(rows) * size.height + 20)
     return chart(
         f"confusion-{slug(system)}",
@@ -333,8 +325,10 @@ def _describe_confusion(system: str, classes: Sequence[str], counts: Sequence[Se
         for column, units in enumerate(line[:-1])
         if row != column and units
     ]
-    most = max(errors, default=None)
-    confused = f"; {most[1]} is most often predicted as {most[2]} ({format_count(most[0])} visits)" if most else ""
+    most = with_largest(errors, lambda error: error[0])
+    pairs = join_names([f"{true} predicted as {predicted}" for _, true, predicted in most])
+    noun, each = ("error is", "") if len(most) == 1 else ("errors are", " each")
+    confused = f"; the most frequent {noun} {pairs} ({format_count(most[0][0])} visits{each})" if most else ""
     return (
         f"{system} predicts {format_count(correct)} of {format_count(total)} visits to the {len(classes)} most "
         f"frequent classes correctly{confused}."

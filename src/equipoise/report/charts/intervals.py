@@ -5,28 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels
-from equipoise.report.charts.marks import (
-    HAS_CHANCE,
-    PIXELS,
-    ROW_POSITION,
-    TOOLTIP,
-    Row,
-    column_header,
-    interval_bars,
-    legend,
-    metric_axis_title,
-    points,
-    reference_line,
-    row_labels,
-    row_lines,
-    row_step,
-    scale_axis,
-    text_column,
-    text_marks,
-    text_width,
-    value_label,
-)
+from equipoise.checks.base import join_names
+from equipoise.report.charts import marks
+from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels, with_largest
 from equipoise.stats.formatting import metric_in_sentence, value_in_sentence
 
 if TYPE_CHECKING:
@@ -53,13 +34,22 @@ def leaderboard_chart(board: Leaderboard) -> Chart:
     labels = shorten_labels([row.system for row in board.rows])
     rows = [_system_row(index, row, board, best_groups) for index, row in enumerate(board.rows)]
     rows = [{**row, "name": label} for row, label in zip(rows, labels, strict=True)]
-    x = scale_axis(board.scale, metric_axis_title(board.metric, board.better))
+    x = marks.scale_axis(board.scale, marks.metric_axis_title(board.metric, board.better))
     scores = LEADERBOARD_WIDTH + GAP
-    groups = scores + text_width(row["label"] for row in rows) + GAP
-    layers = [row_lines(LEADERBOARD_WIDTH), *_chance_marks(board, rows, x), *interval_bars(x), points(x), row_labels()]
-    layers += [text_column("label", scores), column_header(f"value [{board.confidence_level} interval]", scores)]
+    groups = scores + marks.text_width(row["label"] for row in rows) + GAP
+    layers = [
+        marks.row_lines(LEADERBOARD_WIDTH),
+        *_chance_marks(board, rows, x),
+        *marks.interval_bars(x),
+        marks.points(x),
+        marks.row_labels(),
+    ]
+    layers += [
+        marks.text_column("label", scores),
+        marks.column_header(f"value [{board.confidence_level} interval]", scores),
+    ]
     if best_groups:
-        layers += [_tie_groups(board, groups), column_header("tie band", groups), *_leaderboard_legend(rows)]
+        layers += [_tie_groups(board, groups), marks.column_header("tie band", groups), *_leaderboard_legend(rows)]
     return chart(
         "leaderboard",
         f"{_systems(len(rows))} by {board.metric}",
@@ -67,12 +57,12 @@ def leaderboard_chart(board: Leaderboard) -> Chart:
         layers,
         subtitle=_leaderboard_subtitle(board, best_groups),
         width=LEADERBOARD_WIDTH,
-        height=row_step(len(rows)),
+        height=marks.row_step(len(rows)),
         data={"values": rows},
     )
 
 
-def _system_row(index: int, row: LeaderboardRow, board: Leaderboard, best_groups: set[str]) -> Row:
+def _system_row(index: int, row: LeaderboardRow, board: Leaderboard, best_groups: set[str]) -> marks.Row:
     tied = not best_groups or bool(best_groups & set(row.tie_groups))
     color = LIGHT["lead" if tied else "behind"]
     return {
@@ -81,7 +71,7 @@ def _system_row(index: int, row: LeaderboardRow, board: Leaderboard, best_groups
         "low": row.score.low,
         "high": row.score.high,
         "chance": row.chance,
-        "label": value_label(row.score),
+        "label": marks.value_label(row.score),
         "shape": "circle" if tied else "diamond",
         "fill": color if tied else LIGHT["paper"],
         "stroke": color,
@@ -99,23 +89,18 @@ def _system_tooltip(row: LeaderboardRow, board: Leaderboard) -> str:
     return "; ".join(parts)
 
 
-def _chance_marks(board: Leaderboard, rows: list[Row], x: Spec) -> list[Spec]:
+def _chance_marks(board: Leaderboard, rows: list[marks.Row], x: Spec) -> list[Spec]:
     """One line if the chance level is the same for all systems; otherwise a short line per row."""
     levels = {row["chance"] for row in rows}
     dashed: Spec = {"strokeDash": [4, 3], "strokeWidth": 1.3}
     if len(levels) == 1 and None not in levels:
         text = {"value": rows[0]["chance"], "text": f"chance {board.rows[0].chance_text}"}
         where: Spec = {"x": {**x, "field": "value"}, "y": {"value": -11}}
-        label = text_marks([text], where, align="left", dx=-2, fill=LIGHT["chance"])
-        return [reference_line(rows[0]["chance"], x, color="chance", **dashed), label]
-    return [
-        {
-            "transform": [HAS_CHANCE],
-            "mark": {"type": "tick", "orient": "vertical", "size": 18, "thickness": 1.5, **dashed}
-            | {"color": LIGHT["chance"]},
-            "encoding": {"y": ROW_POSITION, "x": {**x, "field": "chance"}, **TOOLTIP},
-        }
-    ]
+        label = marks.text_marks([text], where, align="left", dx=-2, fill=LIGHT["chance"])
+        return [marks.reference_line(rows[0]["chance"], x, color="chance", **dashed), label]
+    at_chance = {"y": marks.ROW_POSITION, "x": {**x, "field": "chance"}, **marks.TOOLTIP}
+    look: Spec = {"orient": "vertical", "size": 18, "thickness": 1.5, "color": LIGHT["chance"], **dashed}
+    return [marks.layer("tick", at_chance, only=marks.HAS_CHANCE, **look)]
 
 
 def _tie_groups(board: Leaderboard, left: float) -> Spec:
@@ -128,23 +113,23 @@ def _tie_groups(board: Leaderboard, left: float) -> Spec:
         for index, row in enumerate(board.rows)
         for letter in row.tie_groups
     ]
-    return text_marks(
-        rows, {"y": ROW_POSITION, "x": {"field": "at", **PIXELS}}, "letter", align="left", fontWeight="bold"
+    return marks.text_marks(
+        rows, {"y": marks.ROW_POSITION, "x": {"field": "at", **marks.PIXELS}}, "letter", align="left", fontWeight="bold"
     )
 
 
-def _leaderboard_legend(rows: list[Row]) -> list[Spec]:
+def _leaderboard_legend(rows: list[marks.Row]) -> list[Spec]:
     if len(rows) < 2:
         return []
     entries = [
         ("circle", LIGHT["lead"], LIGHT["lead"], "tied with the best"),
         ("diamond", LIGHT["paper"], LIGHT["behind"], "worse than the best"),
     ]
-    return legend(entries[: len({row["shape"] for row in rows if row["value"] is not None})])
+    return marks.legend(entries[: len({row["shape"] for row in rows if row["value"] is not None})])
 
 
 def _score(board: Leaderboard, row: LeaderboardRow) -> str:
-    return f"{metric_in_sentence(board.metric)} {value_in_sentence(board.metric, value_label(row.score))}"
+    return f"{metric_in_sentence(board.metric)} {value_in_sentence(board.metric, marks.value_label(row.score))}"
 
 
 def _leaderboard_subtitle(board: Leaderboard, best_groups: set[str]) -> str:
@@ -171,7 +156,7 @@ def _describe_leaderboard(board: Leaderboard) -> str:
     tied = [row.system for row in board.rows[1:] if set(row.tie_groups) & set(best.tie_groups)]
     ties = f" (tied with it: {', '.join(tied)})" if tied else ""
     first = f"{best.system} with {_score(board, best)}"
-    last = f"{worst.system} with {value_in_sentence(board.metric, value_label(worst.score))}"
+    last = f"{worst.system} with {value_in_sentence(board.metric, marks.value_label(worst.score))}"
     return f"Of {len(board.rows)} systems, the first is {first}{ties}; the last is {last}."
 
 
@@ -184,24 +169,24 @@ def difference_chart(table: PairwiseTable) -> Chart:
     systems = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
     labels = dict(zip(systems, shorten_labels(systems, MAX_SYSTEM_LABEL), strict=True))
     rows = [_pair_row(index, pair, labels) for index, pair in enumerate(pairs)]
-    x = scale_axis(table.scale, f"difference in {table.metric}")
+    x = marks.scale_axis(table.scale, f"difference in {table.metric}")
     differences = DIFFERENCE_WIDTH + GAP
-    p_values = differences + max(text_width(row["label"] for row in rows), 120) + GAP
+    p_values = differences + max(marks.text_width(row["label"] for row in rows), 120) + GAP
     left, right = ("second better", "first better") if table.better == "up" else ("first better", "second better")
     zero = _pixel(0.0, table)
     layers = [
-        row_lines(DIFFERENCE_WIDTH),
-        reference_line(0.0, x, color="soft", strokeWidth=1.2),
-        *interval_bars(x),
-        points(x),
-        row_labels(),
-        text_column("label", differences),
-        text_column("p", p_values),
-        column_header("difference [interval]", differences),
-        column_header("adjusted p", p_values),
-        column_header(f"← {left}", zero - 8, align="right"),
-        column_header(f"{right} →", zero + 8),
-        *legend(SIGNIFICANCE_LEGEND),
+        marks.row_lines(DIFFERENCE_WIDTH),
+        marks.reference_line(0.0, x, color="soft", strokeWidth=1.2),
+        *marks.interval_bars(x),
+        marks.points(x),
+        marks.row_labels(),
+        marks.text_column("label", differences),
+        marks.text_column("p", p_values),
+        marks.column_header("difference [interval]", differences),
+        marks.column_header("adjusted p", p_values),
+        marks.column_header(f"← {left}", zero - 8, align="right"),
+        marks.column_header(f"{right} →", zero + 8),
+        *marks.legend(SIGNIFICANCE_LEGEND),
     ]
     left_out = len(table.rows) - len(pairs)
     return chart(
@@ -211,7 +196,7 @@ def difference_chart(table: PairwiseTable) -> Chart:
         layers,
         subtitle=f"Only pairs with the best system; {left_out} others are in the table." if left_out else "",
         width=DIFFERENCE_WIDTH,
-        height=row_step(len(rows)),
+        height=marks.row_step(len(rows)),
         data={"values": rows},
     )
 
@@ -224,10 +209,10 @@ def shown_pairs(table: PairwiseTable) -> tuple[PairDifference, ...]:
     return tuple(pair for pair in table.rows if best in (pair.a, pair.b))[:MAX_PAIRS]
 
 
-def _pair_row(index: int, pair: PairDifference, labels: Mapping[str, str]) -> Row:
+def _pair_row(index: int, pair: PairDifference, labels: Mapping[str, str]) -> marks.Row:
     significant = bool(pair.winner)
     color = LIGHT["lead" if significant else "behind"]
-    label = value_label(pair.difference)
+    label = marks.value_label(pair.difference)
     counts = "" if pair.wins is None else f"; win/tie/loss {pair.wins}/{pair.ties}/{pair.losses}"
     verdict = f"{pair.winner} is better" if significant else pair.reason or "not significant"
     return {
@@ -256,7 +241,8 @@ def _describe_differences(table: PairwiseTable) -> str:
     if not table.rows:
         return f"There is no pair of systems to compare on {metric}."
     significant = [pair for pair in table.rows if pair.winner]
-    largest = max(table.rows, key=lambda pair: abs(pair.difference.number or 0.0))
+    largest, *tied = with_largest(table.rows, lambda pair: abs(pair.difference.number or 0.0))
+    equal = f"; equally large: {join_names([f'{pair.a} minus {pair.b}' for pair in tied])}" if tied else ""
     if len(table.rows) == 1:
         result = f"The pair {'differs' if significant else 'does not differ'} significantly on {metric}"
         label = "difference"
@@ -264,6 +250,6 @@ def _describe_differences(table: PairwiseTable) -> str:
         result = f"{len(significant)} of {len(table.rows)} pairs differ significantly on {metric}"
         label = "largest difference"
     return (
-        f"{result}; the {label} is {largest.a} minus {largest.b}, {value_label(largest.difference)}, "
-        f"adjusted p {largest.p_adjusted}."
+        f"{result}; the {label} is {largest.a} minus {largest.b}, {marks.value_label(largest.difference)}, "
+        f"adjusted p {largest.p_adjusted}{equal}."
     )

@@ -51,6 +51,16 @@ def position(x: Spec, y: Spec, x_key: str = "x", y_key: str = "y") -> Spec:
     return {"x": {**x, "field": x_key}, "y": {**y, "field": y_key}}
 
 
+def layer(
+    kind: str, encoding: Spec, rows: Sequence[Row] | None = None, *, only: Spec | None = None, **mark: Any
+) -> Spec:
+    """Marks of one kind for these rows, by default those of the chart; ``only`` is a filter of the rows."""
+    spec: Spec = {"mark": {"type": kind, **mark}, "encoding": encoding}
+    if rows is not None:
+        spec["data"] = {"values": list(rows)}
+    return spec if only is None else {**spec, "transform": [only]}
+
+
 # Rows of labels and texts.
 
 
@@ -73,10 +83,8 @@ def value_label(value: Value) -> str:
 
 def text_column(key: str, x: float, *, align: str = "left", **mark: Any) -> Spec:
     """A column of texts, one per row, ``x`` pixels from the left edge of the plot."""
-    return {
-        "mark": {"type": "text", "align": align, "fontSize": SMALL_SIZE, **mark},
-        "encoding": {"y": ROW_POSITION, "x": {"value": x}, "text": {"field": key}},
-    }
+    where = {"y": ROW_POSITION, "x": {"value": x}, "text": {"field": key}}
+    return layer("text", where, align=align, **{"fontSize": SMALL_SIZE, **mark})
 
 
 def row_labels() -> Spec:
@@ -86,28 +94,19 @@ def row_labels() -> Spec:
 
 def column_header(text: str, x: float, *, align: str = "left", y: float = -11) -> Spec:
     """A small title above a column."""
-    return {
-        "data": {"values": [{}]},
-        "mark": {"type": "text", "align": align, "fill": LIGHT["soft"], "fontSize": SMALL_SIZE},
-        "encoding": {"x": {"value": x}, "y": {"value": y}, "text": {"value": text}},
-    }
+    where = {"x": {"value": x}, "y": {"value": y}, "text": {"value": text}}
+    return layer("text", where, [{}], align=align, fill=LIGHT["soft"], fontSize=SMALL_SIZE)
 
 
 def row_lines(width: float) -> Spec:
     """A faint line through every row, from its label to its texts."""
-    return {
-        "mark": {"type": "rule", "stroke": LIGHT["grid"], "strokeWidth": 1},
-        "encoding": {"y": ROW_POSITION, "x": {"value": 0}, "x2": {"value": width}},
-    }
+    where = {"y": ROW_POSITION, "x": {"value": 0}, "x2": {"value": width}}
+    return layer("rule", where, stroke=LIGHT["grid"], strokeWidth=1)
 
 
-def text_marks(rows: Sequence[Row], encoding: Spec, key: str = "text", **mark: object) -> Spec:
+def text_marks(rows: Sequence[Row], encoding: Spec, key: str = "text", **mark: Any) -> Spec:
     """The texts of the rows at their positions."""
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "text", **mark},
-        "encoding": {**encoding, "text": {"field": key}},
-    }
+    return layer("text", {**encoding, "text": {"field": key}}, rows, **mark)
 
 
 # Legends and labels of series.
@@ -120,12 +119,9 @@ def legend(entries: Sequence[tuple[str, str, str, str]]) -> list[Spec]:
         rows.append({"shape": shape, "fill": fill, "stroke": stroke, "text": text, "at": left})
         left += 30 + text_width([text])
     where: Spec = {"x": {"field": "at", **PIXELS}, "y": {"value": -36}}
+    look = {**where, **literals("shape", "fill", "stroke")}
     return [
-        {
-            "data": {"values": rows},
-            "mark": {"type": "point", "size": 70, "strokeWidth": 1.8, "opacity": 1, "aria": False},
-            "encoding": {**where, **literals("shape", "fill", "stroke")},
-        },
+        layer("point", look, rows, size=70, strokeWidth=1.8, opacity=1, aria=False),
         text_marks(rows, where, align="left", dx=10, fill=LIGHT["soft"]),
     ]
 
@@ -134,12 +130,9 @@ def label_list(rows: Sequence[Row], x: float, *, gap: float = 10) -> list[Spec]:
     """A filled symbol and a text per row, one below the other at ``at`` pixels from the top."""
     y: Spec = {"field": "at", **PIXELS}
     symbols = [row for row in rows if "shape" in row]
+    look = {"x": {"value": x}, "y": y, **literals("shape", "fill")}
     return [
-        {
-            "data": {"values": symbols},
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "aria": False},
-            "encoding": {"x": {"value": x}, "y": y, **literals("shape", "fill")},
-        },
+        layer("point", look, symbols, filled=True, size=70, opacity=1, aria=False),
         text_marks(rows, {"x": {"value": x + gap}, "y": y}, align="left"),
     ]
 
@@ -186,76 +179,44 @@ def _bottom(group: Sequence[float], min_gap: float) -> float:
 def interval_bars(x: Spec) -> list[Spec]:
     """The interval of every row that has one: a line with a cap at each end."""
     stroke: Spec = {"field": "stroke", **LITERAL}
-    caps: list[Spec] = [
-        {
-            "transform": [HAS_INTERVAL],
-            "mark": {"type": "tick", "orient": "vertical", "size": 8, "thickness": 1.5, "opacity": 1},
-            "encoding": {"y": ROW_POSITION, "x": {**x, "field": end}, "color": stroke},
-        }
-        for end in ("low", "high")
+    low, high = ({"y": ROW_POSITION, "x": {**x, "field": end}, "color": stroke} for end in ("low", "high"))
+    cap: Spec = {"orient": "vertical", "size": 8, "thickness": 1.5, "opacity": 1}
+    return [
+        layer("rule", {**low, "x2": {"field": "high"}}, only=HAS_INTERVAL, strokeWidth=1.5),
+        *(layer("tick", end, only=HAS_INTERVAL, **cap) for end in (low, high)),
     ]
-    bar: Spec = {
-        "transform": [HAS_INTERVAL],
-        "mark": {"type": "rule", "strokeWidth": 1.5},
-        "encoding": {"y": ROW_POSITION, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": stroke},
-    }
-    return [bar, *caps]
 
 
-def vertical_intervals(rows: Sequence[Row], x: Spec, y: Spec, x_key: str, **mark: object) -> Spec:
+def vertical_intervals(rows: Sequence[Row], x: Spec, y: Spec, x_key: str, **mark: Any) -> Spec:
     """The interval of every row that has one as a vertical line at its position."""
-    return {
-        "data": {"values": [row for row in rows if row["low"] is not None and row["high"] is not None]},
-        "mark": {"type": "rule", **mark},
-        "encoding": {"x": {**x, "field": x_key}, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-    }
+    known = [row for row in rows if row["low"] is not None and row["high"] is not None]
+    return layer("rule", {**position(x, y, x_key, "low"), "y2": {"field": "high"}}, known, **mark)
 
 
 def points(x: Spec) -> Spec:
     """The value of every row that has one; shape, fill and stroke are in the row."""
-    return {
-        "transform": [HAS_VALUE],
-        "mark": {"type": "point", "size": 90, "strokeWidth": 1.8, "opacity": 1},
-        "encoding": {
-            "y": ROW_POSITION,
-            "x": {**x, "field": "value"},
-            **literals("shape", "fill", "stroke"),
-            **TOOLTIP,
-        },
-    }
+    where = {"y": ROW_POSITION, "x": {**x, "field": "value"}}
+    look = {**literals("shape", "fill", "stroke"), **TOOLTIP}
+    return layer("point", {**where, **look}, only=HAS_VALUE, size=90, strokeWidth=1.8, opacity=1)
 
 
 def series_points(rows: Sequence[Row], encoding: Spec, color: str, shape: str, *, size: float = 50) -> Spec:
     """The points of one series, all of one colour and shape."""
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "point", "shape": shape, "fill": color, "stroke": color, "size": size, "opacity": 1},
-        "encoding": {**encoding, **TOOLTIP},
-    }
+    look: Spec = {"shape": shape, "fill": color, "stroke": color, "size": size, "opacity": 1}
+    return layer("point", {**encoding, **TOOLTIP}, rows, **look)
 
 
-def line(rows: Sequence[Row], encoding: Spec, color: str, *, width: float = 2, **mark: object) -> Spec:
+def line(rows: Sequence[Row], encoding: Spec, color: str, *, width: float = 2, **mark: Any) -> Spec:
     """A line through the rows, hidden from screen readers."""
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "line", "stroke": color, "strokeWidth": width, "aria": False, **mark},
-        "encoding": encoding,
-    }
+    return layer("line", encoding, rows, stroke=color, strokeWidth=width, aria=False, **mark)
 
 
-def rectangles(rows: Sequence[Row], x: Spec, *, fill: str = "", **mark: object) -> Spec:
+def rectangles(rows: Sequence[Row], x: Spec, *, fill: str = "", **mark: Any) -> Spec:
     """Bars from ``base`` to ``top`` (both in pixels); ``fill`` is one colour, or in each row if empty."""
-    return {
-        "data": {"values": list(rows)},
-        "mark": {"type": "rect", **({"fill": fill} if fill else {}), **mark},
-        "encoding": {
-            **x,
-            "y": {"field": "top", **PIXELS},
-            "y2": {"field": "base"},
-            **({} if fill else literals("fill")),
-            **TOOLTIP,
-        },
-    }
+    where = {**x, "y": {"field": "top", **PIXELS}, "y2": {"field": "base"}, **TOOLTIP}
+    if fill:
+        return layer("rect", where, rows, fill=fill, **mark)
+    return layer("rect", {**where, **literals("fill")}, rows, **mark)
 
 
 def bin_axis(n_bins: int, *, gap: float) -> Spec:
@@ -266,11 +227,7 @@ def bin_axis(n_bins: int, *, gap: float) -> Spec:
 
 def reference_line(value: float, axis: Spec, *, orient: str = "x", color: str = "line", **mark: Any) -> Spec:
     """A line through the whole plot at one value of the x axis (vertical) or of the y axis (horizontal)."""
-    return {
-        "data": {"values": [{"value": value}]},
-        "mark": {"type": "rule", "stroke": LIGHT[color], **mark},
-        "encoding": {orient: {**axis, "field": "value"}},
-    }
+    return layer("rule", {orient: {**axis, "field": "value"}}, [{"value": value}], stroke=LIGHT[color], **mark)
 
 
 # Axes.

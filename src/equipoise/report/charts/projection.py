@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball, poincare
+from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, shorten_label, slug
-from equipoise.report.charts.marks import (
-    LETTER_WIDTH,
-    TOOLTIP,
-    Row,
-    label_list,
-    line,
-    literals,
-    position,
-    text_marks,
-)
 from equipoise.stats.formatting import format_count
 
 if TYPE_CHECKING:
@@ -53,7 +44,7 @@ def projection_chart(projection: Projection, name: str = "") -> Chart:
     links = [link for link in projection.links if max(link) < len(points)]
     groups = list(dict.fromkeys(point.group for point in points))
     x, y = (_axis(DISK), _axis(DISK)) if projection.kind == "disk" else _square(points)
-    where = position(x, y)
+    where = marks.position(x, y)
     layers = [*_disk_border(where, projection.kind), *_links(projection.kind, points, links, where)]
     layers += [_points(points, groups, where), *_labels(points, links, x, y), *_group_legend(groups)]
     left_out = len(projection.points) - len(points)
@@ -94,19 +85,19 @@ def _disk_border(where: Spec, kind: str) -> list[Spec]:
         return []
     angles = np.linspace(0.0, 2 * np.pi, 181)
     rows = [{"x": float(np.cos(angle)), "y": float(np.sin(angle)), "step": step} for step, angle in enumerate(angles)]
-    return [line(rows, {**where, "order": {"field": "step"}}, LIGHT["line"], width=1.2)]
+    return [marks.line(rows, {**where, "order": {"field": "step"}}, LIGHT["line"], width=1.2)]
 
 
 def _links(kind: str, points: Sequence[Point], links: Sequence[tuple[int, int]], where: Spec) -> list[Spec]:
     if not links:
         return []
-    rows: list[Row] = []
+    rows: list[marks.Row] = []
     for index, (start, end) in enumerate(links):
         ends = [[points[end_index].x, points[end_index].y] for end_index in (start, end)]
         path = poincare_geodesic(*ends) if kind == "disk" else np.array(ends)
         rows += [{"link": index, "x": float(at[0]), "y": float(at[1]), "step": step} for step, at in enumerate(path)]
     by_link: Spec = {**where, "detail": {"field": "link", "type": "nominal"}, "order": {"field": "step"}}
-    return [line(rows, by_link, LIGHT["line"], width=0.8)]
+    return [marks.line(rows, by_link, LIGHT["line"], width=0.8)]
 
 
 def poincare_geodesic(start: Sequence[float], end: Sequence[float]) -> Floats:
@@ -133,22 +124,9 @@ def _points(points: Sequence[Point], groups: Sequence[str], where: Spec) -> Spec
         color, shape = series_style(groups.index(point.group))
         tooltip = f"{point.label} ({point.group})" if point.group else point.label
         rows.append({"x": point.x, "y": point.y, "fill": color, "shape": shape, "size": size, "tooltip": tooltip})
-    return {
-        "data": {"values": rows},
-        "mark": {
-            "type": "point",
-            "filled": True,
-            "opacity": 0.9,
-            "stroke": LIGHT["paper"],
-            "strokeWidth": 0.6,
-        },
-        "encoding": {
-            **where,
-            **literals("shape", "fill"),
-            "size": {"field": "size", "type": "quantitative", "scale": None},
-            **TOOLTIP,
-        },
-    }
+    size_encoding = {"field": "size", "type": "quantitative", "scale": None}
+    look = {**where, **marks.literals("shape", "fill"), "size": size_encoding, **marks.TOOLTIP}
+    return marks.layer("point", look, rows, filled=True, opacity=0.9, stroke=LIGHT["paper"], strokeWidth=0.6)
 
 
 def _sizes(points: Sequence[Point]) -> list[float]:
@@ -169,20 +147,20 @@ def _labels(points: Sequence[Point], links: Sequence[tuple[int, int]], x: Spec, 
         candidates = [index for index in candidates if degree[index] > 1]
     x_domain, y_domain = (axis["scale"]["domain"] for axis in (x, y))
     placed: list[tuple[float, float, float]] = []
-    rows: list[Row] = []
+    rows: list[marks.Row] = []
     for index in candidates:
         point, text = points[index], shorten_label(points[index].label, MAX_LABEL_LENGTH)
         at = (
             (point.x - x_domain[0]) / (x_domain[1] - x_domain[0]) * SIZE,
             (point.y - y_domain[0]) / (y_domain[1] - y_domain[0]) * SIZE,
         )
-        width = len(text) * LETTER_WIDTH + 8
+        width = len(text) * marks.LETTER_WIDTH + 8
         if len(rows) < MAX_LABELS and not any(_overlap(label, (*at, width)) for label in placed):
             placed.append((*at, width))
             rows.append({"x": point.x, "y": point.y, "text": text})
     # A halo in the background colour below the text keeps the name readable on top of links.
     halo: Spec = {"stroke": LIGHT["paper"], "strokeWidth": 3, "strokeJoin": "round"}
-    return [text_marks(rows, position(x, y), align="left", dx=8, **look) for look in (halo, {})]
+    return [marks.text_marks(rows, marks.position(x, y), align="left", dx=8, **look) for look in (halo, {})]
 
 
 def _overlap(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:
@@ -196,7 +174,7 @@ def _group_legend(groups: Sequence[str]) -> list[Spec]:
     named = [(index, group) for index, group in enumerate(groups) if group]
     if not named:
         return []
-    rows: list[Row] = [
+    rows: list[marks.Row] = [
         {"at": 10 + 18 * number, "text": shorten_label(group, MAX_LABEL_LENGTH), "fill": color, "shape": shape}
         for number, (group, (color, shape)) in enumerate(
             (group, series_style(index)) for index, group in named[:MAX_GROUPS]
@@ -205,7 +183,7 @@ def _group_legend(groups: Sequence[str]) -> list[Spec]:
     more = len(named) - MAX_GROUPS
     if more > 0:
         rows.append({"at": 10 + 18 * len(rows), "text": f"and {more} more"})
-    return label_list(rows, SIZE + 16, gap=12)
+    return marks.label_list(rows, SIZE + 16, gap=12)
 
 
 def _describe(projection: Projection, groups: Sequence[str]) -> str:

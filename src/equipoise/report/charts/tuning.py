@@ -6,30 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, shorten_label, shorten_labels, slug
 from equipoise.report.charts.curves import cost_axis
 from equipoise.report.charts.heatmap import HeatmapCell, cell_size, heatmap, shade_legend
-from equipoise.report.charts.marks import (
-    ROW_POSITION,
-    TOOLTIP,
-    Row,
-    column_header,
-    legend,
-    line,
-    literals,
-    points,
-    position,
-    reference_line,
-    row_labels,
-    row_lines,
-    row_step,
-    scale_axis,
-    series_labels,
-    text_column,
-    text_marks,
-    text_width,
-    with_grid,
-)
 from equipoise.report.sections import axis_scale, relative_shade
 from equipoise.report.tables import finite_or_none
 from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, TrialPoint, TuningGrid, TuningView
@@ -45,7 +25,7 @@ from equipoise.stats.formatting import (
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
+    from equipoise.report.build_view import RunSet
     from equipoise.report.view_model import SystemInfo
     from equipoise.stats.result import Result
     from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord
@@ -167,7 +147,7 @@ def _point_text(trial: Trial, decimals: int) -> str:
     return f"{_label(_key(trial.params))}: {format_value(trial.value, decimals)}"
 
 
-def _point(trial: Trial, decimals: int, **marks: bool | int) -> TrialPoint:
+def _point(trial: Trial, decimals: int, **flags: bool | int) -> TrialPoint:
     key = _key(trial.params)
     return TrialPoint(
         label=_label(key),
@@ -176,7 +156,7 @@ def _point(trial: Trial, decimals: int, **marks: bool | int) -> TrialPoint:
         text=format_value(trial.value, decimals),
         cost=None if trial.cost is None else finite_or_none(trial.cost),
         cost_text="" if trial.cost is None else format_value(trial.cost, 0),
-        **marks,  # type: ignore[arg-type]
+        **flags,  # type: ignore[arg-type]
     )
 
 
@@ -198,17 +178,17 @@ def _grid(points: Sequence[TrialPoint], better: Direction) -> TuningGrid:
 
 
 def _heat_cell(point: TrialPoint, values: Sequence[float], better: Direction) -> HeatCell:
-    marks = [
+    labels = [
         mark for mark, holds in ((BEST, point.best), (BASELINE, point.baseline), (BUDGET, point.within_budget)) if holds
     ]
     if point.chosen:
-        marks.append(f"{CHOSEN} by {point.chosen}")
+        labels.append(f"{CHOSEN} by {point.chosen}")
     return HeatCell(
         point.text,
         finite_or_none(point.value),
         relative_shade(point.value, values, better),
         point.cost_text,
-        marks=tuple(marks),
+        marks=tuple(labels),
     )
 
 
@@ -244,11 +224,16 @@ def grid_heatmap(tuned: TuningView) -> Chart:
     size = cell_size(cells)
     rows = shorten_labels([label or "all" for label, _ in grid.rows])
     layers = heatmap(cells, rows, list(grid.columns), size)
-    layers += [column_header(f"{column_title} →", 0, y=-30), column_header(row_title, -10, align="right", y=-10)]
+    layers += [
+        marks.column_header(f"{column_title} →", 0, y=-30),
+        marks.column_header(row_title, -10, align="right", y=-10),
+    ]
     layers += shade_legend("worst", "best", y=len(rows) * size.height + 20)
     metric = metric_in_sentence(tuned.metric)
     best = next((trial for trial in tuned.trials if trial.best), None)
-    best_text = f", best {value_in_sentence(tuned.metric, best.text)} at {best.label}" if best else ""
+    n_tied = sum(trial.value == best.value for trial in tuned.trials) if best else 0
+    tied = f" (one of {n_tied} tied points)" if n_tied > 1 else ""
+    best_text = f", best {value_in_sentence(tuned.metric, best.text)} at {best.label}{tied}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
         f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
@@ -261,7 +246,7 @@ def grid_heatmap(tuned: TuningView) -> Chart:
 
 def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell:
     shown = [mark for mark in cell.marks if mark != BUDGET or BEST not in cell.marks]
-    marks = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in shown]
+    short = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in shown]
     cost = f"; cost {cell.note}" if cell.note else ""
     marked = f"; {', '.join(cell.marks)}" if cell.marks else ""
     return HeatmapCell(
@@ -270,33 +255,31 @@ def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell
         cell.text,
         f"{where}: {cell.text}{cost}{marked}",
         cell.shade,
-        subtext=" ".join(marks),
+        subtext=" ".join(short),
         is_framed=any(mark.startswith(CHOSEN) for mark in cell.marks),
     )
 
 
 def fold_chart(tuned: TuningView) -> Chart:
     """The inner score (open) and the score on held-out units (filled) of every fold."""
-    x = scale_axis(tuned.scale, tuned.metric)
+    x = marks.scale_axis(tuned.scale, tuned.metric)
     scores = FOLD_WIDTH + GAP
     rows = [_fold_row(index, fold) for index, fold in enumerate(tuned.folds)]
-    choices = scores + text_width(row["scores"] for row in rows) + GAP
+    choices = scores + marks.text_width(row["scores"] for row in rows) + GAP
+    inner_to_outer = {"y": marks.ROW_POSITION, "x": {**x, "field": "inner"}, "x2": {"field": "outer"}}
     inner = [{**row, "value": row["inner"], **_look("diamond", "paper", "behind")} for row in rows]
     outer = [{**row, "value": row["outer"], **_look("circle", "lead", "lead")} for row in rows]
     layers: list[Spec] = [
-        row_lines(FOLD_WIDTH),
-        {
-            "mark": {"type": "rule", "stroke": LIGHT["line"], "strokeWidth": 2},
-            "encoding": {"y": ROW_POSITION, "x": {**x, "field": "inner"}, "x2": {"field": "outer"}},
-        },
-        {"data": {"values": inner}, **points(x)},
-        {"data": {"values": outer}, **points(x)},
-        row_labels(),
-        text_column("scores", scores),
-        text_column("choice", choices),
-        column_header("inner → outer", scores),
-        column_header("chosen", choices),
-        *legend(
+        marks.row_lines(FOLD_WIDTH),
+        marks.layer("rule", inner_to_outer, stroke=LIGHT["line"], strokeWidth=2),
+        {"data": {"values": inner}, **marks.points(x)},
+        {"data": {"values": outer}, **marks.points(x)},
+        marks.row_labels(),
+        marks.text_column("scores", scores),
+        marks.text_column("choice", choices),
+        marks.column_header("inner → outer", scores),
+        marks.column_header("chosen", choices),
+        *marks.legend(
             [
                 ("diamond", LIGHT["paper"], LIGHT["behind"], f"inner: on the {tuned.units} used for selection"),
                 ("circle", LIGHT["lead"], LIGHT["lead"], f"outer: on held-out {tuned.units}"),
@@ -309,12 +292,12 @@ def fold_chart(tuned: TuningView) -> Chart:
         _describe_folds(tuned),
         layers,
         width=FOLD_WIDTH,
-        height=row_step(len(rows)),
+        height=marks.row_step(len(rows)),
         data={"values": rows},
     )
 
 
-def _fold_row(index: int, fold: FoldScore) -> Row:
+def _fold_row(index: int, fold: FoldScore) -> marks.Row:
     return {
         "row": index,
         "name": _fold_label(fold),
@@ -333,7 +316,7 @@ def _fold_label(fold: FoldScore) -> str:
     return f"{fold.name} folds" if " of " in fold.name else f"fold {fold.name}"
 
 
-def _look(shape: str, fill: str, stroke: str) -> Row:
+def _look(shape: str, fill: str, stroke: str) -> marks.Row:
     return {"shape": shape, "fill": LIGHT[fill], "stroke": LIGHT[stroke]}
 
 
@@ -354,8 +337,8 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
     metric, unit = tuned[0].metric, tuned[0].cost_unit
     x = cost_axis([row["cost"] for row in points] + ([] if budget is None else [budget]), unit or "cost")
     y_scale = axis_scale([], [row["value"] for row in points])
-    y = with_grid(scale_axis(y_scale, metric))
-    where = position(x, y, "cost", "value")
+    y = marks.with_grid(marks.scale_axis(y_scale, metric))
+    where = marks.position(x, y, "cost", "value")
     max_cost = x["scale"]["domain"][1]
     layers = [
         *_budget_line(budget, unit, x),
@@ -378,7 +361,7 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
     )
 
 
-def _trial_rows(view: TuningView, index: int) -> list[Row]:
+def _trial_rows(view: TuningView, index: int) -> list[marks.Row]:
     """Every trial with a cost, cheapest first."""
     color, shape = series_style(index)
     with_cost = [(trial.cost, trial) for trial in view.trials if trial.cost is not None]
@@ -404,28 +387,22 @@ def _trial_tooltip(view: TuningView, trial: TrialPoint) -> str:
     return f"{view.system}, {trial.label}: {score}; {cost}{within}"
 
 
-def _other_points(rows: list[Row], where: Spec) -> Spec:
+def _other_points(rows: list[marks.Row], where: Spec) -> Spec:
     """The points that are not on the frontier, small and faint."""
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "point", "size": 14, "filled": True, "opacity": 0.4},
-        "encoding": {**where, **literals("shape", "fill"), **TOOLTIP},
-    }
+    look = {**where, **marks.literals("shape", "fill"), **marks.TOOLTIP}
+    return marks.layer("point", look, rows, size=14, filled=True, opacity=0.4)
 
 
-def _frontier_line(rows: list[Row], where: Spec, max_cost: float) -> Spec:
+def _frontier_line(rows: list[marks.Row], where: Spec, max_cost: float) -> Spec:
     """A stepped line through the frontier, extended to the largest cost."""
     steps = [{"cost": row["cost"], "value": row["value"]} for row in rows]
     steps += [{**steps[-1], "cost": max_cost}] if steps else []
-    return line(steps, where, rows[0]["fill"] if rows else LIGHT["ink"], interpolate="step-after")
+    return marks.line(steps, where, rows[0]["fill"] if rows else LIGHT["ink"], interpolate="step-after")
 
 
-def _frontier_points(rows: list[Row], where: Spec) -> Spec:
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "point", "size": 40, "strokeWidth": 1.4, "opacity": 1},
-        "encoding": {**where, **literals("shape", "fill", "stroke"), **TOOLTIP},
-    }
+def _frontier_points(rows: list[marks.Row], where: Spec) -> Spec:
+    look = {**where, **marks.literals("shape", "fill", "stroke"), **marks.TOOLTIP}
+    return marks.layer("point", look, rows, size=40, strokeWidth=1.4, opacity=1)
 
 
 def _budget_line(budget: float | None, unit: str, x: Spec) -> list[Spec]:
@@ -434,20 +411,20 @@ def _budget_line(budget: float | None, unit: str, x: Spec) -> list[Spec]:
     text = {"value": budget, "text": f"budget {format_value(budget, 0)} {unit}".rstrip()}
     where: Spec = {"x": {**x, "field": "value"}, "y": {"value": -10}}
     return [
-        reference_line(budget, x, color="chance", strokeDash=[4, 3], strokeWidth=1.3),
-        text_marks([text], where, fill=LIGHT["chance"]),
+        marks.reference_line(budget, x, color="chance", strokeDash=[4, 3], strokeWidth=1.3),
+        marks.text_marks([text], where, fill=LIGHT["chance"]),
     ]
 
 
-def _frontier_labels(points: list[Row], index_of: Mapping[str, int], y_scale: AxisScale) -> list[Spec]:
+def _frontier_labels(points: list[marks.Row], index_of: Mapping[str, int], y_scale: AxisScale) -> list[Spec]:
     """The names of the systems at the value of their most expensive frontier point."""
-    last: dict[str, Row] = {}
+    last: dict[str, marks.Row] = {}
     for row in points:
         if row["frontier"] or row["system"] not in last:
             last[row["system"]] = row
     height = y_scale.high - y_scale.low
     positions = [(y_scale.high - row["value"]) / height * HEIGHT for row in last.values()]
-    return series_labels(list(last), positions, WIDTH, style_index=[index_of[name] for name in last])
+    return marks.series_labels(list(last), positions, WIDTH, style_index=[index_of[name] for name in last])
 
 
 def _describe_frontier(tuned: Sequence[TuningView], budget: float | None) -> str:

@@ -14,8 +14,9 @@ from equipoise.io.run_files import write_run
 from equipoise.report.export.metadata import as_bibtex, as_card
 from equipoise.report.export.paper_table import as_latex, as_markdown, emulated_library, single_run
 from equipoise.report.export.tables import as_csv, as_unit_csv
-from equipoise.runs.store import StoredRun
+from equipoise.runs.run_folder import StoredRun
 from equipoise.stats.comparison import Comparison
+from equipoise.types import json_value
 
 if TYPE_CHECKING:
     from equipoise.runs.unit_table import RetrievedItem
@@ -31,7 +32,7 @@ def as_json(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     else:
         data = comparison_dict(comparison) | {"cautions": cautions}
     like = emulated_library(runs)
-    return f"{json.dumps(_finite(data | ({'like': like} if like else {})), indent=2, allow_nan=False)}\n"
+    return f"{json.dumps(json_value(data | ({'like': like} if like else {})), indent=2, allow_nan=False)}\n"
 
 
 def comparison_dict(comparison: Comparison) -> dict[str, Any]:
@@ -41,11 +42,6 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
         for system, estimates in comparison.estimates.items()
     }
     return comparison.to_dict() | {"estimates": estimates}
-
-
-def _finite(data: dict[str, Any]) -> Any:
-    """The same with null for what is no number."""
-    return json.loads(json.dumps(data, default=str), parse_constant=lambda _: None)
 
 
 # A TREC run file of a run that stores the retrieved documents.

@@ -25,7 +25,7 @@ from equipoise.report.export.paper_table import PaperTable, escape_latex, table_
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
 

@@ -24,7 +24,7 @@ from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
 
@@ -266,12 +266,12 @@ def markdown_table(sheet: PaperTable) -> str:
         "system",
         *(f"{escape_markdown(metric)} {MARKDOWN_ARROWS[sheet.better(metric)]}" for metric in sheet.metrics),
     ]
-    lines = [_markdown_row(heads), _markdown_row([":--", *("--:" for _ in sheet.metrics)])]
+    lines = [markdown_row(heads), markdown_row([":--", *("--:" for _ in sheet.metrics)])]
     for system in sheet.systems:
         mark = escape_markdown(PARTIAL) if system in sheet.cautions else ""
         cells = [_markdown_cell(sheet.cell(system, metric)) for metric in sheet.metrics]
-        lines.append(_markdown_row([escape_markdown(system) + mark, *cells]))
-    lines.append(_markdown_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
+        lines.append(markdown_row([escape_markdown(system) + mark, *cells]))
+    lines.append(markdown_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
     verdict = [] if sheet.comparison is None else ["", escape_markdown(sheet.comparison.verdict())]
     return "\n".join([*lines, *verdict, "", escape_markdown(" ".join(table_caption(sheet))), ""])
 
@@ -281,7 +281,8 @@ def escape_markdown(text: str) -> str:
     return _LIST.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", inert(" ".join(text.split()))))
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
+    """A row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -366,16 +367,16 @@ def _latex_float(sheet: PaperTable) -> str:
         r"\centering",
         rf"\caption{{{_latex_caption(sheet)}}}",
         rf"\label{{{LABEL}}}",
-        rf"\begin{{tabular}}{{{_latex_columns(sheet)}}}",
-        r"\toprule",
-        _latex_heads(sheet),
-        r"\midrule",
-        *_latex_rows(sheet),
-        r"\bottomrule",
-        r"\end{tabular}",
+        *latex_tabular(_latex_columns(sheet), _latex_heads(sheet), _latex_rows(sheet)),
         r"\end{table}",
     ]
     return "\n".join(lines)
+
+
+def latex_tabular(columns: str, heads: str, rows: Sequence[str]) -> list[str]:
+    """The lines of a table of booktabs."""
+    start = rf"\begin{{tabular}}{{{columns}}}"
+    return [start, r"\toprule", heads, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
 
 
 def _latex_long(sheet: PaperTable) -> str:
@@ -404,7 +405,7 @@ def _latex_caption(sheet: PaperTable) -> str:
 
 def _latex_heads(sheet: PaperTable) -> str:
     heads = [f"{escape_latex(metric)} {LATEX_ARROWS[sheet.better(metric)]}" for metric in sheet.metrics]
-    return _latex_row(["system", *heads])
+    return latex_row(["system", *heads])
 
 
 def _latex_rows(sheet: PaperTable) -> list[str]:
@@ -412,13 +413,14 @@ def _latex_rows(sheet: PaperTable) -> list[str]:
     for system in sheet.systems:
         cells = [sheet.cell(system, metric) for metric in sheet.metrics]
         mark = escape_latex(PARTIAL) if system in sheet.cautions else ""
-        rows.append(_latex_row([escape_latex(system) + mark, *map(_latex_figure, cells)]))
-        rows.append(_latex_row(["", *(_latex_interval(cell.interval) for cell in cells)]))
+        rows.append(latex_row([escape_latex(system) + mark, *map(_latex_figure, cells)]))
+        rows.append(latex_row(["", *(_latex_interval(cell.interval) for cell in cells)]))
     chance = [_latex_number(sheet.chance(metric)) for metric in sheet.metrics]
-    return [*rows, r"\midrule", _latex_row([r"\emph{chance}", *chance])]
+    return [*rows, r"\midrule", latex_row([r"\emph{chance}", *chance])]
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def latex_row(cells: Sequence[str]) -> str:
+    """A row of a LaTeX table."""
     return rf"{' & '.join(cells)} \\"
 
 

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.io.text import parse_number
 from equipoise.redaction import inert
-from equipoise.report.export.paper_table import GLYPH, PaperTable, escape_latex, escape_markdown
+from equipoise.report.export.paper_table import (
+    GLYPH,
+    PaperTable,
+    escape_latex,
+    escape_markdown,
+    latex_row,
+    latex_tabular,
+    markdown_row,
+)
 from equipoise.report.terminal import Part, TerminalTable
 
 if TYPE_CHECKING:
-    from equipoise.runs.store import StoredRun
+    from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate
 
@@ -93,7 +101,7 @@ def _known(value: float) -> float | str:
     return "" if isnan(value) else value
 
 
-def _written(rows: Iterable[Sequence[Any]], formulas: bool) -> str:
+def _written(rows: Iterable[Sequence[Any]], formulas: bool = False) -> str:
     lines = []
     for row in rows:
         buffer = io.StringIO()
@@ -143,36 +151,21 @@ def _rows(table: TerminalTable) -> list[tuple[str, ...]]:
 
 def _markdown(table: TerminalTable) -> str:
     rule = ["--:" if column.right else ":--" for column in table.columns]
-    heads = [escape_markdown(column.head) for column in table.columns]
-    rows = [[escape_markdown(cell) for cell in row] for row in _rows(table)]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *rows))
+    heads = [column.head for column in table.columns]
+    heads, *rows = ([escape_markdown(cell) for cell in row] for row in (heads, *_rows(table)))
+    return "".join(f"{markdown_row(cells)}\n" for cells in (heads, rule, *rows))
 
 
 def _latex(table: TerminalTable) -> str:
     columns = "".join("r" if column.right else "l" for column in table.columns)
-
-    def row(cells: Sequence[str]) -> str:
-        return f"{' & '.join(map(escape_latex, cells))} \\\\"
-
-    lines = [
-        f"\\begin{{tabular}}{{{columns}}}",
-        "\\toprule",
-        row([column.head for column in table.columns]),
-        "\\midrule",
-        *map(row, _rows(table)),
-        "\\bottomrule",
-        "\\end{tabular}",
-    ]
-    body = "\n".join(lines) + "\n"
+    rows = ([column.head for column in table.columns], *_rows(table))
+    heads, *cells = (latex_row([escape_latex(cell) for cell in row]) for row in rows)
+    body = "\n".join([*latex_tabular(columns, heads, cells), ""])
     return f"{GLYPH}\n{body}" if r"\eqglyph" in body else body
 
 
 def _csv(table: TerminalTable) -> str:
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([column.head for column in table.columns])
-    writer.writerows([inert(inert_cell(cell)) for cell in row] for row in _rows(table))
-    return written.getvalue()
+    return _written([[column.head for column in table.columns], *_rows(table)])
 
 
 _FORMATS: dict[str, tuple[Callable[[TerminalTable], str], Callable[[str], str] | None]] = {

@@ -139,7 +139,7 @@ class RayExecutor(Executor):
         self.address = address or os.environ.get("RAY_ADDRESS") or None
         self._messages: list[str] = []
         self._unfit: set[str] = set()
-        self._gone = False
+        self._gone = self._own = False
         self._cores, self._counted = 0.0, -inf
         self._ray: Any = None
         self._open = ExitStack()
@@ -159,13 +159,13 @@ class RayExecutor(Executor):
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
         with ExitStack() as opened:
             opened.enter_context(suppress_ray_output())
-            is_new = not self._connected(opened)
+            self._own = not self._connected(opened)
             silence_ray_logs()
             opened.callback(self._leave)
             # A client reaches the head at the address that it used; other addresses may be unreachable.
             client = self.address is not None and self.address.startswith(CLIENT)
             self._head = self.address if client else self._ray.get_runtime_context().gcs_address
-            if is_new and not str(self._head).startswith(f"{LOOPBACK}:"):
+            if self._own and not str(self._head).startswith(f"{LOOPBACK}:"):
                 self._report(f"the Ray cluster that was started here is open to other machines, at {self._head}")
             self._open = opened.pop_all()
         return self
@@ -254,7 +254,8 @@ class RayExecutor(Executor):
                         (progress or ignore_progress)(text)
                     yield Completed(index, reply.outcome)
         finally:
-            if not self._gone:
+            # A cluster that was started here ends with its tasks; Ray may abort while it cancels running ones.
+            if not self._gone and not self._own:
                 cancel(self._ray, work.running)
 
     def _replies(self, work: _PendingWork) -> Iterator[tuple[int, WorkerReply]]:

@@ -198,3 +198,14 @@ def test_a_first_parent_stands_on_a_shortest_way_and_comes_first(pairs):
         above = [high for low, high in pairs if low == node]
         nearest = [each for each in above if tree.depth[each] == tree.depth[node] - 1]
         assert tree.first_parents[node] == (nearest[0] if above else -1)
+
+
+def test_a_node_is_found_by_its_id_or_by_a_name_that_no_other_node_has() -> None:
+    tree = Tree.of([("1", "Assets"), ("2", "Cash"), ("3", "Cash")], [("2", "1"), ("3", "1")])
+    assert [tree.position(key) for key in ("2", "Assets")] == [1, 0]
+    with pytest.raises(InputError, match=r"2 nodes of .* have the name 'Cash'"):
+        tree.position("Cash")
+    with pytest.raises(UnknownNameError):
+        tree.position("Bank")
+    assert tree.first_ancestors(2) == [0]
+    assert tree.first_ancestors(0) == []

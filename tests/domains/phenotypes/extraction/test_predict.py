@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -130,8 +131,10 @@ def test_without_assertions_everything_is_affirmed_once(found: Candidates) -> No
 
 @settings(max_examples=50, deadline=None)
 @given(drawn_candidates())
-def test_candidates_come_back_from_arrays_as_they_were(found: Candidates) -> None:
-    again = Candidates.from_arrays(found.to_arrays())
+def test_candidates_come_back_from_a_file_as_they_were(found: Candidates) -> None:
+    with TemporaryDirectory() as folder:
+        found.save(Path(folder, "found.npz"))
+        again = Candidates.load(Path(folder, "found.npz"))
     assert (again.documents, again.chunks, again.term_ids) == (found.documents, found.chunks, found.term_ids)
     assert np.array_equal(again.terms, found.terms)
     assert np.array_equal(again.scores, found.scores)

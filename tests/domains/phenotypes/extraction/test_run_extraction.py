@@ -24,7 +24,7 @@ from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, PairingError, ParameterError, UnknownNameError
 from equipoise.runs.gate import BaselineCheck, check_gate
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 
 CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN, "top_term_only": False}
 QUICK: dict[str, Any] = {"config": StatsConfig(n_resamples=100), "chunk_threshold": 0.5, **CHUNKS}
@@ -99,8 +99,8 @@ def test_alternative_ids_are_followed_and_unknown_ones_are_listed(ontology: Onto
     odd = replace(first, annotations=(*first.annotations, Annotation("T:77")))
     gold = resolve_annotations(replace(signs, documents=(odd, *signs.documents[1:])), ontology)
     assert ("T:07", "affirmed") in gold.sets()["b"]
-    assert [resolution.how for resolution in gold.resolutions.moved] == ["alternative"]
-    assert "'T:77'" in gold.problems[0].message
+    assert [resolution.how for resolution in gold.moved] == ["alternative"]
+    assert "'T:77'" in gold.annotated.problems[0].message
     assert gold.sets()["a"] == resolve_annotations(signs, ontology).sets()["a"]
 
 

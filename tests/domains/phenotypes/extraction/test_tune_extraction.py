@@ -33,7 +33,7 @@ from equipoise.evidence.sets import Sets
 from equipoise.metrics.sets import SetF1
 from equipoise.report.terminal import Paragraph
 from equipoise.runs.gate import check_gate
-from equipoise.runs.store import load_run
+from equipoise.runs.run_folder import load_run
 from toy_ontology import retrieve_candidates
 
 CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN}

@@ -10,13 +10,19 @@ import pytest
 from equipoise.domains.phenotypes import query as vector_store
 from equipoise.domains.phenotypes.index.aggregation import STRATEGIES
 from equipoise.domains.phenotypes.index.build import build_index
+from equipoise.domains.phenotypes.index.files import TermIndex
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology import Ontology
-from equipoise.domains.phenotypes.query import fill_store, open_store, search_with_store
+from equipoise.domains.phenotypes.query import fill_store, search_with_store
 from equipoise.errors import ParameterError, StoreError
-from equipoise.models.dense import dense_retriever
+from equipoise.models.dense import StoreIndex, dense_retriever
 
 QUERIES = ["seizure with fever", "small body height", "coughing"]
+
+
+def open_collection(index: TermIndex, store: str) -> StoreIndex:
+    geometry = dense_retriever("hash").geometry
+    return StoreIndex.open(store, index.components.texts, dims=index.meta.dims, geometry=geometry, model=index.model)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -63,7 +69,7 @@ def test_a_folder_store_keeps_the_vectors(ontology: Ontology, tmp_path: Path) ->
     system = TermRetriever("hash", ontology, index=index)
     spec = f"chroma:{tmp_path / 'chroma'}"
     fill_store(index, dense_retriever("hash"), spec).store.close()
-    held = open_store(index, dense_retriever("hash"), spec)
+    held = open_collection(index, spec)
     found = search_with_store(system, held, QUERIES, 2)
     held.store.close()
     assert found.terms.tolist() == system.search(QUERIES, 2).terms.tolist()
@@ -71,7 +77,7 @@ def test_a_folder_store_keeps_the_vectors(ontology: Ontology, tmp_path: Path) ->
 
 def test_an_empty_store_and_systems_without_vectors_are_refused(ontology: Ontology, tmp_path: Path) -> None:
     index = build_index(ontology, "hash", tmp_path, multi_vector=True)
-    held = open_store(index, dense_retriever("hash"), "memory")
+    held = open_collection(index, "memory")
     with pytest.raises(StoreError, match="holds 0 vectors"):
         search_with_store(TermRetriever("hash", ontology, index=index), held, QUERIES, 1)
     with pytest.raises(ParameterError):

@@ -208,10 +208,23 @@ class Tree:
         return {key: index for index, key in enumerate(self.ids)}
 
     def position(self, key: str) -> int:
-        """The index of this id; an unknown id is an error with a suggestion."""
-        if key not in self.positions:
+        """The index of this id, or of the only node of this name; otherwise an error with a suggestion."""
+        if key in self.positions:
+            return self.positions[key]
+        named = [index for index, name in enumerate(self.names) if name == key]
+        if not named:
             raise unknown_node_error(key, self.ids, self.source)
-        return self.positions[key]
+        if len(named) > 1:
+            ids = ", ".join(self.ids[index] for index in named[:5])
+            raise InputError(f"{len(named)} nodes of {self.source} have the name {key!r}", hint=f"give an id: {ids}")
+        return named[0]
+
+    def first_ancestors(self, position: int) -> list[int]:
+        """The positions from the first parent of a node to a root."""
+        path = []
+        while (position := int(self.first_parents[position])) >= 0:
+            path.append(position)
+        return path
 
     @cached_property
     def up(self) -> Rows:

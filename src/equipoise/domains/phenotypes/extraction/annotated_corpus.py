@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.checks.base import join_names, pluralize
+from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS
 from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
 from equipoise.domains.phenotypes.language import LANGUAGES, validate_language
-from equipoise.domains.phenotypes.ontology import Ontology, Resolutions, ResolvedId
+from equipoise.domains.phenotypes.ontology import Ontology, ResolvedId
 from equipoise.errors import FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.json import parse_json, parse_line
 from equipoise.io.tables import table_format
@@ -24,8 +26,6 @@ from equipoise.io.text import PathLike, display_path, open_text
 CharSpan = tuple[int, int]
 """Characters from the first number up to the second, which is exclusive."""
 
-ASSERTIONS = ("affirmed", "negated", "uncertain", "family_history", "hypothetical")
-"""The assertion statuses; the first is the default."""
 
 _ASSERTION_ALIASES = {
     "present": "affirmed",
@@ -50,7 +50,7 @@ class Annotation:
     """A term, its assertion, and its evidence spans, which may be missing."""
 
     term: str
-    assertion: str = ASSERTIONS[0]
+    assertion: str = "affirmed"
     spans: tuple[CharSpan, ...] = ()
 
 
@@ -189,6 +189,7 @@ def _first(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 SAMPLE = "notes"
+
 """The bundled short notes."""
 FOLDER = "annotations"
 _LIST_KEYS = ("documents", "data")
@@ -306,12 +307,8 @@ def _read_folder(folder: Path, dataset: str | None) -> Iterator[RawDocument]:
     datasets = _datasets(folder)
     if dataset is not None:
         if dataset not in datasets:
-            raise UnknownNameError.of(
-                "dataset",
-                dataset,
-                datasets,
-                more=f"{display_path(folder)} has {', '.join(datasets) or 'none'}",
-            )
+            more = f"{display_path(folder)} has {', '.join(datasets) or 'none'}"
+            raise UnknownNameError.of("dataset", dataset, datasets, more=more)
         datasets = {dataset: datasets[dataset]}
     for name, folder_path in datasets.items():
         for file in sorted(folder_path.iterdir()):
@@ -329,12 +326,8 @@ def _read_single_file(path: Path, dataset: str | None) -> Iterator[RawDocument]:
     datasets = sorted({name for name in dataset_names if isinstance(name, str)})
     if dataset not in datasets:
         more = f"the documents of {display_path(path)} are of {', '.join(datasets)}"
-        raise UnknownNameError.of(
-            "dataset",
-            dataset,
-            datasets,
-            more=more if datasets else f"no document of {display_path(path)} names a dataset",
-        )
+        more = more if datasets else f"no document of {display_path(path)} names a dataset"
+        raise UnknownNameError.of("dataset", dataset, datasets, more=more)
     for record, of in zip(records, dataset_names, strict=True):
         if of == dataset or isinstance(record[-1], InputError):
             yield record
@@ -382,11 +375,9 @@ def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Raw
 
 def _document_list(content: Any) -> list[Any] | None:
     """The list of documents that a JSON value is or holds; None where it is one document itself."""
-    if isinstance(content, list):
-        return content
     if isinstance(content, dict):
         return next((content[key] for key in _LIST_KEYS if isinstance(content.get(key), list)), None)
-    return None
+    return content if isinstance(content, list) else None
 
 
 @dataclass(frozen=True)
@@ -395,8 +386,12 @@ class GoldAnnotations:
 
     annotated: AnnotatedCorpus
     ontology: Ontology
-    resolutions: Resolutions
-    problems: tuple[AnnotationIssue, ...]
+    resolved_ids: tuple[ResolvedId, ...]
+
+    @property
+    def moved(self) -> tuple[ResolvedId, ...]:
+        """The ids that are not those of live terms."""
+        return tuple(resolution for resolution in self.resolved_ids if resolution.how != "live")
 
     @property
     def annotations(self) -> Mapping[str, tuple[Annotation, ...]]:
@@ -419,13 +414,13 @@ class GoldAnnotations:
 
     @property
     def lost(self) -> tuple[AnnotationIssue, ...]:
-        """The documents that could not be read."""
-        return tuple(problem for problem in self.problems if problem.lost)
+        """The documents that could not be read or resolved."""
+        return self.annotated.lost
 
     @property
     def problem_messages(self) -> tuple[str, ...]:
         """All problems as text; those of lost documents are last."""
-        return tuple(map(str, sorted(self.problems, key=lambda problem: problem.lost)))
+        return tuple(map(str, sorted(self.annotated.problems, key=lambda problem: problem.lost)))
 
     @property
     def lost_message(self) -> str:
@@ -438,12 +433,14 @@ class GoldAnnotations:
     @property
     def notes(self) -> tuple[str, ...]:
         bare = self.annotated.without_gold
-        odd = [problem for problem in self.problems if not problem.lost]
+        odd = [problem for problem in self.annotated.problems if not problem.lost]
         notes = [self.lost_message] if self.lost else []
         if bare:
             notes.append(f"{pluralize(len(bare), 'document')} without gold (recall undefined): {join_names(bare)}")
-        if self.resolutions.moved:
-            notes.append(f"ids resolved to live terms: {self.resolutions}")
+        if self.moved:
+            kinds = Counter(resolution.how for resolution in self.moved)
+            moved = " and ".join(f"{kinds[how]} {how}" for how in ("alternative", "replaced") if kinds[how])
+            notes.append(f"ids resolved to live terms: {pluralize(len(self.resolved_ids), 'id')}, of them {moved}")
         other_languages = sorted({document.language for document in self.annotated.documents} - {""})
         other_languages = [code for code in other_languages if not supports_assertions(code)]
         if other_languages:
@@ -489,9 +486,7 @@ def resolve_annotations(annotated: AnnotatedCorpus, ontology: Ontology) -> GoldA
             f"no document of {source} has gold ({number} without any)",
             hint="for texts without annotations, use eq phenotypes extract",
         )
-    moved = tuple(resolution for resolution in resolved if resolution.how != "live")
-    live = replace(annotated, documents=documents)
-    return GoldAnnotations(live, ontology, Resolutions(len(resolved), moved), tuple(problems))
+    return GoldAnnotations(replace(annotated, documents=documents, problems=tuple(problems)), ontology, tuple(resolved))
 
 
 def _resolve_document(
@@ -500,7 +495,7 @@ def _resolve_document(
     problems: list[AnnotationIssue],
     resolved: list[ResolvedId],
 ) -> AnnotatedDocument | None:
-    spans: dict[tuple[str, str], set[tuple[int, int]]] = {}
+    live: list[Annotation] = []
     for annotation in document.annotations:
         try:
             resolution = ontology.resolve(annotation.term)
@@ -508,12 +503,11 @@ def _resolve_document(
             problems.append(AnnotationIssue(f"document {document.id}", f"{error.message}; left out", False, error.hint))
             continue
         resolved.append(resolution)
-        # Two ids of one term are one entry of the gold.
-        spans.setdefault((ontology.ids[resolution.term], annotation.assertion), set()).update(annotation.spans)
-    if document.annotations and not spans:
+        live.append(replace(annotation, term=ontology.ids[resolution.term]))
+    if document.annotations and not live:
         sentence = f"has no gold id that is a term of {ontology.title}"
         hint = "correct its ids, or name their ontology with --ontology"
         problems.append(AnnotationIssue(f"document {document.id}", sentence, True, hint))
         return None
-    live = tuple(Annotation(*entry, tuple(sorted(positions))) for entry, positions in spans.items())
-    return replace(document, annotations=live)
+    # Two ids of one term are one entry of the gold.
+    return replace(document, annotations=_merge_mentions(live))

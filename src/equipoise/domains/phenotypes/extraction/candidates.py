@@ -5,24 +5,23 @@ Selection settings are applied to stored candidates, so changing them never embe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.domains.phenotypes.assertion.detect import DetectedAssertion, detect_assertions_with_cues
 from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
 from equipoise.domains.phenotypes.extraction.splitters import TextSplitter, TextToSplit, get_splitters
 from equipoise.domains.phenotypes.extraction.word_forms import contradicts
-from equipoise.domains.phenotypes.index.retriever import TermRetriever
+from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
 from equipoise.domains.phenotypes.language import guess_language, language_segments, validate_language
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ParameterError, StoreError
-from equipoise.evidence.base import Arrays, pack_npz, unpack_npz
+from equipoise.evidence.base import pack_npz, unpack_npz
 from equipoise.io.atomic import write_bytes
 from equipoise.models.fusion import SumFusion
 from equipoise.models.tokenizers import check_text
@@ -135,21 +134,15 @@ def split_documents(
     return tuple(TextSpan(index, start, end, listed[index].text[start:end]) for index, start, end in spans)
 
 
-NUM_RESULTS = 10
-CHUNK_THRESHOLD = 0.4
-"""The threshold that maximises F1 is half of the best F1 (Lipton et al., ECML 2014), about .8 on clinical notes."""
-MIN_CONFIDENCE = 0.0
-TOP_TERM_ONLY = True
-
-
 @dataclass(frozen=True)
 class SelectionSettings:
     """How candidates become predictions: see ``predict``."""
 
-    num_results: int = NUM_RESULTS
-    chunk_threshold: float = CHUNK_THRESHOLD
-    min_confidence: float = MIN_CONFIDENCE
-    top_term_only: bool = TOP_TERM_ONLY
+    num_results: int = 10
+    chunk_threshold: float = 0.4
+    """The threshold that maximises F1 is half of the best F1 (Lipton et al., ECML 2014), about .8 on clinical notes."""
+    min_confidence: float = 0.0
+    top_term_only: bool = True
     assertions: bool = True
 
     def checked(self, depth: int) -> SelectionSettings:
@@ -179,8 +172,9 @@ class SelectionSettings:
         return " ".join([*words, *([] if self.top_term_only else ["--all-terms"])])
 
 
-_FILE_KIND = "candidates 3"
+_FILE_KIND = "candidates 4"
 _ARRAYS = ("document", "start", "end", "terms", "scores", "is_mention", "is_negated")
+_TEXTS = ("term_ids", "chunkers", "system", "fingerprint")
 SCORE_DECIMALS = 6
 """Scores are rounded to this precision: perfect matches differ from 1 by rounding errors, which would decide
 whether they pass a threshold."""
@@ -240,35 +234,15 @@ class Candidates:
         assertion_codes[self.is_negated & (assertion_codes == codes[Assertion.AFFIRMED])] = codes[Assertion.NEGATED]
         return assertion_codes
 
-    def to_arrays(self) -> Arrays:
-        """The content as plain arrays."""
-        return {
-            "kind": np.array(_FILE_KIND),
-            **{name: getattr(self, name) for name in _ARRAYS},
-            **_pack_texts("term_ids", self.term_ids),
-            **_pack_texts("ids", [document.id for document in self.documents]),
-            **_pack_texts("texts", [document.text for document in self.documents]),
-            **_pack_texts("languages", [document.language or "" for document in self.documents]),
-            **_pack_texts("made_by", [self.system, self.fingerprint, *self.chunkers]),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Candidates:
-        """The inverse of ``to_arrays``."""
-        system, fingerprint, *chunkers = _unpack_texts("made_by", arrays)
-        rows = zip(*(_unpack_texts(name, arrays) for name in ("ids", "texts", "languages")), strict=True)
-        return cls(
-            tuple(ClinicalText(name, text, language or None) for name, text, language in rows),
-            **{name: arrays[name] for name in _ARRAYS},
-            term_ids=tuple(_unpack_texts("term_ids", arrays)),
-            chunkers=tuple(chunkers),
-            system=system,
-            fingerprint=fingerprint,
-        )
-
     def save(self, path: str | Path) -> None:
         """Write one npz file; equal candidates give equal bytes."""
-        write_bytes(path, pack_npz(self.to_arrays()))
+        texts = {
+            "documents": [(document.id, document.text, document.language) for document in self.documents],
+            **{name: getattr(self, name) for name in _TEXTS},
+        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        encoded = np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
+        write_bytes(path, pack_npz({"kind": np.array(_FILE_KIND), "texts": encoded, **arrays}))
 
     @classmethod
     def load(cls, path: str | Path) -> Candidates:
@@ -276,19 +250,11 @@ class Candidates:
         arrays = unpack_npz(path)
         if str(arrays.get("kind", "")) != _FILE_KIND:
             raise StoreError(f"{path} has no candidates", hint="name a file that Candidates.save wrote")
-        return cls.from_arrays(arrays)
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkHits:
-    """For each chunk the indices of the best terms, their scores, and the texts of the terms that matched best.
-
-    A missing term is -1, with a score of minus infinity.
-    """
-
-    terms: Ints
-    scores: Floats
-    components: Ints
+        content: dict[str, Any] = json.loads(arrays["texts"].tobytes())
+        documents = tuple(ClinicalText(*document) for document in content.pop("documents"))
+        content |= {name: tuple(content[name]) for name in ("term_ids", "chunkers")}
+        content |= {name: arrays[name] for name in _ARRAYS}
+        return cls(documents, **content)
 
 
 _N_SPARE = 10
@@ -297,19 +263,20 @@ _N_SPARE = 10
 
 def search_chunks(
     chunks: Sequence[TextSpan], system: TermRetriever, *, num_results: int, allowed: Bools | None = None
-) -> ChunkHits:
+) -> TermHits:
     """The best allowed terms of every chunk; names that say the opposite of the chunk are dropped.
 
-    Every distinct text is embedded once.
+    Every distinct text is embedded once. A missing term is -1, with a score of minus infinity.
     """
     depth = min(num_results, len(system.ontology))
     system.check_depth(depth)
     rows = {text: index for index, text in enumerate(dict.fromkeys(chunk.text for chunk in chunks))}
     if not rows:
         empty = np.empty((0, depth), dtype=np.int64)
-        return ChunkHits(empty, np.empty((0, depth)), empty)
+        return TermHits(empty, np.empty((0, depth)), empty)
     hits = system.search(list(rows), min(depth + _N_SPARE, len(system.ontology)))
-    scores = np.round(hits.scores.astype(np.float64) / _max_score(system), SCORE_DECIMALS)
+    max_score = float(len(system.system.parts)) if isinstance(system.system, SumFusion) else 1.0
+    scores = np.round(hits.scores.astype(np.float64) / max_score, SCORE_DECIMALS)
     if np.isnan(scores).any():
         raise NotFiniteError("a score is NaN", hint="check the vectors of the chunks")
     dropped = np.zeros(scores.shape, dtype=np.bool_) if allowed is None else ~allowed[hits.terms]
@@ -322,58 +289,4 @@ def search_chunks(
     terms, components = (np.take_along_axis(values, order, axis=1) for values in (hits.terms, hits.component))
     terms = np.where(np.isfinite(scores), terms, -1)
     row_of = np.array([rows[chunk.text] for chunk in chunks], dtype=np.int64)
-    return ChunkHits(terms[row_of], scores[row_of], components[row_of])
-
-
-def build_candidates(
-    documents: tuple[ClinicalText, ...],
-    spans: Sequence[tuple[int, int, int]],
-    terms: Ints,
-    scores: Floats,
-    *,
-    term_ids: Sequence[str],
-    chunkers: Sequence[str],
-    system: str,
-    fingerprint: str,
-    is_mention: Bools,
-    is_negated: Bools,
-) -> Candidates:
-    """Candidates from (document, start, end) of each row, and the indices and scores of its terms."""
-    distinct, coded = np.unique(terms, return_inverse=True)
-    if len(distinct) and distinct[0] < 0:
-        # Missing terms are never selected: their code does not matter.
-        distinct, coded = distinct[1:], np.maximum(coded - 1, 0)
-    document, start, end = np.array(spans, dtype=np.int64).reshape(-1, 3).T
-    return Candidates(
-        documents,
-        document,
-        start,
-        end,
-        coded.reshape(terms.shape).astype(np.int64),
-        scores.astype(np.float64),
-        term_ids=tuple(term_ids[term] for term in distinct.tolist()),
-        chunkers=tuple(chunkers),
-        system=system,
-        fingerprint=fingerprint,
-        is_mention=is_mention,
-        is_negated=is_negated,
-    )
-
-
-def _max_score(system: TermRetriever) -> float:
-    """The score of a perfect match: the number of parts of a sum fusion, otherwise 1."""
-    return float(len(system.system.parts)) if isinstance(system.system, SumFusion) else 1.0
-
-
-def _pack_texts(name: str, texts: Sequence[str]) -> Arrays:
-    """Texts as one byte array and offsets."""
-    encoded = [text.encode() for text in texts]
-    return {
-        f"{name}_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        f"{name}_borders": np.cumsum([0, *map(len, encoded)], dtype=np.int64),
-    }
-
-
-def _unpack_texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
-    data, borders = arrays[f"{name}_bytes"].tobytes(), arrays[f"{name}_borders"].tolist()
-    return [data[start:end].decode() for start, end in pairwise(borders)]
+    return TermHits(terms[row_of], scores[row_of], components[row_of])

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import product
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,9 @@ from equipoise.domains.phenotypes.extraction.word_forms import (
     AMBIGUOUS_ABBREVIATIONS,
     CAPITALIZED_WORDS,
     COORDINATORS,
-    FUNCTION_WORDS,
     MODIFIERS,
     NEGATIONS,
+    OPTIONAL_WORDS,
     WORD_CLASSES,
     fold_word,
     is_everyday_word,
@@ -98,7 +99,7 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
 
     With a vocabulary, a German compound that is not in it is split into parts that are.
     """
-    function_words, classes = FUNCTION_WORDS[language], WORD_CLASSES[language]
+    optional_words, classes = OPTIONAL_WORDS[language], WORD_CLASSES[language]
     tokens = []
     for match in _TOKEN.finditer(text):
         word, (start, end) = match[0], match.span()
@@ -112,7 +113,7 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
                 tokens.append(Token(start, end, word, word, word, is_boundary=True))
         elif folded in COORDINATORS:
             tokens.append(Token(start, end, word, folded, folded, separator="and"))
-        elif folded in function_words:
+        elif folded in optional_words:
             tokens.append(Token(start, end, word, folded, folded, is_function_word=True))
         else:
             bare = folded.removesuffix("'s").removesuffix("’s")
@@ -416,7 +417,7 @@ class TermDictionary:
         self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
     ) -> Iterator[_PartialMatch]:
         """*aplastic* or hypoplastic *nails*: the end of an item with later words of a later item."""
-        for own, head in _combinations(
+        for own, head in product(
             [item[-size:] for size in range(1, min(_MAX_SHARED, len(item)) + 1)],
             [
                 later[start:end]
@@ -430,7 +431,7 @@ class TermDictionary:
         self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
     ) -> Iterator[_PartialMatch]:
         """*pits of the* palms and *soles*: the start of an item with the start of a later one."""
-        for own, head in _combinations(
+        for own, head in product(
             [
                 later[:size]
                 for size in range(1, min(_MAX_SHARED, len(later)) + 1)
@@ -482,10 +483,6 @@ def _applies(translations: Translations, language: str) -> bool:
 def _priority(match: _PartialMatch) -> tuple[int, int, int]:
     """More own words first, then the more exact kind, then the earlier one."""
     return -len(match.own), match.kind, match.first
-
-
-def _combinations(owned: Iterable[Sequence[int]], heads: Sequence[Sequence[int]]) -> Iterator[tuple[Any, Any]]:
-    return ((own, head) for own in owned for head in heads)
 
 
 def _lists(tokens: Sequence[Token]) -> Iterator[list[list[int]]]:

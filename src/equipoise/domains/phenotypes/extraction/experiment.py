@@ -58,10 +58,10 @@ from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder, write_json
-from equipoise.runs.manifest import Manifest, Status, redact_secrets
+from equipoise.runs.manifest import Manifest, Status
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.run_folder import StoredRun, find_runs, load_run, save_run
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
-from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
@@ -89,23 +89,31 @@ class DictionaryBaseline:
 
 
 @dataclass(frozen=True, eq=False)
-class ExtractionRun:
+class ModelCandidates:
+    """What needs the model: the candidates of all documents, and the evaluation of the gold spans."""
+
+    card: ModelCard
+    candidates: Candidates
+    predictions: Predictions
+    gold_span_oracle: GoldSpanOracle | None
+    seconds: float
+    notes: tuple[str, ...]
+    dictionary_predictions: Predictions | None
+    """Those of the dictionary alone; None if the model is the dictionary."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractionRun(ModelCandidates):
     """One model with one configuration on annotated documents."""
 
     model: str
-    card: ModelCard
     gold: GoldAnnotations
     settings: ExtractionConfig
-    candidates: Candidates
-    predictions: Predictions
     result: Result
     errors_by_kind: ErrorCounts
     stage_trace: tuple[TracedTerm, ...]
-    gold_span_oracle: GoldSpanOracle | None
-    seconds: float
     baseline: DictionaryBaseline | None = None
     """The dictionary alone on the same documents; None if the run itself is the dictionary."""
-    notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     resumed: bool = False
     """Whether the candidates were loaded from the output folder."""
@@ -148,11 +156,7 @@ class ExtractionRun:
             },
             "mode": self.settings.mode,
             "primary": self.primary,
-            "ontology": {
-                "name": ontology.name,
-                "release": ontology.release,
-                "citation": ontology.citation,
-            },
+            "ontology": {"name": ontology.name, "release": ontology.release, "citation": ontology.citation},
             "documents": len(self.gold.annotated),
             "documents_without_gold": list(self.gold.annotated.without_gold),
             "notes": [*self.gold.notes, *self.notes],
@@ -165,15 +169,15 @@ class ExtractionRun:
             "gold_spans": None if self.gold_span_oracle is None else self.gold_span_oracle.to_dict(),
             "resolved_ids": [
                 {"id": resolution.id, "how": resolution.how, "term": ontology.ids[resolution.term]}
-                for resolution in self.gold.resolutions.moved
+                for resolution in self.gold.moved
             ],
-            "problems": [asdict(problem) for problem in self.gold.problems],
+            "problems": [asdict(problem) for problem in self.gold.annotated.problems],
             "findings": [asdict(finding) for finding in self.findings],
             "predictions": {
                 name: [
                     {
                         "hpo_id": term.term,
-                        "label": ontology.labels[ontology.index_of(term.term)],
+                        "label": ontology.label_of(term.term),
                         "assertion_status": str(term.assertion),
                         "score": term.score,
                         "evidence_spans": [{"start_char": start, "end_char": end} for start, end in term.spans],
@@ -310,20 +314,6 @@ class ExtractionContext:
         return resume_key(VERSION, name, extractor.fingerprint, gold, settings)
 
 
-@dataclass(frozen=True, eq=False)
-class ModelCandidates:
-    """What needs the model: the candidates of all documents, and the evaluation of the gold spans."""
-
-    card: ModelCard
-    candidates: Candidates
-    predictions: Predictions
-    gold_span_oracle: GoldSpanOracle | None
-    seconds: float
-    notes: tuple[str, ...]
-    dictionary_predictions: Predictions | None
-    """Those of the dictionary alone; None if the model is the dictionary."""
-
-
 def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOutput[ModelCandidates]:
     """Retrieve the candidates, unless the stored ones have the same key."""
     gold, settings = context.shared.gold, context.shared.settings
@@ -347,17 +337,9 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
             oracle,
             seconds,
             (*missing_index_notes(extractor), *_branch_notes(extractor, gold)),
-            None if job.name == DICTIONARY else _dictionary_predictions(extractor, gold),
+            None if job.name == DICTIONARY else extractor.dictionary_predictions(gold.documents),
         )
         return JobOutput(value, key)
-
-
-def _dictionary_predictions(extractor: TermExtractor, gold: GoldAnnotations) -> Predictions:
-    """The predictions of the dictionary alone, with default settings."""
-    dictionary = extractor
-    if not extractor.uses_dictionary:
-        dictionary = TermExtractor(gold.ontology, None, branch=extractor.branch, translations=extractor.translations)
-    return predict(dictionary.mention_candidates(gold.documents), num_results=1)
 
 
 def _branch_notes(extractor: TermExtractor, gold: GoldAnnotations) -> tuple[str, ...]:
@@ -391,19 +373,14 @@ def score_extraction(
         comparison = compare([result, dictionary], [primary], config=settings.interval_config)
         baseline = DictionaryBaseline(dictionary, comparison.contrast(result.system, DICTIONARY, primary))
     return ExtractionRun(
+        **vars(retrieved),
         model=name,
-        card=retrieved.card,
         gold=gold,
         settings=settings,
-        candidates=retrieved.candidates,
-        predictions=predictions,
         result=result,
         errors_by_kind=count_errors(gold.sets(), predictions.sets(), gold.ontology),
         stage_trace=trace_gold_terms(retrieved.candidates, predictions, gold.annotations),
-        gold_span_oracle=retrieved.gold_span_oracle,
-        seconds=retrieved.seconds,
         baseline=baseline,
-        notes=retrieved.notes,
         command=tuple(command),
     )
 
@@ -429,7 +406,7 @@ RESULTS, CANDIDATES, RUN = "extraction_results.json", "candidates.npz", "run"
 def write_extraction(folder: Path, run: ExtractionRun) -> Path:
     """Write all files; the results file is last, so that it implies a complete run."""
     gold, settings = run.gold, run.settings
-    started = Manifest.start(run.result.system, command=redact_secrets(run.command), seed=settings.config.seed)
+    started = Manifest.start(run.result.system, command=run.command, seed=settings.config.seed)
     manifest = replace(
         started.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_message),
         parameters={

@@ -19,10 +19,8 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,
     SPAN,
     Candidates,
-    ChunkHits,
     ClinicalText,
     TextSpan,
-    build_candidates,
     search_chunks,
     split_documents,
     to_documents,
@@ -30,9 +28,9 @@ from equipoise.domains.phenotypes.extraction.candidates import (
 from equipoise.domains.phenotypes.extraction.dictionary import Mention, TermDictionary, Token, WordWeights, tokenize
 from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.domains.phenotypes.extraction.splitters import get_splitters
-from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
+from equipoise.domains.phenotypes.index.build import open_indexes, resolve_index_dir
 from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
-from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever, dense_models
 from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.models.encoder import ModelCard
@@ -156,6 +154,21 @@ class TermExtractor:
         self._dictionaries: dict[str, TermDictionary] = {}
         self._weights: dict[str, WordWeights] = {}
 
+    @classmethod
+    def of(cls, settings: ExtractionConfig, ontology: Ontology, system: TermRetriever | None) -> TermExtractor:
+        """The extractor of a configuration; translations are those of the retriever, if there is one."""
+        translations = None if system is None else system.translations
+        if system is None and settings.translations:
+            translations = read_translations(settings.translations, ontology)
+        return cls(
+            ontology,
+            system,
+            dictionary=settings.dictionary,
+            branch=settings.branch_in(ontology),
+            chunkers=settings.chunkers,
+            translations=translations,
+        )
+
     @property
     def card(self) -> ModelCard:
         """The card of the model, or of the dictionary."""
@@ -202,10 +215,14 @@ class TermExtractor:
         mentions = [self.mentions(document) for document in listed]
         return self._combined(listed, mentions, self.spans(listed, mentions), num_results)
 
-    def mention_candidates(self, documents: Iterable[ClinicalText] | Mapping[str, str]) -> Candidates:
-        """The candidates of the dictionary alone."""
+    def dictionary_predictions(self, documents: Iterable[ClinicalText] | Mapping[str, str]) -> Predictions:
+        """The predictions of the dictionary alone, with default settings."""
+        if not self.uses_dictionary:
+            dictionary = TermExtractor(self.ontology, None, branch=self.branch, translations=self.translations)
+            return dictionary.dictionary_predictions(documents)
         listed = to_documents(documents)
-        return self._combined(listed, [self.mentions(document) for document in listed], [], 1)
+        mentions = [self.mentions(document) for document in listed]
+        return predict(self._combined(listed, mentions, [], 1), num_results=1)
 
     def candidates_for_spans(
         self, documents: Sequence[ClinicalText], spans: Sequence[TextSpan], *, num_results: int = 10
@@ -283,12 +300,19 @@ class TermExtractor:
                 hits = self._calibrated(documents, spans, hits)
             terms, scores = np.vstack([terms, hits.terms]), np.vstack([scores, hits.scores])
             rows += [(span.document, span.start, span.end) for span in spans]
-        return build_candidates(
+        distinct, coded = np.unique(terms, return_inverse=True)
+        if len(distinct) and distinct[0] < 0:
+            # Missing terms are never selected: their code does not matter.
+            distinct, coded = distinct[1:], np.maximum(coded - 1, 0)
+        document, start, end = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        return Candidates(
             documents,
-            rows,
-            terms,
-            np.round(scores, SCORE_DECIMALS),
-            term_ids=self.ontology.ids,
+            document,
+            start,
+            end,
+            coded.reshape(terms.shape).astype(np.int64),
+            np.round(scores, SCORE_DECIMALS).astype(np.float64),
+            term_ids=tuple(self.ontology.ids[term] for term in distinct.tolist()),
             chunkers=self.generator_names,
             system=self.card.spec,
             fingerprint=self.fingerprint,
@@ -304,21 +328,20 @@ class TermExtractor:
         chunkers = [splitter.name for splitter in self.splitters] or [SPAN]
         return (*(["dictionary"] if self.uses_dictionary else []), *(chunkers if self.system else []))
 
-    def _calibrated(self, documents: Sequence[ClinicalText], spans: Sequence[TextSpan], hits: ChunkHits) -> ChunkHits:
+    def _calibrated(self, documents: Sequence[ClinicalText], spans: Sequence[TextSpan], hits: TermHits) -> TermHits:
         """The hits with the confidence of each term as its score, best first."""
         rows, slots = np.nonzero(np.isfinite(hits.scores))
         scores = np.full(hits.scores.shape, -np.inf)
         scores[rows, slots] = SPAN_MODEL.probability(self.hit_features(documents, spans, hits, rows, slots))
         order = np.argsort(-scores, axis=1, kind="stable")
-        return ChunkHits(
-            *(np.take_along_axis(values, order, axis=1) for values in (hits.terms, scores, hits.components))
-        )
+        columns = (hits.terms, scores, hits.component)
+        return TermHits(*(np.take_along_axis(values, order, axis=1) for values in columns))
 
     def hit_features(
         self,
         documents: Sequence[ClinicalText],
         spans: Sequence[TextSpan],
-        hits: ChunkHits,
+        hits: TermHits,
         rows: Ints,
         slots: Ints,
     ) -> Floats:
@@ -326,16 +349,16 @@ class TermExtractor:
         assert self.system is not None
         german = np.array([documents[span.document].language_at(span.start) == "de" for span in spans], dtype=np.bool_)
         words = [_words(span.text, "de" if is_german else "en") for span, is_german in zip(spans, german, strict=True)]
-        names = self.system.components.texts
+        names, scores = self.system.components.texts, hits.scores.astype(np.float64)
         overlaps, n_name_words = np.empty((len(rows), 2)), np.empty(len(rows))
         for index, (row, slot) in enumerate(zip(rows.tolist(), slots.tolist(), strict=True)):
-            name = _words(names[hits.components[row, slot]], "en")
+            name = _words(names[hits.component[row, slot]], "en")
             weights = self._word_weights("de" if german[row] else "en")
             overlaps[index] = weights.overlap(words[row], name), weights.overlap(name, words[row])
             n_name_words[index] = len(name)
         return span_features(
-            hits.scores[rows, slots],
-            _margins(hits.scores)[rows, slots],
+            scores[rows, slots],
+            _margins(scores)[rows, slots],
             overlaps,
             np.array([len(words[row]) for row in rows.tolist()]),
             n_name_words,
@@ -366,20 +389,13 @@ def _margins(scores: Floats) -> Floats:
 @contextmanager
 def open_term_extractor(model: Any, ontology: Ontology, settings: ExtractionConfig) -> Iterator[TermExtractor]:
     """The extractor of a model or of ``dict:``; without a stored index all terms are embedded first."""
-    translations = read_translations(settings.translations, ontology) if settings.translations else None
-    options: dict[str, Any] = {
-        "dictionary": settings.dictionary,
-        "branch": settings.branch_in(ontology),
-        "chunkers": settings.chunkers,
-        "translations": translations,
-    }
     if model == DICTIONARY:
-        yield TermExtractor(ontology, None, **options)
+        yield TermExtractor.of(settings, ontology, None)
         return
     with open_retriever(model, threads=settings.threads) as system:
-        folder = settings.index_dir or default_index_folder()
+        folder = resolve_index_dir(settings.index_dir)
         try:
-            indexes = open_indexes(folder, ontology, system.card.spec, settings.multi_vector, threads=settings.threads)
+            indexes = open_indexes(folder, ontology, system, settings.multi_vector)
         except EquipoiseError:
             if settings.index_dir is not None:
                 raise
@@ -390,9 +406,9 @@ def open_term_extractor(model: Any, ontology: Ontology, settings: ExtractionConf
             multi_vector=settings.multi_vector,
             strategy=settings.strategy,
             index=indexes,
-            translations=translations,
+            translations=read_translations(settings.translations, ontology) if settings.translations else None,
         )
-        yield TermExtractor(ontology, retriever, **options)
+        yield TermExtractor.of(settings, ontology, retriever)
 
 
 def missing_index_notes(extractor: TermExtractor) -> tuple[str, ...]:

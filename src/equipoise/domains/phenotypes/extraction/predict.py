@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion
-from equipoise.domains.phenotypes.extraction.candidates import (
-    CHUNK_THRESHOLD,
-    MIN_CONFIDENCE,
-    NUM_RESULTS,
-    SCORE_DECIMALS,
-    TOP_TERM_ONLY,
-    Candidates,
-    SelectionSettings,
-)
+from equipoise.domains.phenotypes.extraction.candidates import SCORE_DECIMALS, Candidates, SelectionSettings
 from equipoise.errors import PairingError
 
 if TYPE_CHECKING:
@@ -170,10 +162,10 @@ class Predictions:
 def predict(
     candidates: Candidates,
     *,
-    num_results: int = NUM_RESULTS,
-    chunk_threshold: float = CHUNK_THRESHOLD,
-    min_confidence: float = MIN_CONFIDENCE,
-    top_term_only: bool = TOP_TERM_ONLY,
+    num_results: int = SelectionSettings.num_results,
+    chunk_threshold: float = SelectionSettings.chunk_threshold,
+    min_confidence: float = SelectionSettings.min_confidence,
+    top_term_only: bool = SelectionSettings.top_term_only,
     assertions: bool = True,
 ) -> Predictions:
     """Compute the extracted terms of each document from stored candidates.

@@ -27,7 +27,6 @@ from equipoise.domains.phenotypes.extraction.experiment import (
     with_findings,
 )
 from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
-from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.scoring import extraction_result, with_similarity_credit
 from equipoise.domains.phenotypes.similarity import term_similarity
 from equipoise.errors import FormatError, InputError, ParameterError
@@ -354,7 +353,9 @@ def score_predictions(
         answers[name], unresolved = _resolve(predicted, annotated.ontology)
         notes += _notes(predicted, unresolved, annotated.ontology)
     if baseline and DICTIONARY not in answers:
-        answers[DICTIONARY] = _dictionary_answers(annotated, chosen)
+        dictionary = TermExtractor(annotated.ontology, None, branch=chosen.branch_in(annotated.ontology))
+        entries = dictionary.dictionary_predictions(annotated.documents).sets()
+        answers[DICTIONARY] = {document: set(listed) for document, listed in entries.items()}
     results = tuple(_score(name, answer, annotated, chosen) for name, answer in answers.items())
     # F1, precision and recall; all others are in the results.
     metrics = results[0].names[:3]
@@ -391,12 +392,6 @@ def _notes(predicted: PredictedTerms, unresolved: list[str], ontology: Ontology)
         number = pluralize(len(predicted.problems), "problem")
         notes.append(f"{predicted.name}: {number}, such as: {predicted.problems[0]}")
     return notes
-
-
-def _dictionary_answers(gold: GoldAnnotations, settings: ExtractionConfig) -> dict[str, set[tuple[str, str]]]:
-    extractor = TermExtractor(gold.ontology, None, branch=settings.branch_in(gold.ontology))
-    predicted = predict(extractor.mention_candidates(gold.documents), num_results=1)
-    return {name: set(entries) for name, entries in predicted.sets().items()}
 
 
 def _score(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.stats.result import Estimate, Result
-    from equipoise.types import Floats, Ids
+    from equipoise.types import Bools, Floats, Ids
 
 NO_INTERVAL = "not asked for"
 
@@ -264,28 +264,29 @@ def evaluate_gold_spans(
         {FIRST_HIT: ranks <= 1} | ({f"gold span finds its term among {depth}": ranks <= depth} if depth > 1 else {}),
         config=replace(settings.interval_config, clusters=names),
     )
-    predicted_terms = {name: {term.term for term in terms} for name, terms in predictions}
-    hit = np.array(
-        [annotation.term in predicted_terms[name] for name, (_, annotation) in zip(names, marked, strict=True)]
-    )
-    of_span = {name: {term.term for term in terms} for name, terms in predict(candidates, **settings.pipeline.record())}
-    reach = np.array([annotation.term in of_span[name] for name, (_, annotation) in zip(names, marked, strict=True)])
+
+    def found_in(predicted: Predictions) -> Bools:
+        terms = {name: {term.term for term in extracted} for name, extracted in predicted}
+        return np.array([annotation.term in terms[name] for name, (_, annotation) in zip(names, marked, strict=True)])
+
+    by_span = predict(candidates, **settings.pipeline.record())
+    hit, reach = found_in(predictions), found_in(by_span)
     return GoldSpanOracle(
         without_intervals(retrieval, settings),
-        without_intervals(_oracle_result(gold, candidates, settings), settings),
+        without_intervals(_oracle_result(gold, by_span, settings), settings),
         int(hit.sum()),
         int((~hit & reach).sum()),
         int((~hit & ~reach).sum()),
     )
 
 
-def _oracle_result(gold: GoldAnnotations, candidates: Candidates, settings: ExtractionConfig) -> Result:
+def _oracle_result(gold: GoldAnnotations, by_span: Predictions, settings: ExtractionConfig) -> Result:
     truth = {
         name: [(annotation.term, annotation.assertion) for annotation in terms if annotation.spans]
         for name, terms in gold.annotations.items()
     }
     return evaluate(
-        Sets.of(truth, predict(candidates, **settings.pipeline.record()).sets()),
+        Sets.of(truth, by_span.sets()),
         primary_metrics(settings.averaging, settings.mode),
         system="gold spans",
         config=settings.interval_config,

@@ -12,7 +12,7 @@ import numpy as np
 
 from equipoise.domains.phenotypes.assertion.detect import cue_spans
 from equipoise.domains.phenotypes.assertion.rules import rules_for
-from equipoise.domains.phenotypes.language import FUNCTION_WORDS
+from equipoise.domains.phenotypes.language import FUNCTION_WORDS, LANGUAGES, WORDS
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
 from equipoise.types import Bools, Floats, Role
@@ -122,34 +122,10 @@ _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _LIST_ITEM = re.compile(r"\n[^\S\n]*+(?:[-*•]|\d{1,2}[.)])\s+")
 # A comma between digits is part of a number; a colon or slash inside a word is part of the word.
 _PUNCTUATION = re.compile(r"[;\n()\[\]{}]+|(?<!\d),|,(?!\d)|:(?=\s)|\s[–—-]\s|(?<!\w)/|/(?!\w)")
-_CONJUNCTIONS = {
-    "en": re.compile(
-        r"\b(?:and/or|as well as|and|or|but|nor|with|without|except(?: for)?|plus|however|although|though"
-        r"|while|whereas|because of|due to|associated with|accompanied by|followed by|including|such as"
-        r"|characterized by|characterised by)\b",
-        re.IGNORECASE,
-    ),
-    "de": re.compile(
-        r"\b(?:und/oder|sowie|und|oder|aber|jedoch|sondern|mit|ohne|außer|während|obwohl|wegen|aufgrund"
-        r"|bzw\.|beziehungsweise|einschließlich|begleitet von|gefolgt von|sowohl|als auch|weder|noch)(?!\w)",
-        re.IGNORECASE,
-    ),
-}
-
-
-_LEAD_IN_PHRASES = {
-    "en": re.compile(
-        r"\b(?:(?:seen|referred|admitted|treated|evaluated|known|presenting) (?:for|with|because of)"
-        r"|diagnos(?:ed|is) (?:with|of)|suffers? from|suffer(?:ed|ing) from|history of|consistent with)\b",
-        re.IGNORECASE,
-    ),
-    "de": re.compile(
-        r"\b(?:(?:leidet|litt|leiden|erkrankt) an|(?:vorgestellt|aufgenommen|behandelt|bekannt) (?:wegen|mit)"
-        r"|Zustand nach|Z\.\s?n\.|Vorliegen (?:von|einer|eines)|besteht|bestehen|bestand|bestanden"
-        r"|(?:fand|fanden|findet|finden|zeigten?) sich)(?!\w)",
-        re.IGNORECASE,
-    ),
-}
+_CONJUNCTIONS, _LEAD_IN_PHRASES = (
+    {code: re.compile(rf"\b(?:{WORDS[code][kind]})(?!\w)", re.IGNORECASE) for code in LANGUAGES}
+    for kind in ("conjunctions", "lead_in_phrases")
+)
 
 
 @dataclass(frozen=True)

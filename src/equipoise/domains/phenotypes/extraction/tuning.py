@@ -22,7 +22,6 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     Candidates,
     SelectionSettings,
 )
-from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.extraction.experiment import ExtractionContext, Source, read_gold_annotations
 from equipoise.domains.phenotypes.extraction.extractor import (
     DICTIONARY,
@@ -43,9 +42,9 @@ from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
-from equipoise.stats.bootstrap_errors import RESAMPLE_ID
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import FOLDS, GRID, TRIALS
+from equipoise.stats.tuning_uncertainty import RESAMPLE_ID
 from equipoise.tuning.grid import NESTED, FoldSelection, Params, Trial, TuningRecord, parameter_grid
 from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
 
@@ -114,9 +113,12 @@ Generated = Mapping[CandidateGenerator, Candidates]
 def score_trials(
     generated: Generated, gold: GoldAnnotations, settings: tuple[TrialSetting, ...], mode: Mode
 ) -> TrialScores:
-    rows = [_score_sets(prediction_sets(gold, _predict(generated, setting)), mode) for setting in settings]
-    f1, precision, recall = zip(*rows, strict=True)
-    return TrialScores(settings, np.array(f1), np.array(precision), np.array(recall))
+    every = [prediction_sets(gold, _predict(generated, setting)) for setting in settings]
+    f1, precision, recall = (
+        np.array([metric("macro", mode).per_unit(sets) for sets in every])
+        for metric in (SetF1, SetPrecision, SetRecall)
+    )
+    return TrialScores(settings, f1, *(_means(values) for values in (precision, recall)))
 
 
 def held_out_sets(generated: Generated, gold: GoldAnnotations, trials: TrialScores, chosen: list[int]) -> Sets:
@@ -131,12 +133,9 @@ def _predict(generated: Generated, setting: TrialSetting) -> Predictions:
     return predict(generated[setting.generator], **setting.selection.record())
 
 
-def _score_sets(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
-    values = SetF1("macro", mode).per_unit(sets)
-    precision, recall = (
-        MetricValue.mean(kind("macro", mode).per_unit(sets)).value for kind in (SetPrecision, SetRecall)
-    )
-    return values, precision, recall
+def _means(values: Floats) -> Floats:
+    """The mean of each row over the documents in which it is defined."""
+    return np.array([MetricValue.mean(row).value for row in values])
 
 
 NUM_RESULTS_GRID = (1, 2, 3, 5, 10)
@@ -229,15 +228,6 @@ def refined_configurations(candidates: Candidates, best: SelectionSettings) -> I
     for step in _REFINEMENTS:
         threshold = _floor_score(float(np.quantile(scores, min(1.0, max(0.0, level + step)))))
         yield replace(best, chunk_threshold=threshold)
-
-
-def grid_axes() -> dict[str, list[float]]:
-    """The values of each parameter, as a record keeps them."""
-    return {
-        "num_results": list(NUM_RESULTS_GRID),
-        "threshold quantile": list(THRESHOLD_QUANTILES),
-        "confidence quantile": list(CONFIDENCE_QUANTILES),
-    }
 
 
 def _floor_score(score: float) -> float:
@@ -427,7 +417,7 @@ def _trials(generated: Generated, context: TuningContext) -> tuple[TrialSetting,
 def _tune_model(name: str, generated: Generated, depth: int, context: TuningContext) -> TunedModel:
     gold, settings, parts = context.gold, context.settings, context.folds
     grid = _trials(generated, context)
-    usual = TrialSetting(next(iter(generated)), Pipeline(num_results=min(Pipeline().num_results, depth)))
+    usual = TrialSetting(next(iter(generated)), SelectionSettings(min(SelectionSettings.num_results, depth)))
     trials = score_trials(generated, gold, (*grid, usual), settings.mode)
     allowed = np.arange(len(grid) + 1) < len(grid)
     best = select_best(trials.f1, allowed=allowed)
@@ -526,7 +516,11 @@ def _result(
             **comparability_settings(gold, settings),
             FOLDS: max(1, len(choice.folds)),
             TRIALS: len(tuning.grid),
-            GRID: grid_axes(),
+            GRID: {
+                "num_results": list(NUM_RESULTS_GRID),
+                "threshold quantile": list(THRESHOLD_QUANTILES),
+                "confidence quantile": list(CONFIDENCE_QUANTILES),
+            },
             **({RESAMPLE_ID: hashlib.sha256("\0".join(resample_key).encode()).hexdigest()[:16]} if nested else {}),
         },
     )

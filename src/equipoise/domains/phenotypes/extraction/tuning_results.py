@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.checks.base import run_checks
 from equipoise.checks.models import TunedSystem
 from equipoise.domains.phenotypes.config import ExtractionConfig
-from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
+from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings
 from equipoise.domains.phenotypes.extraction.report import tuning_view
 from equipoise.errors import EquipoiseError, FormatError, ParameterError, UnknownNameError
 from equipoise.io import json
@@ -20,8 +20,8 @@ from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import spec_from_file
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
-from equipoise.runs.manifest import Manifest, Status, redact_secrets
-from equipoise.runs.store import save_run
+from equipoise.runs.manifest import Manifest, Status
+from equipoise.runs.run_folder import save_run
 from equipoise.tuning.grid import Params, TuningRecord
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TUNING_FILE = "extraction_tuning.json"
 _TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
-    **{field.name: type(getattr(Pipeline(), field.name)) for field in fields(Pipeline)},
+    **{name: type(value) for name, value in SelectionSettings().record().items()},
     "dictionary": bool,
     "chunkers": lambda value: tuple(json.text(value).split(",")),
     "branch": lambda value: json.text(value) or None,
@@ -238,7 +238,7 @@ class ExtractionTuning:
                 for model in self.models
             ],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
-            "problems": [asdict(problem) for problem in self.gold.problems],
+            "problems": [asdict(problem) for problem in self.gold.annotated.problems],
             "findings": [asdict(finding) for finding in self.findings],
         }
 
@@ -250,14 +250,10 @@ class ExtractionTuning:
         check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
         for model in self.models:
-            begun = Manifest.start(model.name, command=redact_secrets(self.command), seed=self.settings.config.seed)
+            begun = Manifest.start(model.name, command=self.command, seed=self.settings.config.seed)
             manifest = replace(
                 begun.finish(status, reason=self.gold.lost_message),
-                parameters={
-                    "model": model.name,
-                    "mode": self.settings.mode,
-                    **model.best,
-                },
+                parameters={"model": model.name, "mode": self.settings.mode, **model.best},
                 datasets={
                     "documents": self.gold.annotated.fingerprint,
                     self.gold.ontology.title: self.gold.ontology.fingerprint,

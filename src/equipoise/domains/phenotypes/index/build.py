@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -86,6 +86,11 @@ def default_index_folder() -> Path:
     """The folder of indexes unless one is given: in the user's data folder."""
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Path(base).expanduser() / "equipoise" / "indexes"
+
+
+def resolve_index_dir(index_dir: PathLike | None) -> Path:
+    """The folder of indexes: the given one, or the default."""
+    return Path(index_dir).expanduser() if index_dir else default_index_folder()
 
 
 def index_folder(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> Path:
@@ -230,17 +235,19 @@ def open_indexes(
 
 
 def missing_indexes(
-    folder: PathLike, ontology: Ontology, system: str | Retriever, multi_vector: bool, **options: Any
+    folder: PathLike, ontology: Ontology, system: str | Retriever, multi_vector: bool
 ) -> list[Embedder]:
     return [
         model
-        for model in dense_models(retriever(system, **options))
+        for model in dense_models(retriever(system))
         if not current_path(index_folder(folder, ontology, model.card.spec, multi_vector)).is_dir()
     ]
 
 
 UNINDEXED_KINDS = ("hash", "static", "vectors")
 """Kinds of models that embed all terms in seconds and need no index."""
+BuildProgress = Callable[[Embedder, int], AbstractContextManager["Progress"]]
+"""From a model and its number of texts to a context that gives the progress function of the build."""
 
 
 def open_or_build_indexes(
@@ -248,18 +255,16 @@ def open_or_build_indexes(
     ontology: Ontology,
     system: str | Retriever,
     multi_vector: bool,
-    *,
-    build: Callable[[Embedder], object] | None = None,
+    progress: BuildProgress | None = None,
 ) -> tuple[TermIndex, ...]:
-    """The indexes of the dense models; a missing one is built and stored by ``build``, except for fast models."""
+    """The indexes of the dense models; a missing one is built and stored, except for fast models."""
     missing = missing_indexes(folder, ontology, system, multi_vector)
     unindexed = [model for model in missing if model.spec.kind in UNINDEXED_KINDS]
     for model in missing:
         if model not in unindexed:
-            if build is None:
-                build_index(ontology, model, folder, multi_vector=multi_vector)
-            else:
-                build(model)
+            shown = progress(model, len(term_texts(ontology, multi_vector))) if progress else nullcontext()
+            with shown as watch:
+                build_index(ontology, model, folder, multi_vector=multi_vector, progress=watch)
     models = [model for model in dense_models(retriever(system)) if model not in unindexed]
     return tuple(open_index(folder, ontology, model, multi_vector) for model in models)
 

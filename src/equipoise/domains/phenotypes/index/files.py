@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import IntEnum
 from hashlib import sha256
 from pathlib import Path
@@ -243,7 +243,7 @@ def read_metadata(folder: Path) -> IndexMetadata:
         meta = IndexMetadata(**content)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise damaged_index_error(folder, f"{META} cannot be parsed ({_error_reason(error)})") from error
-    if any(not isinstance(getattr(meta, name), kind) for name, kind in _FIELD_TYPES.items()):
+    if any(type(getattr(meta, field.name)).__name__ != field.type for field in fields(meta)):
         raise damaged_index_error(folder, f"{META} has a field of the wrong type")
     return meta
 
@@ -329,10 +329,3 @@ def _error_reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {Path(str(error.filename)).name}"
     return (str(error).splitlines() or [""])[0] or type(error).__name__
-
-
-_FIELD_TYPES: dict[str, Any] = {
-    "model": str, "model_spec": str, "model_name": str, "dims": int, "ontology": str, "ontology_name": str,
-    "release": str, "citation": str, "multi_vector": bool, "terms": int, "components": int, "texts": str,
-    "checksum": int,
-}  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.phenotypes.derived import fit_or_load
+from equipoise.domains.phenotypes.disk_cache import fit_or_load
 from equipoise.domains.phenotypes.index.aggregation import (
     DEFAULT_STRATEGY,
     Weights,
@@ -161,7 +161,7 @@ class TermRetriever:
         translations: Translations | None = None,
     ) -> None:
         self.ontology = ontology
-        self._translate, self._translations = translate, translations
+        self._translate, self.translations = translate, translations
         self.multi_vector = multi_vector
         self.system = retriever(spec, threads=threads)
         self.indexes = (index,) if isinstance(index, TermIndex) else tuple(index or ())
@@ -192,7 +192,7 @@ class TermRetriever:
     @cached_property
     def translator(self) -> QueryTranslator | None:
         """Translates queries into the words of labels and synonyms; None if queries are not translated."""
-        return make_translator(self.ontology, self._translations) if self._translate else None
+        return make_translator(self.ontology, self.translations) if self._translate else None
 
     def translation(self, query: str) -> str | None:
         """The translation that the query is also scored by; None if there is none."""

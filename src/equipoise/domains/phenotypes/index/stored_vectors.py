@@ -262,7 +262,10 @@ class Int8Prefilter:
         columns = [np.flatnonzero(row >= limit) for row, limit in zip(products, limits.tolist(), strict=True)]
         if sum(map(len, columns)) > self.share * products.size:
             return None
-        ranked = [self._ranked(query, candidates, k) for query, candidates in zip(queries, columns, strict=True)]
+        ranked = [
+            _best_terms(self.fitted.of_prepared(query, candidates), self.components.term[candidates], candidates, k)
+            for query, candidates in zip(queries, columns, strict=True)
+        ]
         terms, scores, component = (np.array(column) for column in zip(*ranked, strict=True))
         return terms, scores, component
 
@@ -276,13 +279,13 @@ class Int8Prefilter:
                     np.maximum(largest[rows, run], values, out=largest[rows, run])
         return largest
 
-    def _ranked(self, query: PointArray, columns: Ints, k: int) -> TopTerms:
-        """The best k terms of one query, from the remaining components."""
-        scores, terms = self.fitted.of_prepared(query, columns), self.components.term[columns]
-        order = np.lexsort((terms, -scores))
-        _, first_rows = np.unique(terms[order], return_index=True)
-        chosen = order[np.sort(first_rows)[:k]]
-        return terms[chosen], scores[chosen], columns[chosen]
+
+def _best_terms(scores: PointArray, terms: Ints, columns: Ints, k: int) -> TopTerms:
+    """The best k terms of one query, from its remaining components in ascending columns; equal scores by term."""
+    order = np.lexsort((terms, -scores))
+    _, first_rows = np.unique(terms[order], return_index=True)
+    chosen = order[np.sort(first_rows)[:k]]
+    return terms[chosen], scores[chosen], columns[chosen]
 
 
 def make_prefilter(
@@ -342,18 +345,13 @@ class ProjectionPrefilter:
         columns = np.flatnonzero(bounds >= limit)
         if limit == -np.inf or len(columns) > _MAX_PROJECTED_SHARE * self.columns:
             return None
-        return self._ranked(self._scores(query, other_scores, columns), columns, k)
+        exact = self._scores(query, other_scores, columns)
+        terms, best, component = _best_terms(exact, self._terms[columns], columns, k)
+        return terms[None], best[None], component[None]
 
     def _scores(self, query: PointArray, other_scores: Floats | None, columns: Ints) -> Floats:
         scores = self._fitted.of_prepared(query, columns).astype(np.float64)
         return scores if other_scores is None else scores + other_scores[columns]
-
-    def _ranked(self, scores: Floats, columns: Ints, k: int) -> TopTerms:
-        terms = self._terms[columns]
-        order = np.lexsort((columns, terms, -scores))
-        _, first_rows = np.unique(terms[order], return_index=True)
-        chosen = order[np.sort(first_rows)[:k]]
-        return terms[chosen][None], scores[chosen][None], columns[chosen][None]
 
 
 def _tail_lengths(lengths: PointArray, leading: PointArray, dtype: np.dtype[np.floating]) -> PointArray:

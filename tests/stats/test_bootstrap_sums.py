@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
-from equipoise.stats import resampling
-from equipoise.stats.resampling import ResamplingUnits, bootstrap_sums, cluster_codes, cluster_members
+from equipoise.stats import bootstrap_mean
+from equipoise.stats.bootstrap_mean import ResamplingUnits, bootstrap_sums, cluster_codes, cluster_members
 
 
 def test_resampled_sums_are_the_sums_of_the_rows_that_were_drawn() -> None:
@@ -18,7 +18,7 @@ def test_resampled_sums_are_the_sums_of_the_rows_that_were_drawn() -> None:
 def test_the_size_of_the_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = np.arange(60.0).reshape(30, 2)
     whole = bootstrap_sums(columns, 50, np.random.default_rng(3))
-    monkeypatch.setattr(resampling, "BLOCK_CELLS", 70)
+    monkeypatch.setattr(bootstrap_mean, "BLOCK_CELLS", 70)
     assert np.array_equal(bootstrap_sums(columns, 50, np.random.default_rng(3)), whole)
 
 

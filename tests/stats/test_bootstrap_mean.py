@@ -10,9 +10,9 @@ from scipy import stats
 from studies.interval_calibration_data import NumberRows
 
 from equipoise.errors import ParameterError, ShapeError, UndefinedError
-from equipoise.stats.corpus_metrics import corpus_interval, evidence_intervals
+from equipoise.stats.bootstrap_mean import ResamplingUnits, bootstrap_means, gaffke_limits, mean_intervals
+from equipoise.stats.corpus_metrics import evidence_intervals
 from equipoise.stats.intervals import Interval, wilson_interval
-from equipoise.stats.resampling import ResamplingUnits, bootstrap_means, gaffke_limits, mean_intervals
 from equipoise.types import Floats
 
 
@@ -271,7 +271,7 @@ def mean_of(rows: NumberRows) -> float:
 def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
     values = graded(80)
     expected = only(values, n_resamples=4000)
-    interval = corpus_interval(mean_of, NumberRows(values), n_resamples=4000, rng=rng())
+    interval = evidence_intervals([mean_of], NumberRows(values), n_resamples=4000, rng=rng())[0]
     assert interval.method == "bias-corrected"
     assert interval.low == pytest.approx(expected.low, abs=0.06 * expected.width)
     assert interval.high == pytest.approx(expected.high, abs=0.06 * expected.width)
@@ -281,7 +281,7 @@ def test_resampled_evidence_takes_whole_clusters() -> None:
     values = np.repeat(graded(40), 6, axis=0)
     clusters = np.repeat(np.arange(40), 6)
     expected = only(values, clusters=clusters, n_resamples=4000)
-    interval = corpus_interval(mean_of, NumberRows(values), clusters=clusters, n_resamples=2000, rng=rng())
+    interval = evidence_intervals([mean_of], NumberRows(values), clusters=clusters, n_resamples=2000, rng=rng())[0]
     assert interval.width == pytest.approx(expected.width, rel=0.08)
 
 
@@ -289,7 +289,7 @@ def test_resampled_evidence_takes_whole_clusters() -> None:
 def test_subsampling_a_mean_gives_students_interval(units: int) -> None:
     values = graded(units)
     low, high = stats.t.interval(0.95, units - 1, values.mean(), stats.sem(values[:, 0]))
-    interval = corpus_interval(mean_of, NumberRows(values), subsample=True, n_resamples=4000, rng=rng())
+    interval = evidence_intervals([mean_of], NumberRows(values), subsample=True, n_resamples=4000, rng=rng())[0]
     assert interval.method == "subsample"
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.04 * (high - low))
 
@@ -301,7 +301,7 @@ def test_a_subsample_never_repeats_a_unit() -> None:
         sizes.append((len(rows.table), len(np.unique(rows.table))))
         return mean_of(rows)
 
-    corpus_interval(distinct, NumberRows(graded(21)), subsample=True, n_resamples=20, rng=rng())
+    evidence_intervals([distinct], NumberRows(graded(21)), subsample=True, n_resamples=20, rng=rng())[0]
     assert set(sizes) == {(21, 21), (10, 10)}
 
 
@@ -340,12 +340,12 @@ def undefined_below(rows: NumberRows, distinct: int) -> float:
     ],
 )
 def test_no_interval_of_a_corpus_figure_is_made_up(figure: object, units: int, reason: str) -> None:
-    interval = corpus_interval(figure, NumberRows(graded(units)), n_resamples=50, rng=rng())  # type: ignore[arg-type]
+    interval = evidence_intervals([figure], NumberRows(graded(units)), n_resamples=50, rng=rng())[0]  # type: ignore[arg-type]
     assert interval.reason == reason
 
 
 def test_a_few_undefined_resamples_are_left_out() -> None:
-    interval = corpus_interval(lambda rows: undefined_below(rows, 14), NumberRows(graded(30)), rng=rng())
+    interval = evidence_intervals([lambda rows: undefined_below(rows, 14)], NumberRows(graded(30)), rng=rng())[0]
     assert interval.known
 
 
@@ -353,12 +353,12 @@ def test_corpus_intervals_are_clipped_and_check_their_options() -> None:
     rows = NumberRows(graded(12))
     for subsample in (False, True):
         options = {"subsample": subsample, "rng": rng()}
-        free = corpus_interval(mean_of, rows, **options)  # type: ignore[arg-type]
+        free = evidence_intervals([mean_of], rows, **options)[0]  # type: ignore[arg-type]
         ceiling = (mean_of(rows) + free.high) / 2
-        clipped = corpus_interval(mean_of, rows, bounds=(0.0, ceiling), **options)  # type: ignore[arg-type]
+        clipped = evidence_intervals([mean_of], rows, bounds=[(0.0, ceiling)], **options)[0]  # type: ignore[arg-type]
         assert clipped.high == ceiling
     with pytest.raises(ParameterError, match="0 resamples"):
-        corpus_interval(mean_of, NumberRows(graded(9)), n_resamples=0, rng=rng())
+        evidence_intervals([mean_of], NumberRows(graded(9)), n_resamples=0, rng=rng())[0]
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -418,5 +418,7 @@ def test_too_few_resamples_give_no_interval(level: float, enough: int) -> None:
         assert not few.known
         assert f"{enough} are needed" in few.reason
         assert only(graded(30), n_resamples=enough, confidence_level=level, **options).known
-    few = corpus_interval(lambda rows: float(np.median(rows.table)), NumberRows(graded(30)), n_resamples=9, rng=rng())
+    few = evidence_intervals(
+        [lambda rows: float(np.median(rows.table))], NumberRows(graded(30)), n_resamples=9, rng=rng()
+    )[0]
     assert not few.known

@@ -37,11 +37,11 @@ from equipoise.report.view_model import (
 )
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
-from equipoise.runs.store import StoredRun, load_run
-from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID
+from equipoise.runs.run_folder import StoredRun, load_run
 from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary
 from equipoise.types import Finding
 

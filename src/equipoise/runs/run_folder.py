@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
-from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.errors import InputError, PartialError, StoreError, did_you_mean
 from equipoise.evidence.base import Evidence, pack_npz, unpack_npz
 from equipoise.io import json
@@ -61,6 +60,7 @@ from equipoise.runs.unit_table import (
 )
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.verdict import PARTIAL_RUN
 from equipoise.tuning.grid import TuningRecord
 from equipoise.types import Direction, Finding, Floats, Severity
 
@@ -161,6 +161,7 @@ def _finding(content: Any) -> Finding:
         message=json.text(content["message"]),
         hint=json.text(content["hint"]),
         evidence=tuple(map(json.text, json.items(content["evidence"]))),
+        title=json.text(content.get("title", "")),
     )
 
 

@@ -23,7 +23,7 @@ from equipoise.evidence.space import Space
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest, Status, read_manifest
-from equipoise.runs.store import load_evidence, load_run, save_run
+from equipoise.runs.run_folder import load_evidence, load_run, save_run
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Finding, Severity

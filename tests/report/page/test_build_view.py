@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from equipoise.errors import ParameterError
-from equipoise.report.build import build_view, compare_runs
+from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.export import export
 from equipoise.report.view import RunsView
 from equipoise.runs.manifest import Status
-from equipoise.runs.store import StoredRun
+from equipoise.runs.run_folder import StoredRun
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.formatting import (

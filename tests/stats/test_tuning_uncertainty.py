@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from equipoise.runs.compare import compare
-from equipoise.stats.bootstrap_errors import ERROR_DF, RESAMPLE_ID, bootstrap_difference
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID, bootstrap_difference
 
 UNITS = [f"q{number}" for number in range(60)]
 
