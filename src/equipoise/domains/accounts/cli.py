@@ -418,7 +418,7 @@ hyperbolic embedding is trained on a GPU, with all other nodes as negatives. Wit
 trained further, and new nodes are initialised next to their parents.
 """
 
-BASELINE_HINT = "To compare them with baselines, run eq accounts evaluate on the same tree with --vectors {}."
+BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate on the same tree with --vectors {}."
 
 
 @options.command(help=TRAIN_HELP)

@@ -488,6 +488,7 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     from equipoise.domains.accounts.placement import evaluate_placement
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_interval, format_value
+    from equipoise.stats.verdict import Vocabulary
 
     with out.working("placing held-out accounts"):
         evaluation = evaluate_placement(
@@ -526,7 +527,7 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
         ),
     )
     if evaluation.comparison is not None:
-        out.show(Paragraph(evaluation.comparison.verdict("account")))
+        out.show(Paragraph(evaluation.comparison.verdict(words=Vocabulary("account", "source", cluster="branch"))))
     return DONE
 
 
