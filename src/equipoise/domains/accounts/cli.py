@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "evaluate": CommandEntry(
         "equipoise.domains.accounts.cli:evaluate",
-        "Embed a tree in several dimensions, and evaluate each embedding.",
+        "Embed a tree once per number of dimensions, and evaluate each embedding.",
     ),
     "train": CommandEntry("equipoise.domains.accounts.cli:train", "Embed a tree, and write the vectors."),
     "check": CommandEntry(
