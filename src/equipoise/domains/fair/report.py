@@ -148,8 +148,8 @@ def short_caption(data: FairComparison) -> Iterator[str]:
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
-    adjustment = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is one pair"
-    return f"Adj. p is {adjustment}{' and accounts for the parameter selection' if nested else ''}."
+    adjusted = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is only one pair"
+    return f"Adj. p is {adjusted}. {'It accounts for the parameter selection.' if nested else ''}".strip()
 
 
 def _over_splits(data: FairComparison) -> str:
