@@ -138,6 +138,22 @@ def test_systems_are_hidden_and_shown_in_a_comparison(tmp_path: Path, serve, sto
     assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
 
 
+def test_the_metric_and_the_systems_in_the_tables_are_in_the_address(tmp_path: Path, serve, store, opened) -> None:
+    for name, worse in (("minilm", 0), (f"bm25{HOSTILE[0]}", 3), ("use", 1)):
+        store(tmp_path / name.split("<")[0], name, worse=worse)
+    page = opened(home(serve(tmp_path)).removesuffix("?list"))
+    page.locator("#shown input").nth(2).uncheck()
+    page.locator("#shown select").select_option(index=1)
+    other = opened(page.evaluate("location.href"))
+    other.locator(".board:visible").wait_for()
+    assert other.locator("#shown option:checked").inner_text() == page.locator("#shown option").nth(1).inner_text()
+    assert not other.locator("#shown input").nth(2).is_checked()
+    assert other.locator(".board:visible tbody tr:visible").count() == 2
+    other.locator("#shown input").nth(2).check()
+    assert other.locator(".board:visible tbody tr:visible").count() == 3
+    assert "hidden=" not in other.evaluate("location.search")
+
+
 def test_filter_order_and_choice_are_in_the_address(tmp_path: Path, serve, store, opened) -> None:
     for name, worse in (("small-a", 0), ("small-b", 3), ("large", 1)):
         store(tmp_path / name, worse=worse)

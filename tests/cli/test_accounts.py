@@ -169,7 +169,7 @@ def test_vectors_of_another_training_are_named(eq, folder: Path) -> None:
         "mine.npz",
     )
     told = eq("accounts", "train", *words).stdout
-    assert "eq accounts evaluate --vectors --relation closure." in told
+    assert "with --vectors mine.npz --relation closure." in " ".join(told.split())
     beside = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--vectors", "mine=mine.npz").stdout
     assert "Trained on another relation: mine." in " ".join(beside.split())
 

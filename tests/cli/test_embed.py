@@ -193,7 +193,7 @@ BAD = {
         (),
         "lines 1 and 3 both",
     ),
-    "column of a list": (b'["a"]', "a.json", ("--column", "text"), "a list of texts, and no columns"),
+    "column of a list": (b'["a"]', "a.json", ("--column", "text"), "a list of texts, but no columns"),
     "blank in a list": (b'["a", " "]', "a.json", (), "row 2 is blank"),
     "mixed list": (b'["a", {"text": "b"}]', "a.json", (), "no list of objects"),
     "title of a number": (b'{"_id": "1", "title": 5, "text": "a"}\n', "a.jsonl", (), "int in column title"),

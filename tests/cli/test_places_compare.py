@@ -182,7 +182,7 @@ def test_rows_that_are_not_the_same_are_refused(eq: Eq, seeds: Path) -> None:
     np.save("bad/seed1/targets.npy", np.load("bad/seed1/targets.npy")[::-1].copy())
     result = eq("places", "compare", "good/seed1", "bad/seed1")
     assert result.exit_code == 2
-    assert "have other targets" in result.output
+    assert "have different targets" in result.output
 
 
 def test_an_empty_folder_and_odd_users_are_refused(eq: Eq, seeds: Path) -> None:

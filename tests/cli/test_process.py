@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 HEAVY = ("numpy", "scipy", "rich", "torch", "sklearn", "equipoise.types", "equipoise.cli.score")
@@ -92,10 +93,11 @@ def test_a_run_may_come_out_of_another_command(folder: Path, command, environmen
     assert list(manifest["inputs"].values()) == [None]
 
 
-def on_terminal(words: list[str], environment: dict[str, str]) -> str:
-    """What a terminal of 80 columns receives."""
+def on_terminal(words: list[str], environment: dict[str, str], stream: str = "stdout") -> str:
+    """What a terminal of 80 columns receives on one stream; the other is dropped."""
     reader, writer = pty.openpty()
-    process = subprocess.Popen(words, env=environment, stdout=writer, stderr=subprocess.DEVNULL)
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: writer}
+    process = subprocess.Popen(words, env=environment, **streams)
     os.close(writer)
     received = b""
     while True:
@@ -108,6 +110,28 @@ def on_terminal(words: list[str], environment: dict[str, str]) -> str:
     process.wait(timeout=30)
     os.close(reader)
     return received.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "last"),
+    [
+        (("places", "score", "--logits", "logits.npy", "--targets", "y.npy", "-o", "results"), "writing the run"),
+        (("places", "compare", "a=one", "a=two", "b=two", "b=one"), "comparing"),
+        (("accounts", "misfiled", "tree.csv"), "comparing names"),
+    ],
+)
+def test_long_steps_have_a_bar_with_the_remaining_time(words, last, folder: Path, command, environment) -> None:
+    rng = np.random.default_rng(0)
+    for place in (".", "one", "two"):
+        Path(place).mkdir(exist_ok=True)
+        np.save(Path(place) / "logits.npy", rng.normal(size=(60, 5)))
+        np.save(Path(place) / ("y.npy" if place == "." else "targets.npy"), np.arange(60) % 5)
+    Path("tree.csv").write_text("id,parent,name\n1,,Cash\n2,,Taxes\n11,1,Petty cash\n21,2,Income tax\n22,2,Sales tax\n")
+    wide = environment | {"TERM": "xterm-256color", "COLUMNS": "160"}
+    shown = on_terminal([*command, *words], wide, "stderr")
+    # Steps that end before the bar is drawn again are not seen; the last one is always drawn.
+    assert last in shown
+    assert "remaining" in shown
 
 
 def test_colours_are_for_terminals_that_want_them(folder: Path, command, environment) -> None:

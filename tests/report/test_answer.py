@@ -120,6 +120,8 @@ def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
     first, *rest = printed(finding_lines([*many, issue]), 80).splitlines()
     assert first.startswith("! EQ302  b: is at chance")
     assert rest[-1] == "- EQ110  the number of candidates is unknown (a, b, c)"
+    again = printed(finding_lines([*many, replace(many[0], message="another metric")]), 80)
+    assert again.strip() == rest[-1]
     issues = [replace(finding, severity=Severity.ISSUE) for finding in many]
     assert printed(finding_lines(issues)).strip() == "! EQ110  a: the corpus size is unknown (and 2 similar findings)"
 

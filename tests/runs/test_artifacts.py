@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.domains.concepts.uncertainty import ChanceTest
 from equipoise.errors import StoreError
 from equipoise.evidence.base import pack_npz, unpack_npz_bytes
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import ArtifactStore, pack, unpack
 from equipoise.runs.runner import Job
+from equipoise.stats.intervals import Interval
 from equipoise.types import Finding, Severity
 
 JOB = Job("a model (with: odd/characters*)", None)
@@ -31,7 +31,7 @@ JOB = Job("a model (with: odd/characters*)", None)
         {"a": (1, [2]), 3: {"b"}, (1, 2): frozenset([1])},
         Finding("EQ101", Severity.TIP, "subject", "message", "hint", ("a",)),
         StatsConfig(seed=4),
-        ChanceTest(0.5, 0.1),
+        Interval(0.1, 0.5, 0.95, "t"),
         [["list", "of lists"], ["array", "a0"]],
     ],
 )

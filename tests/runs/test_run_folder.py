@@ -335,7 +335,7 @@ def test_lines_of_another_shape_are_noticed(tmp_path: Path) -> None:
     lines = (path / "cases.jsonl").read_text().splitlines()
     lines[1] = json.dumps({"id": "q2", "values": {"MRR": 1.0}})
     rewrite(path / "cases.jsonl", "\n".join(lines))
-    with pytest.raises(StoreError, match=r"cases\.jsonl line 2 has other fields than line 1"):
+    with pytest.raises(StoreError, match=r"cases\.jsonl line 2 has different fields from line 1"):
         load_run(path)
 
 

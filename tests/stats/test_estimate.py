@@ -235,7 +235,7 @@ def test_the_result_shows_itself_in_one_line_and_in_an_escaped_table() -> None:
 def test_findings_are_part_of_the_dictionary() -> None:
     from dataclasses import replace
 
-    finding = Finding("EQ101", Severity.TIP, "mini", "it is small", "add units", ("n = 3",))
+    finding = Finding("EQ101", Severity.TIP, "mini", "it is small", "add units", ("n = 3",), "few units")
     report = replace(estimate(table(), [Score()]), findings=(finding,)).to_dict()
     assert report["findings"][0] == {
         "code": "EQ101",
@@ -244,6 +244,7 @@ def test_findings_are_part_of_the_dictionary() -> None:
         "message": "it is small",
         "hint": "add units",
         "evidence": ["n = 3"],
+        "title": "few units",
     }
 
 

@@ -92,6 +92,8 @@ class DoctorItem:
 @pass_output
 def doctor(out: Output, deep: bool) -> int:
     """See ``DOCTOR_HELP``."""
+    with out.working("importing torch"):
+        device = _device(deep)
     rows = [
         DoctorItem("equipoise", "ok", __version__),
         DoctorItem("python", "ok", f"{platform.python_version()} ({sys.executable})"),
@@ -100,7 +102,7 @@ def doctor(out: Output, deep: bool) -> int:
         *(_extra(package, module, extra) for package, (module, extra) in EXTRAS.items()),
         DoctorItem("threads", "ok", _threads()),
         DoctorItem("memory", "ok", _memory()),
-        DoctorItem("device", "ok", _device(deep)),
+        DoctorItem("device", "ok", device),
         _cache(),
     ]
     if out.json:

@@ -30,7 +30,7 @@ REPORT_HELP = """
   eq report results/bm25 ours=results/7 --primary nDCG@10 -o report.html
   eq report results/ --charts results/visualizations
 
-Write one HTML file about one run or several: leaderboard, tie bands, pairs, slices, single
+Write one HTML file about one run or several: leaderboard, tie bands, pairs, slices, individual
 queries, findings and protocol. It needs no network and no server. RUN is a run directory, or a
 folder with run directories; NAME=path renames a system.
 """
@@ -189,7 +189,7 @@ eq score -o, or folders that contain some.
   json    everything, as eq compare --json writes it
   trec    the retrieved lists of one run, as a TREC run file
   card    the metadata of a Hugging Face model card, as YAML
-  bibtex  references of metrics, intervals and test
+  bibtex  references for the metrics, intervals and test
 """
 
 FORMATS = options.names_in("equipoise.report.export", "FORMATS")

@@ -1,7 +1,7 @@
 """Exact top-k search on a CUDA device: screen on tensor cores in float16, then score the survivors exactly.
 
 A float16 product has a known error bound, so it gives an upper bound of every score. One kernel computes the
-bounds of all pairs, stores them in float16 (rounded up) and the largest of each block of 64 points in float32.
+bounds of all pairs and stores them in float16, rounded up, with the upper and lower bounds of each block of 64 points.
 With ``T``, the k-th largest lower bound of a block, a point whose upper bound is below ``T`` is none of the k
 nearest. The few remaining points are scored in the precision of the points.
 

@@ -234,7 +234,7 @@ def _collapsed(group: Sequence[Finding]) -> str:
     """The findings of one code as one: an issue in full, others by the title of their check."""
     first, *others = group
     if first.title and first.severity != Severity.ISSUE:
-        return f"{first.title} ({join_names([finding.subject for finding in group])})"
+        return f"{first.title} ({join_names(list(dict.fromkeys(finding.subject for finding in group)))})"
     similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
     return f"{with_label(first.subject, first.message)}{similar}"
 

@@ -25,6 +25,8 @@ from equipoise.stats.formatting import (
     format_range,
     format_ranks,
     format_value,
+    metric_in_sentence,
+    percent_sign,
     shared_decimals,
 )
 from equipoise.stats.verdict import plural
@@ -207,13 +209,13 @@ def chance_note(comparison: Comparison) -> str:
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
     levels = [estimate.chance for estimate in estimates if not isnan(estimate.chance)]
     if not levels:
-        return f"The chance level of {comparison.primary} is n/a (not computed)."
+        return f"The chance level of {metric_in_sentence(comparison.primary)} is n/a (not computed)."
     decimals = shared_decimals(estimate.interval for estimate in estimates)
-    line = f"Chance level of {comparison.primary}: "
+    line, percent = f"Chance level of {metric_in_sentence(comparison.primary)}: ", percent_sign(comparison.primary)
     if bounded_systems(comparison.findings):
         bound = max(levels) if comparison.better == Direction.UP else min(levels)
-        return f"{line}{chance_bound_sign(comparison.better)}{format_value(bound, decimals)}. {BOUND_NOTE}"
-    return f"{line}{format_range(min(levels), max(levels), decimals)}."
+        return f"{line}{chance_bound_sign(comparison.better)}{format_value(bound, decimals)}{percent}. {BOUND_NOTE}"
+    return f"{line}{format_range(min(levels), max(levels), decimals)}{percent}."
 
 
 def _to_best(comparison: Comparison, name: str, metric: str) -> Contrast | None:

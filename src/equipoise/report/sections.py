@@ -23,6 +23,7 @@ from equipoise.report.tables import (
 )
 from equipoise.report.tables import caption as score_caption
 from equipoise.stats.formatting import (
+    PERCENT_UNIT,
     about,
     format_count,
     format_difference,
@@ -31,6 +32,8 @@ from equipoise.stats.formatting import (
     format_percent,
     format_ranks,
     format_value,
+    metric_in_percent,
+    metric_in_sentence,
     shared_decimals,
 )
 from equipoise.stats.slices import MIN_UNITS
@@ -121,7 +124,7 @@ def _usable(slices: UnitSlices) -> UnitSlices:
 def _caption(subject: RunSet, estimate: Estimate) -> str:
     better = "higher" if subject.better == Direction.UP else "lower"
     return (
-        f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} by slice, "
+        f"The {metric_in_percent(subject.primary)}{' of every system' if len(subject.runs) > 1 else ''} by slice, "
         f"with {format_percent(estimate.interval.confidence_level)} intervals; {better} values are better and darker. "
         f"Slices of fewer than {MIN_UNITS} {subject.words.plural} are grey: their scores are not reliable."
     )
@@ -152,7 +155,9 @@ def _values(subject: RunSet, metric: str, values: Floats) -> view_model.ValueDis
         edges=edges,
         labels=labels,
         series=series,
-        caption=f"The number of {words.plural} by {metric} for each system ({words.units(len(values))}).",
+        caption=(
+            f"The number of {words.plural} by {metric_in_percent(metric)} for each system ({words.units(len(values))})."
+        ),
         units=words.plural,
     )
 
@@ -168,7 +173,8 @@ def _differences(subject: RunSet, differences: Floats) -> view_model.ValueDistri
         labels=labels,
         series=(_series(f"{first} minus {second}", differences, edges),),
         caption=(
-            f"The number of {subject.words.plural} by difference in {subject.primary}. {better} 0, {first} is better."
+            f"The number of {subject.words.plural} by difference in {metric_in_sentence(subject.primary)}. "
+            f"{better} 0, {first} is better."
         ),
         units=subject.words.plural,
     )
@@ -269,10 +275,10 @@ def _win_cell(comparison: Comparison, row: str, column: str) -> view_model.WinCe
 def _pairs_caption(comparison: Comparison) -> str:
     side = "right" if comparison.better == Direction.UP else "left"
     return (
-        f"The first system minus the second on {comparison.primary}, with "
+        f"The first system minus the second on {metric_in_percent(comparison.primary)}, with "
         f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
         f"first is better. "
-        f"{comparison.test[:1].upper()}{comparison.test[1:]}; {comparison.family}."
+        f"{comparison.test[:1].upper()}{comparison.test[1:]}; {comparison.family.replace(PERCENT_UNIT, '')}."
     )
 
 

@@ -67,7 +67,7 @@ def parse_unit_lines(lines: Sequence[tuple[int, Any]], *, source: str) -> UnitTa
     for number, line in lines:
         if _shape(line) != (names, weighted, clustered):
             raise StoreError(
-                f"{source} line {number} has other fields than line {lines[0][0]}",
+                f"{source} line {number} has different fields from line {lines[0][0]}",
                 hint=CHANGED,
             )
     cases = [line for _, line in lines]

@@ -52,6 +52,30 @@ def metric_in_sentence(metric: str) -> str:
     return metric.removesuffix(PERCENT_UNIT)
 
 
+def metric_in_percent(metric: str) -> str:
+    """The name of a metric with its unit in words.
+
+    >>> metric_in_percent("Acc@1 (%)"), metric_in_percent("MRR")
+    ('Acc@1 in percent', 'MRR')
+    """
+    return metric.replace(PERCENT_UNIT, " in percent")
+
+
+def percent_sign(metric: str) -> str:
+    """What follows the values of a metric in a sentence: a percent sign if they are printed in percent."""
+    return " %" if metric.endswith(PERCENT_UNIT) else ""
+
+
+def value_in_sentence(metric: str, text: str) -> str:
+    """A printed value, with or without its interval, and the percent sign if the name of its metric has one.
+
+    >>> value_in_sentence("Acc@1 (%)", "82.9 [73.1, 89.6]"), value_in_sentence("MRR", "0.41")
+    ('82.9 % [73.1, 89.6]', '0.41')
+    """
+    value, *interval = text.split(" ", 1)
+    return " ".join((value + percent_sign(metric), *interval)) if value[-1:].isdigit() else text
+
+
 def format_value(value: float, decimals: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
     """A number, or ``n/a`` and why.
 

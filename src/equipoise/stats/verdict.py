@@ -79,10 +79,12 @@ class Vocabulary:
 
         >>> Vocabulary("query").size(9, 3), Vocabulary("visit", cluster="user").size(40, 1)
         ('9 queries in 3 clusters', '40 visits of 1 user')
+        >>> Vocabulary("node", cluster="branch").size(122, 30)
+        '122 nodes in 30 branches'
         """
         if n_clusters is None:
             return self.units(n)
-        preposition = "in" if self.cluster == "cluster" else "of"
+        preposition = "in" if self.cluster in ("cluster", "branch") else "of"
         noun = self.cluster if n_clusters == 1 else plural(self.cluster)
         return f"{self.units(n)} {preposition} {n_clusters:,} {noun}"
 
@@ -90,10 +92,12 @@ class Vocabulary:
 def plural(noun: str) -> str:
     """The plural of a noun.
 
-    >>> plural("query"), plural("document")
-    ('queries', 'documents')
+    >>> plural("query"), plural("document"), plural("branch")
+    ('queries', 'documents', 'branches')
     """
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    if noun.endswith("y"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
 
 
 def unit_noun(results: Sequence[Result]) -> str:
@@ -127,7 +131,9 @@ UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02
 """Fractions above 1 minus this leave no room for a better system."""
-HARDER = "Make the task harder: a smaller cutoff, smaller chunks, more candidates or harder {units}."
+HARDER = (
+    "Make the task harder: harder test data, more candidates, a smaller cutoff or, for text chunks, smaller chunks."
+)
 MORE = "Use more {units}, or a task with a lower chance level: a smaller cutoff or more candidates."
 _ROUNDING = 1e-9
 
@@ -140,17 +146,17 @@ def why_uninformative(comparison: Comparison, words: Vocabulary) -> str:
         return ""
     metric, shown = _metric(comparison, words), score_format(comparison, words)
     values = shown.range([estimate.value for estimate in estimates])
-    harder, more = (advice.format(units=plural(words.unit)) for advice in (HARDER, MORE))
+    more = MORE.format(units=plural(words.unit))
     chance_levels = [estimate.chance for estimate in estimates]
     if all(_is_fraction(estimate) and estimate.chance >= 1.0 - _ROUNDING for estimate in estimates):
         return (
             f"This setup cannot compare the {words.system}s: a random choice has the maximum {metric} of "
-            f"{shown.range(chance_levels)}. {harder}"
+            f"{shown.range(chance_levels)}. {HARDER}"
         )
     if _at_ceiling(estimates):
         return (
             f"This setup cannot compare the {words.system}s: all of them are at the ceiling of {metric} ({values}), "
-            f"where a better {words.system} could not score higher. {harder}"
+            f"where a better {words.system} could not score higher. {HARDER}"
         )
     # A chance level of 0 is the floor of a metric: any score above it is above chance. A chance level that is only a
     # bound, because the number of candidates is unknown, decides nothing.

@@ -157,12 +157,12 @@ def measure_index(
     asked = _Asking(store, points, width)
     asked.one_by_one(report_progress)
     asked.in_batches()
-    report_progress("searching exactly", 0, len(shards))
+    report_progress("exact search", 0, len(shards))
     start = perf_counter()
     answered = points[: len(asked.hits)]
 
     def searched(done: int) -> None:
-        report_progress("searching exactly", done, len(shards))
+        report_progress("exact search", done, len(shards))
 
     if device is not None:
         exact = nearest_on_device(answered, shards, width, store.geometry, device, searched)
@@ -245,7 +245,7 @@ class _Asking:
     def one_by_one(self, watch: Watch) -> None:
         """A request a query; what was answered before a failure stays."""
         for number in range(len(self.queries)):
-            watch("asking the store", number, len(self.queries))
+            watch("querying the store", number, len(self.queries))
             start = perf_counter()
             try:
                 hits = self.store.ask(self.queries[number : number + 1], self.k)

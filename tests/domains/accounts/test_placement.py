@@ -44,7 +44,9 @@ def test_a_sibling_outweighs_a_misleading_name() -> None:
 
 
 def test_a_misfiled_account_is_listed_with_its_likely_parent() -> None:
-    listed = misfiled_accounts(AccountPlacer(chart("payroll tax", "vehicles")))
+    compared: list[int] = []
+    listed = misfiled_accounts(AccountPlacer(chart("payroll tax", "vehicles")), progress=compared.append)
+    assert compared == list(range(1, sum(map(len, GROUPS.values())) + 1))
     assert [(item.id, item.parent, item.likely_parent) for item in listed] == [("payroll tax", "vehicles", "taxes")]
     assert listed[0].confidence >= 0.5 > listed[0].parent_confidence
     assert not misfiled_accounts(AccountPlacer(chart()))
@@ -58,7 +60,7 @@ def test_held_out_accounts_are_not_among_the_candidates_and_chance_is_one_of_the
     by_name = found.results[0]
     assert by_name.estimates["HR@1"].value == 1.0
     assert by_name.estimates["HR@1"].chance == pytest.approx(1 / found.n_candidates)
-    assert [result.system for result in found.results] == ["name (tfidf)", "sibling", "name and sibling"]
+    assert [result.system for result in found.results] == ["name (tfidf)", "sibling", "name + sibling"]
 
 
 def test_only_children_that_are_held_out_are_counted() -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from equipoise import retriever, run_fair_comparison
 from equipoise.domains.fair.costs import ModelCosts, array_bytes, cheapest, measure_costs
-from equipoise.models.backends.hosted import ApiEncoder, RequestLimits
-from equipoise.models.backends.hosted_retry import RetryPolicy
+from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import Embedder, EmbedStats
 from equipoise.models.encoder import ModelCard
+from equipoise.models.registry import parse_spec
 from fair_sample import SETTINGS, Counting, document, pairs
 
 TEXT = document()
@@ -29,9 +29,10 @@ class Hosted(ApiEncoder):
 
     def __init__(self, price: float | None) -> None:
         card = ModelCard("hosted", "openai:hosted", dims=4, bytes_per_vector=16)
-        super().__init__(card, "hosted", limits=RequestLimits(), patience=RetryPolicy(), price=price)
+        spec = parse_spec("openai:hosted" if price is None else f"openai:hosted,price={price}")
+        super().__init__(spec, card, "hosted")
 
-    def ask(self, texts: Any, role: Any, dims: Any) -> Any:
+    def request(self, texts: Any, role: Any) -> Any:
         pytest.fail("a request was made")
 
 

@@ -171,7 +171,7 @@ def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         read_annotated_corpus(tmp_path)
     (tmp_path / "annotations" / "x.json").write_text("[1]")
-    with pytest.raises(InputError, match="no JSON object"):
+    with pytest.raises(InputError, match="not a JSON object"):
         read_annotated_corpus(tmp_path)
     with pytest.raises(InputError):
         read_annotated_corpus(tmp_path / "absent")

@@ -45,10 +45,10 @@ def test_a_missing_package_is_answered_with_the_install_line(
 @pytest.mark.parametrize(
     ("spec", "settings", "sentence"),
     [
-        ("memory", {}, "begins empty and must know its dimensions"),
+        ("memory", {}, "starts empty and needs its dimensions"),
         ("memory:x", {"dims": 2}, "takes nothing after the colon"),
         ("memory", {"dims": 0}, "dims is 0"),
-        ("memory", {"dims": 2, "geometry": "poincare"}, "know no poincare geometry"),
+        ("memory", {"dims": 2, "geometry": "poincare"}, "have no poincare geometry"),
         ("memory", {"dims": 2, "collection": "a\nb"}, "cannot name a collection"),
         ("memory", {"dims": 2, "index": "hnsw"}, "the memory store has no option 'index'"),
         ("chroma", {"dims": 2}, "needs to know where it is"),
@@ -58,7 +58,7 @@ def test_a_missing_package_is_answered_with_the_install_line(
         ("qdrant:localhost", {"dims": 2}, "is not the address of a Qdrant server"),
         ("qdrant:http://127.0.0.1:1", {"dims": 2, "timeout": 0}, "timeout is 0"),
         ("redis:localhost:6379", {"dims": 2}, "is not the address of a Redis server"),
-        ("redis://127.0.0.1:1", {"dims": 2, "geometry": "dot"}, "know no dot geometry"),
+        ("redis://127.0.0.1:1", {"dims": 2, "geometry": "dot"}, "have no dot geometry"),
     ],
 )
 def test_a_spec_that_cannot_be_is_refused(spec: str, settings: dict[str, Any], sentence: str) -> None:

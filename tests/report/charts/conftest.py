@@ -67,9 +67,10 @@ def page_of(
     better: Direction = Direction.UP,
     tuned: bool = False,
     undefined: Mapping[str, Sequence[int]] | None = None,
+    metric: str = "",
 ) -> tuple[RunsView, Comparison | None]:
     """The page of these systems, and the comparison it was made of."""
-    tables = values_of(systems, "HR@5" if hits else "MRR", hits=hits)
+    tables = values_of(systems, metric or ("HR@5" if hits else "MRR"), hits=hits)
     for name, places in (undefined or {}).items():
         for column in tables[name].values():
             for place in places:

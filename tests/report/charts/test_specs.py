@@ -229,6 +229,13 @@ def test_many_systems_are_drawn_and_the_forest_keeps_to_the_leader(
     assert capfd.readouterr().err == ""
 
 
+def test_captions_write_percent_after_the_value_and_not_in_the_name(page_maker: Maker) -> None:
+    report, _ = page_maker(["alpha", "beta"], hits=True, tuned=True, metric="accuracy (%)")
+    first = report.leaderboards[0].rows[0]
+    assert f"alpha with accuracy {first.score.text} % [" in named(report, "leaderboard").description
+    assert not [chart.description for chart in report_charts(report) if "(%)" in chart.description]
+
+
 def pair(a: str, b: str, difference: float) -> PairDifference:
     return PairDifference(
         "HR@1", a, b, Value(difference, None, None, f"{difference:+.1f}", "[-1, 1]"), "0.1", "0.2", "", "8"
@@ -252,8 +259,7 @@ def test_sentences_name_every_tied_maximum() -> None:
         "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p 0.2; equally large: oats minus corn."
     )
     assert win_matrix(table, systems).description == (
-        "The largest share of wins: rye has a better HR@1 than oats, rye has a better HR@1 than corn on 50 % of "
-        "questions."
+        "The largest share of wins on HR@1 is 50 % of questions: rye over oats, rye over corn."
     )
     best, worst = HeatCell("90 %", 0.9, 1.0), HeatCell("20 %", 0.2, 0.0)
     rows = (
@@ -261,6 +267,6 @@ def test_sentences_name_every_tied_maximum() -> None:
         SliceRow("kind", "hard", 30, False, (HeatCell("50 %", 0.5, 0.4), worst, worst)),
     )
     assert slice_heatmap(SliceTable("HR@1", "higher", rows, ""), systems).description == (
-        "The best HR@1 is that of rye on kind exact, oats on kind exact (90 %), the worst that of corn on kind exact, "
-        "oats on kind hard, corn on kind hard (20 %)."
+        "Best HR@1: rye on kind exact, oats on kind exact (90 %). "
+        "Worst: corn on kind exact, oats on kind hard, corn on kind hard (20 %)."
     )

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 COMMANDS = {
     "evaluate": CommandEntry(
         "equipoise.domains.accounts.cli:evaluate",
-        "Embed a tree with several numbers of dimensions, and evaluate each embedding.",
+        "Embed a tree once per number of dimensions, and evaluate each embedding.",
     ),
     "train": CommandEntry("equipoise.domains.accounts.cli:train", "Embed a tree, and write the vectors."),
     "check": CommandEntry(
         "equipoise.domains.accounts.cli_tree:check",
-        "List all problems of a tree, and the number of nodes at each depth.",
+        "List all problems in a tree, and the number of nodes at each depth.",
     ),
     "misfiled": CommandEntry(
         "equipoise.domains.accounts.cli_tree:misfiled", "List accounts whose names fit better under another parent."
@@ -102,7 +102,7 @@ _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option(
         "--train-relation",
         type=options.ChoiceWithHint("relation", relations),
-        help="The relation to train on.  [default: as --relation]",
+        help="The relation to train on.  [default: the same as --relation]",
     ),
 )
 
@@ -199,7 +199,9 @@ class TreeEmbedderParam(options.NameType):
     help="Evaluate distance matrices instead (.npy, or CSV with or without ids); or NAME=FILE.",
 )
 @click.option(
-    "--vectors-geometry", metavar="NAME", help="The geometry of --vectors without one. [lorentz or euclidean, detected]"
+    "--vectors-geometry",
+    metavar="NAME",
+    help="The geometry of vectors in a file that does not record it, such as CSV.  [default: detected]",
 )
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
@@ -416,7 +418,7 @@ hyperbolic embedding is trained on a GPU, with all other nodes as negatives. Wit
 trained further, and new nodes are initialised next to their parents.
 """
 
-BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq accounts evaluate --vectors{}."
+BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate on the same tree with --vectors {}."
 
 
 @options.command(help=TRAIN_HELP)
@@ -426,7 +428,9 @@ BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq acc
 @click.option("--dim", type=click.IntRange(min=1), help="Number of dimensions. Default: 10, or that of the text model.")
 @training_options
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
-@click.option("--continue-from", metavar="FILE", help="Continue training from these vectors, .npz, with new nodes.")
+@click.option(
+    "--continue-from", metavar="FILE", help="Train the vectors of this .npz file further; new nodes are added."
+)
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
@@ -554,7 +558,7 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
             out.show(Paragraph(SINGLE_TARGET_NOTE))
         if not out.quiet:
             relation = "" if evaluation.relation == PARENT else f" --relation {evaluation.relation}"
-            out.show(Paragraph(f"{chance_note(evaluation)} {BASELINE_HINT.format(relation)}"))
+            out.show(Paragraph(f"{chance_note(evaluation)} {BASELINE_HINT.format(output + relation)}"))
     out.note(f"wrote {output}")
 
 

@@ -353,12 +353,15 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
     from equipoise.stats.formatting import format_value
 
     tree = _with_file(source, file).read()
-    with out.working("comparing names"):
-        listed = misfiled_accounts(AccountPlacer(tree, model), min_confidence=min_confidence)
+    n_accounts = int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum())
+    with out.working(f"loading {model}"):
+        placer = AccountPlacer(tree, model)
+    with out.count("comparing names", n_accounts) as count:
+        listed = misfiled_accounts(placer, min_confidence=min_confidence, progress=count)
     if out.json:
         out.data({"source": tree.source, "model": model, "misfiled": [asdict(item) for item in listed]})
         return DONE
-    accounts = pluralize(int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum()), "account")
+    accounts = pluralize(n_accounts, "account")
     if not listed:
         out.show(Paragraph(f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."))
     else:
@@ -366,8 +369,8 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
         out.show(
             Paragraph(
                 f"{len(listed):,} of {accounts} may be misfiled, according to their names ({model}). Check first: "
-                f"{_label(tree, first.id)} is below {_label(tree, first.parent)}, its name fits "
-                f"{_label(tree, first.likely_parent)}."
+                f"{_label(tree, first.id)} is below {_label(tree, first.parent)}, but its name fits "
+                f"{_label(tree, first.likely_parent)} better."
             )
         )
         shown = listed if out.verbose else listed[:MAX_ROWS]
@@ -495,6 +498,7 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     from equipoise.domains.accounts.placement import evaluate_placement
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_interval, format_value
+    from equipoise.stats.verdict import Vocabulary
 
     with out.working("placing held-out accounts"):
         evaluation = evaluate_placement(
@@ -534,12 +538,12 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
         Paragraph(""),
         Paragraph(
             f"HR@1 is the share of accounts whose parent is first, {format_value(chance['HR@1'].chance, 3)} by chance. "
-            "Structure alone: held-out edges, from the distances of a Lorentz embedding in "
-            f"{dim} dimensions in which each account is below its grandparent.{only}"
+            "Structure alone uses no names: each held-out account is attached to its grandparent, the tree is embedded "
+            f"in the Lorentz model with {dim} dimensions, and the parent is predicted from the distances.{only}"
         ),
     )
     if evaluation.comparison is not None:
-        out.show(Paragraph(evaluation.comparison.verdict("account")))
+        out.show(Paragraph(evaluation.comparison.verdict(words=Vocabulary("account", "source", cluster="branch"))))
     return DONE
 
 

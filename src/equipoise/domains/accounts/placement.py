@@ -267,21 +267,23 @@ class AccountPlacer:
             self._temperature = self._fitted_temperature()
         return self._temperature
 
-    def leave_one_out(self) -> tuple[Ints, Floats]:
+    def leave_one_out(self, progress: Callable[[int], None] | None = None) -> tuple[Ints, Floats]:
         """The accounts without children, and the probability of each candidate if the account were new."""
         nodes = self._accounts()
-        return nodes, np.array([self._probabilities(row) for row in self._leave_one_out_scores(nodes)])
+        return nodes, np.array([self._probabilities(row) for row in self._leave_one_out_scores(nodes, progress)])
 
     def _accounts(self) -> Ints:
         """The nodes below a parent that have no children themselves: new accounts are of this kind."""
         return np.flatnonzero((self.tree.first_parents >= 0) & (self.tree.down.counts == 0))
 
-    def _leave_one_out_scores(self, nodes: Ints) -> Floats:
+    def _leave_one_out_scores(self, nodes: Ints, progress: Callable[[int], None] | None = None) -> Floats:
         rows = []
         for node, similarities in zip(
             nodes.tolist(), self._similarities([self.tree.names[node] for node in nodes]), strict=True
         ):
             rows.append(self._scores(similarities, without=node))
+            if progress is not None:
+                progress(len(rows))
         return np.array(rows)
 
     def _fitted_temperature(self) -> float:
@@ -344,7 +346,9 @@ class MisfiledAccount:
     parent_confidence: float
 
 
-def misfiled_accounts(placer: AccountPlacer, *, min_confidence: float = 0.5) -> list[MisfiledAccount]:
+def misfiled_accounts(
+    placer: AccountPlacer, *, min_confidence: float = 0.5, progress: Callable[[int], None] | None = None
+) -> list[MisfiledAccount]:
     """The accounts whose name points to another parent, the surest first.
 
     Each account without children is in turn treated as new. It is listed if another parent has at least
@@ -356,6 +360,8 @@ def misfiled_accounts(placer: AccountPlacer, *, min_confidence: float = 0.5) -> 
         The tree and the system that compares names.
     min_confidence
         The least confidence of the other parent.
+    progress
+        Called with the number of compared accounts.
 
     Returns
     -------
@@ -368,7 +374,7 @@ def misfiled_accounts(placer: AccountPlacer, *, min_confidence: float = 0.5) -> 
     >>> [account.id for account in misfiled_accounts(placer)]  # doctest: +SKIP
     """
     tree = placer.tree
-    nodes, probabilities = placer.leave_one_out()
+    nodes, probabilities = placer.leave_one_out(progress)
     listed = []
     for node, probability in zip(nodes.tolist(), probabilities, strict=True):
         best = int(probability.argmax())
@@ -445,7 +451,7 @@ def evaluate_placement(
     by_name = np.array([np.log(placer._probabilities(row)) for row in by_name])
     siblings = [_known_sibling(rest, int(parent), rng) for parent in truth]
     by_sibling = SIBLING_WEIGHT * np.array([placer._sibling_counts(known) for known in siblings])
-    sources = {f"name ({model})": by_name, "sibling": by_sibling, "name and sibling": by_name + by_sibling}
+    sources = {f"name ({model})": by_name, "sibling": by_sibling, "name + sibling": by_name + by_sibling}
     clusters = branch_clusters(tree).labels[held]
     options = _Options(tree, held, clusters, config)
     results = []

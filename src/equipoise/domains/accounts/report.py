@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.shape import EmbeddingShape
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
     from equipoise.stats.seeds import MeanAndDeviation
     from equipoise.stats.slices import Slice
@@ -47,7 +48,7 @@ TARGETS = {
 }
 
 
-WORDS = Vocabulary("node", "embedding")
+WORDS = Vocabulary("node", "embedding", cluster="branch")
 MAX_DISPLACED = 20
 """Nodes nearer to another node than to their parent that are listed."""
 
@@ -138,7 +139,9 @@ def distances_view(
         f"{title}. Each node ranks {TARGETS[relation]} among all other nodes by the given distances.",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
-    options = AnswerOptions(Vocabulary("node", "distance file"), columns=tuple(columns), baseline="Chance", notes=notes)
+    options = AnswerOptions(
+        Vocabulary("node", "distance file", cluster="branch"), columns=tuple(columns), baseline="Chance", notes=notes
+    )
     if comparison is None:
         answer = single_answer(order[0], results[0].estimates[mean_rank], options)
     else:
@@ -413,7 +416,7 @@ def _slice_value(part: Slice, names: Mapping[str, str]) -> str:
 def summary_line(row: EmbeddingEvaluation) -> str:
     """The scores of one embedding in one line."""
     parts = [
-        f"{name} {format_value(item.value)} {format_interval(item.interval, 3)}"
+        f"{name} {format_value(item.value)} {_summary_interval(item.interval)}"
         for name, item in (
             (row.mean_rank.metric, row.mean_rank),
             ("MAP", row.map),
@@ -421,6 +424,10 @@ def summary_line(row: EmbeddingEvaluation) -> str:
         )
     ]
     return f"{'; '.join(parts)}."
+
+
+def _summary_interval(interval: Interval) -> str:
+    return f"(no interval: {interval.reason})" if interval.reason else format_interval(interval, 3)
 
 
 def chance_note(row: EmbeddingEvaluation) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from equipoise.domains.accounts.evaluation import check_points
 from equipoise.errors import EquipoiseError, FormatError, InputError, ParameterError, ShapeError
-from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball
+from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball, norm
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.arrays import array_names, read_array
 from equipoise.io.atomic import write_bytes, write_text
@@ -166,7 +166,7 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
 def _geometry_of(vectors: Floats) -> str:
     """``lorentz`` for points on the hyperboloid, with time first; all other files of coordinates are Euclidean."""
     time, space = vectors[:, 0], vectors[:, 1:]
-    on_hyperboloid = len(vectors) > 1 and np.allclose(time, np.sqrt(1.0 + (space**2).sum(axis=1)), rtol=1e-6, atol=0.0)
+    on_hyperboloid = len(vectors) > 1 and np.allclose(time, np.hypot(1.0, norm(space)), rtol=1e-6, atol=0.0)
     return "lorentz" if on_hyperboloid else "euclidean"
 
 

@@ -46,7 +46,7 @@ RUN_HELP = """
   eq bench run support/ --models minilm --dims 64 128 256 --dtypes int8 binary
   eq bench run clustering:tickets.csv few-shot:tickets.csv --models minilm --text subject body
 
-Compare embedding models on your own data sets. DATA is a BEIR folder, a CSV, TSV, JSONL or parquet
+Compare embedding models on your own data sets. DATA is a BEIR folder, a CSV, TSV, JSONL, JSON or parquet
 table, a folder of such tables, or a folder saved by Hugging Face datasets. The kind is detected from files and columns,
 or given as a prefix: retrieval:PATH, reranking:, similarity:, pair-classification:,
 classification:, few-shot:, clustering:, bitext:.

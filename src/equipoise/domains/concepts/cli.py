@@ -57,7 +57,7 @@ labelled data (Spearman, ARI, linear probe or MRR) is recommended, unless it is 
 the weighted scores and their parts. Without --data the included concept set for philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
-.jsonl, .csv or .tsv, or one such file. With -o FOLDER, the command writes report.html (everything on
+.jsonl, .csv, .tsv or .parquet, or one such file. With -o FOLDER, the command writes report.html (everything on
 one page), results.json, run directories for eq compare and eq report, and charts.
 """
 
@@ -227,10 +227,10 @@ CHECK_HELP = """
   eq concepts check sts.csv --similarity-scale 5 --json
 
 Check pairs, clusters, entities, relations and concepts: missing keys, empty texts, duplicates,
-similarities out of range, and offsets that do not match the text. All problems are listed, and the scores that
+similarities out of range, and offsets that do not match the text. The output lists all problems, and the scores that
 cannot be computed because a file is missing. CONCEPT_SET
-is a folder with any of pairs, clusters, entities, relations and concepts as .json, .jsonl, .csv or
-.tsv, or one such file; without it, the included concept set is checked. Exit status 1 means that
+is a folder with any of pairs, clusters, entities, relations and concepts as .json, .jsonl, .csv, .tsv or
+.parquet, or one such file; without it, the included concept set is checked. Exit status 1 means that
 there are issues, 2 that the concept set cannot be used.
 """
 

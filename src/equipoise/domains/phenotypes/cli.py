@@ -177,8 +177,8 @@ BUILD_HELP = """
 
 Embed all terms and store the vectors: one for each label, synonym and definition, or with --single-vector one
 per term for all its texts together. The two kinds are stored separately. After a new release of the ontology, the
-same command embeds only new and changed texts. Lexical systems need no index; of a fusion such as sum:use+tfidf,
-only the dense models get one. An index is written completely or not at all.
+same command embeds only new and changed texts. Lexical systems need no index; for a fusion such as sum:use+tfidf,
+only its dense models are indexed. An index is written completely or not at all.
 
 With --engine ray the texts are embedded on a cluster, with byte-identical vectors. With --store the vectors are
 also written to a database: chroma:FOLDER, pgvector:URL or qdrant:URL, for eq phenotypes query --store. Credentials

@@ -338,7 +338,7 @@ expression such as "0.6*label + 0.4*max(synonyms)". --weights sets the weights o
     metavar="LIST",
     help="Strategies, separated by commas or semicolons.",
 )
-@click.option("--single/--no-single", default=True, help="Whether to include one vector per term.")
+@click.option("--single/--no-single", default=True, help="Also evaluate one vector per term.")
 @options.output_options
 @pass_output
 def compare_vectors(out: Output, /, strategies: str, single: bool, weights: list[float] | None, **choices: Any) -> int:

@@ -46,7 +46,7 @@ dictionary alone. The score of a term is its confidence: the estimated probabili
 
 NOTE is a text file, a folder of text files, or - for standard input. -o terms.csv writes the table;
 --phenopackets FOLDER writes one phenopacket (GA4GH, version 2) per note, with affirmed terms as features and negated
-terms as excluded features. English and German are detected, also within one note. --translations adds translated
+terms as excluded features. English and German are detected, even if one note has both. --translations adds translated
 labels to the dictionary. eq phenotypes extraction run evaluates this command, with the same defaults.
 """
 

@@ -136,7 +136,7 @@ class ScoreInputs:
 
 @options.command(help=HELP, short_help="Score a next-place model, with baselines.")
 @click.option("--logits", metavar="FILE", help="Scores: one row per visit, one column per place. FILE or NAME=FILE.")
-@click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the file of the logits.")
+@click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the logits file.")
 @click.option("--predictions", metavar="FILE", help="Top-k places of each visit, or a LibCity file.")
 @click.option("--name", metavar="NAME", help="The name of the system; default: its file or folder.")
 @click.option("--n-classes", type=click.IntRange(min=1), help="Number of places, for top-k predictions.")
@@ -182,9 +182,11 @@ def score(out: Output, /, config: StatsConfig, fail_on: str | None, output: str 
     """See ``HELP``."""
     if output is not None:
         check_writable(output)
-    with out.working("ranking the places and resampling the visits"):
+    with out.progress(1 if output is None else 2) as step:
+        step("ranking the places and resampling the visits")
         scores, files = _scores(ScoreInputs(**inputs), config)
-    written = [] if output is None else _write(scores, output, files, out, config)
+        step("writing the run")
+        written = [] if output is None else _write(scores, output, files, out, config)
     _show(out, scores, written)
     return exits.gate(out, scores.findings, fail_on)
 
@@ -352,8 +354,10 @@ def compare(
         answerable=answerable,
         device=device,
     )
-    with out.working("reading the seeds and comparing the models"):
-        comparison = compare_across_seeds(reader.read(models), metrics=metrics, primary=primary, config=config)
+    with out.progress(sum(map(len, models.values())) + 1) as step:
+        results = reader.read(models, step)
+        step("comparing")
+        comparison = compare_across_seeds(results, metrics=metrics, primary=primary, config=config)
     for caution in reader.cautions:
         out.note(f"caution: {caution}")
     out.results(lambda: comparison.to_dict() | {"cautions": reader.cautions}, comparison.view)

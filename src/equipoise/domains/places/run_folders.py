@@ -39,7 +39,9 @@ from equipoise.report.charts.chart import unique_names, write_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View
+from equipoise.runs.executors import ignore_progress
 from equipoise.runs.manifest import MANIFEST, VIEW
+from equipoise.runs.progress import ProgressCallback
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
@@ -154,16 +156,17 @@ class SeedRunReader:
     device: str | None = None
     cautions: list[str] = field(default_factory=list)
 
-    def read(self, models: Folders) -> dict[str, dict[str, Result]]:
+    def read(self, models: Folders, progress: ProgressCallback = ignore_progress) -> dict[str, dict[str, Result]]:
         """The result of every seed; folders with logits must have the same targets."""
         results: dict[str, dict[str, Result]] = {}
         first: tuple[Path, NDArray[Any]] | None = None
         for model, seeds in models.items():
             for seed, folder in seeds.items():
+                progress(f"reading {folder}")
                 result, targets = self._seed(_result_folder(folder, answerable=self.answerable), model)
                 if targets is not None and first is not None and not np.array_equal(targets, first[1]):
                     raise PairingError(
-                        f"{folder} and {first[0]} have other targets, so their rows are not the same units",
+                        f"{folder} and {first[0]} have different targets, so their rows are not the same units",
                         hint="all seeds must predict the same rows in the same order",
                     )
                 first = first or (None if targets is None else (folder, targets))

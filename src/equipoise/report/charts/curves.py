@@ -12,7 +12,7 @@ from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, slug
 from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
-from equipoise.stats.formatting import ScoreFormat, format_percent, format_value
+from equipoise.stats.formatting import ScoreFormat, format_percent, format_value, metric_in_sentence, value_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.tables import SystemColumn
@@ -288,7 +288,7 @@ def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
     return chart(
         f"cost-{slug(cost.name)}",
         f"{board.metric} by {cost.title}",
-        f"{board.metric} and {cost.title}: {'; '.join(row['tooltip'] for row in rows)}.",
+        f"{metric_in_sentence(board.metric)} and {cost.title}: {'; '.join(row['tooltip'] for row in rows)}.",
         layers,
         subtitle=f"Bars are {board.confidence_level} intervals.{_missing(missing)}",
         width=COST_WIDTH,
@@ -305,7 +305,9 @@ def _rows(board: Leaderboard, cost: SystemColumn) -> list[marks.Row]:
             "value": row.score.number,
             "low": row.score.low,
             "high": row.score.high,
-            "tooltip": f"{row.system}: {marks.value_label(row.score)} at {text} {cost.title}",
+            "tooltip": (
+                f"{row.system}: {value_in_sentence(board.metric, marks.value_label(row.score))} at {text} {cost.title}"
+            ),
         }
         for index, (row, value, text) in enumerate(zip(board.rows, cost.values, cost.texts, strict=True))
         if value is not None and row.score.number is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, SMALL_SIZE, TEXT_SIZE, Chart, Spec, chart, shorten_labels
-from equipoise.stats.formatting import format_count, format_percent
+from equipoise.stats.formatting import format_count, format_percent, metric_in_sentence, percent_sign
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import BinCounts, ValueDistribution
@@ -42,7 +42,7 @@ def _histograms(distribution: ValueDistribution, name: str) -> Chart:
             "bin": index,
             "base": (row + 1) * height - 2,
             "top": (row + 1) * height - 2 - height * BAR_FRACTION * units / tallest,
-            "tooltip": f"{system.name}: {format_count(units)} {noun} with {distribution.metric} {labels[index]}",
+            "tooltip": f"{system.name}: {format_count(units)} {noun} with {_in_bin(distribution, labels[index])}",
         }
         for row, system in enumerate(series)
         for index, units in enumerate(system.counts)
@@ -149,7 +149,7 @@ def _segments(
         ("paper", "line", "soft"),
     ]
     texts = [
-        (f"with {distribution.metric} {label}", f"{label}: {format_count(units)}", units) for label, units in counts
+        (f"with {_in_bin(distribution, label)}", f"{label}: {format_count(units)}", units) for label, units in counts
     ]
     texts.append(("undefined", format_count(undefined), undefined))
     segments, left = [], 0.0
@@ -186,13 +186,17 @@ def _units(counts: tuple[int, ...], undefined: int) -> str:
     return f"{units}, {format_count(undefined)} undefined" if undefined else units
 
 
+def _in_bin(distribution: ValueDistribution, label: str) -> str:
+    return f"{metric_in_sentence(distribution.metric)} {label}{percent_sign(distribution.metric)}"
+
+
 def _describe(distribution: ValueDistribution) -> str:
     if not distribution.series:
-        return f"No {distribution.metric} is defined."
+        return f"No {metric_in_sentence(distribution.metric)} is defined."
     first = distribution.series[0]
     total = sum(first.counts)
     if not total:
-        return f"{first.name} has no value of {distribution.metric}."
+        return f"{first.name} has no value of {metric_in_sentence(distribution.metric)}."
     most = max(first.counts)
     label = distribution.labels[first.counts.index(most)]
     undefined = f"; {format_count(first.undefined)} undefined" if first.undefined else ""

@@ -21,7 +21,7 @@ from equipoise.report.charts.chart import (
     slug,
     with_largest,
 )
-from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence
+from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence, value_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
@@ -195,8 +195,9 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
         for column, cell in enumerate(row.cells)
         if cell.shade is not None and not cell.small_sample
     ]
+    metric = metric_in_sentence(table.metric)
     if not shaded:
-        return f"No slice has enough {table.units} for a score on {table.metric}."
+        return f"No slice has enough {table.units} for a score on {metric}."
     best, worst = (
         with_largest(shaded, lambda entry: entry[0]),
         with_largest(shaded, lambda entry: -entry[0]),
@@ -205,10 +206,8 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
         join_names([f"{systems[column].name} on {row.name} {row.value}" for _, row, column, _ in entries])
         for entries in (best, worst)
     ]
-    return (
-        f"The best {table.metric} is that of {names[0]} ({best[0][-1].text}), "
-        f"the worst that of {names[1]} ({worst[0][-1].text})."
-    )
+    values = [value_in_sentence(table.metric, entries[0][-1].text) for entries in (best, worst)]
+    return f"Best {metric}: {names[0]} ({values[0]}). Worst: {names[1]} ({values[1]})."
 
 
 def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo]) -> Chart:
@@ -231,7 +230,7 @@ def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo]) -> Chart:
     mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
         "wins",
-        f"Wins per pair of systems ({table.metric})",
+        f"Wins per pair of systems on {metric_in_sentence(table.metric)}",
         _describe_wins(table, systems),
         layers,
         subtitle=f"Row against column. {mark}: significant difference.",
@@ -270,12 +269,11 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
         if cell is not None and cell.win_fraction is not None
     ]
     if not fractions:
-        return f"There are no win counts for {table.metric}."
+        return f"There are no win counts for {metric_in_sentence(table.metric)}."
     largest = with_largest(fractions, lambda entry: entry[0])
-    metric = metric_in_sentence(table.metric)
-    pairs = [f"{systems[row].name} has a better {metric} than {systems[column].name}" for _, row, column in largest]
-    share = format_percent(round(largest[0][0], 2))
-    return f"The largest share of wins: {join_names(pairs)} on {share} of {table.units}."
+    pairs = join_names([f"{systems[row].name} over {systems[column].name}" for _, row, column in largest])
+    share = f"{format_percent(round(largest[0][0], 2))} of {table.units}"
+    return f"The largest share of wins on {metric_in_sentence(table.metric)} is {share}: {pairs}."
 
 
 def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:

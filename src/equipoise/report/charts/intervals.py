@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels, with_largest
+from equipoise.stats.formatting import metric_in_sentence, value_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Leaderboard, LeaderboardRow, PairDifference, PairwiseTable
@@ -79,7 +80,7 @@ def _system_row(index: int, row: LeaderboardRow, board: Leaderboard, best_groups
 
 
 def _system_tooltip(row: LeaderboardRow, board: Leaderboard) -> str:
-    parts = [f"{row.system}: {board.metric} {marks.value_label(row.score)}", f"n {row.n}"]
+    parts = [f"{row.system}: {_score(board, row)}", f"n {row.n}"]
     parts += [f"undefined {row.undefined}"] if row.undefined not in ("", "0") else []
     parts += [f"chance {row.chance_text}"] if row.chance_text else []
     parts += [f"rank {row.rank}"] if row.rank else []
@@ -127,6 +128,10 @@ def _leaderboard_legend(rows: list[marks.Row]) -> list[Spec]:
     return marks.legend(entries[: len({row["shape"] for row in rows if row["value"] is not None})])
 
 
+def _score(board: Leaderboard, row: LeaderboardRow) -> str:
+    return f"{metric_in_sentence(board.metric)} {value_in_sentence(board.metric, marks.value_label(row.score))}"
+
+
 def _leaderboard_subtitle(board: Leaderboard, best_groups: set[str]) -> str:
     notes = []
     if len(board.rows) > 1 and best_groups:
@@ -142,16 +147,16 @@ def _systems(count: int) -> str:
 
 def _describe_leaderboard(board: Leaderboard) -> str:
     if not board.rows:
-        return f"No system has a score on {board.metric}."
+        return f"No system has a score on {metric_in_sentence(board.metric)}."
     best, worst = board.rows[0], board.rows[-1]
     if len(board.rows) == 1:
-        first = f"{best.system} has {board.metric} {marks.value_label(best.score)}"
+        first = f"{best.system} has {_score(board, best)}"
         chance = f", chance is {best.chance_text}" if best.chance_text else ""
         return f"{first}{chance}."
     tied = [row.system for row in board.rows[1:] if set(row.tie_groups) & set(best.tie_groups)]
     ties = f" (tied with it: {', '.join(tied)})" if tied else ""
-    first = f"{best.system} with {board.metric} {marks.value_label(best.score)}"
-    last = f"{worst.system} with {marks.value_label(worst.score)}"
+    first = f"{best.system} with {_score(board, best)}"
+    last = f"{worst.system} with {value_in_sentence(board.metric, marks.value_label(worst.score))}"
     return f"Of {len(board.rows)} systems, the first is {first}{ties}; the last is {last}."
 
 
@@ -232,16 +237,17 @@ def _pixel(value: float, table: PairwiseTable) -> float:
 
 
 def _describe_differences(table: PairwiseTable) -> str:
+    metric = metric_in_sentence(table.metric)
     if not table.rows:
-        return f"There is no pair of systems to compare on {table.metric}."
+        return f"There is no pair of systems to compare on {metric}."
     significant = [pair for pair in table.rows if pair.winner]
     largest, *tied = with_largest(table.rows, lambda pair: abs(pair.difference.number or 0.0))
     equal = f"; equally large: {join_names([f'{pair.a} minus {pair.b}' for pair in tied])}" if tied else ""
     if len(table.rows) == 1:
-        result = f"The pair {'differs' if significant else 'does not differ'} significantly on {table.metric}"
+        result = f"The pair {'differs' if significant else 'does not differ'} significantly on {metric}"
         label = "difference"
     else:
-        result = f"{len(significant)} of {len(table.rows)} pairs differ significantly on {table.metric}"
+        result = f"{len(significant)} of {len(table.rows)} pairs differ significantly on {metric}"
         label = "largest difference"
     return (
         f"{result}; the {label} is {largest.a} minus {largest.b}, {marks.value_label(largest.difference)}, "

@@ -19,6 +19,8 @@ from equipoise.stats.formatting import (
     format_count,
     format_difference,
     format_value,
+    metric_in_sentence,
+    value_in_sentence,
 )
 from equipoise.types import Direction
 
@@ -227,14 +229,15 @@ def grid_heatmap(tuned: TuningView) -> Chart:
         marks.column_header(row_title, -10, align="right", y=-10),
     ]
     layers += shade_legend("worst", "best", y=len(rows) * size.height + 20)
+    metric = metric_in_sentence(tuned.metric)
     best = next((trial for trial in tuned.trials if trial.best), None)
     n_tied = sum(trial.value == best.value for trial in tuned.trials) if best else 0
     tied = f" (one of {n_tied} tied points)" if n_tied > 1 else ""
-    best_text = f", best {best.text} at {best.label}{tied}" if best else ""
+    best_text = f", best {value_in_sentence(tuned.metric, best.text)} at {best.label}{tied}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
         f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
-        f"{tuned.system} was evaluated at {len(tuned.trials)} points of the grid on {tuned.metric}{best_text}.",
+        f"{tuned.system} was evaluated at {len(tuned.trials)} points of the grid on {metric}{best_text}.",
         layers,
         subtitle=f"Optimistic: on the {tuned.units} used for selection. Framed: selected by n folds (×n).",
         **size.of(rows, grid.columns),
@@ -349,7 +352,10 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
         f"{metric} by {unit or 'cost'}",
         _describe_frontier(tuned, budget),
         layers,
-        subtitle=f"Lines: the best {metric} at or below each cost, on the {tuned[0].units} used for selection.",
+        subtitle=(
+            f"Lines: the best {metric_in_sentence(metric)} at or below each cost, on the {tuned[0].units} used for "
+            "selection."
+        ),
         width=WIDTH,
         height=HEIGHT,
     )
@@ -377,7 +383,8 @@ def _trial_rows(view: TuningView, index: int) -> list[marks.Row]:
 def _trial_tooltip(view: TuningView, trial: TrialPoint) -> str:
     within = "; the best within the budget" if trial.within_budget else ""
     cost = f"{trial.cost_text} {view.cost_unit}".rstrip()
-    return f"{view.system}, {trial.label}: {view.metric} {trial.text}; {cost}{within}"
+    score = f"{metric_in_sentence(view.metric)} {value_in_sentence(view.metric, trial.text)}"
+    return f"{view.system}, {trial.label}: {score}; {cost}{within}"
 
 
 def _other_points(rows: list[marks.Row], where: Spec) -> Spec:
@@ -427,6 +434,7 @@ def _describe_frontier(tuned: Sequence[TuningView], budget: float | None) -> str
         best = next((trial for trial in view.trials if trial.best), None)
         chosen = within_budget if budget is not None and within_budget else best
         if chosen:
-            scores.append(f"{view.system} {chosen.text} with {chosen.cost_text} {view.cost_unit}".rstrip())
+            score = value_in_sentence(view.metric, chosen.text)
+            scores.append(f"{view.system} {score} with {chosen.cost_text} {view.cost_unit}".rstrip())
     within = f"within {format_value(budget, 0)} {tuned[0].cost_unit}" if budget is not None else "of each system"
-    return f"Best {tuned[0].metric} {within}: {', '.join(scores)}."
+    return f"Best {metric_in_sentence(tuned[0].metric)} {within}: {', '.join(scores)}."

@@ -127,7 +127,7 @@ FORMATS = {
     "csv": ExportFormat(as_csv, "CSV", "figures.csv", "text/csv"),
     "json": ExportFormat(as_json, "JSON", "report.json", "application/json"),
     "card": ExportFormat(as_card, "Model card", "card.yaml", "application/yaml"),
-    "bibtex": ExportFormat(as_bibtex, "BibTeX of metrics and data", "references.bib", "application/x-bibtex"),
+    "bibtex": ExportFormat(as_bibtex, "BibTeX references", "references.bib", "application/x-bibtex"),
     "trec": ExportFormat(as_trec, "TREC run", "run.trec", "text/plain", is_single=True),
 }
 UNIT_CSV = ExportFormat(as_unit_csv, "CSV of every unit", "units.csv", "text/csv")

@@ -164,7 +164,7 @@ def table_caption(sheet: PaperTable) -> list[str]:
     """Plain sentences, the most important first."""
     said = [_subject(sheet), _intervals(sheet)]
     if sheet.comparison is not None:
-        said += [_letters(sheet.comparison), "The best of a column is bold."]
+        said += [_letters(sheet.comparison), "The best value in each column is bold."]
     said += [
         "Arrows show the better direction. Chance is the expected score of a random baseline.",
         "A chance level with an inequality sign is only a bound: the number of candidates is not known."

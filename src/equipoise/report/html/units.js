@@ -177,7 +177,7 @@ function explore(data, home) {
     const first = state.page * PAGE;
     body.replaceChildren(...shown.slice(first, first + PAGE).map(drawRow));
     const last = Math.min(first + PAGE, shown.length);
-    count.textContent = `${whole(shown.length)} of ${whole(data.units.length)} ${data.nouns[1]}. Scores are ${column().metric}; ${column().better === "up" ? "higher" : "lower"} is better.`;
+    count.textContent = `${whole(shown.length)} of ${whole(data.units.length)} ${data.nouns[1]}. Scores are ${column().metric.replace(" (%)", " in percent")}; ${column().better === "up" ? "higher" : "lower"} is better.`;
     where.textContent = shown.length ? `${whole(first + 1)} to ${whole(last)} of ${whole(shown.length)}` : "none";
     previous.disabled = state.page === 0;
     next.disabled = last >= shown.length;

@@ -245,7 +245,7 @@ def test_text_embedders_read_the_names() -> None:
         tree_embedder("text:wordllama").fit(tree, 9999)
 
 
-@pytest.mark.parametrize(("name", "epochs"), [("lorentz", 1000), ("euclidean", 300)])
+@pytest.mark.parametrize(("name", "epochs"), [("lorentz", 1000), ("euclidean", 400)])
 def test_stages_share_more_epochs_than_a_single_descent_has(name: str, epochs: int):
     assert tree_embedder(name).config.epochs == epochs
     assert tree_embedder(name, epochs=7).config.epochs == 7

@@ -1,4 +1,4 @@
-"""All problems of a tree at once, and accounts whose parent does not exist."""
+"""All problems in a tree at once, and accounts whose parent does not exist."""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ def read_sql(
         read = _TableReader(connection, source, table, schema, columns)
         owner_id = None if business_id is None else validate_business_id(business_id)
         rows = read.rows(owner_id)
-    return _tree(rows, f"{source} {table}", owner_id)
+    return _tree(rows, source, table, owner_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +346,7 @@ class _TableReader:
 
     @property
     def _called(self) -> str:
-        return f"{self.source} {self.table}"
+        return f"{self.source} (table {self.table})"
 
     def _refuse_unknown_schema(self) -> None:
         if self.schema is None:
@@ -378,7 +378,7 @@ class _TableReader:
         match = _match(name, columns)
         if match is None:
             raise UnknownNameError(
-                f"{self.source} {self.table} has no column {name!r}",
+                f"{self._called} has no column {name!r}",
                 hint=did_you_mean(name, columns) or f"there are: {', '.join(columns)}",
             )
         return match
@@ -401,19 +401,19 @@ def _order(row: tuple[Any, ...]) -> tuple[bool, Any]:
     return (False, row[0]) if isinstance(row[0], int) else (True, str(row[0]))
 
 
-def _tree(rows: list[tuple[str, str, str]], source: str, business_id: str | None) -> Tree:
-    of_business = "" if business_id is None else f" of business {business_id!r}"
+def _tree(rows: list[tuple[str, str, str]], source: str, table: str, business_id: str | None) -> Tree:
+    source = f"{source} (table {table}{'' if business_id is None else f', business {business_id!r}'})"
     if not rows:
-        raise InputError(f"{source} has no rows{of_business}", hint="business ids are matched letter by letter")
+        raise InputError(f"{source} has no rows", hint="business ids are matched letter by letter")
     nodes = [(key, name) for key, _, name in rows]
     edges = [(key, parent) for key, parent, _ in rows if parent]
     node_ids = {key for key, _ in nodes}
     for child, parent in edges:
         if parent not in node_ids:
             error = InvalidTreeError(
-                f"{source}: the parent of {child} is {parent!r}, which is not an account{of_business}",
+                f"{source}: the parent of {child} is {parent!r}, which is not one of these accounts",
                 hint="it does not exist, or belongs to another business; correct the parent, or empty it",
             )
-            error.rows = TreeRows(nodes, edges, f"{source}{of_business}")
+            error.rows = TreeRows(nodes, edges, source)
             raise error
-    return Tree.of(nodes, edges, source=f"{source}{of_business}")
+    return Tree.of(nodes, edges, source=source)
