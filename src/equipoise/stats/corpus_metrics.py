@@ -239,8 +239,10 @@ def _measure_parts(
 ) -> Floats:
     """Every metric on the same resamples: shape (metrics, resamples)."""
     table = np.empty((len(figures), parts))
-    metrics = [figure.metric if isinstance(figure, CorpusValue) else None for figure in figures]
-    counted = {at: metric for at, metric in enumerate(metrics) if isinstance(metric, CountMetric)}
+    counted: dict[int, CountMetric] = {}
+    for at, figure in enumerate(figures):
+        if isinstance(figure, CorpusValue) and isinstance(figure.metric, CountMetric):
+            counted[at] = figure.metric
     others = [at for at in range(len(figures)) if at not in counted]
     step = max(1, COUNTS_AT_ONCE // len(evidence))
     resamples = resampled_rows(blocks, shares, parts, rng)
