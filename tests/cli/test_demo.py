@@ -52,6 +52,15 @@ def test_its_results_are_kept_and_read_back_by_other_commands(eq, folder: Path) 
     assert "eq view 'my results'.\nNext: " in eq("demo", "-o", "my results/").stdout
 
 
+def test_the_report_has_the_statistics_and_the_answer_of_the_command(eq, folder: Path) -> None:
+    done = eq("demo", "--confidence-level", "0.9", "--n-resamples", "500", env={"COLUMNS": "200"})
+    page = (folder / "equipoise-demo" / "report.html").read_text()
+    assert "90 % interval" in done.stdout
+    assert done.stdout.partition(".")[0].replace("\n", " ") in page
+    assert "90 %" in page
+    assert "95 % interval" not in page
+
+
 def test_without_the_chart_converter_the_page_is_written_and_the_install_command_is_shown(
     eq, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

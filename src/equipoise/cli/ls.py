@@ -95,7 +95,8 @@ CHECKS_HELP = """
   eq ls checks
   eq ls checks --json
 
-List the checks that run on every result and comparison.
+List the checks of data, results, comparisons and published tables. A check runs in every command to
+which it applies; eq explain CODE describes it.
 """
 
 TESTS_HELP = """

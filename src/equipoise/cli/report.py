@@ -30,9 +30,10 @@ REPORT_HELP = """
   eq report results/bm25 ours=results/7 --primary nDCG@10 -o report.html
   eq report results/ --charts results/visualizations
 
-Write one HTML file about one run or several: leaderboard, tie bands, pairs, slices, individual
+Write an HTML report of one run or several: leaderboard, tie bands, pairs, slices, individual
 queries, findings and protocol. It needs no network and no server. RUN is a run directory, or a
-folder with run directories; NAME=path renames a system.
+folder with run directories; NAME=path renames a system. For a folder with several data sets or
+tasks, one more file is written for each of them, next to the report.
 """
 
 

@@ -38,6 +38,8 @@ class ReportOptions:
     title: str = ""
     view: View | None = None
     """The view of the experiment, if the runs are those of one."""
+    view_config: StatsConfig = DEFAULT_STATS
+    """The statistics of that view."""
 
 
 def write_report(
@@ -91,7 +93,7 @@ def _write_page(
     comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")
     # The answer of the experiment is about its own primary metric and statistics.
-    is_same = not options.primary and options.config == DEFAULT_STATS
+    is_same = not options.primary and options.config == options.view_config
     view = build_view(stored, comparison, experiment=options.view, heading=options.title, stored_answer=is_same)
     view = replace(view, related=related)
     progress("writing it")

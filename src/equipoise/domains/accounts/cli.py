@@ -53,7 +53,7 @@ COMMANDS = {
         "equipoise.domains.accounts.cli_tree:shape", "Measure the delta-hyperbolicity of a tree or distances."
     ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the Poincare disk."),
-    "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
+    "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate a sample chart of accounts."),
 }
 
 ACCOUNTS_HELP = """

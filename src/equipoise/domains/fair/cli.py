@@ -509,7 +509,7 @@ def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> i
     _announce_demo(out, plan, len(models))
     with out.progress(len(models) * (len(plan.settings.chunkings) + 1)) as step:
         comparison = compare_models(models, plan, step=step, output=output, command=out.command)
-    _write_demo_report(out, comparison, Path(output))
+    _write_demo_report(out, comparison, Path(output), config)
     _show_demo(out, comparison, Path(output))
     missing = [name for name in DEMO_MODELS if name not in installed]
     if missing:
@@ -559,7 +559,7 @@ def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:
     out.view(fair_view(comparison, details))
 
 
-def _write_demo_report(out: Output, comparison: FairComparison, folder: Path) -> None:
+def _write_demo_report(out: Output, comparison: FairComparison, folder: Path, config: StatsConfig) -> None:
     """Write the HTML report into the output folder."""
     from equipoise.domains.fair.report import fair_view
     from equipoise.report.publish import ReportOptions, chart_note, write_report
@@ -567,6 +567,7 @@ def _write_demo_report(out: Output, comparison: FairComparison, folder: Path) ->
 
     names = folder_names(comparison.keys)
     runs = [(spec, folder / RUNS / names[spec]) for spec in comparison.tunings]
-    write_report(runs, folder / DEMO_REPORT, ReportOptions(view=fair_view(comparison)))
+    options = ReportOptions(config=config, view=fair_view(comparison), view_config=config)
+    write_report(runs, folder / DEMO_REPORT, options)
     if chart_note():
         out.note(f"wrote {folder / DEMO_REPORT}{chart_note()}")

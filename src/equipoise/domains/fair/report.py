@@ -273,9 +273,9 @@ def optimistic_section(data: FairComparison) -> Section:
         ReportColumn("parameters", [row.params for row in rows], rank=1),
     ]
     notes = []
-    tuning = ranked[0].tuning
-    if tuning.baseline is not None:
-        base = params_text(tuning.trials[tuning.baseline].params)
+    baselines = [model.tuning.trials[index] for model in ranked if (index := model.tuning.baseline) is not None]
+    if baselines:
+        base = params_text(baselines[0].params)
         notes.append(f"The baseline is not tuned: {base} (chunk size/overlap, number of chunks).")
     if any(row.mark for row in rows):
         notes.append(

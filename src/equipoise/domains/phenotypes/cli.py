@@ -33,7 +33,7 @@ COMMANDS = {
         "equipoise.domains.phenotypes.cli_benchmark:benchmark", "Evaluate and compare models on cases."
     ),
     "extract": CommandEntry(
-        "equipoise.domains.phenotypes.cli_extraction:extract", "Extract terms with assertion status and experiencer."
+        "equipoise.domains.phenotypes.cli_extraction:extract", "Extract terms with their assertion status."
     ),
     "extraction": CommandEntry(
         "equipoise.domains.phenotypes.cli_extraction:extraction", "Evaluate and tune extraction on documents."

@@ -101,7 +101,7 @@ def given_settings(
     return settings | {"bootstrap": not no_bootstrap_ci}
 
 
-@options.command(help=EXTRACT_HELP, short_help="Extract terms with assertion status and experiencer.")
+@options.command(help=EXTRACT_HELP, short_help="Extract terms with their assertion status.")
 @click.argument("note", type=click.Path())
 @model_option
 @generator_options

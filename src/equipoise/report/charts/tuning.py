@@ -232,8 +232,9 @@ def grid_heatmap(tuned: TuningView) -> Chart:
     metric = metric_in_sentence(tuned.metric)
     best = next((trial for trial in tuned.trials if trial.best), None)
     n_tied = sum(trial.value == best.value for trial in tuned.trials) if best else 0
-    tied = f" (one of {n_tied} tied points)" if n_tied > 1 else ""
-    best_text = f", best {value_in_sentence(tuned.metric, best.text)} at {best.label}{tied}" if best else ""
+    tied = f" (one of {n_tied} points with this score)" if n_tied > 1 else ""
+    score = f"{value_in_sentence(tuned.metric, best.text)} at {best.label}{tied}" if best else ""
+    best_text = f"; selected on all {tuned.units}: {score}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
         f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
