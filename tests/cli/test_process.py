@@ -172,3 +172,26 @@ def test_an_interrupt_during_the_first_imports_ends_with_130(environment) -> Non
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert done.stderr == "interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "threads"),
+    [("fair", {}, "1"), ("fair", {"OMP_NUM_THREADS": "3"}, "None"), ("compare", {}, "None")],
+)
+def test_commands_with_small_products_use_one_thread_unless_told_otherwise(
+    environment, command: str, given: dict[str, str], threads: str
+) -> None:
+    code = (
+        "import os, sys\n"
+        f"sys.argv = ['eq', '{command}', '--help']\n"
+        "from equipoise.__main__ import main\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    sys.stderr.write(str(os.environ.get('OPENBLAS_NUM_THREADS')))\n"
+    )
+    clean = {name: value for name, value in environment.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**clean, **given}, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == threads
