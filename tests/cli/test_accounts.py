@@ -488,6 +488,22 @@ def test_a_new_account_is_placed_and_placements_are_evaluated(eq) -> None:
     assert eq("accounts", "place", "accounts.csv", "--held-out", "0.2", "--name", "x").exit_code == 2
 
 
+def test_a_name_without_information_has_no_most_likely_parent(eq) -> None:
+    unknown = eq("accounts", "place", "accounts.csv", "--name", "Xyzzy", "--top-k", "2").stdout
+    assert unknown.startswith("No parent is the most likely one: 16 have the same confidence, 0.06.")
+
+
+def test_the_list_of_misfiled_accounts_shows_names_and_both_confidences(eq, folder: Path) -> None:
+    ids = {name: f"{at:032x}" for at, name in enumerate(("Cash", "Taxes", "Petty cash", "Income tax", "Sales tax"))}
+    below = {"Petty cash": "Cash", "Income tax": "Taxes", "Sales tax": "Cash"}
+    rows = [f"{key},{ids.get(below.get(name, ''), '')},{name}" for name, key in ids.items()]
+    more = [f"{90 + at:032x},{ids['Taxes']},{name} tax" for at, name in enumerate(("Property", "Payroll", "Capital"))]
+    (folder / "random_ids.csv").write_text("\n".join(["id,parent,name", *rows, *more]))
+    listed = eq("accounts", "misfiled", "random_ids.csv", "--min-confidence", "0.3", "--to", "csv").stdout.splitlines()
+    assert listed[0] == "account,is below,likely parent,confidence,confidence now"
+    assert listed[1].startswith("Sales tax,Cash,Taxes,")
+
+
 def test_nearest_misfiled_and_shape_answer_first(eq, folder: Path) -> None:
     eq("accounts", "train", "--tree", "accounts.csv", "--embedder", "combinatorial", "--dim", "2", "-o", "v.npz")
     near = json.loads(eq("accounts", "nearest", "v.npz", "1-1-1", "--tree", "accounts.csv", "-k", "2", "--json").stdout)
@@ -507,8 +523,15 @@ def test_training_continues_from_a_file(eq, folder: Path) -> None:
     assert eq(*words, "-o", "first.npz").exit_code == 0
     with (folder / "accounts.csv").open("a") as stream:
         stream.write("1-1-9,1-1,Account 1.1.9\n")
-    assert eq(*words, "--continue-from", "first.npz", "-o", "second.npz").exit_code == 0
+    rows = (folder / "accounts.csv").read_text().splitlines()
+    (folder / "accounts.csv").write_text("\n".join(row for row in rows if not row.startswith(("1-1-1,", "1-1-2,"))))
+    continued = eq(*words, "--continue-from", "first.npz", "-o", "second.npz")
+    assert f"1 node of {len(rows) - 3} is new; 2 earlier vectors left out." in continued.stdout
     assert read_node_vectors(folder / "second.npz").settings["new_nodes"] == 1
+    as_json = json.loads(eq(*words, "--continue-from", "first.npz", "-o", "second.npz", "--json").stdout)
+    assert (as_json["new_nodes"], as_json["unused_vectors"]) == (1, 2)
+    other = eq(*words[:4], "--dim", "4", "--continue-from", "first.npz", "-o", "x.npz")
+    assert (other.exit_code, "--dim is 4" in other.stderr) == (2, True)
     assert eq(*words[:4], "--embedder", "random", "--continue-from", "first.npz", "-o", "x.npz").exit_code == 2
 
 

@@ -42,6 +42,19 @@ def test_all_problems_are_listed_with_file_and_entry(eq, folder: Path) -> None:
         assert sentence in done.output
 
 
+def test_categories_ratings_and_shared_hints_are_shown_once(eq, folder: Path) -> None:
+    pairs = [
+        {"concept_1": f"a{n}", "concept_2": f"b{n}", "ratings": [n, 5 - n][: 2 - n % 2], "category": "ab"[n > 3]}
+        for n in range(6)
+    ]
+    write(folder / "mine", pairs=pairs)
+    read = " ".join(eq("concepts", "check", "mine", "--similarity-scale", "5").output.split())
+    assert "categories: a 4, b 2; 1 to 2 ratings per pair" in read
+    refused = eq("concepts", "check", "mine").output
+    assert refused.count("outside 0 to 1") == 5
+    assert refused.count("--similarity-scale 5") == 1
+
+
 def test_wrong_offsets_leave_the_field_of_use_and_fail_the_check(eq, folder: Path) -> None:
     write(folder / "mine", entities=MARKED)
     done = eq("concepts", "check", "mine", "--json")
@@ -99,6 +112,7 @@ def test_the_cost_of_every_missing_file_is_listed(eq, folder: Path) -> None:
     missing = json.loads(eq("concepts", "check", "mine", "--json").output)["missing"]
     assert list(missing) == ["pairs.json", "entities.json", "relations.json", "concepts.json"]
     assert missing["pairs.json"].startswith("no semantic_similarity_score, no Spearman")
+    assert missing["pairs.json"].endswith("no composite_score and no advice for General Knowledge Graph Tasks")
     assert "8 concepts of the clusters" in missing["concepts.json"]
     assert "entities.json: no entity_recognition_score" in eq("concepts", "check", "mine").output
     assert json.loads(eq("concepts", "check", "--json").output)["missing"] == {}

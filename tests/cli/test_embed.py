@@ -348,6 +348,36 @@ def test_the_cache_is_measured_pruned_and_found(eq, folder: Path) -> None:
     assert embedded(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
 
 
+@pytest.mark.engines("reportlab", "pypdf")
+def test_the_texts_of_pdf_documents_are_measured_and_pruned(eq, folder: Path) -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    from equipoise.io.documents import read_document
+    from equipoise.models.cache import document_folder
+
+    assert "PDF" not in eq("cache", "size").stdout
+    assert "PDF" not in eq("cache", "prune", "--all").stdout
+    for age, words in enumerate(("wheat and rye", "barley")):
+        pdf = Canvas(str(folder / "page.pdf"))
+        pdf.drawString(72, 720, words)
+        pdf.save()
+        read_document(folder / "page.pdf", cache=document_folder())
+        stored = next(file for file in (folder / "cache" / "documents").iterdir() if words in file.read_text())
+        os.utime(stored, (age, age))
+    embedded(eq, "texts.txt", "-o", "v.npz")
+    size = json.loads(eq("cache", "size", "--json").stdout)["documents"]
+    assert size["texts"] == 2
+    assert "2 texts of PDF documents" in eq("cache", "size").stdout
+    kept = json.loads(eq("cache", "prune", "--to", "1MB", "--json").stdout)
+    assert (kept["dropped_documents"], kept["vectors"]) == (0, 30)
+    fewer = json.loads(eq("cache", "prune", "--to", str(size["bytes"] - 1), "--json").stdout)
+    assert (fewer["dropped_documents"], fewer["vectors"]) == (1, 0)
+    (newest,) = (folder / "cache" / "documents").iterdir()
+    assert newest.read_text() == "barley"
+    assert "dropped 1 texts of PDF documents; 0 stay" in eq("cache", "prune", "--all").stdout
+    assert not list((folder / "cache" / "documents").iterdir())
+
+
 def test_the_size_names_models_and_tells_what_the_file_takes(eq, folder: Path) -> None:
     embedded(eq, "texts.txt", "-o", "v.npz")
     size = json.loads(eq("cache", "size", "--json").stdout)

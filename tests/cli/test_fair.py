@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 from click.shell_completion import BashComplete
 
@@ -19,7 +20,8 @@ from equipoise.domains.fair.cli import OPTION_DETAILS
 from equipoise.domains.fair.cli import fair as fair_group
 from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from equipoise.metrics.parser import catalogue_with
-from fair_sample import document, pairs
+from equipoise.models.embedder import embedder
+from fair_sample import chunks_of, document, pairs
 
 GRID = ["--chunk-sizes", "16", "24", "--overlaps", "0", "4", "--top-ks", "1", "3", "--tokenizer", "words"]
 
@@ -210,6 +212,44 @@ def test_a_model_that_cannot_be_loaded_leaves_the_others_alone(fair: Run, folder
     assert "missing.npz" in done.stderr
     assert "compute only what is missing" in done.stderr
     assert sorted(path.name for path in (folder / "results" / "runs").iterdir()) == ["bm25", "hash"]
+
+
+def write_vectors(folder: Path, *chunkings: tuple[int, int]) -> str:
+    """The vectors of ``hash`` for the questions and for the chunks of these sizes and overlaps."""
+    text = document()
+    chunks = [chunk.text for size, overlap in chunkings for chunk in chunks_of(text, size, overlap)]
+    texts = list(dict.fromkeys([*chunks, *(pair["question"] for pair in pairs(text))]))
+    with embedder("hash") as model:
+        np.savez(folder / "own.npz", vectors=model.embed(texts), texts=np.array(texts))
+    return "vectors:own.npz"
+
+
+def test_a_file_of_vectors_needs_only_the_chunks_of_the_grid(fair: Run, folder: Path) -> None:
+    spec = write_vectors(folder, (16, 0), (16, 4), (24, 0), (24, 4))
+    done = fair("--models", spec, "hash", "bm25:", *GRID, "-o", "results", "--json")
+    assert done.exit_code == 0, done.stderr
+    content = json.loads(done.stdout, parse_constant=pytest.fail)
+    models = {model["model_spec"]: model for model in content["models"]}
+    own, same = models[spec], models["hash"]
+    assert own["nested_accuracy"] == same["nested_accuracy"]
+    assert own["all_results"] == same["all_results"]
+    assert own["baseline_accuracy"] is None
+    assert own["baseline_passed"] is None
+    assert same["baseline_accuracy"] is not None
+    note = f"The default baseline is left out for {spec}: its chunks have no vectors"
+    assert note in content["notes"]
+    again = fair("--models", spec, "hash", "bm25:", *GRID, "-o", "results", "-v")
+    assert again.exit_code == 0, again.stderr
+    assert note in again.stdout
+    gains = again.stdout.partition("Gain from tuning")[2].partition("The baseline is not tuned")[0]
+    assert next(line for line in gains.splitlines() if spec in line).split()[1:4] == ["n/a"] * 3
+
+
+def test_a_file_of_vectors_without_a_chunk_of_the_grid_is_an_error(fair: Run, folder: Path) -> None:
+    spec = write_vectors(folder, (16, 0), (16, 4), (24, 0))
+    done = fair("--models", spec, "bm25:", *GRID)
+    assert done.exit_code == 3
+    assert "own.npz holds no vector for" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,21 @@ def test_the_page_has_the_numbers_names_and_unit_of_the_terminal(eq, folder: Pat
         assert name in page
 
 
+def test_the_page_has_the_distances_a_map_and_the_word_user(eq, folder: Path) -> None:
+    np.save(folder / "points.npy", np.random.default_rng(2).uniform(47.0, 47.2, (CLASSES, 2)))
+    words = (*SCORE, "--user", "user.npy", "--coordinates", "points.npy", "--n-resamples", "100")
+    terminal = eq(*words, "-o", "results", "-v").stdout
+    assert eq("report", "results", "-o", "page.html").exit_code == 0
+    page = (folder / "page.html").read_text()
+    rows = [line for line in terminal.splitlines() if "distance (km)" in line or "within" in line.split()[:1]]
+    assert len(rows) == 4
+    assert all(cell.strip() in page for row in rows for cell in row.split("  "))
+    assert "Distance error of lstm by true place" in page
+    full = (folder / "page-all-visits.html").read_text()
+    assert "n/a (one user)" in full
+    assert "one cluster" not in full
+
+
 def test_a_report_of_several_models_and_seeds_compares_them_and_shows_each(eq, folder: Path) -> None:
     logits = np.load(folder / "logits.npy")
     for model, noise in (("lstm", 0.5), ("gru", 9.0)):
@@ -231,6 +246,30 @@ def test_a_system_is_named_by_option_word_folder_or_file(eq, folder: Path) -> No
     assert name("best.npy") == "best"
     assert name("mine=best.npy") == "mine"
     assert name("mine=best.npy", "--name", "ours") == "ours"
+    refused = eq(*SCORE[:-1], "a/b")
+    assert refused.exit_code == 2
+    assert refused.stderr.splitlines()[-1].endswith("--name mine")
+
+
+RESULT = {"correct@1": 12.0, "correct@5": 30.0, "rr": 20.5, "ndcg": 46.5, "f1": 0.23, "total": 50.0, "acc@1": 24.0}
+
+
+def test_result_files_are_read_and_named_where_predictions_are_expected(eq, folder: Path) -> None:
+    (folder / "lstm_results.json").write_text(json.dumps(RESULT))
+    (folder / "unclear.json").write_text(json.dumps({"acc@1": 0.4}))
+    refused = eq("places", "score", "--predictions", "lstm_results.json")
+    assert refused.exit_code == 2
+    assert "error[E204]: lstm_results.json has results (correct@1, " in refused.stderr
+    command = refused.stderr.split("hint: ")[1].split(" reads it")[0]
+    done = eq(*command.removeprefix("eq ").split(), "unclear.json")
+    assert done.exit_code == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["result", "Acc@1", "Acc@5", "MRR", "nDCG@10", "F1", "weighted", "n"] in lines
+    assert ["lstm_results", "24.00", "60.00", "41.00", "46.50", "23.00", "50"] in lines
+    assert "Rejected: unclear, acc@1 0.4: it may be a fraction" in done.stdout
+    assert "12 of 50 units" in eq("places", "results", "lstm_results.json", "-v").stdout
+    (row,) = json.loads(eq("places", "results", "lstm_results.json", "--json").stdout)["results"]
+    assert row["values"]["HR@1"] == pytest.approx(12 / 50)
 
 
 def test_one_table_of_sequences_gives_targets_users_previous_places_and_slices(eq, folder: Path) -> None:

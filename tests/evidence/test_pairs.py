@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -81,3 +85,11 @@ def test_bad_columns_are_explained():
 def test_tensors_that_track_gradients_are_read():
     torch = pytest.importorskip("torch")
     assert to_numpy(torch.tensor([1.0, 2.0], requires_grad=True)).tolist() == [1.0, 2.0]
+
+
+def test_evidence_is_stored_with_the_fastest_compression(tmp_path: Path) -> None:
+    Pairs.of(np.arange(2000) / 2000, np.arange(2000) % 7 / 7).save(tmp_path / "pairs.npz")
+    with zipfile.ZipFile(tmp_path / "pairs.npz") as archive:
+        content, info = archive.read("predicted.npy"), archive.getinfo("predicted.npy")
+    fastest, default = (len(zlib.compress(content, level, wbits=-15)) for level in (1, -1))
+    assert info.compress_size == fastest != default

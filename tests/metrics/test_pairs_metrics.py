@@ -32,6 +32,16 @@ def pairs_from(rows) -> Pairs:
     return Pairs.of(*(np.array(side) / 5 for side in zip(*rows, strict=True)))
 
 
+@given(COLUMNS, st.integers(0, 2**32))
+def test_correlations_of_resamples_are_those_of_their_rows(rows, seed):
+    pairs = pairs_from(rows)
+    resamples = np.random.default_rng(seed).integers(len(pairs), size=(20, len(pairs)))
+    counts = np.array([np.bincount(resample, minlength=len(pairs)) for resample in resamples], dtype=np.float64)
+    for metric in (Pearson(), Spearman()):
+        expected = [metric.value(pairs.take(resample)) for resample in resamples]
+        np.testing.assert_allclose(metric.of_counts(pairs, counts), expected, atol=1e-12)
+
+
 @given(COLUMNS)
 def test_correlations_agree_with_scipy(rows):
     pairs = pairs_from(rows)

@@ -203,7 +203,8 @@ def _at_best(metric: Metric[Any], share: float, unit: str) -> str:
     """How many of the units have the best value; empty where that is unknown."""
     if share < 0:
         return ""
-    units = f"all {plural(unit)}" if share == 1 else f"{format_percent(round(share, 3))} of the {plural(unit)}"
+    # Rounded in percent, as the tables are.
+    units = f"all {plural(unit)}" if share == 1 else f"{round(100 * share, 1):g} % of the {plural(unit)}"
     return f", {units} at the {'maximum' if metric.better == Direction.UP else 'minimum'}"
 
 

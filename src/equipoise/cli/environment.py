@@ -16,7 +16,7 @@ from equipoise.cli import options, output
 from equipoise.cli.main import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError
-from equipoise.models.cache import VectorCache, format_bytes, parse_bytes
+from equipoise.models.cache import VectorCache, format_bytes, parse_bytes, stored_texts
 from equipoise.models.cache_storage import CacheSize
 from equipoise.report.terminal import ReportColumn, TerminalTable
 from equipoise.types import install_command
@@ -180,8 +180,8 @@ CACHE_HELP = """
   eq cache size
   eq cache prune --to 2GB
 
-Computed vectors are cached and reused. EQUIPOISE_CACHE overrides the folder ("off" disables the cache), and
-EQUIPOISE_CACHE_BYTES the maximum size, such as 50GB.
+Computed vectors and the texts of PDF documents are cached and reused. EQUIPOISE_CACHE overrides the folder ("off"
+disables the cache), and EQUIPOISE_CACHE_BYTES the maximum size, such as 50GB.
 """
 
 SIZE_HELP = """
@@ -189,7 +189,7 @@ SIZE_HELP = """
   eq cache size
   eq cache size --json
 
-Show the number of cached vectors per model, and their size.
+Show the number of cached vectors per model, of cached texts of PDF documents, and their size.
 """
 
 PRUNE_HELP = """
@@ -197,8 +197,8 @@ PRUNE_HELP = """
   eq cache prune --to 2GB
   eq cache prune --all
 
-Remove the least recently used vectors, until the cache is no larger than --to. The default is the maximum size of the
-cache.
+Remove the least recently used vectors, until these and the texts of PDF documents are no larger than --to. The default
+is the maximum size of the cache. If the texts alone are larger, the oldest are removed as well.
 """
 
 PATH_HELP = """
@@ -223,8 +223,9 @@ def size(out: Output) -> None:
     """See ``SIZE_HELP``."""
     with VectorCache() as vector_cache:
         usage = _measure(vector_cache)
+    documents = stored_texts()
     if out.json:
-        out.data({"path": str(vector_cache.path), **asdict(usage)})
+        out.data({"path": str(vector_cache.path), **asdict(usage), "documents": asdict(documents)})
         return
     if usage.spaces:
         out.show(
@@ -241,11 +242,13 @@ def size(out: Output) -> None:
         f"{usage.vectors:,} vectors, {format_bytes(sum(space.bytes for space in usage.spaces))}; the file takes"
         f" {format_bytes(usage.file_bytes)} of at most {format_bytes(usage.max_bytes)}: {vector_cache.path}"
     )
+    if documents.texts:
+        out.text(f"{documents.texts:,} texts of PDF documents, {format_bytes(documents.bytes)}")
 
 
 @cache.command(help=PRUNE_HELP, short_help="Reduce the size of the cache.")
 @click.option("--to", metavar="SIZE", help="The size to prune to, such as 2GB.")
-@click.option("--all", "everything", is_flag=True, help="Remove all vectors.")
+@click.option("--all", "everything", is_flag=True, help="Remove all vectors and texts.")
 @options.output_options
 @pass_output
 def prune(out: Output, to: str | None, everything: bool) -> None:
@@ -254,12 +257,20 @@ def prune(out: Output, to: str | None, everything: bool) -> None:
         raise ParameterError("--to and --all cannot be used together", hint="keep one of them")
     with VectorCache() as vector_cache:
         bound = 0 if everything else vector_cache.max_bytes if to is None else parse_bytes(to)
-        dropped = vector_cache.prune(bound) if vector_cache.path.exists() else 0
+        before, documents = stored_texts(), stored_texts(bound)
+        dropped = vector_cache.prune(bound - documents.bytes) if vector_cache.path.exists() else 0
         usage = _measure(vector_cache)
+    dropped_texts = before.texts - documents.texts
     if out.json:
-        out.data({"path": str(vector_cache.path), "dropped": dropped, **asdict(usage)})
-    else:
-        out.text(f"dropped {dropped:,} vectors; {usage.vectors:,} stay, {format_bytes(usage.file_bytes)}")
+        counts = {"dropped": dropped, "dropped_documents": dropped_texts, "documents": asdict(documents)}
+        out.data({"path": str(vector_cache.path), **counts, **asdict(usage)})
+        return
+    out.text(f"dropped {dropped:,} vectors; {usage.vectors:,} stay, {format_bytes(usage.file_bytes)}")
+    if before.texts:
+        out.text(
+            f"dropped {dropped_texts:,} texts of PDF documents; {documents.texts:,} stay, "
+            f"{format_bytes(documents.bytes)}"
+        )
 
 
 @cache.command(help=PATH_HELP, short_help="Print the path of the cache.")

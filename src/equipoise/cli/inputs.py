@@ -69,11 +69,7 @@ class SystemInput:
             name = _stem(path, file, member)
         if path != STDIN and not file.exists() and builtin().named(symbol_of(word)):
             raise ParameterError(f"{word} is a metric, not a file", hint=f"write -m before each metric: -m {word!r}")
-        if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            raise ParameterError(
-                f"{name!r} cannot be the name of a system",
-                hint=f"write NAME=path, with a name that can be a folder: mine={path}",
-            )
+        check_system_name(name, hint=f"write NAME=path, with a name that can be a folder: mine={path}")
         is_logits = file.suffix.casefold() in ARRAY_FORMATS
         return cls(name, path, is_named, is_logits, is_stored=Path(path).is_dir())
 
@@ -100,6 +96,12 @@ class SystemInput:
         result = result_from_values(self.name, scores.unit_ids, scores.values, bounds=bounds, config=config)
         result = replace(result, settings={**result.settings, UNIT_NOUN: scores.noun})
         return with_metrics(result, metrics) if metrics else result
+
+
+def check_system_name(name: str, *, hint: str) -> None:
+    """The name of a system is also that of its run directory."""
+    if not name or name in (".", "..") or set(name) & set("/\\\0"):
+        raise ParameterError(f"{name!r} cannot be the name of a system", hint=hint)
 
 
 def _stem(path: str, file: Path, member: str | None) -> str:

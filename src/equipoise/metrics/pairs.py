@@ -30,6 +30,32 @@ def correlation(x: Floats, y: Floats) -> float:
     return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 
 
+def _resampled_correlations(x: Floats, y: Floats, counts: Floats) -> Floats:
+    """``correlation`` of each resample, which has each point ``counts`` times. All shapes are (resamples, points)."""
+    n_points, is_present = counts.sum(axis=1), counts > 0
+    deviations = []
+    for values in (x, y):
+        largest = np.max(values, axis=1, where=is_present, initial=-inf)
+        is_constant = largest == np.min(values, axis=1, where=is_present, initial=inf)
+        centred = np.where(is_present, values - ((counts * values).sum(axis=1) / n_points)[:, None], 0.0)
+        scale = np.where(is_constant, nan, np.abs(centred).max(axis=1))
+        deviations.append(centred / scale[:, None])
+    x, y = deviations
+    product, x_squares, y_squares = ((counts * values).sum(axis=1) for values in (x * y, x * x, y * y))
+    return np.clip(product / np.sqrt(x_squares * y_squares), -1.0, 1.0)
+
+
+def _resampled_ranks(x: Floats, counts: Floats) -> Floats:
+    """The average rank of every point in each resample, (resamples, points); the points are sorted once."""
+    order = np.argsort(x, kind="stable")
+    is_first = np.concatenate([[True], np.diff(x[order]) != 0])
+    times = np.add.reduceat(counts[:, order], np.flatnonzero(is_first), axis=1)
+    ranks = np.cumsum(times, axis=1) - (times - 1) / 2
+    group = np.empty(len(x), dtype=np.int64)
+    group[order] = np.cumsum(is_first) - 1
+    return np.asarray(ranks[:, group])
+
+
 @dataclass(frozen=True)
 class Pearson(CorpusMetric[Pairs]):
     """Covariance of predicted and expected similarities, over the product of their standard deviations.
@@ -54,6 +80,11 @@ class Pearson(CorpusMetric[Pairs]):
     def value(self, evidence: Pairs) -> float:
         """The correlation of the two columns."""
         return correlation(evidence.predicted, evidence.expected)
+
+    def of_counts(self, evidence: Pairs, counts: Floats) -> Floats:
+        """The correlation of each resample; see ``CountMetric``."""
+        x, y = (np.broadcast_to(column, counts.shape) for column in (evidence.predicted, evidence.expected))
+        return _resampled_correlations(x, y, counts)
 
 
 @dataclass(frozen=True)
@@ -80,6 +111,11 @@ class Spearman(CorpusMetric[Pairs]):
     def value(self, evidence: Pairs) -> float:
         """The correlation of the two columns' average ranks."""
         return correlation(average_ranks(evidence.predicted), average_ranks(evidence.expected))
+
+    def of_counts(self, evidence: Pairs, counts: Floats) -> Floats:
+        """The correlation of each resample; see ``CountMetric``."""
+        x, y = (_resampled_ranks(column, counts) for column in (evidence.predicted, evidence.expected))
+        return _resampled_correlations(x, y, counts)
 
 
 @dataclass(frozen=True)

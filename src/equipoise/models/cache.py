@@ -120,6 +120,27 @@ def document_folder() -> Path | None:
     return None if is_disabled() else cache_folder() / "documents"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredTexts:
+    """The number and size of the extracted texts of documents."""
+
+    texts: int
+    bytes: int
+
+
+def stored_texts(max_bytes: int | None = None) -> StoredTexts:
+    """The stored texts of documents; with ``max_bytes`` the oldest are removed first until the rest fits."""
+    folder = document_folder()
+    files = [] if folder is None else [(path, path.stat()) for path in folder.glob("*.txt")]
+    files.sort(key=lambda file: file[1].st_mtime_ns)
+    size = sum(status.st_size for _, status in files)
+    while files and max_bytes is not None and size > max_bytes:
+        path, status = files.pop(0)
+        path.unlink(missing_ok=True)
+        size -= status.st_size
+    return StoredTexts(len(files), size)
+
+
 def default_max_bytes() -> int:
     """The bound that ``EQUIPOISE_CACHE_BYTES`` sets, such as ``50GB``, or 16 GiB."""
     limit = os.environ.get("EQUIPOISE_CACHE_BYTES")

@@ -78,6 +78,10 @@ class Encoder(ABC):
         """The length of each text in tokens of the model before truncation; None if unknown."""
         return None
 
+    def covers(self, texts: Sequence[str]) -> bool:
+        """Whether every text can be encoded; a file of vectors may lack some."""
+        return True
+
     def close(self) -> None:
         """Let go of memory, processes and connections."""
         return

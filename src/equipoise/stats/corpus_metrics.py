@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
@@ -151,6 +151,29 @@ def value_or_nan(figure: Callable[[E], float], evidence: E) -> float:
 
 E = TypeVar("E", bound=Evidence)
 
+
+@dataclass(frozen=True)
+class CorpusValue:
+    """The value of a metric as a function of the evidence."""
+
+    metric: Metric[Any]
+
+    def __call__(self, evidence: Evidence) -> float:
+        """The value; an error if it is undefined."""
+        return self.metric.measure(evidence).value
+
+
+@runtime_checkable
+class CountMetric(Protocol):
+    """A metric of how often each unit is in a resample, so that many resamples are computed at once."""
+
+    def of_counts(self, evidence: Any, counts: Floats) -> Floats:
+        """The metric of each resample, (n_resamples, n_units); NaN where it is undefined."""
+
+
+COUNTS_AT_ONCE = 200_000
+"""Counts that are held in memory at once."""
+
 MIN_RESAMPLING_UNITS = 5
 """Below this, a corpus-level metric gets no interval: there is no standard error as a fallback."""
 DEFINED_SHARE = 0.9
@@ -216,9 +239,23 @@ def _measure_parts(
 ) -> Floats:
     """Every metric on the same resamples: shape (metrics, resamples)."""
     table = np.empty((len(figures), parts))
-    for at, rows in enumerate(resampled_rows(blocks, shares, parts, rng)):
-        part = evidence.take(rows)
-        table[:, at] = [value_or_nan(figure, part) for figure in figures]
+    counted: dict[int, CountMetric] = {}
+    for at, figure in enumerate(figures):
+        if isinstance(figure, CorpusValue) and isinstance(figure.metric, CountMetric):
+            counted[at] = figure.metric
+    others = [at for at in range(len(figures)) if at not in counted]
+    step = max(1, COUNTS_AT_ONCE // len(evidence))
+    resamples = resampled_rows(blocks, shares, parts, rng)
+    for start in range(0, parts, step):
+        some = list(islice(resamples, step))
+        if others:
+            for at, rows in enumerate(some, start):
+                part = evidence.take(rows)
+                table[others, at] = [value_or_nan(figures[nth], part) for nth in others]
+        if counted:
+            counts = np.array([np.bincount(rows, minlength=len(evidence)) for rows in some], dtype=np.float64)
+            for nth, metric in counted.items():
+                table[nth, start : start + len(some)] = metric.of_counts(evidence, counts)
     return table
 
 
@@ -329,13 +366,15 @@ def resample_jointly(metric: Metric[Any] | None, pairing: AlignedResults, config
         swaps = SwapTest.of(metric, addends, clusters, config.n_permutations, config.rng(4))
     shares = subsample_fractions(metric, evidence[0])
     blocks = resampling_blocks(evidence[0], clusters)
-    values = np.array([_value(metric, system) for system in evidence])
+    value = CorpusValue(metric)
+    values = np.array([value_or_nan(value, system) for system in evidence])
     parts = n_subsamples(evidence[0].kind, len(evidence[0]), config.n_resamples)
     parts = parts if shares else max(parts, min(config.n_resamples, FINE_ENOUGH))
     table = np.full((parts, len(evidence)), nan)
     if len(blocks) >= MIN_RESAMPLING_UNITS:
-        for row, index in zip(table, resampled_rows(blocks, shares, parts, config.rng(2)), strict=True):
-            row[:] = [_value(metric, system.take(index)) for system in evidence]
+        # The same random stream for every system gives the same resamples.
+        columns = [_measure_parts([value], system, blocks, shares, parts, config.rng(2))[0] for system in evidence]
+        table = np.column_stack(columns)
     reasons = (why_not_resampled(metric, system) for system in evidence)
     return JointResamples(values, table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
 
@@ -423,10 +462,6 @@ def _from_parts(
         return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
     interval = t_interval(difference, error, degrees, confidence_level, method="subsample")
     return interval, float(2 * stdtr(degrees, -abs(difference) / error))
-
-
-def _value(metric: Metric[Any], evidence: Evidence) -> float:
-    return value_or_nan(lambda part: metric.measure(part).value, evidence)
 
 
 _BLOCK = 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 from zlib import crc32
@@ -147,14 +147,14 @@ def _intervals_of_corpus(
     metrics: Sequence[Metric[Any]], evidence: Evidence, config: StatsConfig, **options: Any
 ) -> dict[str, Interval]:
     """Metrics with the same kind of resamples share them."""
-    from equipoise.stats.corpus_metrics import evidence_intervals, subsample_fractions, why_not_resampled
+    from equipoise.stats.corpus_metrics import CorpusValue, evidence_intervals, subsample_fractions, why_not_resampled
 
     kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
     estimated: dict[str, Interval] = {}
     for shares in sorted(set(kinds.values())):
         batch = [metric for metric in metrics if kinds[metric.name] == shares]
         intervals = evidence_intervals(
-            [_corpus_value(metric) for metric in batch],
+            [CorpusValue(metric) for metric in batch],
             evidence,
             bounds=[metric.bounds_on(evidence) for metric in batch],
             subsample=shares,
@@ -167,10 +167,6 @@ def _intervals_of_corpus(
                 Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
             )
     return estimated
-
-
-def _corpus_value(metric: Metric[Any]) -> Callable[[Evidence], float]:
-    return lambda part: metric.measure(part).value
 
 
 def _chance(metric: Metric[Any], evidence: Evidence, config: StatsConfig) -> float:

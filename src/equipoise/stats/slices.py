@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -15,6 +15,7 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.estimate import estimate_from_values
 from equipoise.stats.intervals import Bounds, wilson_interval
+from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -146,6 +147,8 @@ def _estimate(
             confidence_level=overall.interval.confidence_level,
             rng=rng,
         )[0]
+        noun = Vocabulary.nouns([result]).cluster
+        interval = replace(interval, reason=interval.reason.replace("cluster", noun))
     return estimate_from_values(name, values, interval, weights=weights, better=overall.better, unit=overall.unit)
 
 

@@ -63,6 +63,13 @@ def test_held_out_accounts_are_not_among_the_candidates_and_chance_is_one_of_the
     assert [result.system for result in found.results] == ["name (tfidf)", "sibling", "name + sibling"]
 
 
+def test_only_children_that_are_held_out_are_counted() -> None:
+    tree = Tree.of(["root", "cash", "bank", "till"], [("cash", "root"), ("bank", "root"), ("till", "cash")])
+    found = evaluate_placement(tree, held_out=0.99, config=StatsConfig(n_resamples=50))
+    assert (found.n_held_out, found.n_only_children) == (2, 1)
+    assert evaluate_placement(chart(), held_out=0.1, config=StatsConfig(n_resamples=50)).n_only_children == 0
+
+
 def test_structure_alone_finds_the_groups_of_the_grandparent_but_not_the_right_one() -> None:
     tree = chart()
     found = evaluate_placement(

@@ -222,3 +222,14 @@ def test_visits_of_users_that_the_history_lacks_are_counted() -> None:
     history = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2], classes=3)
     scores = score_places(np.eye(3), [0, 1, 2], users=["ann", "eve", "eve"], history=history, n_resamples=50)
     assert "2 of 3 visits are of users without training visits" in scores.all_notes
+
+
+@pytest.mark.parametrize("n_hits", [374, 377, 378, 381])
+def test_a_finding_rounds_a_score_as_the_table_does(n_hits):
+    target_ranks = np.where(np.arange(ROWS) < n_hits, np.arange(ROWS) % 10, 10)
+    logits = -((np.arange(CLASSES) - TARGETS[:, None] + target_ranks[:, None]) % CLASSES)
+    scores = score_places(logits, TARGETS, **QUICK)
+    columns = {column.head: column.cells for column in scores.view().answer.columns}
+    cell = dict(zip(columns["metric"], columns["estimate"], strict=True))["Acc@10"]
+    (ceiling,) = [finding for finding in scores.findings if finding.code == "EQ303"]
+    assert f"Acc@10 {cell} %, {float(cell):g} % of the visits" in ceiling.message

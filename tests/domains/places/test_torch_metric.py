@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from equipoise.domains.places.training_meter import PlaceMeter
-from equipoise.errors import EquipoiseError, MissingExtraError
+from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError
 
 torch = pytest.importorskip("torch")
 torchmetrics = pytest.importorskip("torchmetrics")
@@ -87,7 +87,45 @@ def test_merged_states_and_pickled_metrics_are_those_of_all_rows():
     other.update(logits[4:].flatten(0, 1), targets[4:].flatten())
     one.merge_state(pickle.loads(pickle.dumps(other)))
     assert values(one.compute()) == pytest.approx(by_meter(logits, targets), abs=1e-12)
+
+
+def test_a_state_merged_after_compute_counts():
+    logits, targets = batches()
+    one, other = metric(), metric()
+    one.update(logits[0], targets[0])
+    assert values(one.compute()) == pytest.approx(by_meter(logits[0], targets[0]), abs=1e-12)
+    other.update(logits[1], targets[1])
+    one.merge_state(other.metric_state)
+    assert values(one.compute()) == pytest.approx(by_meter(logits[:2], targets[:2]), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_metric_without_rows_collects_those_of_others():
+    logits, targets = batches()
+    whole = metric()
+    for batch, truth in zip(logits, targets, strict=True):
+        part = metric()
+        part.update(batch, truth)
+        whole.merge_state(part)
+    assert values(whole.compute()) == pytest.approx(by_meter(logits, targets), abs=1e-12)
+
+
+def test_metrics_of_other_arguments_are_not_merged():
+    for options in ({"ks": (1, 2, 3, 4)}, {"padding": [0]}, {"ignore_index": 3}):
+        with pytest.raises(ParameterError):
+            metric().merge_state(metric(**options))
+
+
+def test_a_clone_counts_alone_and_the_constants_are_fixed():
+    logits, targets = batches()
+    one = metric()
+    one.clone().update(logits[0], targets[0])
+    one.update(logits[1], targets[1])
+    assert values(one.compute()) == pytest.approx(by_meter(logits[1], targets[1]), abs=1e-12)
     assert one.state_dict() == {}
+    for constant in ("is_differentiable", "higher_is_better"):
+        with pytest.raises(RuntimeError):
+            setattr(one, constant, not getattr(one, constant))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +152,7 @@ def test_without_torchmetrics_the_error_names_the_extra(monkeypatch):
 
 
 TWO_PROCESSES = """
-import sys, torch
+import pickle, sys, torch
 from torch import distributed, multiprocessing
 from equipoise.places import PlaceMeter, PlaceMetric
 
@@ -136,12 +174,14 @@ def work(rank, port):
         assert all(abs(float(value) - summary[name]) < 1e-12 for name, value in found.items()), (found, summary)
 
     for on_step in (False, True):
-        metric, meter = PlaceMetric(25, dist_sync_on_step=on_step), PlaceMeter()
+        metric, meter = pickle.loads(pickle.dumps(PlaceMetric(25, dist_sync_on_step=on_step))), PlaceMeter()
         for at in range(rank, 4, 2):
             batch = metric(logits[at], targets[at])
             meter.update(logits[at].numpy(), targets[at].numpy())
             check(batch, expected([at - rank, at - rank + 1] if on_step else [at]))
+        assert distributed.get_world_size() == 2 and int(metric.total) == 32, metric.total
         check(metric.compute(), expected(range(4)))
+        assert int(metric.total) == 32, "the metric keeps the rows of its process after compute"
 
     def gather(meter):
         meters = [None, None]

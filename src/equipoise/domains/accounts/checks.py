@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize, run_checks
-from equipoise.domains.accounts.trees.tree import Tree, TreeRows, orphan_edges
+from equipoise.domains.accounts.trees.tree import Tree, TreeRows, is_random_id, orphan_edges
 from equipoise.geometry.spaces import Lorentz, Poincare
 from equipoise.io.dag import find_cycle
 from equipoise.metrics.structure import NormDepthCorrelation
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
 
 
-MIN_CHAIN = 3
+MIN_CHAIN = 2
 """Nodes in a row with a single child each that are reported as a chain."""
 
 
@@ -96,10 +96,16 @@ def duplicate_names(rows: TreeRows) -> Iterator[Observation]:
     counts = Counter((parents.get(key, ""), " ".join(name.split()).casefold()) for key, name in rows.nodes if name)
     repeated = [(parent, name) for (parent, name), count in counts.items() if count > 1]
     if repeated:
-        names = [f"{name!r} below {parent or 'the top'}" for parent, name in repeated]
+        labels = _labels(rows)
+        names = [f"{name!r} below {labels.get(parent, parent) or 'the top'}" for parent, name in repeated]
         message = f"{pluralize(len(repeated), 'name')} of several siblings: {join_names(names)}"
         evidence = [f"{text}: {counts[key]} nodes" for text, key in zip(names, repeated, strict=True)]
         yield Observation(rows.source, message, evidence_names(evidence))
+
+
+def _labels(rows: TreeRows) -> dict[str, str]:
+    """The names of nodes whose ids are random."""
+    return {key: name for key, name in rows.nodes if name and is_random_id(key)}
 
 
 def single_child_chains(rows: TreeRows) -> Iterator[Observation]:
@@ -108,13 +114,13 @@ def single_child_chains(rows: TreeRows) -> Iterator[Observation]:
     for child, parent in dict.fromkeys(rows.edges):
         children.setdefault(parent, []).append(child)
     single = {parent: below[0] for parent, below in children.items() if len(below) == 1 and below[0] != parent}
-    chains = []
+    chains, labels = [], _labels(rows)
     for start in single.keys() - set(single.values()):
         chain = [start]
         while chain[-1] in single and len(chain) <= len(single):
             chain.append(single[chain[-1]])
         if len(chain) > MIN_CHAIN:
-            chains.append(" -> ".join(chain))
+            chains.append(" -> ".join(labels.get(key, key) for key in chain))
     if chains:
         chains.sort()
         message = f"{pluralize(len(chains), 'chain')} of nodes with a single child: {join_names(chains)}"

@@ -459,6 +459,7 @@ def train(
     training: dict[str, Any],
 ) -> int:
     """See ``TRAIN_HELP``."""
+    from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.embedders import LorentzEmbedder, normalise_name, tree_embedder
     from equipoise.domains.accounts.evaluation import check_has_edges, evaluate_embedding
     from equipoise.domains.accounts.experiment import (
@@ -506,7 +507,13 @@ def train(
                 hint="use --geometry, without --device",
             )
         else:
-            vectors = trainer.fit_more(tree, read_node_vectors(continue_from), seed, progress=report)
+            old = read_node_vectors(continue_from)
+            if dim not in {None, old.dim}:
+                raise ParameterError(
+                    f"--dim is {dim}, but the vectors of {continue_from} have {pluralize(old.dim, 'dimension')}",
+                    hint="leave out --dim, or train without --continue-from",
+                )
+            vectors = trainer.fit_more(tree, old, seed, progress=report)
     evaluation = evaluate_embedding(
         tree,
         check_finite_vectors(vectors, name),
@@ -533,7 +540,9 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
     from equipoise.report.terminal import Paragraph
 
     if out.json:
-        out.data({**evaluation.to_dict(), "epochs": len(vectors.history), "written": [output]})
+        counts = ("new_nodes", "unused_vectors")
+        continued = {name: vectors.settings[name] for name in counts if name in vectors.settings}
+        out.data({**evaluation.to_dict(), **continued, "epochs": len(vectors.history), "written": [output]})
     else:
         if evaluation.relation == PARENT:
             more = f"; try --dim {2 * vectors.dim}" if evaluation.n_displaced and vectors.history else ""
@@ -541,6 +550,8 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
         out.show(Paragraph(summary_line(evaluation)))
         epochs = f" in {pluralize(len(vectors.history), 'epoch')}" if vectors.history else ""
         out.show(Paragraph(f"{tree}; {evaluation.system} in {pluralize(vectors.dim, 'dimension')}{epochs}."))
+        if "new_nodes" in vectors.settings:
+            out.show(Paragraph(_continued_note(vectors)))
         for note in training_relation_notes([evaluation], evaluation.relation):
             out.show(Paragraph(note))
         if evaluation.has_single_target and not out.quiet:
@@ -549,6 +560,15 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
             relation = "" if evaluation.relation == PARENT else f" --relation {evaluation.relation}"
             out.show(Paragraph(f"{chance_note(evaluation)} {BASELINE_HINT.format(output + relation)}"))
     out.note(f"wrote {output}")
+
+
+def _continued_note(vectors: NodeVectors) -> str:
+    """How many nodes are new, and how many of the earlier vectors are of nodes that no longer exist."""
+    from equipoise.checks.base import pluralize
+
+    n_new, n_unused = vectors.settings["new_nodes"], vectors.settings["unused_vectors"]
+    note = f"{pluralize(n_new, 'node')} of {len(vectors.ids):,} {'is' if n_new == 1 else 'are'} new"
+    return f"{note}; {pluralize(n_unused, 'earlier vector')} left out." if n_unused else f"{note}."
 
 
 DEMO_HELP = """

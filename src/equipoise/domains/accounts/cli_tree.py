@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -326,7 +326,8 @@ MISFILED_HELP = """
 
 List accounts whose names fit better under another parent. Each account in turn is treated as a new one: the parents of
 the tree are ranked by their own names and by the names of their other children. An account is listed if another
-parent has at least the given confidence.
+parent has at least the given confidence. The first accounts are those whose present parent has the lowest confidence
+relative to the other one.
 """
 
 
@@ -374,10 +375,12 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
         )
         shown = listed if out.verbose else listed[:MAX_ROWS]
         columns = [
-            ReportColumn("account", [_label(tree, item.id) for item in shown], shortens="end"),
+            # The next column has the path of its parent.
+            ReportColumn("account", [_label(tree, item.id, with_path=False) for item in shown], shortens="end"),
             ReportColumn("is below", [_label(tree, item.parent) for item in shown], shortens="end"),
             ReportColumn("likely parent", [_label(tree, item.likely_parent) for item in shown], shortens="end"),
             ReportColumn("confidence", [format_value(item.confidence, 2) for item in shown], right=True),
+            ReportColumn("confidence now", [format_value(item.parent_confidence, 2) for item in shown], right=True),
         ]
         out.show(Paragraph(""), TerminalTable(columns))
         if len(shown) < len(listed):
@@ -388,12 +391,14 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
 MAX_ROWS = 10
 
 
-def _label(tree: Tree, key: str) -> str:
+def _label(tree: Tree, key: str, *, with_path: bool = True) -> str:
     """Id and name of a node; GnuCash's ids are random, so that the path of names is shown instead."""
+    from equipoise.domains.accounts.trees.tree import is_random_id
+
     position = tree.position(key)
-    if re.fullmatch("[0-9a-f]{32}", tree.ids[position]):
-        return ":".join(tree.names[node] for node in (*reversed(tree.first_ancestors(position)), position))
     name = tree.names[position]
+    if is_random_id(tree.ids[position]):
+        return tree.path_of_names(position) if with_path else name
     return name if name == tree.ids[position] else f"{tree.ids[position]} {name}"
 
 
@@ -462,11 +467,13 @@ def place(
     tree = _with_file(source, file).read()
     if held_out is not None:
         return _show_placement(out, tree, model, held_out, dim, config)
-    candidates = AccountPlacer(tree, model).rank(account_name, siblings, k)
+    ranked = AccountPlacer(tree, model).rank(account_name, siblings, len(tree))
+    candidates = ranked[:k]
     if out.json:
         out.data({"source": tree.source, "model": model, "parents": [asdict(item) for item in candidates]})
         return DONE
     best = candidates[0]
+    n_best = sum(isclose(item.confidence, best.confidence) for item in ranked)
     columns = [
         ReportColumn("rank", [str(rank) for rank in range(1, len(candidates) + 1)], right=True),
         ReportColumn("parent", [_label(tree, item.id) for item in candidates], shortens="end"),
@@ -475,8 +482,11 @@ def place(
     if account_name:
         columns.append(ReportColumn("most similar child", [item.similar_child for item in candidates], shortens="end"))
     what = repr(account_name) if account_name else "An account with these siblings"
+    answer = f"{what} most likely belongs below {_label(tree, best.id)} (confidence {best.confidence:.2f})."
+    if n_best > 1:
+        answer = f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
     out.show(
-        Paragraph(f"{what} most likely belongs below {_label(tree, best.id)} (confidence {best.confidence:.2f})."),
+        Paragraph(answer),
         Paragraph(""),
         TerminalTable(columns),
     )
@@ -511,6 +521,12 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     intervals = [format_interval(result.estimates["HR@1"].interval, 2) for result in results]
     columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
     chance = results[0].estimates
+    only = (
+        f" {evaluation.n_only_children:,} of the {evaluation.n_held_out:,} accounts have no sibling left: their "
+        "parents have no other child, and are no candidates by name and sibling."
+        if evaluation.n_only_children
+        else ""
+    )
     shares = ", ".join(f"{result.system} {result.estimates['HR@1'].value:.0%}" for result in results)
     out.show(
         Paragraph(
@@ -523,7 +539,7 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
         Paragraph(
             f"HR@1 is the share of accounts whose parent is first, {format_value(chance['HR@1'].chance, 3)} by chance. "
             "Structure alone uses no names: each held-out account is attached to its grandparent, the tree is embedded "
-            f"in the Lorentz model with {dim} dimensions, and the parent is predicted from the distances."
+            f"in the Lorentz model with {dim} dimensions, and the parent is predicted from the distances.{only}"
         ),
     )
     if evaluation.comparison is not None:
@@ -536,6 +552,7 @@ def _placement_to_dict(tree: Tree, model: str, evaluation: PlacementEvaluation) 
         "source": tree.source,
         "model": model,
         "held_out": evaluation.n_held_out,
+        "only_children": evaluation.n_only_children,
         "candidates": evaluation.n_candidates,
         "systems": [result.to_dict() for result in evaluation.results],
         "comparison": None if evaluation.comparison is None else evaluation.comparison.to_dict(),

@@ -206,9 +206,9 @@ class LorentzEmbedder:
         points = self._from_geometry(vectors.vectors)[np.maximum(known, 0)]
         _place_new_nodes(tree, points, known >= 0, self._manifold(vectors.dim), rng)
         history, loss = self._train(tree, points, rng, progress, refine_only=True)
-        return self._node_vectors(
-            tree, points, history, {"seed": seed, "loss": loss, "new_nodes": int((known < 0).sum())}
-        )
+        n_new = int((known < 0).sum())
+        counts = {"new_nodes": n_new, "unused_vectors": len(vectors.ids) - (len(tree) - n_new)}
+        return self._node_vectors(tree, points, history, {"seed": seed, "loss": loss, **counts})
 
     def _manifold(self, dim: int) -> Manifold:
         return hyperboloid(TRAINING_RADIUS_2D if dim == 2 else TRAINING_RADIUS)

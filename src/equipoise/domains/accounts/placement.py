@@ -393,9 +393,13 @@ def misfiled_accounts(
 
 @dataclass(frozen=True)
 class PlacementEvaluation:
-    """How well parents of held-out accounts are found; one result per source of information."""
+    """How well parents of held-out accounts are found; one result per source of information.
+
+    ``n_only_children`` held-out accounts have no sibling left, so that their parents are no candidates.
+    """
 
     n_held_out: int
+    n_only_children: int
     n_candidates: int
     results: tuple[Result, ...]
     comparison: Comparison | None
@@ -458,7 +462,8 @@ def evaluate_placement(
     if embed is not None:
         results.append(_structure_result(embed, tree.first_parents[held], options))
     comparison = compare(results, ["MRR", "HR@1"], primary="MRR", config=config)
-    return PlacementEvaluation(len(held), len(rest), tuple(results), comparison)
+    n_only_children = sum(not known for known in siblings)
+    return PlacementEvaluation(len(held), n_only_children, len(rest), tuple(results), comparison)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.concepts.checks import MAX_DISSIMILAR
 from equipoise.domains.concepts.comparison import ByModel, ScoreComparison
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, interpret_score
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, interpret_score
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -400,7 +400,12 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
         ReportColumn("", list(facts.values()), shortens="end"),
     )
     problems = concept_set.problems if verbose else concept_set.problems[:MAX_LISTED]
-    lines = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
+    following = [*(problem.hint for problem in problems[1:]), ""]
+    lines = [
+        # A hint that several problems share is given after the last of them.
+        f"{problem.message}{f' ({problem.hint})' if problem.hint != hint else ''}"
+        for problem, hint in zip(problems, following, strict=False)
+    ]
     rest = len(concept_set.problems) - len(lines)
     lines += [f"and {format_count(rest)} more (-v shows all)"] if rest else []
     missing = [f"{file}: {cost}" for file, cost in missing_sections(concept_set).items()]
@@ -457,7 +462,7 @@ def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
             )
         else:
             lost = [score.name, *filter(None, [score.truth]), *([f"advice for {score.use}"] if score.use else [])]
-            cost = f"no {', no '.join(lost)}, no {COMPOSITE}"
+            cost = f"no {', no '.join(lost)}, no {COMPOSITE} and no advice for {GENERAL_USE}"
         costs[_FILES[score.needs]] = cost
     return costs
 
@@ -468,7 +473,15 @@ def _pair_facts(concept_set: ConceptSet) -> str:
         return "none can be used"
     unlike = sum(similarity <= MAX_DISSIMILAR for similarity in expected)
     span = f"expected {format_value(min(expected), 2)} to {format_value(max(expected), 2)}"
-    return f"{span}, {format_count(unlike)} at {format_value(MAX_DISSIMILAR, 2)} or below"
+    facts = [f"{span}, {format_count(unlike)} at {format_value(MAX_DISSIMILAR, 2)} or below"]
+    categories = Counter(pair.category for pair in concept_set.pairs or () if pair.category)
+    if categories:
+        facts.append(f"categories: {', '.join(f'{name} {format_count(times)}' for name, times in categories.items())}")
+    n_ratings = {sum(not isnan(rating) for rating in pair.ratings) for pair in concept_set.pairs or ()}
+    if max(n_ratings) > 1:
+        span = f"{min(n_ratings)} to {max(n_ratings)}" if len(n_ratings) > 1 else f"{max(n_ratings)}"
+        facts.append(f"{span} ratings per pair")
+    return "; ".join(facts)
 
 
 def _cluster_facts(concept_set: ConceptSet) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.checks.models import TruncationStats, TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
-from equipoise.domains.fair.chunk_index import chunk_locations
+from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks, chunk_locations
 from equipoise.domains.fair.config import ACCURACY, METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
 from equipoise.domains.fair.costs import measure_costs
 from equipoise.domains.fair.grid_search import (
@@ -47,6 +47,7 @@ from equipoise.stats.result import NOTES, SPEC, WINDOW
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tuning.nested_cv import majority_hits
+from equipoise.types import Role
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import QADataset
@@ -67,10 +68,11 @@ def evaluate_model(
     base, reranker = (system.base, system.reranker) if isinstance(system, RerankedRetriever) else (system, None)
     base = memoise_retriever(base)
     rerank_depths = settings.rerank_depths if reranker is not None else ()
-    reports = embed_all(base, plan.indexed_chunks, plan.dataset, map_function)
+    indexed_chunks = _known_chunks(base, plan)
+    reports = embed_all(base, indexed_chunks, plan.dataset, map_function)
     observed = run_grid(
         base,
-        plan.indexed_chunks,
+        indexed_chunks,
         plan.dataset,
         settings.depth,
         step,
@@ -93,6 +95,24 @@ def evaluate_model(
     )
     details = _details(tuned, observed, plan.dataset)
     return FairModelResult(profile, tuned.tuning, result, details, begun=begun.finish())
+
+
+def _known_chunks(system: Retriever, plan: Plan) -> dict[ChunkingParams, IndexedChunks]:
+    """The chunkings to evaluate, without the default baseline if the model has no vectors for it.
+
+    The baseline is no configuration to select, so a file of vectors needs the chunks of the requested grid only.
+    """
+    settings, indexed_chunks = plan.settings, plan.indexed_chunks
+    baseline = settings.baseline[0]
+    if "baseline" not in settings.defaults or baseline in settings.chunkings:
+        return indexed_chunks
+    texts = indexed_chunks[baseline].chunked.texts
+    if all(
+        model.encoder.covers([f"{model.prompts[Role.DOCUMENT]}{text}" for text in texts])
+        for model in dense_models(system)
+    ):
+        return indexed_chunks
+    return {chunking: indexed for chunking, indexed in indexed_chunks.items() if chunking != baseline}
 
 
 def _measured_profile(

@@ -268,7 +268,7 @@ def select_configuration(
     points = [Configuration(search, k) for search in searches for k in settings.top_k_axis]
     configurations = len(points)
     baseline = Configuration(Search(settings.baseline[0], rerank_depths[0]), settings.baseline[1])
-    if baseline not in points:
+    if baseline not in points and baseline.search in observed:
         points.append(baseline)
     trials = tuple(_trial(observed, search, k, settings) for search, k in points)
     values = np.array([observed[search].hits[k - 1] for search, k in points])
@@ -288,7 +288,7 @@ def select_configuration(
         metric=METRIC if splits else ACCURACY,
         trials=trials,
         best=best,
-        baseline=points.index(baseline),
+        baseline=points.index(baseline) if baseline in points else None,
         optimistic=trials[best].value,
         nested=float(score.values.mean()) if splits else nan,
         folds=score.choices,

@@ -148,8 +148,8 @@ def short_caption(data: FairComparison) -> Iterator[str]:
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
-    adjustment = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is one pair"
-    return f"Adj. p is {adjustment}{' and accounts for the parameter selection' if nested else ''}."
+    adjusted = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is only one pair"
+    return f"Adj. p is {adjusted}. {'It accounts for the parameter selection.' if nested else ''}".strip()
 
 
 def _over_splits(data: FairComparison) -> str:
@@ -273,9 +273,9 @@ def optimistic_section(data: FairComparison) -> Section:
         ReportColumn("parameters", [row.params for row in rows], rank=1),
     ]
     notes = []
-    tuning = ranked[0].tuning
-    if tuning.baseline is not None:
-        base = params_text(tuning.trials[tuning.baseline].params)
+    baselines = [model.tuning.trials[index] for model in ranked if (index := model.tuning.baseline) is not None]
+    if baselines:
+        base = params_text(baselines[0].params)
         notes.append(f"The baseline is not tuned: {base} (chunk size/overlap, number of chunks).")
     if any(row.mark for row in rows):
         notes.append(

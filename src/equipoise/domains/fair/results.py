@@ -14,6 +14,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from equipoise.checks.base import join_names
 from equipoise.domains.fair.config import METRIC
 from equipoise.domains.fair.costs import UNKNOWN_COSTS, ModelCosts, cheapest
 from equipoise.domains.fair.plan import Plan
@@ -100,7 +101,7 @@ class OptimizationResult:
     total_questions: int
 
     baseline_accuracy: float
-    baseline_passed: int
+    baseline_passed: int | None
 
     improvement_pct: float = 0.0
     ci_lower: float = 0.0
@@ -171,7 +172,7 @@ def optimization_result(outcome: FairModelResult) -> OptimizationResult:
     profile, tuning, estimate = outcome.profile, outcome.tuning, outcome.estimate
     total = len(outcome.result.unit_ids)
     best = tuning.trials[tuning.best]
-    baseline = best if tuning.baseline is None else tuning.trials[tuning.baseline]
+    baseline = None if tuning.baseline is None else tuning.trials[tuning.baseline]
     interval = wilson_interval(best.value * total, total, estimate.interval.confidence_level)
     held_out = (estimate.value, estimate.interval.low, estimate.interval.high)
     nested = held_out if estimate.metric == METRIC else (nan, nan, nan)
@@ -183,9 +184,9 @@ def optimization_result(outcome: FairModelResult) -> OptimizationResult:
         best_params=dict(best.params),
         best_passed=n_passed(best, total),
         total_questions=total,
-        baseline_accuracy=baseline.value * 100,
-        baseline_passed=n_passed(baseline, total),
-        improvement_pct=best.value * 100 - baseline.value * 100,
+        baseline_accuracy=nan if baseline is None else baseline.value * 100,
+        baseline_passed=None if baseline is None else n_passed(baseline, total),
+        improvement_pct=nan if baseline is None else best.value * 100 - baseline.value * 100,
         ci_lower=interval.low * 100,
         ci_upper=interval.high * 100,
         optimization_time_seconds=profile.seconds,
@@ -468,8 +469,12 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the setup, which every result has."""
-        return tuple(self.outcomes[0].result.settings.get(NOTES, ())) if self.outcomes else self.plan.notes
+        """Notes on the setup, which every result has, and on models without a baseline."""
+        shared = tuple(self.outcomes[0].result.settings.get(NOTES, ())) if self.outcomes else self.plan.notes
+        without = [outcome.name for outcome in self.outcomes if outcome.tuning.baseline is None]
+        if not without:
+            return shared
+        return *shared, f"The default baseline is left out for {join_names(without)}: its chunks have no vectors"
 
     @property
     def ranked(self) -> list[FairModelResult]:

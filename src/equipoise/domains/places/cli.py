@@ -11,7 +11,14 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.inputs import SystemInput, errors_name_file, named_column, read_class_codes, read_column
+from equipoise.cli.inputs import (
+    SystemInput,
+    check_system_name,
+    errors_name_file,
+    named_column,
+    read_class_codes,
+    read_column,
+)
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption
 from equipoise.cli.output import Output, pass_output, suggestion
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "score": CommandEntry("equipoise.domains.places.cli:score", "Score a next-place model, with baselines."),
     "compare": CommandEntry("equipoise.domains.places.cli:compare", "Compare models over seeds and users."),
+    "results": CommandEntry("equipoise.domains.places.cli:results", "Read result files of other projects."),
     "check": CommandEntry("equipoise.domains.places.cli:check", "Check training and test visits before training."),
     "demo": CommandEntry("equipoise.domains.places.cli:demo", "Train and score a small model on simulated visits."),
 }
@@ -37,6 +45,7 @@ GROUP_HELP = """
   eq places score --logits logits.npy --targets y.npy --padding 0 -o results/
   eq places compare modelA/seed*/ modelB/seed*/
   eq places check --history train.parquet --sequences test.parquet
+  eq places results other/*_results.json
 
 Score models that predict the next place: accuracy, MRR, nDCG and F1 with confidence intervals,
 and random, majority and per-user baselines.
@@ -101,8 +110,10 @@ class ScoreInputs:
         from equipoise.domains.places.prediction_files import system_name
 
         given = SystemInput.of(word)
-        name = self.name or (given.name if given.is_named else system_name(given.path))
-        return SystemInput.of(f"{name}=x").name, given.path
+        if self.name is not None:
+            check_system_name(self.name, hint="give a name that can be a folder: --name mine")
+            return self.name, given.path
+        return given.name if given.is_named else system_name(given.path), given.path
 
     def columns(self, n_classes: int | None, users: Any = None) -> dict[str, Any]:
         """Users, slices, history, previous places and coordinates; columns that are named replace those of files."""
@@ -362,6 +373,46 @@ def compare(
         out.note(f"caution: {caution}")
     out.results(lambda: comparison.to_dict() | {"cautions": reader.cautions}, comparison.view)
     return exits.FAILED_UNITS if reader.cautions else exits.DONE
+
+
+# ``eq places results``: values that another project wrote.
+
+RESULTS_HELP = """
+\b
+  eq places results lstm_results.json mhsa_results.json
+  eq places results other/*_results.json --to markdown -o results.md
+
+Read result files of other projects: acc@k, mrr, ndcg and f1, in percent or as fractions, correct@k, rr and total
+as counts, and files of LibCity's evaluator (JSON, CSV, Markdown, LaTeX). A value is read if its unit follows from
+counts, or if no other unit is possible; otherwise it is rejected with a reason. With -v the unit of each value is
+shown with its proof. Such files have no visits, so there are no intervals and no tests; eq places score and
+eq places compare give them from logits or predictions. eq audit checks the same files for impossible values.
+"""
+
+
+@options.command(help=RESULTS_HELP, short_help="Read result files of other projects.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--total", type=click.IntRange(min=1), help="Number of visits, if the files do not have it.")
+@click.option(
+    "--f1-average",
+    type=click.Choice(("weighted", "macro", "micro")),
+    default="weighted",
+    show_default=True,
+    help="The average of an F1 that does not name it.",
+)
+@options.table_options()
+@options.output_options
+@pass_output
+def results(out: Output, files: tuple[str, ...], total: int | None, f1_average: str) -> int:
+    """See ``RESULTS_HELP``."""
+    from equipoise.domains.places.published_results import read_result_files
+    from equipoise.domains.places.report import published_view
+
+    rows = read_result_files(files, total=total, f1=f1_average)
+    out.results(
+        lambda: {"results": [asdict(row) | {"values": row.values} for row in rows]}, lambda: published_view(rows)
+    )
+    return exits.DONE
 
 
 # ``eq places check``: training and test visits, before a model is trained.

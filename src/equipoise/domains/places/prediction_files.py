@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import FormatError, InputError, ParameterError
+from equipoise.errors import EquipoiseError, FormatError, InputError, ParameterError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, split_member
@@ -227,7 +227,27 @@ def read_predictions(path: PathLike) -> TopKPredictions | ScoredPredictions:
         batches = _libcity_batches(path)
         if batches:
             return _join_batches(display_path(path), batches)
-    return read_topk_predictions(path)
+    try:
+        return read_topk_predictions(path)
+    except FormatError as error:
+        metrics = _result_metrics(path)
+        if not metrics:
+            raise
+        raise FormatError(
+            f"{display_path(path)} has results ({', '.join(metrics)}), not predictions",
+            hint=f"eq places results {display_path(path)} reads it; predictions are the k best places of each visit",
+        ) from error
+
+
+def _result_metrics(path: PathLike) -> list[str]:
+    """The names of the metrics in a result file; empty for other files."""
+    from equipoise.domains.places.published_results import read_published_results
+
+    try:
+        row = read_published_results(path)[0]
+    except EquipoiseError:
+        return []
+    return [value.label for value in row.accepted] + [value.label for value in row.rejected]
 
 
 def read_score_arrays(path: PathLike) -> ScoredPredictions:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from math import ceil, floor, log2
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.audit.metric_labels import ColumnRole, parse_label
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.published import read_published
 from equipoise.io.published.numbers import PrintedNumber, parse_printed
+from equipoise.io.text import display_path
 from equipoise.stats.formatting import format_count, format_value
 
 if TYPE_CHECKING:
@@ -305,6 +307,16 @@ def read_published_results(
             rows += [_scores(name, cells, total, f1) for name, cells in _groups(record, published.name)]
     if not rows:
         raise InputError("it has no next-location metric", hint="it looks for acc@k, mrr, ndcg, f1 and correct@k")
+    return tuple(rows)
+
+
+def read_result_files(paths: Sequence[PathLike], **options: Any) -> tuple[PublishedScores, ...]:
+    """``read_published_results`` of several files; the rows are named after their file, and those of tables also."""
+    rows: list[PublishedScores] = []
+    for path in paths:
+        stem = Path(display_path(path).removesuffix(".gz")).stem
+        read = read_published_results(path, **options)
+        rows += [replace(row, name=stem if len(read) == 1 else f"{stem}: {row.name}") for row in read]
     return tuple(rows)
 
 

@@ -23,6 +23,7 @@ from equipoise.stats.formatting import (
     format_percent,
     format_range,
     format_value,
+    n_decimals,
     shared_decimals,
 )
 from equipoise.stats.intervals import Interval
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from equipoise.domains.places.checks import MobilityData
     from equipoise.domains.places.geography import DistanceErrors
     from equipoise.domains.places.metrics import PlaceCalibration
+    from equipoise.domains.places.published_results import PublishedScores
     from equipoise.domains.places.score import PlaceScores
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
@@ -67,8 +69,9 @@ def display_metric(metric: str) -> str:
     return metric.replace("HR@", "Acc@")
 
 
-_FRACTION = re.compile(r"\b(?:0\.\d+|1\.0+)\b")
-_METRIC = re.compile(r"\b(?:HR@\d+|MRR|nDCG@\d+|F1(?:\(average=\w+\))?(?!\w))")
+_FRACTION = r"(?<![\w.])(?:0\.\d+|1\.0+)\b"
+_METRIC = r"\b(?:HR@\d+|MRR|nDCG@\d+|F1(?:\(average=\w+\))?(?!\w))"
+_METRIC_OR_FRACTION = re.compile(f"(?P<metric>{_METRIC})|{_FRACTION}")
 _TERMS = (
     ("queries", "visits"),
     ("relevant items", "targets"),
@@ -77,15 +80,34 @@ _TERMS = (
 )
 
 
-def in_percent(finding: Finding) -> Finding:
-    """A finding of the core about ranks in the names and units of this field: visits, Acc@k and percent."""
+def in_percent(finding: Finding, estimates: Mapping[str, Estimate]) -> Finding:
+    """A finding of the core about ranks in the names and units of this field: visits, Acc@k and percent.
+
+    The numbers of these estimates are rounded from their values, as in the table, and not from the rounded text.
+    """
+    exact = {
+        (name, format_value(value, n_decimals(estimate.interval))): value
+        for name, estimate in estimates.items()
+        for value in (estimate.chance, estimate.interval.high, estimate.interval.low, estimate.value)
+    }
 
     def translated(text: str) -> str:
-        if _METRIC.search(text):
-            text = _FRACTION.sub(lambda number: _share(float(number[0])), text)
+        metric = ""
+
+        def replaced(match: re.Match[str]) -> str:
+            nonlocal metric
+            if match["metric"]:
+                metric = match["metric"]
+                return display_metric(metric)
+            number = match[0]
+            decimals = max(1, len(number.partition(".")[2]) - 2)
+            return f"{format_value(100 * exact.get((metric, number), float(number)), decimals)} %"
+
+        if re.search(_METRIC, text):
+            text = _METRIC_OR_FRACTION.sub(replaced, text)
         for core_term, term in _TERMS:
             text = text.replace(core_term, term)
-        return _METRIC.sub(lambda metric: display_metric(metric[0]), text)
+        return text
 
     evidence = tuple(map(translated, finding.evidence))
     return replace(finding, message=translated(finding.message), hint=translated(finding.hint), evidence=evidence)
@@ -336,6 +358,54 @@ def _methods(scores: PlaceScores) -> str:
     if clusters is not None:
         text += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
     return f"{text} {_baseline_note(scores.baselines)}".rstrip()
+
+
+# Results of other projects.
+
+
+def published_view(rows: Sequence[PublishedScores]) -> View:
+    """The accepted values in percent, one row per result, the rejected ones, and the proof of each unit."""
+    names = sorted({name for row in rows for name in row.values}, key=_metric_order)
+    totals = ["n/a" if row.total is None else format_count(row.total) for row in rows]
+    columns = [
+        ReportColumn("result", [row.name for row in rows], shortens="middle"),
+        *(
+            ReportColumn(
+                display_metric(name),
+                [format_value(100 * row.values.get(name, nan), 2) for row in rows],
+                right=True,
+            )
+            for name in names
+        ),
+        ReportColumn("n", totals, right=True, rank=1),
+    ]
+    accepted = [(row.name, value) for row in rows for value in row.accepted]
+    rejected = [(row.name, value) for row in rows for value in row.rejected]
+    answer = Answer(
+        f"{pluralize(len(rows), 'result')}: {pluralize(len(accepted), 'value')} read, {len(rejected)} rejected.",
+        tuple(columns),
+        notes=(
+            "Values are in percent. Result files have no visits, so there are no intervals and no tests.",
+            *(f"Rejected: {name}, {value.label} {value.text}: {value.reason}." for name, value in rejected),
+        ),
+        details="Details: add -v (the unit of each value and its proof).",
+    )
+    proofs = [
+        ReportColumn("result", [name for name, _ in accepted], shortens="middle"),
+        ReportColumn("metric", [value.label for _, value in accepted]),
+        ReportColumn("as written", [value.text for _, value in accepted], right=True),
+        ReportColumn("unit", [value.unit for _, value in accepted]),
+        ReportColumn("proof", [value.proof for _, value in accepted], shortens="end"),
+    ]
+    sections = (Section.of_table("Units", proofs),) if accepted else ()
+    return View(answer, sections, title="results")
+
+
+def _metric_order(metric: str) -> tuple[int, int, str]:
+    """Accuracies by cutoff, then MRR, nDCG and F1."""
+    symbol, _, k = metric.partition("@")
+    order = ("HR", "MRR", "nDCG")
+    return order.index(symbol) if symbol in order else len(order), int(k or 0), metric
 
 
 # A data set before a model is trained.

@@ -106,7 +106,10 @@ def _parse_folder(word: str) -> tuple[str, Path]:
     folder = Path(path)
     if not folder.is_dir():
         fact = "is a file, not a folder" if folder.exists() else "is not there"
-        raise StoreError(f"{path} {fact}", hint="name the folders of seeds: eq places compare a/seed*/ b/seed*/")
+        raise StoreError(
+            f"{path} {fact}",
+            hint="name the folders of seeds: eq places compare a/seed*/ b/seed*/; eq places results reads files",
+        )
     return name, folder
 
 

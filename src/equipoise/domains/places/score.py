@@ -469,9 +469,9 @@ def _result(
     config = replace(config, clusters=users)
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
-    core_findings = map(in_percent, (*ranks.findings, *labels.findings))
-    findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
     estimates = {**ranks.estimates, **labels.estimates}
+    core_findings = (in_percent(finding, estimates) for finding in (*ranks.findings, *labels.findings))
+    findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
     display = {"cluster": "user", "percent": {name: display_metric(name) for name in estimates}}
     settings = {**ranks.settings, UNIT_NOUN: "visit", DISPLAY: display}
     return replace(ranks, estimates=estimates, findings=findings, settings=settings)

@@ -68,6 +68,7 @@ class PlaceMetric(Metric):  # type: ignore[misc]
     is_differentiable = False
     higher_is_better = True
     full_state_update = False
+    _update_count: int
 
     def __init__(
         self,
@@ -125,6 +126,22 @@ class PlaceMetric(Metric):  # type: ignore[misc]
         first = torch.where(is_top, columns, self.num_classes).amin(1) if len(preds) else target
         for name, codes in (("support", target), ("predicted", first), ("correct", target[target == first])):
             setattr(self, name, getattr(self, name) + torch.bincount(codes, minlength=self.num_classes))
+
+    def merge_state(self, incoming_state: Any) -> None:
+        """Add the sums of another metric, or of its ``metric_state``."""
+        if isinstance(incoming_state, PlaceMetric) and self._settings() != incoming_state._settings():
+            raise ParameterError(
+                f"the metrics count differently: {self._settings()} and {incoming_state._settings()}",
+                hint="make both with the same arguments",
+            )
+        super().merge_state(incoming_state)
+        # torchmetrics would return the value of the last compute, and warn that there was no update.
+        self._computed = None
+        self._update_count = max(1, self._update_count)
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("num_classes", "ks", "padding", "ignore_index")
+        return {name: getattr(self, name) for name in names}
 
     def compute(self) -> dict[str, Any]:
         """The metrics of all rows of all processes; NaN without rows."""

@@ -54,6 +54,10 @@ class PrecomputedEncoder(LocalEncoder):
         row = self._row_of.get(text)
         return self._row_of_stripped[text.strip()] if row is None else row
 
+    def covers(self, texts: Sequence[str]) -> bool:
+        """Whether every text has a vector."""
+        return all(text in self._row_of or text.strip() in self._row_of_stripped for text in texts)
+
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The stored vector of each text; a text without one is an error."""
         try:

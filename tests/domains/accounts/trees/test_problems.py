@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.checks.base import run_checks
-from equipoise.domains.accounts.checks import tree_problems
+from equipoise.domains.accounts.checks import duplicate_names, single_child_chains, tree_problems
 from equipoise.domains.accounts.trees.read import read_tree
 from equipoise.domains.accounts.trees.tree import ORPHAN_POLICIES, InvalidTreeError, Tree, TreeRows, with_orphans
 from equipoise.errors import ParameterError
@@ -64,11 +64,25 @@ def test_all_problems_of_a_file_are_found_at_once(tmp_path: Path) -> None:
         ([("1", "A"), ("", "B")], [], "EQ175"),
         ([("1", "A"), ("2", "")], [], "EQ175"),
         ([("1", "Petty  cash"), ("2", "petty Cash")], [], "EQ176"),
-        ([(key, "") for key in "abcd"], [("b", "a"), ("c", "b"), ("d", "c")], "EQ177"),
+        ([(key, "") for key in "abc"], [("b", "a"), ("c", "b")], "EQ177"),
     ],
 )
 def test_each_problem_has_a_code(nodes: list[tuple[str, str]], edges: list[tuple[str, str]], code: str) -> None:
     assert code in codes(TreeRows(nodes, edges, "rows"))
+
+
+def test_random_ids_are_shown_as_names() -> None:
+    ids = [f"{at:032x}" for at in range(5)]
+    nodes = list(zip(ids, ["Loans", "House", "Mortgage", "Mortgage", "Bank"], strict=True))
+    rows = TreeRows(nodes, [(ids[1], ids[0]), (ids[2], ids[1]), (ids[3], ids[1])], "rows")
+    assert "'mortgage' below House" in next(duplicate_names(rows)).message
+    rows = TreeRows(nodes[:3], rows.edges[:2], "rows")
+    assert next(single_child_chains(rows)).message.endswith(": Loans -> House -> Mortgage")
+
+
+def test_one_group_with_one_member_is_no_chain() -> None:
+    nodes = [("1", "Assets"), ("11", "Cash"), ("2", "Loans")]
+    assert not codes(TreeRows(nodes, [("11", "1")], "rows"))
 
 
 def test_a_regular_chart_has_no_findings() -> None:

@@ -207,5 +207,9 @@ def test_a_node_is_found_by_its_id_or_by_a_name_that_no_other_node_has() -> None
         tree.position("Cash")
     with pytest.raises(UnknownNameError):
         tree.position("Bank")
+    with pytest.raises(InputError, match="have the name 'Assets:Cash'"):
+        tree.position("Assets:Cash")
+    renamed = Tree.of([("1", "Assets"), ("2", "Loans"), ("3", "Bank"), ("4", "Bank")], [("3", "1"), ("4", "2")])
+    assert [renamed.position(key) for key in ("Assets:Bank", "Loans:Bank", "Loans")] == [2, 3, 1]
     assert tree.first_ancestors(2) == [0]
     assert tree.first_ancestors(0) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from equipoise.types import Bools, Floats, Ints
 
 Node = str | tuple[str, str]
 ErrorExcerpt = Callable[[Sequence[str]], str]
+PATH_SEPARATOR = ":"
 """The lines of the file that contain the given ids, shown with an error."""
 
 _SHOWN = 12
@@ -115,7 +117,7 @@ def _orphan(edge: Edge, absent: str, ids: Iterable[str], source: str, excerpt: E
         return InvalidTreeError(
             f"{source}: the parent of {child} is {parent!r}, which does not exist",
             excerpt=excerpt([child]),
-            hint=nearest or "add that node, or leave the parent empty",
+            hint=nearest or "add that node, leave the parent empty, or use --orphans root or --orphans drop",
         )
     return InvalidTreeError(
         f"{source}: the edge {child} -> {parent} is of {child!r}, which does not exist",
@@ -208,16 +210,25 @@ class Tree:
         return {key: index for index, key in enumerate(self.ids)}
 
     def position(self, key: str) -> int:
-        """The index of this id, or of the only node of this name; otherwise an error with a suggestion."""
+        """The index of this id, or of the only node of this name or path; otherwise an error with a suggestion."""
         if key in self.positions:
             return self.positions[key]
-        named = [index for index, name in enumerate(self.names) if name == key]
+        last = key.rpartition(PATH_SEPARATOR)[2]
+        named = [index for index, name in enumerate(self.names) if name == key] or [
+            index for index, name in enumerate(self.names) if name == last and self.path_of_names(index) == key
+        ]
         if not named:
             raise unknown_node_error(key, self.ids, self.source)
         if len(named) > 1:
-            ids = ", ".join(self.ids[index] for index in named[:5])
-            raise InputError(f"{len(named)} nodes of {self.source} have the name {key!r}", hint=f"give an id: {ids}")
+            nodes = ", ".join(f"{self.ids[index]} ({self.path_of_names(index)})" for index in named[:5])
+            raise InputError(
+                f"{len(named)} nodes of {self.source} have the name {key!r}", hint=f"give an id or a path: {nodes}"
+            )
         return named[0]
+
+    def path_of_names(self, position: int) -> str:
+        """The names from a root to a node, as GnuCash writes them: Assets:Current Assets:Petty Cash."""
+        return PATH_SEPARATOR.join(self.names[node] for node in (*reversed(self.first_ancestors(position)), position))
 
     def first_ancestors(self, position: int) -> list[int]:
         """The positions from the first parent of a node to a root."""
@@ -382,6 +393,11 @@ def _frozen(array: _Array) -> _Array:
 
 ORPHAN_POLICIES = ("error", "root", "drop")
 """What becomes of a node whose parent does not exist, and of its descendants."""
+
+
+def is_random_id(key: str) -> bool:
+    """Whether an id is one of GnuCash's, which are random and are replaced by names in output."""
+    return re.fullmatch("[0-9a-f]{32}", key) is not None
 
 
 def orphan_edges(rows: TreeRows) -> list[Edge]:
