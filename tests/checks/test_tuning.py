@@ -49,7 +49,7 @@ def rising(chunk_size: int, top_k: int) -> float:
 def test_the_best_trial_reported_on_its_own_units_is_named_with_the_gap() -> None:
     (finding,) = found(TunedSystem("minilm", tuning(rising), nested=False), "EQ201")
     assert finding.subject == "minilm"
-    assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials on the same data")
+    assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials, selected and scored on the same data")
     assert finding.evidence[1] == "the held-out score (nested cross-validation) is 0.6000, -0.2000"
 
 

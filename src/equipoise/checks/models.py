@@ -89,7 +89,7 @@ def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Observation]:
     nested = f"the held-out score (nested cross-validation) is {format_value(tuning.nested, PLACES)}"
     yield Observation(
         tuned.system,
-        f"{best} on the same data that selected it, so the score is optimistic",
+        f"{best}, selected and scored on the same data, so the score is optimistic",
         (best, *(() if isnan(tuning.nested) else (f"{nested}, {format_difference(-tuning.gap, PLACES)}",))),
     )
 

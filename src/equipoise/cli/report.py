@@ -125,7 +125,7 @@ def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *,
         out.data({"report": output, "decision": headline})
     else:
         out.text(headline)
-    out.note(f"wrote {output} and a report per data set: open it in a browser")
+    out.note(f"wrote {output}: open it in a browser; it links to a report per data set, in the same folder")
     return exits.DONE
 
 

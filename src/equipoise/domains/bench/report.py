@@ -99,7 +99,7 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
     metrics = ", ".join(dict.fromkeys(dataset.data.primary for dataset in comparison.datasets))
     best_on = next(row.best_on for row in suite.rows if row.system == suite.leader)
     notes = [
-        f"Mean of {metrics} over {count} data sets; * marks scores that are not significantly worse than the best on "
+        f"Mean over {count} data sets ({metrics}); * marks scores that are not significantly worse than the best on "
         f"that data set. {suite.leader} has the highest score on {best_on} of {count}.",
         _other_datasets(suite),
         *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),

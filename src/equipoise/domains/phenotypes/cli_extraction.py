@@ -527,9 +527,10 @@ EXTRACTION_SCORE_HELP = """
   eq phenotypes extraction score --predictions clinphen=out/ llm=llm.json --gold corpus/
 
 Score the predictions of other programs against annotated documents, and compare them with paired tests by
-document. The dictionary (dict:) is scored as well. The format is recognised: ClinPhen, PhenoBERT,
-FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON output of language models, phenopackets, and tables
-with columns such as doc, term and assertion. A folder has one file per document, named after it.
+document. The dictionary (dict:) is scored as well; --branch limits the terms that it finds, not the predictions. The
+format is recognised: ClinPhen, PhenoBERT, FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON output of language
+models, phenopackets, and tables with columns such as doc, term and assertion. A folder has one file per document,
+named after it.
 """
 
 

@@ -111,7 +111,7 @@ N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 
 
 @options.command(help=QUERY_HELP, short_help="Retrieve the ontology terms that match a text.")
-@click.argument("texts", nargs=-1, metavar="TEXT...")
+@click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option(
     "--file", "file", metavar="FILE", type=click.Path(), help="Read texts from this file; - is standard input."
 )
