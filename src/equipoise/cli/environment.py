@@ -189,7 +189,7 @@ SIZE_HELP = """
   eq cache size
   eq cache size --json
 
-Show the number of cached vectors per model, of cached texts of PDF documents, and their size.
+Show the number and size of the cached vectors of each model, and of the cached texts of PDF documents.
 """
 
 PRUNE_HELP = """
@@ -197,8 +197,8 @@ PRUNE_HELP = """
   eq cache prune --to 2GB
   eq cache prune --all
 
-Remove the least recently used vectors, until these and the texts of PDF documents are no larger than --to. The default
-is the maximum size of the cache. If the texts alone are larger, the oldest are removed as well.
+Remove the least recently used vectors until the remaining ones and the texts of PDF documents together are no larger
+than --to. The default is the maximum size of the cache. If the texts alone are larger, the oldest are removed as well.
 """
 
 PATH_HELP = """

@@ -326,8 +326,8 @@ MISFILED_HELP = """
 
 List accounts whose names fit better under another parent. Each account in turn is treated as a new one: the parents of
 the tree are ranked by their own names and by the names of their other children. An account is listed if another
-parent has at least the given confidence. The first accounts are those whose present parent has the lowest confidence
-relative to the other one.
+parent has at least the given confidence. Accounts are sorted by the confidence of their current parent
+relative to that of the other one, lowest first.
 """
 
 

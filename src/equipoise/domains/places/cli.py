@@ -380,13 +380,14 @@ def compare(
 RESULTS_HELP = """
 \b
   eq places results lstm_results.json mhsa_results.json
-  eq places results other/*_results.json --to markdown -o results.md
+  eq places results other/*_results.json --to md -o results.md
 
-Read result files of other projects: acc@k, mrr, ndcg and f1, in percent or as fractions, correct@k, rr and total
-as counts, and files of LibCity's evaluator (JSON, CSV, Markdown, LaTeX). A value is read if its unit follows from
-counts, or if no other unit is possible; otherwise it is rejected with a reason. With -v the unit of each value is
-shown with its proof. Such files have no visits, so there are no intervals and no tests; eq places score and
-eq places compare give them from logits or predictions. eq audit checks the same files for impossible values.
+Read result files of other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They
+may contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read
+if its unit follows from counts, or if no other unit is possible; otherwise it is rejected with a reason. With -v the
+unit of each value is shown with its proof. Such files have no visits, so there are no intervals and no tests;
+eq places score and eq places compare give them from logits or predictions. eq audit checks the same files
+for impossible values.
 """
 
 
@@ -398,7 +399,7 @@ eq places compare give them from logits or predictions. eq audit checks the same
     type=click.Choice(("weighted", "macro", "micro")),
     default="weighted",
     show_default=True,
-    help="The average of an F1 that does not name it.",
+    help="How F1 was averaged, if a file does not state it.",
 )
 @options.table_options()
 @options.output_options

@@ -279,7 +279,7 @@ def read_published_results(
     total
         Number of units if the file does not have it.
     f1
-        The average of an F1 that does not name its own.
+        How F1 was averaged, if a file does not state it.
 
     Returns
     -------

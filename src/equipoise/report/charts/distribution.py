@@ -201,6 +201,7 @@ def _describe(distribution: ValueDistribution) -> str:
     label = distribution.labels[first.counts.index(most)]
     undefined = f"; {format_count(first.undefined)} undefined" if first.undefined else ""
     return (
-        f"{first.name}: {label.replace(' to ', '–')} on {format_count(most)} of {format_count(total)} "
-        f"{distribution.units} ({format_percent(round(most / total, 2))}){undefined}."
+        f"Most frequent for {first.name}: {label.replace(' to ', '–')}, "
+        f"on {format_count(most)} of {format_count(total)} {distribution.units} "
+        f"({format_percent(round(most / total, 2))}){undefined}."
     )
