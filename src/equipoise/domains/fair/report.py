@@ -122,6 +122,8 @@ def _tuning_note(data: FairComparison) -> str:
             "same questions. Use --n-folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.outcomes), 0)
+    if float(gap) <= 0:
+        return "Scores are held out; tuning and scoring on the same questions would not inflate them."
     points = f"{gap} point{'' if gap == '1' else 's'}"
     return f"Scores are held out; tuning and scoring on the same questions would inflate them by up to {points}."
 
