@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from equipoise import __version__
 from equipoise.checks.base import all_checks
 from equipoise.cli.environment import EXTRAS
 from equipoise.cli.main import COMMANDS, cli
+from equipoise.cli.options import ChoiceWithHint
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.parser import builtin
 from equipoise.types import install_command
@@ -235,3 +239,37 @@ def test_the_table_of_commands_names_what_exists() -> None:
         command = cli.get_command(context, name)
         assert command is not None
         assert command.name == name
+
+
+def _leaf_commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    if not isinstance(command, click.Group):
+        yield command, context
+        return
+    for name in command.list_commands(context):
+        part = command.get_command(context, name)
+        assert part is not None
+        yield from _leaf_commands(part, click.Context(part, info_name=name, parent=context))
+
+
+def _examples(text: str) -> list[list[str]]:
+    """The words of every line that calls the program, without comments and what other programs do with the output."""
+    joined = text.replace("\\\n", " ")
+    lines = re.findall(r"(?m)^\s+(eq .*)$", joined)
+    return [shlex.split(re.split(r" [|>] ", line)[0], comments=True)[1:] for line in lines]
+
+
+def test_every_example_of_a_help_page_has_options_and_choices_that_exist() -> None:
+    examples = 0
+    for command, context in _leaf_commands(cli, click.Context(cli, info_name="eq")):
+        path = context.command_path.split()[1:]
+        for words in _examples(command.help or ""):
+            # Some examples use a shorter name of the same command, and explain takes the names of options.
+            if words[: len(path)] != path or path == ["explain"]:
+                continue
+            values, _, _ = command.make_parser(context).parse_args(args=words[len(path) :])
+            for parameter in command.params:
+                value = values.get(parameter.name)
+                if isinstance(parameter.type, ChoiceWithHint) and isinstance(value, str):
+                    parameter.type(value, parameter, context)
+            examples += 1
+    assert examples > 100
