@@ -142,9 +142,9 @@ HELP = """Which embedding should I use for my data, and how sure can I be?
 """
 
 EPILOG = """\b
-Exit codes: 0 done, 1 a gate or check failed, 2 usage or bad input, 3 finished
-with failures, 4 an extra, credential or device is missing, 70 a bug in
-equipoise, 130 interrupted.
+Exit codes: 0 done, 1 a gate or check failed, 2 usage error or bad input,
+3 finished with failures, 4 an extra, credential or device is missing,
+70 a bug in equipoise, 130 interrupted.
 """
 
 

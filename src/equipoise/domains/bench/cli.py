@@ -212,7 +212,7 @@ LS_HELP = """
   eq bench ls
   eq bench ls --json
 
-List the kinds of data, their formats, and their metrics. The first metric decides the order.
+List the kinds of data, their formats, and their metrics. Models are ordered by the first metric.
 """
 
 

@@ -122,10 +122,10 @@ def _tuning_note(data: FairComparison) -> str:
             "same questions. Use --n-folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.outcomes), 0)
+    method = "Scores are measured on held-out questions; tuning on the same questions"
     if float(gap) <= 0:
-        return "Scores are held out; tuning and scoring on the same questions would not inflate them."
-    points = f"{gap} point{'' if gap == '1' else 's'}"
-    return f"Scores are held out; tuning and scoring on the same questions would inflate them by up to {points}."
+        return f"{method} would not inflate them."
+    return f"{method} would inflate them by up to {gap} point{'' if gap == '1' else 's'}."
 
 
 def short_caption(data: FairComparison) -> Iterator[str]:

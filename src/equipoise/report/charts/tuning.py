@@ -37,7 +37,7 @@ Key = tuple[tuple[str, str], ...]
 MIN_RANGE = 0.1
 CAPTION = (
     "Parameters are selected on the training folds, and the held-out score is measured on the remaining fold. The "
-    "optimistic score is that of the best configuration on the {units} used for selection."
+    "optimistic score uses all {units} for both selection and scoring."
 )
 
 
