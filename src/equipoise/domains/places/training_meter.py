@@ -252,9 +252,12 @@ def _sums_on_gpu(logits: Any, true_y: Any) -> tuple[Floats, Ints, Ints] | None:
     None if the kernel does not support the logits, or if an input is invalid: ``rank_targets`` then states the error.
     """
     torch, kernels = _gpu_modules()
-    if kernels.triton is None or logits.ndim != 2 or logits.shape[1] > MAX_CACHED_CLASSES:
+    device = logits.device
+    if kernels.triton is None or device.index != torch.cuda.current_device():
         return None
-    targets = true_y if getattr(true_y, "is_cuda", False) else torch.as_tensor(true_y, device=logits.device)
+    if logits.ndim != 2 or logits.shape[1] > MAX_CACHED_CLASSES:
+        return None
+    targets = true_y if getattr(true_y, "device", None) == device else torch.as_tensor(true_y, device=device)
     results = kernels.triton_sums(logits, targets, _cumulative_gains_on_gpu)
     if results is None:
         return None

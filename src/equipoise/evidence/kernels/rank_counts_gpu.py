@@ -341,7 +341,7 @@ def _sum_plan(
         return None
     bits = 62 - shape[0].bit_length()
     kinds = (kind, targets[2], torch.float64, torch.int64, torch.int64)
-    launch, arguments = _launcher(_sum_rows, kinds, aligned, *shape, strides[0], (2.0**bits,))
+    launch, arguments = _launcher(_sum_rows, device, kinds, aligned, *shape, strides[0], 2.0**bits)
     workspace = torch.zeros(N_SUMS * _PARTIAL_SUMS + 1, dtype=torch.int64, device=device)
     external = torch.cuda.ExternalStream(stream, device)  # type: ignore[no-untyped-call]
     return _SumPlan(launch, arguments, gains(shape[1], device), workspace, external, shape[0], 2.0**-bits, [])
@@ -355,24 +355,28 @@ def launch_counts(block: Any, targets: Any, counts: Any, host: Any) -> None:
     """
     if not len(block):
         return
+    import torch
+
     tensors = (block, targets, counts, host)
     kinds = tuple(tensor.dtype for tensor in tensors)
     aligned = all(tensor.data_ptr() % 16 == 0 for tensor in tensors)
-    launch, arguments = _launcher(_count_rows, kinds, aligned, *block.shape, block.stride(0), ())
-    launch(*tensors, *arguments, stream=triton.runtime.driver.active.get_current_stream(block.device.index))
+    with torch.cuda.device(block.device):
+        launch, arguments = _launcher(_count_rows, block.device, kinds, aligned, *block.shape, block.stride(0))
+        launch(*tensors, *arguments, stream=torch.cuda.current_stream().cuda_stream)
 
 
 @lru_cache(maxsize=64)
 def _launcher(
     kernel: Any,
+    device: Any,
     kinds: tuple[Any, ...],
     aligned: bool,
     rows: int,
     width: int,
     stride: int,
-    numbers: tuple[float, ...],
+    *numbers: float,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The function that launches the kernel, and its arguments after the tensors.
+    """The function that launches the kernel on the current device, and its arguments after the tensors.
 
     Triton finds the compiled kernel of a call in 20 to 40 microseconds, as long as the kernel takes for 20,000 x 1,000
     scores; this lookup takes 2.
