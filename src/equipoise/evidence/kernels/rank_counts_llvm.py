@@ -5,9 +5,10 @@ largest score and two counts packed into one integer: above in the low half, not
 the maximum is then searched in the lines of the lane that holds it. A second pass over the row is needed only if
 another score equals the target's or is NaN. Threads take chunks of rows from a shared counter.
 
-The order of the accesses determines the speed. Measured on 20,000 x 1,000 float32 and float64, in units of numpy's
-maximum of all scores: 1.15 and 1.23 if the target's score is read before its row and the maximum is searched in the
-row; 1.07 and 1.09 if every cache line is read once and in order, and the rest is done in a copy in the L1 cache.
+The order of the accesses determines the speed. Every cache line is read once and in order, and the rest is done in a
+copy in the L1 cache; reading the target's score before its row and searching the maximum in the row takes about a
+tenth of a read longer. A whole call for 20,000 x 1,000 scores takes 1.23 (float32) and 1.17 (float64) of numpy's maximum
+of all scores (benchmarks/README.md, section places).
 Software prefetching, two rows at a time and reading from the end all take longer. The Python code around a call takes
 20 microseconds, but five to ten times as long after a large array has displaced it from the cache.
 
