@@ -46,7 +46,7 @@ def test_the_extras_of_the_dockerfile_exist() -> None:
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
 
 
-BASE_IMAGE = os.environ.get("EQUIPOISE_TEST_IMAGE", "docker.io/library/python:3.12-slim")
+BASE_IMAGE = os.environ.get("EQUIPOISE_TEST_IMAGE", "python:3.12-slim")
 """The image to build from; a local one where no registry can be reached."""
 
 

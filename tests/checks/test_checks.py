@@ -314,9 +314,9 @@ def test_a_difference_that_the_units_cannot_show_asks_for_more_units() -> None:
     assert needed > 40
     assert found.subject == "x, y"
     assert (
-        f"about {about(needed)} queries would be needed to separate x and y with 80 % power (one test)" in found.message
+        f"about {about(needed)} queries would be needed to distinguish them with 80 % power (one test)" in found.message
     )
-    assert f"about {about(needed)} queries would be needed to separate x and y" in comparison.verdict().casefold()
+    assert f"about {about(needed)} queries would be needed to distinguish x from y" in comparison.verdict().casefold()
     assert "unit" not in found.message + "".join(found.evidence), "trees have nodes"
 
 

@@ -68,7 +68,7 @@ def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
     assert answer.headline.endswith(f"but {second} is not significantly worse.")
     statuses = next(column for column in answer.columns if column.head == "vs. best").cells
     assert dict(zip(comparison.order, statuses, strict=True)) == {first: "", second: "tied", third: "worse"}
-    assert any(" questions would be needed to separate " in note for note in answer.notes)
+    assert any(" questions would be needed to distinguish " in note for note in answer.notes)
 
 
 def test_percent_and_fractions_are_not_mixed() -> None:

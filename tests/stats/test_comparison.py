@@ -411,10 +411,10 @@ def test_a_tie_is_called_one_and_says_how_many_units_would_decide_it():
     seen = compare_results(shifted([0.0, 0.05]), config=FAST).contrast("b", "a")
     assert said.startswith("Not decided: b has the highest m on 60 units (")
     assert "but a is not significantly worse. " in said
-    assert "would be needed to separate b and a with 80 % power (one test)" in said
+    assert "would be needed to distinguish b from a with 80 % power (one test)" in said
     assert f"if the observed difference, {abs(seen.difference):.3f}, is the true one." in said
     assert seen.needed.value == pytest.approx(97_000, abs=500)
-    assert "About 97,000 units would be needed to separate b and a" in said
+    assert "About 97,000 units would be needed to distinguish b from a" in said
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_a_difference_that_only_the_correction_hides_is_explained():
     nearest = comparison.contrast("best", "s4")
     assert nearest.p < 0.05 < nearest.adjusted
     assert nearest.needed.value > nearest.n
-    assert "would be needed to separate best and s4 with 80 % power (Holm over 15 pairs)" in comparison.verdict()
+    assert "would be needed to distinguish best from s4 with 80 % power (Holm over 15 pairs)" in comparison.verdict()
 
 
 def test_a_difference_stays_within_reach_of_the_metric():

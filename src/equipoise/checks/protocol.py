@@ -188,14 +188,14 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     first = undecided[0]
     n_others = len(undecided) - 1
     more = (
-        f"; {pluralize(n_others, 'other pair')} {'is' if n_others == 1 else 'are'} not separated either"
+        f"; {pluralize(n_others, 'other pair')} {'is' if n_others == 1 else 'are'} not significantly different either"
         if n_others
         else ""
     )
     yield Observation(
         f"{first.a}, {first.b}",
-        f"about {about(first.needed.value)} {comparison.words.plural} would be needed to separate {first.a} and "
-        f"{first.b} with {format_percent(POWER)} power ({comparison.adjustment}) on "
+        f"about {about(first.needed.value)} {comparison.words.plural} would be needed to distinguish them "
+        f"with {format_percent(POWER)} power ({comparison.adjustment}) on "
         f"{metric_in_sentence(comparison.primary)}, and there are {first.n:,}{more}",
         tuple(map(_evidence, undecided)),
     )

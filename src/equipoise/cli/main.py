@@ -111,7 +111,7 @@ COMMANDS = {
     "report": CommandEntry("equipoise.cli.report:report", "Write an HTML report of results."),
     "view": CommandEntry("equipoise.view.cli:view", "Show all results in a browser."),
     "export": CommandEntry("equipoise.cli.report:export", "Export results as LaTeX, Markdown, CSV or a model card."),
-    "why": CommandEntry("equipoise.reproduce.cli:why", "Explain why two libraries score one run differently."),
+    "why": CommandEntry("equipoise.reproduce.cli:why", "Explain why two libraries score the same run differently."),
     "audit": CommandEntry("equipoise.audit.cli:audit", "Find impossible values in a published table."),
     "embed": CommandEntry("equipoise.cli.embed:embed", "Embed the texts of a file, with a cache."),
     "index-quality": CommandEntry(
@@ -142,9 +142,9 @@ HELP = """Which embedding should I use for my data, and how sure can I be?
 """
 
 EPILOG = """\b
-Exit codes: 0 done, 1 a gate or check failed, 2 usage error or bad input,
-3 finished with failures, 4 an extra, credential or device is missing,
-70 a bug in equipoise, 130 interrupted.
+Exit codes: 0 success, 1 a gate or check failed, 2 usage error or bad input,
+3 finished, but some models or items failed, 4 an extra, credential or device
+is missing, 70 a bug in equipoise, 130 interrupted.
 """
 
 

@@ -159,13 +159,16 @@ class Output:
         """A progress bar of ``total`` steps with the remaining time; yields a function that starts the next step."""
         with self._bar("", total) as update:
             done = iter(range(total + 1))
-            yield lambda text: update(next(done, total), text)
+            yield lambda text: update(next(done, total), text, total)
 
     @contextmanager
-    def count(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A progress bar of ``total`` items; yields a function that takes the number of finished items."""
+    def count(self, description: str, total: int = 0) -> Iterator[Count]:
+        """A progress bar of ``total`` items; yields a function that takes the number of finished items.
+
+        If the total is known only later, it is given with the number of finished items.
+        """
         with self._bar(description, total) as update:
-            yield lambda done: update(done, description)
+            yield lambda done, total=total: update(done, description, total)
 
     @contextmanager
     def working(self, description: str) -> Iterator[None]:
@@ -174,10 +177,10 @@ class Output:
             yield
 
     @contextmanager
-    def _bar(self, description: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+    def _bar(self, description: str, total: int | None) -> Iterator[Callable[[int, str, int], None]]:
         """Nothing is shown with ``--quiet`` or without a terminal."""
         if self.quiet or not sys.stderr.isatty():
-            yield lambda done, text: None
+            yield lambda done, text, total: None
             return
         from rich import progress as bars
 
@@ -190,8 +193,8 @@ class Output:
         if total is not None:
             columns += [bars.TextColumn("remaining"), bars.TimeRemainingColumn()]
         with bars.Progress(*columns, console=console(sys.stderr), transient=True) as bar:
-            task = bar.add_task(description, total=total)
-            yield lambda done, text: bar.update(task, description=text, completed=done)
+            task = bar.add_task(description, total=total or None)
+            yield lambda done, text, total: bar.update(task, description=text, completed=done, total=total or None)
 
 
 TABLE_FORMATS = ("md", "latex", "csv", "json")
@@ -203,6 +206,13 @@ class Step(Protocol):
 
     def __call__(self, text: str, /) -> None:
         """Start the next step."""
+
+
+class Count(Protocol):
+    """Called with the number of finished items, and with their total where it was not known before."""
+
+    def __call__(self, done: int, total: int = ..., /) -> None:
+        """Show the progress."""
 
 
 pass_output = click.make_pass_decorator(Output, ensure=True)

@@ -55,7 +55,7 @@ MODEL_KINDS: dict[str, ModelKind] = {
         ModelKind("hash", "hashed words: minimum baseline", "hashing", "", True),
         ModelKind("tfidf", "character n-grams, TF-IDF", "", "lexical", True),
         ModelKind("bm25", "BM25", "", "lexical", True),
-        ModelKind("sum", "the sum of two systems' scores", "", "", True),
+        ModelKind("sum", "sum of the scores of two or more systems", "", "", True),
         ModelKind("rrf", "reciprocal rank fusion of systems", "", "", True),
     )
 }

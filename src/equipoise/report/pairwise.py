@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison, Contrast
 
 BEST = "best"
-TO_BEST = "to best"
+TO_BEST = "diff. to best"
 DIFFERENCE_INTERVAL = "diff. interval"
 
 
@@ -155,7 +155,7 @@ def comparison_caption(comparison: Comparison, system: str = "System") -> str:
     )
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided{permutations}, seed {question.seed}"
     return (
-        f"{system}s that share a letter do not differ significantly at the "
+        f"{system}s that share a tie-band letter do not differ significantly at the "
         f"{format_percent(comparison.alpha)} level. {test}; {comparison.family.replace(PERCENT_UNIT, '')}."
         f"{_interval_note(comparison)}"
         f"{_missing_values_note(comparison, [comparison.primary])}"

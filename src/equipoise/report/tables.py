@@ -262,7 +262,7 @@ def comparison_html(comparison: Comparison) -> str:
     from equipoise.report.pairwise import metric_table, other_metrics_caption, primary_columns
 
     title = (
-        f"{comparison.verdict()} Systems that share a letter do not differ significantly at the "
+        f"{comparison.verdict()} Systems that share a tie-band letter do not differ significantly at the "
         f"{format_percent(comparison.alpha)} level: {comparison.test}, two-sided; {comparison.family}."
     )
     tables = [_columns_html(primary_columns(comparison), title)]

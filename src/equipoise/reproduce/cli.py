@@ -41,7 +41,7 @@ DEFAULT_METRIC = "nDCG@10"
 preset_names = options.names_in("equipoise.reproduce.presets", "PRESETS")
 
 
-@options.command(help=HELP, short_help="Explain why two libraries score one run differently.")
+@options.command(help=HELP, short_help="Explain why two libraries score the same run differently.")
 @click.argument("run", metavar="RUN")
 @click.option("--qrels", type=click.Path(), help="Relevance judgements: TREC, TSV, JSON, ...")
 @click.option(

@@ -182,7 +182,7 @@ def _way_to(goal: ConventionMatch, inputs: RunAndQrels, metric: Metric[Any], bas
     preset = PRESETS[goal.preset]
     if goal.changes:
         rules = preset.rules(metric).with_values(dict(goal.changes))
-        preset = replace(preset, name=f"{goal.preset}, changed", conventions=rules, exceptions={})
+        preset = replace(preset, name=f"{goal.preset} with other conventions", conventions=rules, exceptions={})
     try:
         return attribute_difference(inputs, metric, base, preset)
     except UndefinedError:  # as the preset itself scores, no query may be left

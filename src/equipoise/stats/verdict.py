@@ -289,13 +289,15 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
     if contrast.needed.reason:
         return (
-            f"how many {plural(words.unit)} would be needed to separate {contrast.a} and {contrast.b} is unknown, "
+            f"how many {plural(words.unit)} would be needed to distinguish {contrast.a} from {contrast.b} is unknown, "
             f"because {contrast.needed.reason}"
         )
     if contrast.needed.value > contrast.n:
         units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
         if brief:
-            return f"{units} would be needed to separate {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
+            return (
+                f"{units} would be needed to distinguish {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
+            )
         return f"{units} {_what_they_show(comparison, contrast, words)}"
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
@@ -310,7 +312,7 @@ def _what_they_show(comparison: Comparison, contrast: Contrast, words: Vocabular
     For the best system and one that is tied with it, also how many units would show that it is best.
     """
     return (
-        f"would be needed to separate {contrast.a} and {contrast.b} {_with_power(comparison)} if the "
+        f"would be needed to distinguish {contrast.a} from {contrast.b} {_with_power(comparison)} if the "
         f"observed difference, {score_format(comparison, words).difference(contrast)}, is the true one"
         f"{_to_show_best(comparison, contrast)}"
     )

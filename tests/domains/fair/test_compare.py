@@ -123,7 +123,7 @@ def test_mcnemar_s_p_is_that_of_the_exact_test(repeats: int) -> None:
     won, lost = int(np.sum(first & ~second)), int(np.sum(second & ~first))
     assert won + lost
     assert found.mcnemar.contrasts[0].p == pytest.approx(binomtest(won, won + lost).pvalue)
-    assert "McNemar p is that of McNemar's exact test" in " ".join(found.summary.split())
+    assert "McNemar p comes from McNemar's exact test" in " ".join(found.summary.split())
 
 
 def test_ten_questions_to_none_give_the_p_of_the_binomial_test() -> None:

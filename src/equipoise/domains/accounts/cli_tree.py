@@ -500,12 +500,12 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     from equipoise.stats.formatting import format_interval, format_value
     from equipoise.stats.verdict import Vocabulary
 
-    with out.working("placing held-out accounts"):
+    with out.count("placing held-out accounts, epochs of training") as count:
         evaluation = evaluate_placement(
             tree,
             model,
             held_out=held_out,
-            embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed),
+            embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed, progress=count),
             config=config,
         )
     if out.json:

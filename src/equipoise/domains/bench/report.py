@@ -333,7 +333,7 @@ def cost_chart(points: Sequence[CostPoint], metric: str, name: str = "cost") -> 
         f"{metric} by cost",
         f"The Pareto front of {metric} and time per document: {listed}.",
         layers,
-        subtitle="Line: the best score at or below each cost. Bars: intervals.",
+        subtitle="Line: the best score at or below each cost. Error bars: intervals.",
         width=WIDTH,
         height=HEIGHT,
     )

@@ -296,7 +296,7 @@ def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
 
 
 def few_datasets(table: ScoreTable) -> Iterator[Observation]:
-    """EQ424: too few data sets to separate any two models."""
+    """EQ424: too few data sets to distinguish any two models."""
     count = len(table.datasets)
     if count < FEW_DATASETS and table.oriented_units is None:
         yield Observation(

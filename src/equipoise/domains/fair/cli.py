@@ -420,10 +420,10 @@ def draft(
     """See ``DRAFT_HELP``."""
     from equipoise.domains.fair.draft import draft_questions
 
-    with out.working("drafting questions"):
-        drafts = draft_questions(
-            read_documents(*docs, cache=document_folder()), n_questions, model=model, language=language
-        )
+    with out.working("reading the documents"):
+        documents = read_documents(*docs, cache=document_folder())
+    with out.count("drafting questions", n_questions) as count:
+        drafts = draft_questions(documents, n_questions, model=model, language=language, progress=count)
     if not len(drafts):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in drafts.dropped.items())
         raise InputError("no draft passed the checks", hint=f"dropped: {reasons}")

@@ -96,7 +96,12 @@ class DraftSet:
 
 
 def draft_questions(
-    doc_content: Any, n_questions: int = 80, *, model: str | ChatModel | None = None, language: str | None = None
+    doc_content: Any,
+    n_questions: int = 80,
+    *,
+    model: str | ChatModel | None = None,
+    language: str | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> DraftSet:
     """Propose questions about a document, to be edited by a person.
 
@@ -116,6 +121,8 @@ def draft_questions(
         ``litellm:PROVIDER/MODEL``. The key is read from the environment.
     language
         ``en`` or ``de``: the language of heading questions. By default it is detected.
+    progress
+        Called with the number of drafts so far.
 
     Returns
     -------
@@ -142,7 +149,7 @@ def draft_questions(
             f"no sentence of {MIN_WORDS} to {MAX_WORDS} words was found",
             hint="check how the sentences of the document end",
         )
-    drafts = _Collector(documents, n_questions)
+    drafts = _Collector(documents, n_questions, progress)
     if model is None:
         language = language or _detected_language(documents)
         headings = list(_heading_drafts(sentences, language))
@@ -356,7 +363,10 @@ def _parsed_pairs(answer: str) -> Iterator[dict[str, str]]:
 class _Collector:
     """Accepts drafts that pass all checks, up to a number, and counts the others by reason."""
 
-    def __init__(self, documents: Sequence[TextDocument], n_questions: int) -> None:
+    def __init__(
+        self, documents: Sequence[TextDocument], n_questions: int, progress: Callable[[int], None] | None = None
+    ) -> None:
+        self._progress = progress
         self._texts = [normalize_answer(document.text) for document in documents]
         self._limit = n_questions
         self._accepted: list[_Draft] = []
@@ -378,6 +388,8 @@ class _Collector:
                 self._accepted.append(draft)
                 self._grams.append(draft.grams)
                 self._answers.add(normalize_answer(draft.answer))
+                if self._progress is not None:
+                    self._progress(len(self._accepted))
                 return True
             self._dropped[reason] += 1
         return False

@@ -45,7 +45,7 @@ def fair_answer(data: FairComparison, details: str = "") -> Answer:
     options = AnswerOptions(
         WORDS,
         columns=(
-            ReportColumn("chunks", [_best(model.tuning) for model in ranked], rank=PARAMETERS_RANK),
+            ReportColumn("chunking", [_best(model.tuning) for model in ranked], rank=PARAMETERS_RANK),
             ReportColumn("chunks/s", [_rate(model.profile.costs) for model in ranked], right=True, rank=COST_RANK),
             ReportColumn(
                 "memory", [_bytes(model.profile.costs.memory) for model in ranked], right=True, rank=COST_RANK + 1
@@ -175,7 +175,7 @@ def _about_mcnemar(data: FairComparison) -> Iterator[str]:
             else ""
         )
         yield (
-            f"McNemar p is that of McNemar's exact test against the best model{counted}. It is not adjusted and "
+            f"McNemar p comes from McNemar's exact test against the best model{counted}. It is not adjusted and "
             "ignores the parameter selection, so it can be much smaller than adj. p."
         )
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]

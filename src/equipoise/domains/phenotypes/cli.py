@@ -332,7 +332,7 @@ def _build(
                 model,
                 folder,
                 multi_vector=multi_vector,
-                progress=lambda done, total: count(done),
+                progress=count,
                 executor=embedding_map(engine, cores=threads),
             )
         if store is None:
@@ -398,7 +398,7 @@ def open_with_progress(
     @contextmanager
     def progress(model: Embedder, n_texts: int) -> Iterator[Callable[[int, int], None]]:
         with out.count(f"building the index of {model.card.name}", n_texts) as count:
-            yield lambda done, total: count(done)
+            yield count
         out.note(f"{model.card.name} had no index; it was built and stored")
 
     return open_term_retriever(system, terms, progress=progress, **settings)

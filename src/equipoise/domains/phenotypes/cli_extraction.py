@@ -148,8 +148,8 @@ def extract(
             out, spec, terms, threads, device, index_dir=index_dir, translations=settings.translations
         )
     extractor = TermExtractor.of(settings, terms, retriever)
-    with out.working("extracting terms"):
-        candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
+    with out.count("extracting terms") as count:
+        candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results, progress=count)
         predicted = predict(candidates, **settings.pipeline.record())
     _show(out, terms, candidates, predicted, several=Path(note).is_dir())
     if phenopackets is not None:

@@ -175,10 +175,13 @@ def query(
     system = open_with_progress(
         out, spec, terms, threads, device, multi_vector=multi_vector, strategy=strategy, weights=weights, **choices
     )
-    with out.working("searching"):
-        several = file is not None or len(queries) > 1
-        depth = min(top_k or (N_TERMS_OF_SEVERAL if several else N_TERMS), len(terms))
-        hits = system.search(queries, depth) if store is None else _search_store(system, store, queries, depth)
+    several = file is not None or len(queries) > 1
+    depth = min(top_k or (N_TERMS_OF_SEVERAL if several else N_TERMS), len(terms))
+    if store is None:
+        with out.count("searching", len(queries)) as count:
+            hits = system.search(queries, depth, count)
+    else:
+        hits = _search_store(out, system, store, queries, depth)
     _show(out, queries, system, hits, language, several=several)
     return output.DONE
 
@@ -195,7 +198,7 @@ def _read_texts(texts: tuple[str, ...], file: str | None) -> list[str]:
     return list(texts)
 
 
-def _search_store(system: TermRetriever, store: str, texts: list[str], depth: int) -> TermHits:
+def _search_store(out: Output, system: TermRetriever, store: str, texts: list[str], depth: int) -> TermHits:
     from equipoise.domains.phenotypes.query import fill_store, search_with_store
     from equipoise.models.dense import DenseRetriever
 
@@ -204,9 +207,11 @@ def _search_store(system: TermRetriever, store: str, texts: list[str], depth: in
             f"{system.card.spec} has no index whose vectors a store could hold",
             hint="choose one embedding model, or omit --store",
         )
-    filled = fill_store(system.indexes[0], system.system, store)
+    with out.count("filling the store", len(system.components)) as count:
+        filled = fill_store(system.indexes[0], system.system, store, count)
     try:
-        return search_with_store(system, filled, texts, depth)
+        with out.count("searching", len(texts)) as count:
+            return search_with_store(system, filled, texts, depth, count)
     finally:
         filled.store.close()
 

@@ -247,10 +247,17 @@ def check_store(components: TermTexts, system: DenseRetriever, store: str) -> No
     ).store.close()
 
 
-def search_with_store(system: TermRetriever, store_index: StoreIndex, queries: Iterable[str], k: int) -> TermHits:
+def search_with_store(
+    system: TermRetriever,
+    store_index: StoreIndex,
+    queries: Iterable[str],
+    k: int,
+    watch: Callable[[int], None] | None = None,
+) -> TermHits:
     """The best k terms of every query among the candidates of the store, scored exactly.
 
-    If the store returns fewer than k terms, more components are requested.
+    If the store returns fewer than k terms, more components are requested. ``watch`` is called with the number of
+    finished queries.
     """
     fitted = system.fitted
     if not isinstance(fitted, StoredVectorScorer):
@@ -271,6 +278,8 @@ def search_with_store(system: TermRetriever, store_index: StoreIndex, queries: I
         vectors = fitted.query_vectors([text, *filter(None, [system.translation(text)])])
         found = [_candidate_terms(system, store_index, vector, k) for vector in vectors]
         terms[row], best[row], component[row] = _rescore(system, fitted, vectors, np.unique(np.concatenate(found)), k)
+        if watch is not None:
+            watch(row + 1)
     return TermHits(terms, best, component)
 
 

@@ -481,8 +481,10 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
 
     if output is not None:
         check_writable(output)
-    with out.working("simulating visits, training and scoring the model"):
-        simulated = PlacesDemo.of(users, days, places, seed=seed)
+    with out.count("simulating visits", users) as count:
+        simulated = PlacesDemo.of(users, days, places, seed=seed, progress=count)
+    with out.working("scoring the model and the baselines"):
+        simulated.scores  # noqa: B018
     _demo_show(out, simulated)
     if output is not None:
         _write_demo(out, simulated, Path(output))

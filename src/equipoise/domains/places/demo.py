@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,7 +71,14 @@ class SimulatedUser:
         return int(rng.choice(self.habits, p=fit / fit.sum()))
 
 
-def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, seed: int = 0) -> VisitHistory:
+def simulate_mobility(
+    users: int = 60,
+    days: int = 28,
+    places: int = 300,
+    *,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> VisitHistory:
     """Simulate visits of users with a home, work and habits.
 
     The visits of a user do not depend on the number of other users.
@@ -85,6 +93,8 @@ def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, see
         Number of places.
     seed
         The same seed gives the same visits.
+    progress
+        Called with the number of finished users.
 
     Returns
     -------
@@ -108,6 +118,8 @@ def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, see
         life = _life(_person(popularity, rng), days, popularity, rng)
         names += [f"u{user}"] * len(life)
         visits += life
+        if progress is not None:
+            progress(user + 1)
     hours, gone = zip(*visits, strict=True)
     return VisitHistory.of(np.array(names, dtype=object), np.array(gone), classes=places, hours=np.array(hours))
 
@@ -235,9 +247,17 @@ class PlacesDemo:
     seed: int = 0
 
     @classmethod
-    def of(cls, users: int = 60, days: int = 28, places: int = 300, *, seed: int = 0) -> PlacesDemo:
+    def of(
+        cls,
+        users: int = 60,
+        days: int = 28,
+        places: int = 300,
+        *,
+        seed: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> PlacesDemo:
         """Simulate visits, hold back the last fifth of each user's, and train on the rest."""
-        learned, cases = simulate_mobility(users, days, places, seed=seed).split()
+        learned, cases = simulate_mobility(users, days, places, seed=seed, progress=progress).split()
         return cls(learned, cases, MarkovModel(learned).logits(cases), seed)
 
     @cached_property

@@ -7,7 +7,7 @@ another score equals the target's or is NaN. Threads take chunks of rows from a 
 
 The order of the accesses determines the speed. Every cache line is read once and in order, and the rest is done in a
 copy in the L1 cache; reading the target's score before its row and searching the maximum in the row takes about a
-tenth of a read longer. A whole call for 20,000 x 1,000 scores takes 1.23 (float32) and 1.17 (float64) times as long as
+tenth of a read longer. A whole call for 20,000 x 1,000 scores takes 1.24 (float32) and 1.14 (float64) times as long as
 numpy's maximum of all scores (benchmarks/README.md, section places).
 Software prefetching, two rows at a time and reading from the end all take longer. The Python code around a call takes
 20 microseconds, but five to ten times as long after a large array has displaced it from the cache.

@@ -290,7 +290,7 @@ def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
         f"{board.metric} by {cost.title}",
         f"{metric_in_sentence(board.metric)} and {cost.title}: {'; '.join(row['tooltip'] for row in rows)}.",
         layers,
-        subtitle=f"Bars are {board.confidence_level} intervals.{_missing(missing)}",
+        subtitle=f"Error bars are {board.confidence_level} intervals.{_missing(missing)}",
         width=COST_WIDTH,
         height=COST_HEIGHT,
     )
@@ -315,7 +315,7 @@ def _rows(board: Leaderboard, cost: SystemColumn) -> list[marks.Row]:
 
 
 def _missing(names: Sequence[str]) -> str:
-    return f" Not recorded: {', '.join(names)}." if names else ""
+    return f" Not recorded or not applicable: {', '.join(names)}." if names else ""
 
 
 def cost_axis(costs: Sequence[float], title: str) -> Spec:

@@ -135,7 +135,7 @@ def _score(board: Leaderboard, row: LeaderboardRow) -> str:
 def _leaderboard_subtitle(board: Leaderboard, best_groups: set[str]) -> str:
     notes = []
     if len(board.rows) > 1 and best_groups:
-        notes.append("Systems that share a letter do not differ significantly.")
+        notes.append("Systems that share a tie-band letter do not differ significantly.")
     if len({row.chance for row in board.rows} - {None}) > 1:
         notes.append("Short red lines are chance levels.")
     return " ".join(notes)

@@ -354,8 +354,8 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
         _describe_frontier(tuned, budget),
         layers,
         subtitle=(
-            f"Lines: the best {metric_in_sentence(metric)} at or below each cost, on the {tuned[0].units} used for "
-            "selection."
+            f"Lines: the best {metric_in_sentence(metric)} at or below each number of {unit or 'cost units'}, on the "
+            f"{tuned[0].units} used for selection."
         ),
         width=WIDTH,
         height=HEIGHT,

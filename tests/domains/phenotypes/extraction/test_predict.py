@@ -176,7 +176,7 @@ def test_all_chunks_are_searched_at_once_and_equal_texts_together(retriever: Ter
     asked: list[list[str]] = []
 
     class Watched(TermRetriever):
-        def search(self, queries: object, k: int) -> TermHits:
+        def search(self, queries: object, k: int, progress: object = None) -> TermHits:
             asked.append(list(queries))  # type: ignore[call-overload]
             return super().search(asked[-1], k)
 
@@ -227,7 +227,7 @@ def test_more_results_than_were_stored_are_refused(retriever: TermRetriever) -> 
 class _Inexact(TermRetriever):
     """A system whose perfect matches miss 1 by what arithmetic leaves."""
 
-    def search(self, queries: object, k: int) -> TermHits:
+    def search(self, queries: object, k: int, progress: object = None) -> TermHits:
         found = super().search(queries, k)  # type: ignore[arg-type]
         off = np.resize([-6e-16, 4e-16, -6e-8, 0.0], found.scores.shape[0])[:, None]
         return TermHits(found.terms, found.scores + off, found.component)

@@ -100,7 +100,7 @@ def test_sweeps_embed_nothing(ontology: Ontology, signs: AnnotatedCorpus, monkey
     asked: list[int] = []
     search = TermRetriever.search
 
-    def counting(self: TermRetriever, queries: Any, k: int) -> Any:
+    def counting(self: TermRetriever, queries: Any, k: int, progress: Any = None) -> Any:
         asked.append(len(queries))
         return search(self, queries, k)
 

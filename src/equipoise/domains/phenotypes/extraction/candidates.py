@@ -6,7 +6,7 @@ Selection settings are applied to stored candidates, so changing them never embe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -262,7 +262,12 @@ _N_SPARE = 10
 
 
 def search_chunks(
-    chunks: Sequence[TextSpan], system: TermRetriever, *, num_results: int, allowed: Bools | None = None
+    chunks: Sequence[TextSpan],
+    system: TermRetriever,
+    *,
+    num_results: int,
+    allowed: Bools | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> TermHits:
     """The best allowed terms of every chunk; names that say the opposite of the chunk are dropped.
 
@@ -274,7 +279,7 @@ def search_chunks(
     if not rows:
         empty = np.empty((0, depth), dtype=np.int64)
         return TermHits(empty, np.empty((0, depth)), empty)
-    hits = system.search(list(rows), min(depth + _N_SPARE, len(system.ontology)))
+    hits = system.search(list(rows), min(depth + _N_SPARE, len(system.ontology)), progress)
     max_score = float(len(system.system.parts)) if isinstance(system.system, SumFusion) else 1.0
     scores = np.round(hits.scores.astype(np.float64) / max_score, SCORE_DECIMALS)
     if np.isnan(scores).any():

@@ -6,7 +6,7 @@ that one threshold applies to both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -209,11 +209,17 @@ class TermExtractor:
             for language in {language for document in documents for _, _, language in document.segments}:
                 self._word_weights(language)
 
-    def candidates(self, documents: Iterable[ClinicalText] | Mapping[str, str], *, num_results: int = 10) -> Candidates:
-        """The candidates of all documents; the phrases of all documents are scored in one batch."""
+    def candidates(
+        self,
+        documents: Iterable[ClinicalText] | Mapping[str, str],
+        *,
+        num_results: int = 10,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Candidates:
+        """The candidates of all documents; every distinct phrase is scored once, with ``progress`` over the phrases."""
         listed = to_documents(documents)
         mentions = [self.mentions(document) for document in listed]
-        return self._combined(listed, mentions, self.spans(listed, mentions), num_results)
+        return self._combined(listed, mentions, self.spans(listed, mentions), num_results, progress)
 
     def dictionary_predictions(self, documents: Iterable[ClinicalText] | Mapping[str, str]) -> Predictions:
         """The predictions of the dictionary alone, with default settings."""
@@ -282,6 +288,7 @@ class TermExtractor:
         mentions: Sequence[Sequence[Mention]],
         spans: Sequence[TextSpan],
         num_results: int,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Candidates:
         """One set of candidates: rows of mentions, then rows of spans, by document."""
         found = [(index, mention) for index, listed in enumerate(mentions) for mention in listed]
@@ -295,7 +302,7 @@ class TermExtractor:
             scores[row, :n_terms] = confidence[row]
         rows = [(index, mention.start, mention.end) for index, mention in found]
         if self.system is not None:
-            hits = search_chunks(spans, self.system, num_results=depth, allowed=self.allowed)
+            hits = search_chunks(spans, self.system, num_results=depth, allowed=self.allowed, progress=progress)
             if self.uses_dictionary:
                 hits = self._calibrated(documents, spans, hits)
             terms, scores = np.vstack([terms, hits.terms]), np.vstack([scores, hits.scores])

@@ -113,6 +113,8 @@ def _fit_part(
 TermBlocks = Iterator[tuple[slice, PointArray]]
 
 _BLOCK_BYTES = 64 << 20
+_PROGRESS_BATCH = 512
+"""The number of queries between two reports of progress."""
 _FEW_QUERIES = 4
 """Up to this number, queries are searched one by one with a projection."""
 _MIN_PROJECTED = 10_000
@@ -231,15 +233,20 @@ class TermRetriever:
         for rows, scores in self._blocks(check_nonempty_texts(queries, "queries"), block_bytes, needed):
             yield rows, aggregate_scores(scores, self.components, self.expression)
 
-    def search(self, queries: Iterable[str], k: int) -> TermHits:
-        """The best k terms of every query."""
+    def search(self, queries: Iterable[str], k: int, progress: Progress | None = None) -> TermHits:
+        """The best k terms of every query; ``progress`` is called after each batch of queries."""
         texts = check_nonempty_texts(queries, "queries")
         self.check_depth(k)
         shape = (len(texts), k)
         terms, component = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
         best: PointArray = np.empty(shape)
-        for rows, top_terms in self._top_k_blocks(texts, k):
-            terms[rows], best[rows], component[rows] = top_terms
+        size = _PROGRESS_BATCH if progress is not None else max(1, len(texts))
+        for start in range(0, len(texts), size):
+            batch = slice(start, min(start + size, len(texts)))
+            for rows, top_terms in self._top_k_blocks(texts[batch], k):
+                terms[batch][rows], best[batch][rows], component[batch][rows] = top_terms
+            if progress is not None:
+                progress(batch.stop, len(texts))
         return TermHits(terms, best, component)
 
     def best_component(self, scores: PointArray, terms: Ints) -> Ints:
