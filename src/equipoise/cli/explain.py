@@ -262,12 +262,12 @@ class _CommandOption:
 
 def _option_pages(name: str) -> list[InfoPage]:
     """One page per meaning of an option, with the commands that have it."""
-    found = [known for known in _all_options() if name in (*known.option.opts, *known.option.secondary_opts)]
-    if not found:
+    matches = [known for known in _all_options() if name in (*known.option.opts, *known.option.secondary_opts)]
+    if not matches:
         names = sorted({opt for known in _all_options() for opt in known.option.opts})
         raise UnknownNameError.of("option of a command", name, names, more="eq COMMAND --help lists its options")
     groups: dict[tuple[str, ...], list[_CommandOption]] = {}
-    for known in found:
+    for known in matches:
         groups.setdefault(known.key, []).append(known)
     return [_option_page(group) for group in groups.values()]
 
@@ -293,7 +293,7 @@ def _all_options() -> list[_CommandOption]:
     """The options of all commands."""
     from equipoise.cli.main import cli
 
-    found: list[_CommandOption] = []
+    options: list[_CommandOption] = []
 
     def collect(command: click.Command, path: str) -> None:
         context = click.Context(command)
@@ -308,10 +308,10 @@ def _all_options() -> list[_CommandOption]:
         for option in command.params:
             if isinstance(option, click.Option):
                 text = next((details[opt] for opt in option.opts if opt in details), "")
-                found.append(_CommandOption(path, option, text))
+                options.append(_CommandOption(path, option, text))
 
     collect(cli, "")
-    return found
+    return options
 
 
 def _check_codes() -> list[str]:
@@ -369,7 +369,7 @@ def _test_pages(name: str) -> list[InfoPage]:
             _definition(test.function),
             {
                 "use": f"eq compare ... --test {known}",
-                "takes": ", ".join(sorted(test.takes & {"clusters", "weights"})) or "neither clusters nor weights",
+                "takes": ", ".join(sorted(test.options & {"clusters", "weights"})) or "neither clusters nor weights",
                 "aliases": ", ".join(test.aliases),
                 "source": test.cite,
             },

@@ -50,8 +50,8 @@ def borda_points(rows: Floats) -> Floats:
     """
     points = np.empty(rows.shape)
     for model in range(rows.shape[1]):
-        own = rows[:, model : model + 1]
-        points[:, model] = (rows < own).sum(axis=1) + ((rows == own).sum(axis=1) - 1) / 2
+        scores = rows[:, model : model + 1]
+        points[:, model] = (rows < scores).sum(axis=1) + ((rows == scores).sum(axis=1) - 1) / 2
     return points
 
 
@@ -210,8 +210,8 @@ def aggregate_scores(
     if resample == "units" and units is not None:
         degrees = sum(len(values) - 1 for values in units)
     scores = {
-        name: AggregateScores(own, own.mean(axis=0), resamples[name], degrees, config.confidence_level)
-        for name, own in points.items()
+        name: AggregateScores(totals, totals.mean(axis=0), resamples[name], degrees, config.confidence_level)
+        for name, totals in points.items()
     }
     if resample == "units" and units is not None and len(units) == 1:
         intervals = mean_intervals(
@@ -280,8 +280,8 @@ def adjacent_pairs(
     adjusted = adjust(p, config.correction)
     differences = scores.points[first] - scores.points[second]
     return tuple(
-        AdjacentPair(better, worse, float(difference), float(own), float(other))
-        for (better, worse), difference, own, other in zip(pairs, differences, p, adjusted, strict=True)
+        AdjacentPair(better, worse, float(difference), float(p_value), float(adjusted_p))
+        for (better, worse), difference, p_value, adjusted_p in zip(pairs, differences, p, adjusted, strict=True)
     )
 
 

@@ -250,8 +250,8 @@ def _count_blocks(draws: int, n_resamples: int, rng: np.random.Generator) -> Ite
     height = max(1, BLOCK_CELLS // max(draws, 1))
     for start in range(0, n_resamples if draws else 0, height):
         rows = min(height, n_resamples - start)
-        picks = rng.integers(0, draws, size=(rows, draws), dtype=np.int32)
-        cells = picks + draws * np.arange(rows)[:, None]
+        indices = rng.integers(0, draws, size=(rows, draws), dtype=np.int32)
+        cells = indices + draws * np.arange(rows)[:, None]
         yield np.bincount(cells.ravel(), minlength=rows * draws).reshape(rows, draws).astype(np.float64)
 
 

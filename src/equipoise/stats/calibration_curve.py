@@ -93,8 +93,8 @@ def reliability(
     ``mass`` of units; a confidence on an edge belongs to the bin below it. With ``clusters`` (the users) the
     intervals of the bins resample clusters.
 
-    >>> found = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, draws=10)
-    >>> round(found.ece, 3), found.bins[0].n
+    >>> curve = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, draws=10)
+    >>> round(curve.ece, 3), curve.bins[0].n
     (0.15, 4)
     """
     if bins < 1 or draws < 1:
@@ -179,9 +179,9 @@ def _edges(confidences: Floats, bins: int, scheme: str) -> Floats:
 
 def _shares(values: Any, name: str) -> Floats:
     shares = float_column(values, f"the {name}")
-    beyond = (shares < 0) | (shares > 1)
-    if beyond.any():
-        first = int(np.argmax(beyond))
+    invalid = (shares < 0) | (shares > 1)
+    if invalid.any():
+        first = int(np.argmax(invalid))
         raise InputError(
             f"the {name} hold {shares[first]:g} at position {first}",
             hint="probabilities are between 0 and 1; apply a softmax to logits",

@@ -107,14 +107,14 @@ def resampled_rows(
 ) -> Iterator[Ints]:
     """The rows of each part; several shares take turns."""
     count = len(blocks)
-    together = np.concatenate(blocks)
-    alone = len(together) == count
+    all_rows = np.concatenate(blocks)
+    single_rows = len(all_rows) == count
     for at in range(parts):
         if shares:
-            picks = np.sort(rng.permutation(count)[: subsample_size(count, shares[at % len(shares)])])
+            indices = np.sort(rng.permutation(count)[: subsample_size(count, shares[at % len(shares)])])
         else:
-            picks = rng.integers(0, count, size=count)
-        yield together[picks] if alone else np.concatenate([blocks[pick] for pick in picks.tolist()])
+            indices = rng.integers(0, count, size=count)
+        yield all_rows[indices] if single_rows else np.concatenate([blocks[index] for index in indices.tolist()])
 
 
 def subsample_size(count: int, share: float) -> int:
@@ -510,17 +510,17 @@ class SwapTest:
         All swaps are enumerated if there are at most ``n_permutations``; else p = (b + 1) / (n_permutations + 1). Swaps
         with an undefined metric count as extreme, so that they never decrease p.
         """
-        moved = self.addends[j] - self.addends[i]
-        moved = moved[(moved != 0).any(axis=1)]
+        swap_effects = self.addends[j] - self.addends[i]
+        swap_effects = swap_effects[(swap_effects != 0).any(axis=1)]
         first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
         observed = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
-        exact = len(moved) <= self.n_permutations.bit_length() - 1
-        far = tried = 0
-        for picked in _all(len(moved)) if exact else self._drawn(len(moved)):
-            differences = np.abs(self._apart(picked @ moved, first, second))
-            far += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
-            tried += len(picked)
-        return far / tried if exact else (far + 1) / (tried + 1)
+        exact = len(swap_effects) <= self.n_permutations.bit_length() - 1
+        n_extreme = n_swaps = 0
+        for masks in _all(len(swap_effects)) if exact else self._drawn(len(swap_effects)):
+            differences = np.abs(self._apart(masks @ swap_effects, first, second))
+            n_extreme += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
+            n_swaps += len(masks)
+        return n_extreme / n_swaps if exact else (n_extreme + 1) / (n_swaps + 1)
 
     def _apart(self, shift: Floats, first: Floats, second: Floats) -> Floats:
         """The differences of the two metrics after moving these sums from the second to the first."""

@@ -105,9 +105,9 @@ def _recorded_options(config: StatsConfig) -> dict[str, Any]:
 
 
 def _check(evidence: Evidence, metrics: Sequence[Metric[Any]]) -> None:
-    twice = [name for name, count in Counter(metric.name for metric in metrics).items() if count > 1]
-    if twice:
-        raise ParameterError(f"the metric {twice[0]} is requested more than once", hint="name every metric once")
+    repeated = [name for name, count in Counter(metric.name for metric in metrics).items() if count > 1]
+    if repeated:
+        raise ParameterError(f"the metric {repeated[0]} is requested more than once", hint="name every metric once")
     for metric in metrics:
         if not isinstance(evidence, metric.evidence):
             raise UndefinedError(
@@ -414,9 +414,9 @@ def _column(metric: str, values: Any, ids: Ids, bounds: Bounds) -> Floats:
         raise ShapeError(
             f"{metric} has values of shape {column.shape} for {len(ids)} units", hint="give one number per unit"
         )
-    beyond = np.flatnonzero((column < bounds[0]) | (column > bounds[1]))
-    if len(beyond):
-        first, (low, high) = beyond[0], bounds
+    out_of_bounds = np.flatnonzero((column < bounds[0]) | (column > bounds[1]))
+    if len(out_of_bounds):
+        first, (low, high) = out_of_bounds[0], bounds
         raise InputError(
             f"{metric} of {ids[first]} is {column[first]:g}, beyond its bounds {low:g} to {high:g}",
             hint="shares are fractions, not percent; other metrics need bounds=(low, high)",

@@ -151,9 +151,9 @@ def mcnemar_test(differences: ArrayLike, *, alternative: str = "two-sided") -> F
             f"McNemar's test needs hits and misses; a difference here is {values[graded][0]:g}",
             hint="use the test 'randomisation' for graded values",
         )
-    won, lost = (values == 1).sum(axis=0), (values == -1).sum(axis=0)
-    against = {"two-sided": np.minimum(won, lost), "greater": lost, "less": won}[alternative]
-    p: Floats = np.minimum(bdtr(against, won + lost, 0.5) * (2 if alternative == "two-sided" else 1), 1.0)
+    n_positive, n_negative = (values == 1).sum(axis=0), (values == -1).sum(axis=0)
+    against = {"two-sided": np.minimum(n_positive, n_negative), "greater": n_negative, "less": n_positive}[alternative]
+    p: Floats = np.minimum(bdtr(against, n_positive + n_negative, 0.5) * (2 if alternative == "two-sided" else 1), 1.0)
     p[np.isnan(values).all(axis=0)] = np.nan
     return p
 
@@ -165,7 +165,7 @@ class PairedTest:
     function: Callable[..., Floats]
     title: str
     cite: str
-    takes: frozenset[str]
+    options: frozenset[str]
     aliases: tuple[str, ...] = ()
     binary_only: bool = False
 
@@ -229,13 +229,13 @@ def run_test(
     checked_permutations(n_permutations)
     options_in_use: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
     for option, value in options_in_use.items():
-        if value is not None and option not in test.takes:
+        if value is not None and option not in test.options:
             raise UndefinedError(
                 f"{test.noun} cannot take {option} into account",
                 hint="the test 'randomisation' can",
             )
     options = {"weights": weights, "clusters": clusters, "margin": margin, "n_permutations": n_permutations, "rng": rng}
-    accepted = {option: value for option, value in options.items() if option in test.takes}
+    accepted = {option: value for option, value in options.items() if option in test.options}
     return test.function(differences, alternative=alternative, **accepted)
 
 
@@ -308,7 +308,7 @@ def _signed_ranks(column: Floats) -> Floats:
     largest = np.nanmax(np.abs(column), initial=0.0)
     # Differences of sums carry rounding: 0.3 - 0.2 and 0.2 - 0.1 must share a rank.
     rounded = np.round(column / largest, 12) if largest > 0 else column
-    moved = ~np.isnan(rounded) & (rounded != 0)
+    nonzero = ~np.isnan(rounded) & (rounded != 0)
     signed = np.where(np.isnan(column), np.nan, 0.0)
-    signed[moved] = np.sign(rounded[moved]) * average_ranks(np.abs(rounded[moved]))
+    signed[nonzero] = np.sign(rounded[nonzero]) * average_ranks(np.abs(rounded[nonzero]))
     return signed

@@ -98,9 +98,9 @@ def align_results(results: Sequence[Result]) -> AlignedResults:
             f"a comparison needs at least two systems; {len(results)} was given", hint="add another run"
         )
     names = [result.system for result in results]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DuplicateError(f"two results are called {twice[0]!r}", hint="give each system a different name")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DuplicateError(f"two results are called {repeated[0]!r}", hint="give each system a different name")
     first = results[0]
     positions = _positions(first)
     orders = [np.arange(len(positions))]
@@ -138,18 +138,18 @@ def _unequal(
 
 def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids | None:
     """The cluster labels that the results carry; those that carry some must agree."""
-    carried = [
+    clusterings = [
         (result.system, np.asarray(result.clusters)[order])
         for result, order in zip(results, orders, strict=True)
         if result.clusters is not None
     ]
-    for name, labels in carried[1:]:
-        if labels.tolist() != carried[0][1].tolist():
+    for name, labels in clusterings[1:]:
+        if labels.tolist() != clusterings[0][1].tolist():
             raise PairingError(
-                f"{carried[0][0]} and {name} put the same units in different clusters",
+                f"{clusterings[0][0]} and {name} put the same units in different clusters",
                 hint="use one cluster key for all systems",
             )
-    return carried[0][1] if carried else None
+    return clusterings[0][1] if clusterings else None
 
 
 def _list_values(values: Sequence[object]) -> str:
@@ -224,9 +224,9 @@ class MetricColumn:
 def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> str:
     """Why the test cannot be run on this metric; empty when it can."""
     paired_test = get_test(test)
-    if clusters is not None and "clusters" not in paired_test.takes:
+    if clusters is not None and "clusters" not in paired_test.options:
         return f"{paired_test.noun} cannot take clusters into account"
-    if column.weights is not None and "weights" not in paired_test.takes:
+    if column.weights is not None and "weights" not in paired_test.options:
         return f"{paired_test.noun} cannot take weights into account"
     defined = column.values[~np.isnan(column.values)]
     if paired_test.binary_only and not np.isin(defined, (0.0, 1.0)).all():
@@ -256,8 +256,8 @@ def _stacks(columns: Sequence[MetricColumn], pairs: int, clusters: Ids | None, t
     kinds: list[tuple[bool, str]] = []
     for column in columns:
         kind = (column.weights is None, why_not_testable(column, clusters, test))
-        room = bool(stacks) and (len(stacks[-1]) + 1) * pairs * len(column.values) <= STACK_CELLS
-        if room and kind[0] and kind == kinds[-1]:
+        fits = bool(stacks) and (len(stacks[-1]) + 1) * pairs * len(column.values) <= STACK_CELLS
+        if fits and kind[0] and kind == kinds[-1]:
             stacks[-1].append(column)
         else:
             stacks.append([column])

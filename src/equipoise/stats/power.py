@@ -212,7 +212,7 @@ def _family_level(effects: Floats, at: int, contrast: Contrast, correction: str,
     return level
 
 
-def _planned(contrast: Contrast, level: Callable[[float], float], alone: bool, alpha: float) -> Contrast:
+def _planned(contrast: Contrast, level: Callable[[float], float], is_single: bool, alpha: float) -> Contrast:
     """The contrast with its planning values; ``level`` is that of its test with a number of units."""
     if contrast.sd is None:
         return contrast
@@ -223,7 +223,7 @@ def _planned(contrast: Contrast, level: Callable[[float], float], alone: bool, a
 
     # A single test at the full level needs the fewest units of all corrections.
     needed = units_needed(contrast.difference, sd, confidence_level=1.0 - alpha, units_per_block=size)
-    if needed.known and not alone:
+    if needed.known and not is_single:
         needed = _fewest(lambda n: detectable(n).value <= abs(contrast.difference), int(needed.value))
     return replace(contrast, detectable=detectable(contrast.n), needed=needed)
 

@@ -98,23 +98,23 @@ class Estimate:
         >>> estimate.to_dict()["interval"]["reason"], estimate.to_dict()["chance"]
         ('one unit', None)
         """
-        reach = self.interval
-        interval = {"low": _plain(reach.low), "high": _plain(reach.high)}
+        bounds = self.interval
+        interval = {"low": _plain(bounds.low), "high": _plain(bounds.high)}
         report: dict[str, Any] = {
             "metric": self.metric,
             "unit": self.unit,
             "better": str(self.better),
             "value": _plain(self.value),
             "interval": interval
-            | {"unit": self.unit, "confidence_level": reach.confidence_level, "method": reach.method},
+            | {"unit": self.unit, "confidence_level": bounds.confidence_level, "method": bounds.method},
             "n": self.n,
             "undefined": self.undefined,
             "chance": _plain(self.chance),
         }
-        if not reach.known:
-            report["interval"]["reason"] = reach.reason
+        if not bounds.known:
+            report["interval"]["reason"] = bounds.reason
         if isnan(self.value):
-            report["reason"] = reach.reason or "undefined on this evidence"
+            report["reason"] = bounds.reason or "undefined on this evidence"
         if isnan(self.chance):
             report["chance_reason"] = "not computed, or undefined on shuffled evidence"
         return report

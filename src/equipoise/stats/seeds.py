@@ -126,8 +126,8 @@ def compare_seeds(
     The seeds must be the same on both sides, since the test is paired. It concerns seeds, not units: a
     small p means that other seeds would give the same order on these units. ``bounds`` are the metric's.
 
-    >>> told = compare_seeds({1: 0.52, 2: 0.54, 3: 0.53}, {1: 0.50, 2: 0.51, 3: 0.51})
-    >>> print(told, told.p_permutation)
+    >>> contrast = compare_seeds({1: 0.52, 2: 0.54, 3: 0.53}, {1: 0.50, 2: 0.51, 3: 0.51})
+    >>> print(contrast, contrast.p_permutation)
     0.02333 ± 0.0058 (3 seeds), paired t p 0.02 0.25
     """
     if set(a) != set(b):
@@ -177,8 +177,8 @@ def mean_and_deviation(
 ) -> MeanAndDeviation:
     """Mean with an interval, standard deviation and range; clusters are resampled.
 
-    >>> found = mean_and_deviation(np.array([1.0, 2.0, 3.0]))
-    >>> found.mean, found.sd, found.n
+    >>> summary = mean_and_deviation(np.array([1.0, 2.0, 3.0]))
+    >>> summary.mean, summary.sd, summary.n
     (2.0, 1.0, 3)
     """
     if not len(values):

@@ -58,8 +58,8 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
     >>> from equipoise.stats.estimate import result_from_values
     >>> result = result_from_values("mine", ["a", "b", "c"], {"accuracy": [1, 0, 1]})
     >>> kinds = {"a": {"kind": "date"}, "b": {"kind": "name"}, "c": {"kind": "date"}}
-    >>> found = slice_estimates(result, "accuracy", kinds)
-    >>> [(each.value, each.estimate.value, each.estimate.n) for each in found]
+    >>> rows = slice_estimates(result, "accuracy", kinds)
+    >>> [(row.value, row.estimate.value, row.estimate.n) for row in rows]
     [('date', 1.0, 2), ('name', 0.0, 1)]
     """
     estimate = result[metric]

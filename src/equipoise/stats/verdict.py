@@ -245,19 +245,19 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     else:
         highest = "highest" if comparison.better == Direction.UP else "lowest (best)"
         start = f"{best} has the {highest} {metric} on {units} ({score})"
-    rest = [name for name in tied if name not in equal]
-    if not rest:
+    others = [name for name in tied if name not in equal]
+    if not others:
         return start
-    if len(rest) == 1:
-        return f"{start}, but {rest[0]} is not significantly worse"
+    if len(others) == 1:
+        return f"{start}, but {others[0]} is not significantly worse"
     n_others = len(comparison.scored) - 1 - len(equal)
     if brief:
-        return f"{start}, but {len(rest)} other {words.system}s are not significantly worse"
-    if len(rest) < n_others:
-        several = f"{len(rest)} of the other {n_others} {words.system}s are not"
+        return f"{start}, but {len(others)} other {words.system}s are not significantly worse"
+    if len(others) < n_others:
+        several = f"{len(others)} of the other {n_others} {words.system}s are not"
     else:
         several = "neither of the other two is" if n_others == 2 else f"none of the other {n_others} {words.system}s is"
-    return f"{start}, but {several} significantly worse: {name_list(rest)}"
+    return f"{start}, but {several} significantly worse: {name_list(others)}"
 
 
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
@@ -382,7 +382,7 @@ def _sentence(clause: str) -> str:
 
 def name_list(names: Sequence[str]) -> str:
     """Up to three names, and how many more there are."""
-    shown, rest = list(names[:MAX_NAMES]), len(names) - MAX_NAMES
-    if rest > 0:
-        return f"{', '.join(shown)} and {rest} more"
+    shown, n_more = list(names[:MAX_NAMES]), len(names) - MAX_NAMES
+    if n_more > 0:
+        return f"{', '.join(shown)} and {n_more} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]

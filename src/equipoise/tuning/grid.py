@@ -187,8 +187,8 @@ def parameter_grid(
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     valid_points = tuple(point for point in points if valid is None or valid(point))
     if not valid_points:
-        tried = "; ".join(f"{name} {', '.join(map(str, options))}" for name, options in values.items())
-        raise ParameterError(f"there is no valid configuration ({tried})", hint=_constraint_text(valid))
+        options_text = "; ".join(f"{name} {', '.join(map(str, options))}" for name, options in values.items())
+        raise ParameterError(f"there is no valid configuration ({options_text})", hint=_constraint_text(valid))
     return valid_points
 
 
