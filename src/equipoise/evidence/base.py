@@ -158,15 +158,15 @@ def check_same_length(one: NDArray[Any], other: NDArray[Any], one_name: str, oth
         )
 
 
-def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
+def unique_ids(ids: Any, count: int, *, noun: str = "unit") -> Ids:
     """One unique id per unit or class; 0, 1, 2, ... if ``ids`` is None."""
     names = as_ids(None if ids is None else to_numpy(ids), count)
     if len(names) != count:
-        raise ShapeError(f"there are {len(names)} {of} ids for {count}", hint=f"give one id for each {of}")
+        raise ShapeError(f"there are {len(names)} {noun} ids for {count}", hint=f"give one id for each {noun}")
     if ids is not None and len(set(names.tolist())) != count:
         distinct, times = np.unique(names, return_counts=True)
-        twice = distinct[np.argmax(times)]
-        raise DuplicateError(f"the {of} id {twice!s} appears {int(times.max())} times", hint="ids must be unique")
+        repeated = distinct[np.argmax(times)]
+        raise DuplicateError(f"the {noun} id {repeated!s} appears {int(times.max())} times", hint="ids must be unique")
     return names
 
 

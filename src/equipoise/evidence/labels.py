@@ -79,7 +79,7 @@ class Labels(Evidence):
 
         ranks = rank_targets(logits, targets, padding=exclude)
         width = int(logits.shape[1])
-        names = unique_ids(classes, width, of="class")
+        names = unique_ids(classes, width, noun="class")
         ids = unique_ids(unit_ids, len(ranks.true))
         return cls(ids, ranks.true, ranks.predicted, names, ranks.counts.tied_top)
 

@@ -305,8 +305,8 @@ class Ranking(Evidence):
             before = np.zeros_like(above)
         pool_known = candidates is not None
         if candidates is None:
-            lost = segments.segment_sums((above == NOT_RETRIEVED).astype(np.float64), starts)
-            candidates = depth + np.nan_to_num(lost).astype(np.int64)
+            n_missing = segments.segment_sums((above == NOT_RETRIEVED).astype(np.float64), starts)
+            candidates = depth + np.nan_to_num(n_missing).astype(np.int64)
         if order is not None:
             gain, above, tied, before = gain[order], above[order], tied[order], before[order]
             copies = None if copies is None else copies[order]
@@ -376,8 +376,8 @@ class Ranking(Evidence):
     @cached_property
     def pool(self) -> Ints:
         """The number of candidates each item of a unit is ranked among; without other relevant items if filtered."""
-        rivals = np.maximum(self.counts - 1, 0) if self.filtered else 0
-        return np.maximum(self.candidates - rivals, 1)
+        n_others = np.maximum(self.counts - 1, 0) if self.filtered else 0
+        return np.maximum(self.candidates - n_others, 1)
 
     @cached_property
     def unit_of(self) -> Ints:

@@ -89,7 +89,7 @@ class PairPrefilter:
             )
         return excess
 
-    def asking(self, rows: Ints, limits: Floats) -> PointArray:
+    def query_rows(self, rows: Ints, limits: Floats) -> PointArray:
         """Left rows whose product with ``right`` is 0 or more wherever the excess may be within the limit."""
         left = self.left.take(rows, axis=0)
         left[:, -1] = self.raised(limits) - self.space.nearest
@@ -114,7 +114,7 @@ def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterat
 
     Pairs a little beyond the limit may be among them, and every point is near itself.
     """
-    left = screen.asking(rows, limits)
+    left = screen.query_rows(rows, limits)
     right = _pad_rows(screen.right)
     scores = np.empty(ROWS * COLUMNS, dtype=left.dtype)
     near = np.empty(ROWS * COLUMNS, dtype=np.bool_)
@@ -202,13 +202,13 @@ class PointTargets:
 
     def left_by(self, screen: PairPrefilter, which: Bools | slice = slice(None)) -> Ints:
         """Estimate the number of candidates within the limit of each point with targets, from an even sample."""
-        asking, limits = self.asking[which], self.limits[which]
+        queries, limits = self.asking[which], self.limits[which]
         step = -(-len(self.counts) // _SAMPLE_SIZE)
         sample = screen.right[::step].T
-        left = np.empty(len(asking), dtype=np.int64)
+        left = np.empty(len(queries), dtype=np.int64)
         for start in range(0, len(left), _ROWS_PER_SAMPLE_PRODUCT):
             part = slice(start, start + _ROWS_PER_SAMPLE_PRODUCT)
-            scores = screen.asking(asking[part], limits[part]) @ sample
+            scores = screen.query_rows(queries[part], limits[part]) @ sample
             left[part] = np.count_nonzero(scores >= 0.0, axis=1) * step
         return left
 
@@ -316,7 +316,7 @@ def _count_candidates(relatives: PointTargets, rows: Ints, screen: PairPrefilter
 def _count_by_buckets(relatives: PointTargets, rows: Ints) -> None:
     """Count most points by a histogram of their scores, and the uncertain rest exactly."""
     screen = relatives.screen
-    scores = screen.asking(rows, np.zeros(len(rows))) @ screen.right.T
+    scores = screen.query_rows(rows, np.zeros(len(rows))) @ screen.right.T
     np.negative(scores, out=scores)
     positions, columns = [], []
     for position, row in enumerate(rows.tolist()):

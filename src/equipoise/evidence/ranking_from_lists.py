@@ -87,7 +87,7 @@ def check_gains(gains: Any, truth: RaggedIds) -> Floats:
     return values_for_ids(gains, truth, "gains", "relevant ids")
 
 
-def values_for_ids(values: Any, rows: RaggedIds, name: str, of: str) -> Floats:
+def values_for_ids(values: Any, rows: RaggedIds, name: str, ids_name: str) -> Floats:
     """Numbers that belong to the cells of ``rows``, in the same layout."""
     if isinstance(values, np.ndarray) and values.ndim == 2:
         matrix = values.astype(np.float64, copy=False)
@@ -95,10 +95,12 @@ def values_for_ids(values: Any, rows: RaggedIds, name: str, of: str) -> Floats:
         matrix = np.zeros(rows.cells.shape)
         for unit, row in enumerate(values):
             if unit >= len(matrix) or np.shape(row) != (rows.lengths[unit],):
-                raise ShapeError(f"row {unit} of the {name} does not fit the {of}", hint="one number per id")
+                raise ShapeError(f"row {unit} of the {name} does not fit the {ids_name}", hint="one number per id")
             matrix[unit, : len(row)] = row
     if matrix.shape != rows.cells.shape:
-        raise ShapeError(f"the {name} have shape {matrix.shape}, the {of} {rows.cells.shape}", hint="one number per id")
+        raise ShapeError(
+            f"the {name} have shape {matrix.shape}, the {ids_name} {rows.cells.shape}", hint="one number per id"
+        )
     return matrix
 
 
@@ -157,10 +159,10 @@ def ranking_from_ranks(ranks: Any, *, candidates: int, unit_ids: Any = None) -> 
     array = np.asarray(ranks)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ShapeError("ranks must be one integer per unit", hint="for example [2, 1, 5]")
-    wrong = (array < 1) | (array > candidates)
-    if wrong.any():
+    invalid = (array < 1) | (array > candidates)
+    if invalid.any():
         raise InputError(
-            f"rank {array[wrong][0]} is not between 1 and {candidates}, the number of candidates",
+            f"rank {array[invalid][0]} is not between 1 and {candidates}, the number of candidates",
             hint="ranks start at 1",
         )
     count = len(array)
@@ -443,8 +445,8 @@ def _count(
         raise _invalid_value_error(units, qrels, lists)
     relevant = gains > 0
     if relevant.all():
-        nothing = np.zeros(0, dtype=np.int64)
-        other: Counted = (np.zeros_like(sizes), np.zeros(0), nothing, nothing, nothing)
+        empty = np.zeros(0, dtype=np.int64)
+        other: Counted = (np.zeros_like(sizes), np.zeros(0), empty, empty, empty)
         return _counted(matrix, target_scores, gains, sizes, qrels, lists, count_above_and_tied), other
     unit = np.repeat(np.arange(len(qrels)), sizes)
     first, second = (
@@ -485,13 +487,13 @@ def _gather(
     Reading floats from dicts takes most of the time: ``struct`` is fastest.
     """
     widths = depth.tolist()
-    packers = {width: struct.Struct(f"{width}d").pack for width in set(widths)}
-    rows = [packers[width](*row.values()) for row, width in zip(lists, widths, strict=True)]
+    pack_by_width = {width: struct.Struct(f"{width}d").pack for width in set(widths)}
+    rows = [pack_by_width[width](*row.values()) for row, width in zip(lists, widths, strict=True)]
     scores = np.frombuffer(b"".join(rows))
     # None, the score of an item that was not retrieved, becomes NaN.
     targets = [row.get(item) for items, row in zip(qrels, lists, strict=True) for item in items]
     gains = [gain for items in qrels for gain in items.values()]
-    if len(packers) == 1:
+    if len(pack_by_width) == 1:
         matrix = scores.reshape(len(lists), widths[0])
     else:
         matrix = np.full((len(lists), max(widths)), np.nan)

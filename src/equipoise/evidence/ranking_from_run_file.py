@@ -198,8 +198,8 @@ class _RankCounts:
         for index in np.flatnonzero(self.tied[items]).tolist():
             row = list_of_item[index]
             equal = np.flatnonzero(matrix[row] == scores[index]) + first[row]
-            own = columns.doc(int(lines[index]))
-            self.before[items[index]] = sum(columns.doc(line) > own for line in equal.tolist())
+            doc_id = columns.doc(int(lines[index]))
+            self.before[items[index]] = sum(columns.doc(line) > doc_id for line in equal.tolist())
 
     def ranking(self, corpus_size: int | None) -> Ranking:
         """The ranking of all units of the qrels, in their order."""
@@ -272,7 +272,7 @@ def hash_fields(data: Bytes, starts: Ints, lengths: Ints) -> Hashes:
 
 def hash_ids(ids: Sequence[str]) -> Hashes:
     """The hash of each id, equal to that of the same id in a file."""
-    encoded = [each.encode("utf-8", "surrogatepass") for each in ids]
+    encoded = [doc_id.encode("utf-8", "surrogatepass") for doc_id in ids]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     data = np.frombuffer(b"".join(encoded) + bytes(_WORD), dtype=np.uint8)
     return hash_fields(data, np.cumsum(lengths) - lengths, lengths)
@@ -339,21 +339,21 @@ def parse_columns(block: bytes, layout: TrecLayout) -> TrecColumns | None:
 
 def complete_lists(blocks: Iterable[bytes], layout: TrecLayout) -> Iterator[TrecColumns]:
     """The lines of a file in parts; each part ends at the end of a list, so that no list is in two parts."""
-    rest, minimum = b"", 0
+    remainder, minimum = b"", 0
     for block in blocks:
-        rest += block
-        if len(rest) < minimum:
+        remainder += block
+        if len(remainder) < minimum:
             continue
-        columns = parse_columns(rest, layout)
+        columns = parse_columns(remainder, layout)
         if columns is None:
-            rest = b""
+            remainder = b""
             continue
         last = int(columns.first_lines()[-1])
         if last:
-            head, rest = columns.split(last)
+            head, remainder = columns.split(last)
             yield head
-        minimum = 2 * len(rest)  # a list of many blocks is not parsed again with each of them
-    if rest and (columns := parse_columns(rest, layout)) is not None:
+        minimum = 2 * len(remainder)  # a list of many blocks is not parsed again with each of them
+    if remainder and (columns := parse_columns(remainder, layout)) is not None:
         yield columns
 
 

@@ -64,11 +64,11 @@ def _targets(targets: Any, units: int, width: int) -> tuple[Ints, Ints]:
         flat, counts = rows.cells[rows.inside], rows.lengths
     if len(counts) != units:
         raise ShapeError(f"there are {len(counts)} targets for {units} rows of scores", hint="one per row")
-    wrong = (flat < 0) | (flat >= width)
-    if wrong.any():
-        row = int(np.repeat(np.arange(units), counts)[wrong][0])
+    bad = (flat < 0) | (flat >= width)
+    if bad.any():
+        row = int(np.repeat(np.arange(units), counts)[bad][0])
         raise InputError(
-            f"target {flat[wrong][0]} of row {row} is not one of the {width} classes ({int(wrong.sum())} such targets)",
+            f"target {flat[bad][0]} of row {row} is not one of the {width} classes ({int(bad.sum())} such targets)",
             hint=f"classes are columns of the scores, 0 to {width - 1}",
         )
     return flat, counts
@@ -174,9 +174,9 @@ class RankingStream:
         ranking = Ranking.concatenated(self.parts)
         order = np.argsort(ranking.unit_ids, kind="stable")
         ids = ranking.unit_ids[order]
-        twice = np.flatnonzero(ids[1:] == ids[:-1])
-        if len(twice):
+        repeated = np.flatnonzero(ids[1:] == ids[:-1])
+        if len(repeated):
             raise DuplicateError(
-                f"unit {ids[twice[0]]} was added twice", hint="give unit_ids to update when streams are merged"
+                f"unit {ids[repeated[0]]} was added twice", hint="give unit_ids to update when streams are merged"
             )
         return ranking.take(order)

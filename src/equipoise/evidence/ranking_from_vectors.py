@@ -387,14 +387,14 @@ def count_shard(queries: PreparedQueries, limits: TargetScores, shard: Shard) ->
     """The counts of one shard."""
     counts = ShardCounts.none(len(limits.rows))
     starts = segment_offsets(limits.counts)
-    room = queries.room(QUERIES_AT_ONCE)
+    buffers = queries.buffers(QUERIES_AT_ONCE)
     zeros = []
     for first, tile in tiles(queries, shard):
         zeros.append(first + np.flatnonzero(tile.lengths == 0.0))
         for start in range(0, len(queries), QUERIES_AT_ONCE):
             part = slice(start, start + QUERIES_AT_ONCE)
             block = queries.block(part)
-            query_block = _QueryBlock(limits.counts[part], int(starts[start]), block.product(tile, room))
+            query_block = _QueryBlock(limits.counts[part], int(starts[start]), block.product(tile, buffers))
             _count_block(block, tile, first, query_block, limits, counts)
     return replace(counts, zeros=np.concatenate(zeros))
 
@@ -427,15 +427,15 @@ def _count_block(
     slack = block.slack(tile)
     for query, items in query_block.in_turn():
         near = query_block.near if len(query) == len(query_block.near) else query_block.near[query]
-        level, room = limits.scores[items] + block.shift[query], slack[query]
-        low = round_down(level - room, near.dtype)
-        high = -round_down(-(level + room), near.dtype)
-        surely, maybe = count_above(near, high), count_above(near, low)
-        counts.above[items] += surely
-        unsure = np.flatnonzero(maybe > surely)
-        rows = near[unsure]
-        position, column = np.nonzero((rows > low[unsure, None]) & (rows <= high[unsure, None]))
-        position = unsure[position]
+        level, margin = limits.scores[items] + block.shift[query], slack[query]
+        low = round_down(level - margin, near.dtype)
+        high = -round_down(-(level + margin), near.dtype)
+        n_certain, n_possible = count_above(near, high), count_above(near, low)
+        counts.above[items] += n_certain
+        undecided = np.flatnonzero(n_possible > n_certain)
+        rows = near[undecided]
+        position, column = np.nonzero((rows > low[undecided, None]) & (rows <= high[undecided, None]))
+        position = undecided[position]
         counts.compare(items[position], first + column, block.scores(tile, query[position], column), limits)
 
 

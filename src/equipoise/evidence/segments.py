@@ -31,13 +31,13 @@ def segment_firsts(values: Floats, starts: Ints) -> Floats:
     return firsts
 
 
-def _reduce_within_units(how: np.ufunc, values: Floats, starts: Ints) -> Floats:
+def _reduce_within_units(ufunc: np.ufunc, values: Floats, starts: Ints) -> Floats:
     filled = starts[1:] > starts[:-1]
     if filled.all():
-        return how.reduceat(values, starts[:-1]) if len(values) else np.zeros(0)
+        return ufunc.reduceat(values, starts[:-1]) if len(values) else np.zeros(0)
     reduced = np.full(len(filled), np.nan)
     if len(values):
-        reduced[filled] = how.reduceat(values, starts[:-1][filled])
+        reduced[filled] = ufunc.reduceat(values, starts[:-1][filled])
     return reduced
 
 
@@ -49,9 +49,9 @@ def segment_order(above: Ints, counts: Ints) -> Ints | None:
     falls = (above[1:] < above[:-1]) & (unit[1:] == unit[:-1])
     if not falls.any():
         return None
-    lost = above == NOT_RETRIEVED
-    reach = int(above[~lost].max(initial=0)) + 2
-    key = unit * reach + np.where(lost, reach - 1, above)
+    is_missing = above == NOT_RETRIEVED
+    stride = int(above[~is_missing].max(initial=0)) + 2
+    key = unit * stride + np.where(is_missing, stride - 1, above)
     return np.argsort(key, kind="stable")
 
 
@@ -104,9 +104,9 @@ def multiplicities(ranking: Ranking) -> Ints:
 def shared_groups(near: Ranking, ranking: Ranking) -> Ints:
     """For each item of ``near``, how many of the ranking's are in its tie group."""
     retrieved = ranking.retrieved
-    reach = int(max(near.above.max(initial=0), ranking.above[retrieved].max(initial=0))) + 1
-    keys = np.sort((ranking.unit_of * reach)[retrieved] + ranking.above[retrieved])
-    group = near.unit_of * reach + near.above
+    stride = int(max(near.above.max(initial=0), ranking.above[retrieved].max(initial=0))) + 1
+    keys = np.sort((ranking.unit_of * stride)[retrieved] + ranking.above[retrieved])
+    group = near.unit_of * stride + near.above
     count: Ints = np.searchsorted(keys, group, side="right") - np.searchsorted(keys, group)
     return np.where(near.tied > 0, count, 0)
 
@@ -122,11 +122,11 @@ def random_ranks(pool: Ints, counts: Ints, rng: np.random.Generator, *, distinct
     if not distinct:
         return offsets
     starts = segment_offsets(counts)
-    crowded = 2 * counts > pool
-    for unit in np.flatnonzero(crowded & (counts > 1)):
+    is_dense = 2 * counts > pool
+    for unit in np.flatnonzero(is_dense & (counts > 1)):
         offsets[starts[unit] : starts[unit + 1]] = rng.permutation(pool[unit])[: counts[unit]]
     unit_of = np.repeat(np.arange(len(counts)), counts)
-    open_items = np.flatnonzero(~crowded[unit_of])
+    open_items = np.flatnonzero(~is_dense[unit_of])
     while True:
         order = open_items[np.lexsort((open_items, offsets[open_items], unit_of[open_items]))]
         repeats = (unit_of[order[1:]] == unit_of[order[:-1]]) & (offsets[order[1:]] == offsets[order[:-1]])

@@ -95,8 +95,8 @@ class Sets(Evidence):
     credit: PartialCredit | None = None
     counted: dict[Any, tuple[Any, ...]] = field(default_factory=dict, init=False)
     """Counts per document, cached by the metrics; ``take`` selects the counts together with the documents."""
-    dealt: dict[Any, Any] = field(default_factory=dict, init=False)
-    """Counts of these sets dealt to the documents at random, for the chance levels."""
+    permutation_cache: dict[Any, Any] = field(default_factory=dict, init=False)
+    """Counts of these sets after random assignment to documents, for the chance levels."""
 
     @classmethod
     def of(cls, gold: Mapping[Any, Iterable[Element]], predicted: Mapping[Any, Iterable[Element]]) -> Self:
@@ -105,9 +105,9 @@ class Sets(Evidence):
         A duplicate entry in one set is an error.
         """
         truth, answer = _entries_by_document(gold, "gold"), _entries_by_document(predicted, "predicted")
-        everything = {entry for side in (truth, answer) for entries in side.values() for entry in entries}
-        terms = sorted({term for term, _ in everything})
-        others = sorted({assertion for _, assertion in everything} - {AFFIRMED})
+        pairs = {entry for side in (truth, answer) for entries in side.values() for entry in entries}
+        terms = sorted({term for term, _ in pairs})
+        others = sorted({assertion for _, assertion in pairs} - {AFFIRMED})
         term_codes = {term: code for code, term in enumerate(terms)}
         assertion_codes = {name: code for code, name in enumerate([AFFIRMED, *others])}
         return cls(
@@ -126,7 +126,7 @@ class Sets(Evidence):
         ``similarity`` gets some gold terms and all predicted terms, and returns a matrix in [0, 1].
 
         >>> sets = Sets.of({"d1": ["fever"]}, {"d1": ["high fever"]})
-        >>> sets.with_credit(lambda gold, found: np.full((len(gold), len(found)), 0.8)).credit.similarity
+        >>> sets.with_credit(lambda gold, predicted: np.full((len(gold), len(predicted)), 0.8)).credit.similarity
         array([0.8])
         """
         rows, columns = np.unique(self.gold.terms), np.unique(self.predicted.terms)

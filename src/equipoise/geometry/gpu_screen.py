@@ -135,9 +135,9 @@ class ScreenedCorpus:
     def _queries_per_pass(self) -> int:
         import torch
 
-        room = MEMORY_FRACTION * torch.cuda.mem_get_info(self.half.device)[0]
+        memory = MEMORY_FRACTION * torch.cuda.mem_get_info(self.half.device)[0]
         bytes_per_query = 2 * len(self.half) + 8 * len(self.half) // BLOCK
-        return max(_TILE_ROWS, int(room / bytes_per_query) // _TILE_ROWS * _TILE_ROWS)
+        return max(_TILE_ROWS, int(memory / bytes_per_query) // _TILE_ROWS * _TILE_ROWS)
 
     def _pass(self, queries: Any, k: int) -> tuple[Any, Any, Any]:
         import torch

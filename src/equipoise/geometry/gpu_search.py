@@ -178,8 +178,8 @@ def block_rows(corpus: Any, total: int, block_bytes: int | None) -> int:
     """How many queries' scores fit in the free memory of the device, at least one."""
     if block_bytes is not None and block_bytes < 1:
         raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
-    room = block_bytes or int(MEMORY_FRACTION * free_bytes(corpus.device))
-    return max(1, room // max(1, total * corpus.element_size()))
+    memory = block_bytes or int(MEMORY_FRACTION * free_bytes(corpus.device))
+    return max(1, memory // max(1, total * corpus.element_size()))
 
 
 def free_bytes(device: Any) -> int:
@@ -231,18 +231,18 @@ def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
         return _from_whole_rows(block, k)
     body = block[:, : groups * _GROUP].unflatten(1, (groups, _GROUP))
     peaks = body.amax(dim=2)
-    which = torch.topk(peaks, k, dim=1).indices.sort(dim=1).values
+    top_groups = torch.topk(peaks, k, dim=1).indices.sort(dim=1).values
     lane = torch.arange(_GROUP, device=block.device)
-    chosen = body.gather(1, which[:, :, None].expand(-1, -1, _GROUP)).flatten(1)
-    columns = (which[:, :, None] * _GROUP + lane).flatten(1)
-    rest = torch.arange(groups * _GROUP, block.shape[1], device=block.device)
+    chosen = body.gather(1, top_groups[:, :, None].expand(-1, -1, _GROUP)).flatten(1)
+    columns = (top_groups[:, :, None] * _GROUP + lane).flatten(1)
+    remainder = torch.arange(groups * _GROUP, block.shape[1], device=block.device)
     chosen = torch.cat([chosen, block[:, groups * _GROUP :]], dim=1)
-    columns = torch.cat([columns, rest.expand(len(block), -1)], dim=1)
+    columns = torch.cat([columns, remainder.expand(len(block), -1)], dim=1)
     positions, scores = _sorted_top_k(chosen, k)
     indices = columns.gather(1, positions)
     least = scores[:, -1:]
-    crowded = ((chosen >= least).sum(dim=1) > k) | ((peaks >= least).sum(dim=1) > k)
-    rows = torch.nonzero(crowded)[:, 0]
+    has_ties = ((chosen >= least).sum(dim=1) > k) | ((peaks >= least).sum(dim=1) > k)
+    rows = torch.nonzero(has_ties)[:, 0]
     if len(rows):
         indices[rows], scores[rows] = _sorted_whole(block[rows], k)
     return indices, scores

@@ -72,8 +72,8 @@ def find_duplicate_rows(points: PointArray) -> DuplicateRows:
     first = np.asarray(first_row[group], dtype=np.int64)
     suspects = np.flatnonzero(first != np.arange(len(first)))
     # Equal keys are all but proof; the rows themselves decide.
-    impostors = suspects[~_equal(points, suspects, first[suspects])]
-    first[impostors] = impostors
+    unequal = suspects[~_equal(points, suspects, first[suspects])]
+    first[unequal] = unequal
     return DuplicateRows(first)
 
 
@@ -275,11 +275,11 @@ class _Search:
         if total < 4 * _TILE or 8 * k > total or len(queries) < _FEW:
             return self._from_whole_rows(queries, k)
         distinct, distinct_scores, proven = self._from_shortlist(queries, k)
-        decided, rest = np.flatnonzero(proven), np.flatnonzero(~proven)
+        decided, undecided = np.flatnonzero(proven), np.flatnonzero(~proven)
         indices = np.empty((len(queries), k), dtype=np.int64)
         scores = np.empty((len(queries), k), dtype=queries.dtype)
         indices[decided], scores[decided] = self.duplicates.expand(distinct[decided], distinct_scores[decided], k)
-        indices[rest], scores[rest] = self._from_whole_rows(queries[rest], k)
+        indices[undecided], scores[undecided] = self._from_whole_rows(queries[undecided], k)
         return indices, scores
 
     def whole_rows(self, queries: PointArray, block_bytes: int) -> Iterator[tuple[slice, PointArray]]:

@@ -51,7 +51,7 @@ class CorpusTile:
     lengths: Floats
     right: PointArray
     squares: PointArray | None
-    reach: float
+    max_norm: float
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -129,19 +129,19 @@ class PreparedQueries:
                 scale = inverse.astype(kind)
             # Vectors whose length leaves the range of their type still have a direction.
             ordinary = bool(((scale > 0.0) & np.isfinite(scale) | (lengths == 0.0)).all())
-            right, reach = rows * (scale if ordinary else inverse)[:, None], 1.0
+            right, max_norm = rows * (scale if ordinary else inverse)[:, None], 1.0
         elif self.name == "euclidean":
             centered = rows - self.origin
             square = distances.inner(centered, centered)
-            right, squares, reach = centered, square.astype(kind), float(np.sqrt(square.max(initial=0.0)))
+            right, squares, max_norm = centered, square.astype(kind), float(np.sqrt(square.max(initial=0.0)))
         else:
-            right, reach = rows, float(lengths.max(initial=0.0))
-        self._require_range(reach, kind.itemsize, name)
-        return CorpusTile(rows, lengths, right.astype(kind, copy=False), squares, reach)
+            right, max_norm = rows, float(lengths.max(initial=0.0))
+        self._require_range(max_norm, kind.itemsize, name)
+        return CorpusTile(rows, lengths, right.astype(kind, copy=False), squares, max_norm)
 
-    def product(self, tile: CorpusTile, room: PointArray) -> PointArray:
-        """Scores plus shift of all queries against the tile, nearly; ``room`` holds two such matrices."""
-        near, product = (buffer[: len(self), : len(tile)] for buffer in room)
+    def product(self, tile: CorpusTile, buffers: PointArray) -> PointArray:
+        """Scores plus shift of all queries against the tile, nearly; ``buffers`` holds two such matrices."""
+        near, product = (buffer[: len(self), : len(tile)] for buffer in buffers)
         for start in range(0, self.left.shape[1], _PIECE):
             part = slice(start, start + _PIECE)
             np.matmul(self.left[:, part], tile.right[:, part].T, out=product if start else near)
@@ -151,7 +151,7 @@ class PreparedQueries:
             near -= tile.squares
         return near
 
-    def room(self, most: int) -> PointArray:
+    def buffers(self, most: int) -> PointArray:
         """Memory for the products of at most so many queries."""
         return np.empty((2, min(len(self), most), TILE), dtype=self.left.dtype)
 
@@ -162,9 +162,9 @@ class PreparedQueries:
         # the exact score of the pair. All are multiples of the lengths.
         steps = min(dims, _PIECE) + dims // _PIECE + 16
         units = steps * float(np.finfo(kind).eps) / 2.0 + (dims + 16) * float(np.finfo(np.float64).eps)
-        size = self.lengths * tile.reach
+        size = self.lengths * tile.max_norm
         if self.name == "euclidean":
-            size = (self.lengths + tile.reach) ** 2
+            size = (self.lengths + tile.max_norm) ** 2
         return units * size + dims * _SMALLEST[kind.itemsize]
 
     def scores(self, tile: CorpusTile, queries: Ints, columns: Ints) -> Floats:
@@ -188,8 +188,8 @@ class PreparedQueries:
             np.divide(result, size, out=result, where=size > 0.0)
         return result
 
-    def _require_range(self, reach: float, itemsize: int, name: str) -> None:
-        most = (float(self.lengths.max(initial=0.0)) + reach) ** 2
+    def _require_range(self, max_norm: float, itemsize: int, name: str) -> None:
+        most = (float(self.lengths.max(initial=0.0)) + max_norm) ** 2
         if not most < _LARGEST[itemsize]:
             raise UndefinedError(
                 f"{name} holds vectors so long that their products leave the range of float{8 * itemsize}",
@@ -271,11 +271,11 @@ def nearest_in_shards(
 def search_shard(queries: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
     """The best k of one shard for every query, rows numbered as in the corpus; -1 where it has fewer."""
     best = [RunningTopK(len(queries.left[part]), k) for part in _blocks(len(queries))]
-    room = queries.room(QUERIES_AT_ONCE)
+    buffers = queries.buffers(QUERIES_AT_ONCE)
     for first, tile in tiles(queries, shard):
         for part, leaders in zip(_blocks(len(queries)), best, strict=True):
             block = queries.block(part)
-            _look(block, tile, first, leaders, block.product(tile, room))
+            _look(block, tile, first, leaders, block.product(tile, buffers))
     for leaders in best:
         leaders.settle()
     return Neighbors(

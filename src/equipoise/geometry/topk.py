@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def bytes_per_query(k: int, itemsize: int) -> int:
     """The memory that a short list of scores and rows takes for each query."""
-    return _room(k) * (itemsize + 8)
+    return _capacity(k) * (itemsize + 8)
 
 
 class ThresholdTopK:
@@ -29,9 +29,9 @@ class ThresholdTopK:
 
     def __init__(self, queries: int, k: int, dtype: np.dtype[np.floating]) -> None:
         self.k = k
-        self.room = _room(k)
-        self.scores = np.full((queries, self.room), -np.inf, dtype=dtype)
-        self.indices = np.zeros((queries, self.room), dtype=np.int64)
+        self.capacity = _capacity(k)
+        self.scores = np.full((queries, self.capacity), -np.inf, dtype=dtype)
+        self.indices = np.zeros((queries, self.capacity), dtype=np.int64)
         self.counts = np.zeros(queries, dtype=np.int64)
         self.threshold = np.full((queries, 1), -np.inf, dtype=dtype)
         self.overflown = np.zeros(queries, dtype=np.bool_)
@@ -57,9 +57,9 @@ class ThresholdTopK:
         np.greater(tile, self.threshold, out=self._beats)
         flat = np.flatnonzero(self._beats)
         borders = np.searchsorted(flat, np.arange(1, len(tile)) * tile.shape[1])
-        arrived = np.diff(borders, prepend=0, append=len(flat))
-        columns = flat - np.repeat(np.arange(len(tile)) * tile.shape[1], arrived)
-        self._append(arrived, index[columns], tile.ravel()[flat])
+        counts = np.diff(borders, prepend=0, append=len(flat))
+        columns = flat - np.repeat(np.arange(len(tile)) * tile.shape[1], counts)
+        self._append(counts, index[columns], tile.ravel()[flat])
 
     def tighten(self, fraction: float) -> None:
         """Raise the threshold to the score at the safe rank for this share of the corpus, and drop entries below it."""
@@ -82,19 +82,19 @@ class ThresholdTopK:
         indices, scores = _sort_rows(self.indices[:, :width], self.scores[:, :width], self.k)
         return indices, scores, proven
 
-    def _append(self, arrived: Ints, indices: Ints, scores: PointArray) -> None:
+    def _append(self, counts: Ints, indices: Ints, scores: PointArray) -> None:
         """Append entries to those of each query; the first ``arrived[0]`` are of query 0."""
-        full = self.counts + arrived > self.room
+        full = self.counts + counts > self.capacity
         if full.any():
             self.overflown |= full
             self.threshold[full] = np.inf
-            admitted = np.repeat(~full, arrived)
-            arrived, indices, scores = np.where(full, 0, arrived), indices[admitted], scores[admitted]
-        start = np.arange(len(arrived)) * self.room + self.counts - (np.cumsum(arrived) - arrived)
-        columns = np.arange(len(scores)) + np.repeat(start, arrived)
+            is_kept = np.repeat(~full, counts)
+            counts, indices, scores = np.where(full, 0, counts), indices[is_kept], scores[is_kept]
+        start = np.arange(len(counts)) * self.capacity + self.counts - (np.cumsum(counts) - counts)
+        columns = np.arange(len(scores)) + np.repeat(start, counts)
         self.scores.ravel()[columns] = scores
         self.indices.ravel()[columns] = indices
-        self.counts += arrived
+        self.counts += counts
 
     def _safe_rank(self, fraction: float) -> int:
         """A rank within the scored share whose score is almost certainly below the final k-th score.
@@ -127,7 +127,7 @@ def _flip_negative(bits: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
 
 
-def _room(k: int) -> int:
+def _capacity(k: int) -> int:
     """Places for a query: the list holds some 1.5 k between two risings of the threshold."""
     return 3 * k + 64
 
@@ -215,8 +215,8 @@ def _top_of_narrow_rows(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     chosen = scores > least
     last = scores == least
     vacant = k - chosen.sum(axis=1)
-    crowded = np.flatnonzero(last.sum(axis=1) > vacant)
-    last[crowded] &= np.cumsum(last[crowded], axis=1) <= vacant[crowded, None]
+    overfull = np.flatnonzero(last.sum(axis=1) > vacant)
+    last[overfull] &= np.cumsum(last[overfull], axis=1) <= vacant[overfull, None]
     chosen |= last
     columns = np.nonzero(chosen)[1].reshape(rows, k)
     values = np.take_along_axis(scores, columns, axis=1)

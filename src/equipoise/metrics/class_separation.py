@@ -68,10 +68,10 @@ def silhouette_samples(points: Floats, labels: Ints, distance: Distance) -> Floa
     order = np.argsort(label_codes, kind="stable")
     sums_to_classes = _cosine_sums if distance == "cosine" else _euclidean_sums
     for rows, sums in sums_to_classes(points, order, sizes):
-        here = np.arange(len(sums)), label_codes[rows]
-        within = sums[here] / np.maximum(sizes[label_codes[rows]] - 1, 1)
+        own_class = np.arange(len(sums)), label_codes[rows]
+        within = sums[own_class] / np.maximum(sizes[label_codes[rows]] - 1, 1)
         means = sums / sizes
-        means[here] = inf
+        means[own_class] = inf
         nearest = means.min(axis=1)
         larger = np.maximum(within, nearest)
         values[rows] = np.divide(nearest - within, larger, out=np.zeros(len(sums)), where=larger > 0)
@@ -124,11 +124,11 @@ def _labels(space: Space, metric: str) -> Ints:
 def class_sums(space: Space, metric: str) -> tuple[Floats, Ints, Ints]:
     """The summed directions of each class, how many of its points have one, and how many points it has."""
     labels = _labels(space, metric)
-    units, pointed = directions(space)
+    units, is_nonzero = directions(space)
     _, label_codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     sums = np.zeros((len(sizes), space.vectors.shape[1]))
-    np.add.at(sums, label_codes[pointed], units)
-    return sums, np.bincount(label_codes[pointed], minlength=len(sizes)), sizes
+    np.add.at(sums, label_codes[is_nonzero], units)
+    return sums, np.bincount(label_codes[is_nonzero], minlength=len(sizes)), sizes
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,8 @@ class ClusterSeparation(CorpusMetric[Space]):
             return nan
         means = sums / sizes[:, None]
         total = means.sum(axis=0)
-        crossed = total @ total - np.einsum("ij,ij->", means, means)
-        return float(np.clip(1.0 - crossed / (count * (count - 1)), 0.0, 2.0))
+        cross_sum = total @ total - np.einsum("ij,ij->", means, means)
+        return float(np.clip(1.0 - cross_sum / (count * (count - 1)), 0.0, 2.0))
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """The mean distance of all pairs: all pairs are equally likely across random classes."""
@@ -237,19 +237,19 @@ class NeighborPurity(UnitMetric[Space]):
     def per_unit(self, evidence: Space) -> Floats:
         """The share of each point."""
         labels = _labels(evidence, self.symbol)
-        units, pointed = directions(evidence)
+        units, is_nonzero = directions(evidence)
         values = np.full(len(evidence), nan)
         if len(units) > self.neighbours:
-            values[pointed] = same_class_fractions(units, labels[pointed], self.neighbours)
+            values[is_nonzero] = same_class_fractions(units, labels[is_nonzero], self.neighbours)
         return values
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """The mean over all ways to deal out the classes, which is exact."""
-        pointed = directions(evidence)[1]
-        count = int(pointed.sum())
+        is_nonzero = directions(evidence)[1]
+        count = int(is_nonzero.sum())
         if count <= self.neighbours:
             return nan
-        sizes = np.bincount(_labels(evidence, self.symbol)[pointed])
+        sizes = np.bincount(_labels(evidence, self.symbol)[is_nonzero])
         return float((sizes * (sizes - 1)).sum() / (count * (count - 1)))
 
 

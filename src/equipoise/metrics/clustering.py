@@ -93,11 +93,11 @@ class AdjustedRand(CorpusMetric[Labels]):
     def value(self, evidence: Labels) -> float:
         """The index; NaN if every partition gives the value expected by chance."""
         table = contingency(evidence)
-        together, classes, clusters = (int((counts * (counts - 1)).sum()) / 2 for counts in table)
+        in_both, classes, clusters = (int((counts * (counts - 1)).sum()) / 2 for counts in table)
         pairs = len(evidence) * (len(evidence) - 1) / 2
         expected = classes * clusters / pairs if pairs else 0.0
         most = (classes + clusters) / 2
-        return (together - expected) / (most - expected) if most != expected else nan
+        return (in_both - expected) / (most - expected) if most != expected else nan
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ def directions(space: Space) -> tuple[Floats, Bools]:
     """Unit vectors of the points that have a direction, and which points those are."""
     vectors = space.vectors.astype(np.float64, copy=False)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    pointed = lengths > 0
-    if not pointed.all():
-        vectors, lengths = vectors[pointed], lengths[pointed]
-    return vectors / lengths[:, None], pointed
+    is_nonzero = lengths > 0
+    if not is_nonzero.all():
+        vectors, lengths = vectors[is_nonzero], lengths[is_nonzero]
+    return vectors / lengths[:, None], is_nonzero
 
 
 def row_blocks(rows: int, columns: int) -> Iterator[slice]:

@@ -78,13 +78,13 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
     if not match:
         raise ParameterError(f"{text!r} is not a metric name", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)")
     symbol, cutoff = match["symbol"], match["cutoff"]
-    offered = catalogue.named(symbol, evidence) or catalogue.with_entry_points().named(symbol)
-    if not offered:
+    candidates = catalogue.named(symbol, evidence) or catalogue.with_entry_points().named(symbol)
+    if not candidates:
         own_name = name_from_other_library(text.strip(), catalogue)
         if own_name:
             return _parse_one(own_name, evidence, catalogue)
         raise unknown_metric(text, catalogue)
-    chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
+    chosen = _choose(symbol, candidates, evidence, with_cutoff=cutoff is not None)
     if isinstance(chosen, Metric):  # a custom metric
         if match["parameters"] or cutoff:
             raise ParameterError(f"{chosen.name} takes no parameters and no cutoff", hint=f"write {chosen.name}")
@@ -96,21 +96,21 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
     return [chosen(**with_cutoff, **parameters) for with_cutoff in cutoffs]
 
 
-def _choose(symbol: str, offered: Sequence[Any], evidence: type[Evidence] | None, *, with_cutoff: bool) -> Any:
+def _choose(symbol: str, candidates: Sequence[Any], evidence: type[Evidence] | None, *, with_cutoff: bool) -> Any:
     """The metric of that name that accepts the evidence and the parameters."""
     if evidence is not None:
-        fitting = [metric for metric in offered if issubclass(evidence, metric.evidence)]
+        fitting = [metric for metric in candidates if issubclass(evidence, metric.evidence)]
         if not fitting:
-            kinds = " or ".join(sorted({metric.evidence.kind for metric in offered}))
+            kinds = " or ".join(sorted({metric.evidence.kind for metric in candidates}))
             raise ParameterError(
                 f"{symbol} is a metric of {kinds} evidence, and this is {evidence.kind} evidence",
                 hint=f"eq ls metrics --kind {evidence.kind} lists those that fit",
             )
-        offered = fitting
-    by_cutoff = [metric for metric in offered if metric.needs_cutoff == with_cutoff]
-    if len(offered) > 1 and by_cutoff:
-        offered = by_cutoff
-    return offered[0]
+        candidates = fitting
+    by_cutoff = [metric for metric in candidates if metric.needs_cutoff == with_cutoff]
+    if len(candidates) > 1 and by_cutoff:
+        candidates = by_cutoff
+    return candidates[0]
 
 
 def _cutoffs(text: str, cutoff: str) -> list[int]:

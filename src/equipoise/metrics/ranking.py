@@ -390,9 +390,9 @@ def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
 def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
     """The (expected) rank of every relevant item, an error if one of them was not retrieved."""
     if not ranking.complete:
-        lost = int((~ranking.retrieved).sum())
+        n_missing = int((~ranking.retrieved).sum())
         raise UndefinedError(
-            f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
+            f"a mean or median rank needs every relevant item ranked; {n_missing} of {len(ranking.above)} were not"
             " retrieved",
             hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
         )
@@ -419,9 +419,9 @@ def _first_group_value(ranking: Ranking, k: int | None, expected: Callable[[Ints
     above, size, limit = tie_groups_of(ranking, k)
     _, relevant = relevant_tie_groups(ranking)
     filled = ranking.counts > 0
-    lead = ranking.starts[:-1][filled]
+    first = ranking.starts[:-1][filled]
     values = np.full(len(filled), np.nan)
-    values[filled] = expected(above[lead], size[lead], relevant[lead], limit[lead])
+    values[filled] = expected(above[first], size[first], relevant[first], limit[first])
     return values
 
 
@@ -465,10 +465,10 @@ def reciprocal_of_first(above: Ints, size: Ints, relevant: Ints, limit: Ints) ->
         chosen = order[start : start + max(1, _BLOCK // longest)]
         above, size, relevant = (rows[chosen, column][:, None] for column in range(3))
         position = np.arange(longest)[None, :]
-        stay = np.maximum(size - relevant - position, 0) / np.maximum(size - position, 1)
+        miss = np.maximum(size - relevant - position, 0) / np.maximum(size - position, 1)
         none_before = np.ones((len(chosen), longest))
-        np.cumprod(stay[:, :-1], axis=1, out=none_before[:, 1:])
-        chance = none_before * (1.0 - stay)
+        np.cumprod(miss[:, :-1], axis=1, out=none_before[:, 1:])
+        chance = none_before * (1.0 - miss)
         chance[position >= length[chosen][:, None]] = 0.0
         expected[chosen] = (chance / (above + position + 1.0)).sum(axis=1)
         start += len(chosen)

@@ -89,11 +89,11 @@ def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, un
     first = np.minimum.accumulate(above + offset) - offset
     opens = np.ones(len(unit), dtype=bool)
     opens[1:] = (unit[1:] != unit[:-1]) | (first[1:] != first[:-1])
-    lead = np.flatnonzero(opens)
-    lead = np.repeat(lead, np.diff(np.append(lead, len(unit))))
+    group_start = np.flatnonzero(opens)
+    group_start = np.repeat(group_start, np.diff(np.append(group_start, len(unit))))
     inside = np.cumsum(np.where(above == first, copies, 0))
-    members = inside - inside[lead] + copies[lead]
-    chance = first_hit_within(first, size[lead], members, np.minimum(k, ranking.depth[unit]))
+    members = inside - inside[group_start] + copies[group_start]
+    chance = first_hit_within(first, size[group_start], members, np.minimum(k, ranking.depth[unit]))
     gained = chance.copy()
     gained[1:] -= np.where(unit[1:] == unit[:-1], chance[:-1], 0.0)
     best: Floats = np.bincount(unit, weights=value * gained, minlength=len(ranking)).astype(np.float64)

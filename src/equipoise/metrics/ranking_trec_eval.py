@@ -296,9 +296,9 @@ def _assessed_above(ranking: Ranking, *, pooled_only: bool = False) -> tuple[Int
     counts = (other.gain < 0) == pooled_only
     retrieved = ranking.retrieved
     listed = counts & other.retrieved
-    reach = int(max(other.above[listed].max(initial=0), ranking.above[retrieved].max(initial=0))) + 1
-    keys = np.sort(other.unit_of[listed] * reach + other.above[listed])
-    begin = ranking.unit_of * reach
+    stride = int(max(other.above[listed].max(initial=0), ranking.above[retrieved].max(initial=0))) + 1
+    keys = np.sort(other.unit_of[listed] * stride + other.above[listed])
+    begin = ranking.unit_of * stride
     group = begin + np.where(retrieved, ranking.above, 0)
     above = np.searchsorted(keys, group) - np.searchsorted(keys, begin)
     tied = np.searchsorted(keys, group, side="right") - np.searchsorted(keys, group)

@@ -116,13 +116,13 @@ def random_assignments(documents: int, rng: np.random.Generator) -> Ints:
     (201, 3)
     """
     exhaustive = documents**2 <= PAIRS
-    turns = documents if exhaustive else max(MIN_PERMUTATIONS, PAIRS // documents)
+    n_shifts = documents if exhaustive else max(MIN_PERMUTATIONS, PAIRS // documents)
     rounds = -(-N_PERMUTATIONS // documents) if exhaustive else 1
     index = np.arange(documents)
     parts = []
     for _ in range(rounds):
         order = rng.permutation(documents)
-        shifts = np.arange(documents) if exhaustive else rng.choice(documents, size=turns, replace=False)
+        shifts = np.arange(documents) if exhaustive else rng.choice(documents, size=n_shifts, replace=False)
         parts.append(order[(index + shifts[:, None]) % documents])
     return np.concatenate(parts)
 
@@ -130,15 +130,15 @@ def random_assignments(documents: int, rng: np.random.Generator) -> Ints:
 def permuted_overlap(sets: Sets, mode: Mode, orders: Ints, *, soft: bool = False) -> SetOverlap:
     """Hits, gold and predicted entries by assignment and document; cached with the sets, since matching is slow."""
     key = (mode, soft, orders.tobytes())
-    if key not in sets.dealt:
+    if key not in sets.permutation_cache:
         gold, predicted = select_mode(sets.gold, mode), select_mode(sets.predicted, mode)
         hits = (
             _soft(gold, predicted, orders, sets)
             if soft
             else np.array([exact_hits(gold, predicted.take(order), sets) for order in orders])
         )
-        sets.dealt[key] = SetOverlap(hits, np.tile(gold.sizes, (len(orders), 1)), predicted.sizes[orders])
-    permuted: SetOverlap = sets.dealt[key]
+        sets.permutation_cache[key] = SetOverlap(hits, np.tile(gold.sizes, (len(orders), 1)), predicted.sizes[orders])
+    permuted: SetOverlap = sets.permutation_cache[key]
     return permuted
 
 
@@ -155,9 +155,9 @@ def expected_hits(sets: Sets, mode: Mode) -> float:
 def _soft(gold: TermSets, predicted: TermSets, orders: Ints, sets: Sets) -> Floats:
     """Every pair that any deal makes is matched once."""
     documents = len(sets)
-    pairs, back = np.unique(np.arange(documents) * documents + orders, return_inverse=True)
-    earned = pair_credits(gold, predicted, pairs // documents, pairs % documents, sets)
-    return np.asarray(earned[back].reshape(orders.shape))
+    pairs, inverse = np.unique(np.arange(documents) * documents + orders, return_inverse=True)
+    pair_credit = pair_credits(gold, predicted, pairs // documents, pairs % documents, sets)
+    return np.asarray(pair_credit[inverse].reshape(orders.shape))
 
 
 OverDocuments = Literal["micro", "macro", "weighted"]
@@ -216,15 +216,15 @@ class SetAverageMetric(UnitMetric[Sets]):
         """
         if not len(evidence):
             return float("nan")
-        deals = random_assignments(len(evidence), rng)
-        counts = permuted_overlap(evidence, self.mode, deals, soft=self.soft)
+        assignments = random_assignments(len(evidence), rng)
+        counts = permuted_overlap(evidence, self.mode, assignments, soft=self.soft)
         if self.average != "micro":
             values = self.ratio(counts)
             shares = counts.gold if self.average == "weighted" else np.ones_like(counts.gold)
             return _mean_of_means(values, np.where(np.isnan(values), 0, shares))
         hits = expected_hits(evidence, self.mode)
         if self.soft:
-            exact = permuted_overlap(evidence, self.mode, deals, soft=False)
+            exact = permuted_overlap(evidence, self.mode, assignments, soft=False)
             hits += float((counts.hits - exact.hits).sum(axis=1).mean())
         return float(self.of_sums(np.array([[hits, counts.gold[0].sum(), counts.predicted[0].sum()]]))[0])
 

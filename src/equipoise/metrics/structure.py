@@ -146,15 +146,15 @@ class NormDepthCorrelation(CorpusMetric[Space]):
 def edge_cosines(space: Space) -> Floats:
     """The cosine of the two ends of each edge; NaN where an end is a zero vector."""
     edges = _edges(space)
-    units, pointed = directions(space)
-    defined = pointed[edges].all(axis=1)
-    first, second = (np.cumsum(pointed) - 1)[edges[defined]].T
+    units, is_nonzero = directions(space)
+    defined = is_nonzero[edges].all(axis=1)
+    first, second = (np.cumsum(is_nonzero) - 1)[edges[defined]].T
     cosines = np.empty(len(first))
     for rows in row_blocks(len(first), units.shape[1]):
         cosines[rows] = np.einsum("ij,ij->i", units[first[rows]], units[second[rows]])
-    every = np.full(len(edges), nan)
-    every[defined] = np.clip(cosines, -1.0, 1.0)
-    return every
+    edge_values = np.full(len(edges), nan)
+    edge_values[defined] = np.clip(cosines, -1.0, 1.0)
+    return edge_values
 
 
 @dataclass(frozen=True)
