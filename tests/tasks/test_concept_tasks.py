@@ -120,10 +120,10 @@ def test_clusters_that_lie_apart_are_found_whatever_the_seed() -> None:
 
 def test_the_two_spaces_hold_the_same_points_under_both_partitions(field: ConceptSet) -> None:
     found = cluster_texts(Table(), field.clusters, seed=3)
-    assert np.array_equal(found.space.vectors, found.found.vectors)
+    assert np.array_equal(found.space.vectors, found.predicted.vectors)
     truth = [cluster.name for cluster in field.clusters for _ in cluster.concepts]
     assert found.space.classes[found.space.labels].tolist() == truth
-    assert adjusted_rand_score(found.found.labels, found.labels.predicted) == 1.0
+    assert adjusted_rand_score(found.predicted.labels, found.labels.predicted) == 1.0
     assert found.method == "K-means with 10 clusters, 10 starts, seed 3"
 
 

@@ -51,9 +51,9 @@ def atomic_directory(target: Path) -> Iterator[Path]:
 def current_path(target: Path) -> Path:
     """The path of the content of ``target``: itself, or the backup while it is being replaced."""
     if not target.exists():
-        aside = _writer_folders(target, OLD)
-        if aside:
-            return max(aside, key=lambda path: path.stat().st_mtime_ns)
+        old_paths = _writer_folders(target, OLD)
+        if old_paths:
+            return max(old_paths, key=lambda path: path.stat().st_mtime_ns)
     return target
 
 
@@ -64,8 +64,8 @@ def pending_directories(target: Path) -> list[Path]:
 
 def remove_leftovers(target: Path) -> None:
     """Clean up after killed writers: restore the old directory, or remove their files."""
-    aside = [path for path in _writer_folders(target, OLD) if is_abandoned(path, target)]
-    for path in sorted(aside, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+    old_paths = [path for path in _writer_folders(target, OLD) if is_abandoned(path, target)]
+    for path in sorted(old_paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         if target.exists():
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -47,13 +47,13 @@ class ColumnTable:
                     f"column of {self.name}", chosen, self.columns, more=f"it has {', '.join(self.columns)}"
                 )
             return chosen
-        found = self.find(role)
-        if found is None:
+        match = self.find(role)
+        if match is None:
             raise FormatError(
                 f"{self.name} has no {role} column; it has {', '.join(self.columns) or 'no columns'}",
                 hint=f"name one of them, or rename it to {column_names()[role][0]}",
             )
-        return found
+        return match
 
     def texts(self, column: str) -> list[str]:
         """A column as texts without white space at the ends; a missing value is the empty text."""
@@ -71,15 +71,15 @@ class ColumnTable:
     def rows(self, keep: Sequence[bool]) -> ColumnTable:
         """The rows that are kept."""
         kept = {
-            name: [value for value, wanted in zip(values, keep, strict=True) if wanted]
+            name: [value for value, is_kept in zip(values, keep, strict=True) if is_kept]
             for name, values in self.columns.items()
         }
         return ColumnTable(self.name, kept)
 
     def records(self, **roles: str) -> list[dict[str, Any]]:
         """One dict per row without missing values; ``roles`` names keys after the column of a role."""
-        found = {self.find(role): key for key, role in roles.items() if key not in self.columns}
-        columns = {found.get(name, name): values for name, values in self.columns.items()}
+        keys = {self.find(role): key for key, role in roles.items() if key not in self.columns}
+        columns = {keys.get(name, name): values for name, values in self.columns.items()}
         rows = ({name: values[row] for name, values in columns.items()} for row in range(len(self)))
         return [
             {name: value for name, value in row.items() if as_text(value) or isinstance(value, str)} for row in rows
@@ -214,13 +214,13 @@ def query_columns(
     ``text`` names the columns of the query, the positive and, if there are three, the negative.
     """
     if text:
-        chosen = [table.column("text", each) for each in text]
+        chosen = [table.column("text", text_name) for text_name in text]
         if not 2 <= len(chosen) <= 3:
             raise InputError(f"{len(chosen)} text columns were named", hint="--text QUERY POSITIVE [NEGATIVE]")
         lists = [_merged_lists(table, chosen[place : place + 1]) for place in (1, 2)]
         return table.texts(chosen[0]), lists[0], lists[1], chosen
     query = table.column("query")
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for role in ("positive", "negative"):
         main = table.find(role)
         main = None if main == query else main
@@ -229,11 +229,11 @@ def query_columns(
             for name in table.columns
             if name.casefold().rstrip("_-0123456789 ") in (role, role[:3]) and name != main
         ]
-        found[role] = [*([main] if main else []), *numbered]
-    if not found["positive"]:
+        columns[role] = [*([main] if main else []), *numbered]
+    if not columns["positive"]:
         table.column("positive")  # raises with the columns there are
-    positives, negatives = (_merged_lists(table, found[role]) for role in ("positive", "negative"))
-    return table.texts(query), positives, negatives, [query, *found["positive"], *found["negative"]]
+    positives, negatives = (_merged_lists(table, columns[role]) for role in ("positive", "negative"))
+    return table.texts(query), positives, negatives, [query, *columns["positive"], *columns["negative"]]
 
 
 def _merged_lists(table: ColumnTable, columns: Sequence[str]) -> list[list[str]]:
@@ -312,7 +312,7 @@ def _as_list(value: Any) -> list[str]:
     if isinstance(value, Mapping):  # MTEB writes passages as {"docid": ..., "text": ...}
         value = value.get("text", "")
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return [text for each in value for text in _as_list(each)]
+        return [text for item in value for text in _as_list(item)]
     text = as_text(value)
     return [text] if text else []
 

@@ -86,7 +86,7 @@ class Rows:
         return Rows.grouped(self.values, self.owner, len(self))
 
 
-def longest_paths(links: Rows, back: Rows) -> Ints:
+def longest_paths(links: Rows, reversed_links: Rows) -> Ints:
     """The longest path from each node along ``links``; -1 for nodes that run into a cycle.
 
     ``back`` is the same links reversed. A node is known one step after the last of its targets.
@@ -97,7 +97,7 @@ def longest_paths(links: Rows, back: Rows) -> Ints:
     steps = 0
     while len(layer):
         lengths[layer] = steps
-        nodes, counts = np.unique(back.gather(layer)[1], return_counts=True)
+        nodes, counts = np.unique(reversed_links.gather(layer)[1], return_counts=True)
         waiting[nodes] -= counts
         layer = nodes[waiting[nodes] == 0]
         steps += 1
@@ -272,8 +272,8 @@ def guess_header_roles(fields: list[str], others: Iterable[str]) -> Roles | None
     >>> guess_header_roles(["account", "belongs_to"], ["account", "a"])
     """
     cells = [field.strip() for field in fields]
-    rest = set(others)
-    if len(cells) != 2 or cells[0] == cells[1] or not rest or not rest.isdisjoint(cells):
+    other_ids = set(others)
+    if len(cells) != 2 or cells[0] == cells[1] or not other_ids or not other_ids.isdisjoint(cells):
         return None
     words = [{word.casefold() for word in _WORD.findall(cell)} - _FILLERS for cell in cells]
     if not all(word and word <= _ABOVE | _BELOW | _PLAIN for word in words):
@@ -364,18 +364,18 @@ def find_cycle(pairs: Iterable[Edge]) -> list[str]:
         parents.setdefault(child, []).append(parent)
     finished: set[str] = set()
     for start in parents:
-        trail: dict[str, None] = {}
+        path: dict[str, None] = {}
         stack = [(start, False)]
         while stack:
             node, leaving = stack.pop()
             if leaving:
-                trail.pop(node)
+                path.pop(node)
                 finished.add(node)
-            elif node in trail:
-                nodes = list(trail)
+            elif node in path:
+                nodes = list(path)
                 return nodes[nodes.index(node) :]
             elif node not in finished:
-                trail[node] = None
+                path[node] = None
                 stack.append((node, True))
                 stack.extend((parent, False) for parent in parents.get(node, ()))
     return []

@@ -572,11 +572,11 @@ def _below(folder: Path) -> list[Path]:
         raise read_error(error.filename, error) from error
 
     paths: list[Path] = []
-    for here, folders, files in os.walk(folder, onerror=refuse):
+    for parent, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         # Office programs create ~$name.docx next to an open document.
         visible = (name for name in files if not name.startswith((".", "~$")))
-        paths += [Path(here, name) for name in visible if _suffix(Path(name)) in _READERS]
+        paths += [Path(parent, name) for name in visible if _suffix(Path(name)) in _READERS]
     return sorted(paths, key=lambda path: path.relative_to(folder).parts)
 
 

@@ -40,8 +40,8 @@ class RetrievalParts:
 def has_retrieval_files(path: Path) -> bool:
     """Whether a folder has two of corpus, queries and qrels: it is a retrieval data set, if an incomplete one."""
     names = ("corpus", "queries", "qrels")
-    found = [(path / name).is_dir() or table_file(path, name) is not None for name in names] if path.is_dir() else []
-    return sum(found) >= 2
+    exists = [(path / name).is_dir() or table_file(path, name) is not None for name in names] if path.is_dir() else []
+    return sum(exists) >= 2
 
 
 def beir_files(folder: PathLike) -> tuple[Path, Path, dict[str, Path]]:
@@ -151,48 +151,48 @@ def _add_judgement(truth: dict[str, dict[str, float]], query: str, document: str
 def _documents(corpus: ColumnTable, text: Sequence[str], report_issue: ReportIssue) -> dict[str, str]:
     id_column = corpus.column("id")
     if text:
-        columns = [corpus.column("text", each) for each in text]
+        columns = [corpus.column("text", name) for name in text]
     else:
         title = corpus.find("title")
         columns = [*([title] if title else []), corpus.column("text")]
     documents = _by_id(corpus, id_column, corpus.joined(columns), report_issue, "document")
-    report_issue("empty_documents", [each for each, body in documents.items() if not body])
+    report_issue("empty_documents", [doc_id for doc_id, body in documents.items() if not body])
     return documents
 
 
 def _queries(table: ColumnTable, report_issue: ReportIssue) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
     id_column, text_column = table.column("id"), table.column("text")
     ids = table.texts(id_column)
-    found = _by_id(table, id_column, table.texts(text_column), report_issue, "query")
-    report_issue("blank_queries", [each for each, text in found.items() if not text])
+    queries = _by_id(table, id_column, table.texts(text_column), report_issue, "query")
+    report_issue("blank_queries", [query_id for query_id, text in queries.items() if not text])
     properties = dict(zip(ids, table.properties([id_column, text_column]), strict=True))
-    return {each: text for each, text in found.items() if text}, properties
+    return {query_id: text for query_id, text in queries.items() if text}, properties
 
 
 def _by_id(
     table: ColumnTable, id_column: str, texts: Sequence[str], report_issue: ReportIssue, noun: str
 ) -> dict[str, str]:
     """Texts by id; a repeated id with the same text is counted, one with another text is an error."""
-    found: dict[str, str] = {}
+    texts_by_id: dict[str, str] = {}
     first_row: dict[str, int] = {}
     repeated, without = [], []
-    for row, (each, text) in enumerate(zip(map(as_text, table.columns[id_column]), texts, strict=True)):
-        first = first_row.setdefault(each, row)
-        if not each:
+    for row, (row_id, text) in enumerate(zip(map(as_text, table.columns[id_column]), texts, strict=True)):
+        first = first_row.setdefault(row_id, row)
+        if not row_id:
             without.append(f"row {row + 1}")
         elif first == row:
-            found[each] = text
-        elif found[each] != text:
+            texts_by_id[row_id] = text
+        elif texts_by_id[row_id] != text:
             raise DuplicateError(
-                f"{table.name} has two texts for the {noun} id {each}, in {table.where(first, row)}",
+                f"{table.name} has two texts for the {noun} id {row_id}, in {table.where(first, row)}",
                 hint="give every text an id of its own",
             )
         else:
-            repeated.append(each)
+            repeated.append(row_id)
     plural = "documents" if noun == "document" else "queries"
     report_issue(f"repeated_{plural}", repeated)
     report_issue(f"{noun}_without_id", without)
-    return found
+    return texts_by_id
 
 
 # Judgements and runs from data frames, ranx, ir_measures and ir_datasets.
@@ -239,7 +239,7 @@ def _table(source: Any, name: str) -> ColumnTable | ScoresByUnit | None:
 def _scores(table: ColumnTable | ScoresByUnit | None, role: str, chosen: Mapping[str, str]) -> ScoresByUnit | None:
     if not isinstance(table, ColumnTable):
         return table
-    return _by_query(table, role, {each: name for each, name in chosen.items() if name in table.columns})
+    return _by_query(table, role, {key: name for key, name in chosen.items() if name in table.columns})
 
 
 def _has_records(source: Any) -> bool:
@@ -256,7 +256,7 @@ def _by_query(table: ColumnTable, role: str, chosen: Mapping[str, str]) -> Score
     values = _values(table, role, chosen)
     queries = table.columns[_column(table, "query_id", chosen)]
     documents = table.columns[_column(table, "doc_id", chosen)]
-    found: ScoresByUnit = {}
+    scores_by_query: ScoresByUnit = {}
     for row, (query, document, value) in enumerate(zip(queries, documents, values, strict=True)):
         query_id, document_id = as_text(query), as_text(document)
         if not query_id or not document_id:
@@ -264,14 +264,14 @@ def _by_query(table: ColumnTable, role: str, chosen: Mapping[str, str]) -> Score
                 f"row {row + 1} of {table.name} has no id of a query or document",
                 hint="remove the row, or give it both ids",
             )
-        scores = found.setdefault(query_id, {})
+        scores = scores_by_query.setdefault(query_id, {})
         if document_id in scores and (role != "gain" or scores[document_id] != value):
             raise DuplicateError(
                 f"document {document_id} is in {table.name} twice for query {query_id} (again in row {row + 1})",
                 hint="keep one row per query and document",
             )
         scores[document_id] = value
-    return found
+    return scores_by_query
 
 
 def _values(table: ColumnTable, role: str, chosen: Mapping[str, str]) -> list[float]:

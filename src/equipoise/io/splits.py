@@ -32,7 +32,7 @@ def kfold_splits(
     strata = _codes(stratify, n)
     if groups is None:
         _check_enough(k, n, "units")
-        fold_of = _dealt(strata, k, rng)
+        fold_of = _assign_units(strata, k, rng)
     else:
         members = _codes(groups, n)
         _check_enough(k, int(members.max(initial=-1)) + 1, "groups")
@@ -40,7 +40,7 @@ def kfold_splits(
     return [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(k)]
 
 
-def _dealt(strata: Ints, k: int, rng: np.random.Generator) -> Ints:
+def _assign_units(strata: Ints, k: int, rng: np.random.Generator) -> Ints:
     """Assign the units to folds round-robin, stratum after stratum, without restarting at each stratum."""
     shuffled = rng.permutation(len(strata))
     by_stratum = shuffled[np.argsort(strata[shuffled], kind="stable")]

@@ -130,9 +130,9 @@ def find_delimiter(file: TextFile, form: str | None) -> str:
     A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
     the comma is the decimal mark. Other files are split at tabs, if the first line has any.
     """
-    usual = {"csv": (",", "\t", ";", "|")}.get(form or "", ("\t", ",", ";"))
+    candidates = {"csv": (",", "\t", ";", "|")}.get(form or "", ("\t", ",", ";"))
     first = file.first_line
-    return next((delimiter for delimiter in usual if delimiter in first), DELIMITERS.get(form or "", ","))
+    return next((delimiter for delimiter in candidates if delimiter in first), DELIMITERS.get(form or "", ","))
 
 
 def parse_table(file: TextFile, form: str) -> Table:

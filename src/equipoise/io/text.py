@@ -53,7 +53,7 @@ def without_compression(name: str) -> str:
     ('corpus.jsonl', 'qrels.tsv')
     """
     name = name.casefold()
-    return next((name.removesuffix(each) for each in COMPRESSED_SUFFIXES if name.endswith(each)), name)
+    return next((name.removesuffix(suffix) for suffix in COMPRESSED_SUFFIXES if name.endswith(suffix)), name)
 
 
 def open_compressed(name: str, stream: BinaryIO, compressed: int, start: bytes) -> BinaryIO | None:
@@ -384,18 +384,18 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    rest, start = b"", True
+    remainder, start = b"", True
     while block := stream.read(BLOCK_BYTES):
         end = block.rfind(b"\n") + 1
         if not end:
-            rest += block
-            if len(rest) > LONGEST_LINE:
+            remainder += block
+            if len(remainder) > LONGEST_LINE:
                 raise NotStreamableError(f"a line has more than {LONGEST_LINE} bytes")
             continue
-        yield _check_block(rest + block[:end], start)
-        rest, start = block[end:], False
-    if rest:
-        yield _check_block(rest, start)
+        yield _check_block(remainder + block[:end], start)
+        remainder, start = block[end:], False
+    if remainder:
+        yield _check_block(remainder, start)
 
 
 def _check_block(block: bytes, start: bool) -> bytes:

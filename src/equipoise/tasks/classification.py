@@ -114,14 +114,14 @@ def classify(
     once this process has counted 2^24 scores, because compiling it takes about 0.1 s. Its threads share large
     matrices, as many as there are cores or as OMP_NUM_THREADS says. The counts are the same.
 
-    >>> found = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
-    >>> found.ranking.above.tolist(), found.ranking.tied.tolist(), found.labels.predicted.tolist()
+    >>> output = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
+    >>> output.ranking.above.tolist(), output.ranking.tied.tolist(), output.labels.predicted.tolist()
     ([0, 0], [0, 1], [2, 1])
     """
     scores = check_score_matrix(scores)
     width = int(scores.shape[1])
     hidden = class_codes(unseen, width, "unseen")
-    found = rank_targets(
+    ranks = rank_targets(
         scores,
         targets,
         padding=padding,
@@ -130,13 +130,13 @@ def classify(
         probabilities=probabilities,
         compiled=compiled,
     )
-    rows, counts = len(found.true), found.counts
-    ranking = found.ranking(None if unit_ids is None else unique_ids(unit_ids, rows))
+    rows, counts = len(ranks.true), ranks.counts
+    ranking = ranks.ranking(None if unit_ids is None else unique_ids(unit_ids, rows))
     return ClassificationOutput(
         ranking=ranking,
-        labels=Labels(ranking.unit_ids, found.true, found.predicted, np.arange(width), counts.tied_top),
-        answerable=~np.isin(found.true, hidden) if len(hidden) else np.ones(rows, dtype=bool),
-        classes=found.classes,
+        labels=Labels(ranking.unit_ids, ranks.true, ranks.predicted, np.arange(width), counts.tied_top),
+        answerable=~np.isin(ranks.true, hidden) if len(hidden) else np.ones(rows, dtype=bool),
+        classes=ranks.classes,
         confidence=counts.confidence,
         target_probability=counts.target_probability,
     )
@@ -289,14 +289,14 @@ def few_shot_hits(
             if counts.get(label, 0) < shots:
                 drawn.append(int(train[place]))
                 counts[label] = counts.get(label, 0) + 1
-        asked = np.setdiff1d(train, drawn) if test is None else test
-        if len(asked) and len(counts) > 1:
+        queries = np.setdiff1d(train, drawn) if test is None else test
+        if len(queries) and len(counts) > 1:
             model = engine(max_iter=100)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # 100 iterations may not converge; that is the protocol
                 model.fit(vectors[np.array(drawn)], codes[drawn])
-            hits[asked] += model.predict(vectors[asked]) == codes[asked]
-            tested[asked] += 1
+            hits[queries] += model.predict(vectors[queries]) == codes[queries]
+            tested[queries] += 1
     return np.divide(hits, tested, out=np.full(len(codes), np.nan), where=tested > 0)
 
 
@@ -320,21 +320,21 @@ N_INIT = 10
 
 @dataclass(frozen=True)
 class ClusteringOutput:
-    """Concepts with the cluster that is theirs and the one that was found; a unit is a concept.
+    """Concepts with their true and their predicted clusters; a unit is a concept.
 
     ``labels`` holds both, for ARI, NMI and V-measure. ``space`` has the vectors with the true clusters,
-    ``found`` the same with those of K-means, which is what the concept scores are made of.
+    ``predicted`` the same with the clusters of K-means, from which the concept scores are computed.
     """
 
     labels: Labels
     space: Space
-    found: Space
+    predicted: Space
     seed: int
     starts: int = N_INIT
 
     @property
     def method(self) -> str:
-        """How the clusters were found, for the caption."""
+        """The description of the clustering, for the caption."""
         count = len(np.unique(self.labels.true))
         return f"K-means with {count} clusters, {self.starts} starts, seed {self.seed}"
 
@@ -358,15 +358,15 @@ def encode_checked(encode: Encode, texts: Sequence[str]) -> Floats:
 
 
 def cluster_texts(encode: Encode, clusters: Sequence[ConceptCluster], *, seed: int = 0) -> ClusteringOutput:
-    """Embed the concepts and part them into as many clusters as there truly are, by scikit-learn.
+    """Embed the concepts and cluster them by K-means of scikit-learn, with the true number of clusters.
 
-    K-means sees the vectors as the model gives them, with euclidean distances.
+    The vectors are not scaled; distances are euclidean.
 
     >>> from equipoise.domains.concepts.concept_set import ConceptCluster
     >>> vectors = {"rye": [1.0, 0.0], "oat": [0.9, 0.1], "train": [0.0, 1.0], "bus": [0.1, 0.9]}
     >>> grain, traffic = ConceptCluster("grain", ("rye", "oat")), ConceptCluster("traffic", ("train", "bus"))
-    >>> found = cluster_texts(lambda texts: [vectors[text] for text in texts], [grain, traffic])
-    >>> found.method
+    >>> output = cluster_texts(lambda texts: [vectors[text] for text in texts], [grain, traffic])
+    >>> output.method
     'K-means with 2 clusters, 10 starts, seed 0'
     """
     if len(clusters) < 2:
@@ -395,6 +395,6 @@ def kmeans(vectors: Floats, count: int, *, seed: int = 0, starts: int = N_INIT) 
         )
     engine = require_extra("sklearn.cluster", extra="concepts").KMeans(count, n_init=starts, random_state=seed)
     with warnings.catch_warnings():
-        # It warns of fewer clusters than asked for; a collapsed space has a finding of its own.
+        # It warns if there are fewer clusters than requested; collapsed spaces have their own finding.
         warnings.simplefilter("ignore")
         return np.asarray(engine.fit_predict(vectors), dtype=np.int64)

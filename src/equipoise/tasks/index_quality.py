@@ -57,7 +57,7 @@ class IndexMeasurement:
         return len(self.seconds) / self.batch_seconds if self.batch_seconds else nan
 
     def result(self, system: str, *, config: StatsConfig = DEFAULT_STATS) -> Result:
-        """The figures with their intervals; a unit is a query."""
+        """The scores with their intervals; a unit is a query."""
         confidence_level = config.confidence_level
         units = [str(number) for number in range(len(self.recall))]
         name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
@@ -86,11 +86,11 @@ class IndexMeasurement:
         )
 
     def _rate(self, confidence_level: float) -> dict[str, Estimate]:
-        reach = Interval.unknown(self.stopped or "one pass over the queries", confidence_level=confidence_level)
-        made = Estimate(
-            "Throughput", self.throughput, reach, len(self.seconds), 0, nan, Direction.UP, "queries a second"
+        interval = Interval.unknown(self.stopped or "one pass over the queries", confidence_level=confidence_level)
+        estimate = Estimate(
+            "Throughput", self.throughput, interval, len(self.seconds), 0, nan, Direction.UP, "queries a second"
         )
-        return {made.metric: made}
+        return {estimate.metric: estimate}
 
 
 def _tail(milliseconds: Floats, confidence_level: float) -> dict[str, Estimate]:
@@ -115,10 +115,10 @@ BATCH = 256
 """Queries of a request when throughput is measured."""
 
 COLLECTION_HINT = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
-"""What helps where a store holds something else."""
+"""The hint for a store that has other vectors."""
 
 Watch = Callable[[str, int, int], None]
-"""Told what is going on, how much of it is done, and how much there is."""
+"""Called with the name of the step, the finished items and all items."""
 
 
 def measure_index(
@@ -132,34 +132,34 @@ def measure_index(
     map_function: MapFunction | None = None,
     watch: Watch | None = None,
 ) -> IndexMeasurement:
-    """Fill the open_store with the corpus and measure it; ids are the numbers of the rows.
+    """Fill the store with the corpus and measure it; ids are the numbers of the rows.
 
-    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. What the open_store
-    holds already, from a call that was interrupted, is not sent again; other vectors in it are refused. A hit
-    beyond the exact answer counts where its row of the corpus ties with the last one. A open_store that fails
-    between two queries leaves those that were answered. ``map_function`` maps the shards of the exact search, such
-    as over machines; with a ``device``, the exact search runs there.
+    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. Vectors
+    that an interrupted call has stored are not sent again; a store with other vectors is an error. A hit that ties
+    with the last exact neighbour counts. If the store fails between two queries, the answered ones are measured.
+    ``map_function`` maps the shards of the exact search, such as over machines; with a ``device``, the exact search
+    runs there.
 
     >>> from equipoise.models.stores import open_store
-    >>> with open_store("memory", dims=2) as held:
-    ...     measure_index(held, np.eye(2), [[1.0, 0.5]], k=1).recall.tolist()
+    >>> with open_store("memory", dims=2) as store:
+    ...     measure_index(store, np.eye(2), [[1.0, 0.5]], k=1).recall.tolist()
     [1.0]
     """
     shards = corpus if isinstance(corpus, Shards) else Shards.of(corpus)
     points = as_vectors(queries, "the queries")
     _check(store, shards, points, k)
-    report_progress = watch or _nobody
+    report_progress = watch or _ignore_progress
     width = min(k, len(shards))
     filled = load_corpus(store, shards, report_progress)
     start = perf_counter()
-    store.ask(points[:1], width)  # some build their index only when they are asked
+    store.search_once(points[:1], width)  # some stores build their index on the first query
     built = perf_counter() - start
-    asked = _Asking(store, points, width)
-    asked.one_by_one(report_progress)
-    asked.in_batches()
+    timed = _TimedQueries(store, points, width)
+    timed.one_by_one(report_progress)
+    timed.in_batches()
     report_progress("exact search", 0, len(shards))
     start = perf_counter()
-    answered = points[: len(asked.hits)]
+    answered = points[: len(timed.hits)]
 
     def searched(done: int) -> None:
         report_progress("exact search", done, len(shards))
@@ -179,18 +179,18 @@ def measure_index(
     return IndexMeasurement(
         k=k,
         vectors=len(shards),
-        recall=recall_per_query(asked.found(), exact, width, truth=exact_scores(shards, points, store.geometry)),
-        seconds=np.array(asked.seconds),
+        recall=recall_per_query(timed.all_hits(), exact, width, truth=exact_scores(shards, points, store.geometry)),
+        seconds=np.array(timed.seconds),
         fill_seconds=filled,
         build_seconds=built,
-        batch_seconds=asked.batch_seconds,
+        batch_seconds=timed.batch_seconds,
         exact_seconds=perf_counter() - start,
-        stopped=asked.stopped,
+        stopped=timed.stopped,
     )
 
 
 ROUNDING_MARGIN = 32
-"""Candidates beyond k that a device returns: its scores are rounded, and the exact scores decide."""
+"""Additional candidates from the device, whose scores are rounded; the exact scores order them."""
 
 
 def nearest_on_device(
@@ -209,15 +209,15 @@ def nearest_on_device(
     candidates.settle()
     score = exact_scores(shards, queries, geometry)
     best = RunningTopK(len(queries), k)
-    for query, found in enumerate(candidates.rows):
-        known = found[found >= 0]
+    for query, row in enumerate(candidates.rows):
+        known = row[row >= 0]
         best.offer(np.full(len(known), query), known, score(query, known))
     best.settle()
     return Neighbors(best.rows, best.scores)
 
 
 def load_corpus(store: VectorStore, shards: Shards, watch: Watch) -> float:
-    """Put the corpus into the store, going on behind what it holds of it; the seconds that this took."""
+    """Add the vectors that the store does not have yet; returns the seconds that this took."""
     start = perf_counter()
     check_same_vectors(store, len(shards), shards.take, hint=COLLECTION_HINT)
     fill_store(
@@ -231,8 +231,8 @@ def load_corpus(store: VectorStore, shards: Shards, watch: Watch) -> float:
 
 
 @dataclass(slots=True)
-class _Asking:
-    """The queries as they are sent, and what came back so far."""
+class _TimedQueries:
+    """Queries, and the hits and times of those that were sent."""
 
     store: VectorStore
     queries: PointArray
@@ -243,12 +243,12 @@ class _Asking:
     stopped: str = ""
 
     def one_by_one(self, watch: Watch) -> None:
-        """A request a query; what was answered before a failure stays."""
+        """One request per query; after a failure the earlier hits are kept."""
         for number in range(len(self.queries)):
             watch("querying the store", number, len(self.queries))
             start = perf_counter()
             try:
-                hits = self.store.ask(self.queries[number : number + 1], self.k)
+                hits = self.store.search_once(self.queries[number : number + 1], self.k)
             except StoreError as error:
                 if not self.hits:
                     raise
@@ -258,20 +258,20 @@ class _Asking:
             self.hits.append(hits)
 
     def in_batches(self) -> None:
-        """All queries once more, many a request."""
+        """All queries again, ``BATCH`` per request."""
         if self.stopped:
             return
         start = perf_counter()
         try:
             for first in range(0, len(self.queries), BATCH):
-                self.store.ask(self.queries[first : first + BATCH], self.k)
+                self.store.search_once(self.queries[first : first + BATCH], self.k)
         except StoreError as error:
             self.stopped = error.message
             return
         self.batch_seconds = perf_counter() - start
 
-    def found(self) -> Hits:
-        """All answers together."""
+    def all_hits(self) -> Hits:
+        """The hits of all queries."""
         return Hits(
             np.concatenate([hit.ids for hit in self.hits]),
             np.concatenate([hit.scores for hit in self.hits]),
@@ -279,7 +279,7 @@ class _Asking:
 
 
 def _blocks(shards: Shards, first: int, size: int) -> Iterator[Block]:
-    """Vectors from a row on, so many at a time."""
+    """Blocks of at most ``size`` vectors, from row ``first`` on."""
     for shard in shards.parts:
         for part in shard.parts(size):
             if part.first + len(part) > first:
@@ -300,5 +300,5 @@ def _check(store: VectorStore, shards: Shards, queries: PointArray, k: int) -> N
         )
 
 
-def _nobody(what: str, done: int, total: int, /) -> None:
+def _ignore_progress(what: str, done: int, total: int, /) -> None:
     """No progress is reported."""

@@ -130,11 +130,11 @@ def read_file(path: PathLike, is_metric: Known) -> list[PublishedTable]:
     grids, listed = _grids(file, form, is_metric)
     facts = stated_facts(file.text) if form in ("markdown", "text", "latex") else ()
     tables = [_table(grid, is_metric, facts) for grid in grids]
-    alone = [PublishedTable(file.name, (record,)) for record in _saying(listed, facts)]
+    single_tables = [PublishedTable(file.name, (record,)) for record in _saying(listed, facts)]
     if form in ("markdown", "text"):
         lines = tuple(line for line in file.text.splitlines() if "=" in line)
-        alone.append(PublishedTable(file.name, (), (), tuple(systems_from_outline(file.text)), lines))
-    return [*tables, *alone] or [PublishedTable(file.name, ())]
+        single_tables.append(PublishedTable(file.name, (), (), tuple(systems_from_outline(file.text)), lines))
+    return [*tables, *single_tables] or [PublishedTable(file.name, ())]
 
 
 def _table(grid: RawTable, is_metric: Known, facts: tuple[StatedFact, ...]) -> PublishedTable:

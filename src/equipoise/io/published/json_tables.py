@@ -63,7 +63,7 @@ def records_from_json(value: Any, is_metric: Known) -> list[list[SystemRecord]]:
 def number_labels(value: Any, is_metric: Known) -> list[str]:
     """The keys of numbers next to metric values; the keys of all numbers if there are no metric values."""
     adjacent: dict[str, None] = {}
-    every: dict[str, None] = {}
+    all_labels: dict[str, None] = {}
     stack = [value]
     while stack:
         node = stack.pop()
@@ -71,7 +71,7 @@ def number_labels(value: Any, is_metric: Known) -> list[str]:
             continue
         if isinstance(node, Mapping):
             labels = {str(key): None for key, inner in node.items() if is_number(inner)}
-            every |= labels
+            all_labels |= labels
             adjacent |= labels if any(map(is_metric, labels)) else {}
             stack.extend(
                 inner
@@ -80,21 +80,21 @@ def number_labels(value: Any, is_metric: Known) -> list[str]:
             )
         elif isinstance(node, Sequence) and not isinstance(node, str):
             stack.extend(node)
-    return list(adjacent or every)
+    return list(adjacent or all_labels)
 
 
 def _records(
-    value: Any, is_metric: Known, path: Path, around: tuple[TableCell, ...], family: Path
+    value: Any, is_metric: Known, path: Path, context: tuple[TableCell, ...], family: Path
 ) -> Iterator[tuple[Path, SystemRecord]]:
     if isinstance(value, Mapping):
-        yield from _object_records(value, is_metric, path, around, family)
+        yield from _object_records(value, is_metric, path, context, family)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         figures = [(str(entry["metric"]), entry) for entry in value if is_figure(entry)]
         for cells in _once_each([_figure(label, entry) for label, entry in figures]):
-            yield (*path, "figures"), SystemRecord("/".join(path), (*cells, *around))
+            yield (*path, "figures"), SystemRecord("/".join(path), (*cells, *context))
         for number, entry in enumerate([] if figures else value, start=1):
             has_name = isinstance(entry, Mapping) and any(name in entry for name in NAMES)
-            yield from _records(entry, is_metric, path if has_name else (*path, str(number)), around, (*path, "[]"))
+            yield from _records(entry, is_metric, path if has_name else (*path, str(number)), context, (*path, "[]"))
 
 
 def _once_each(cells: list[TableCell]) -> Iterator[list[TableCell]]:
@@ -110,12 +110,12 @@ def _once_each(cells: list[TableCell]) -> Iterator[list[TableCell]]:
 
 
 def _object_records(
-    value: Mapping[Any, Any], is_metric: Known, path: Path, around: tuple[TableCell, ...], family: Path
+    value: Mapping[Any, Any], is_metric: Known, path: Path, context: tuple[TableCell, ...], family: Path
 ) -> Iterator[tuple[Path, SystemRecord]]:
     name = [str(value[key]) for key in NAMES if isinstance(value.get(key), str)]
     path = (*path, ", ".join(name)) if name else path
     cells, facts, deeper = _partition_entries(value, is_metric)
-    shared = (*facts, *(cell for cell in around if cell.label not in value))
+    shared = (*facts, *(cell for cell in context if cell.label not in value))
     if cells:
         yield family, SystemRecord("/".join(path), (*cells, *shared))
     passed_on = tuple(cell for cell in shared if not _OF_ONE_FIGURE.search(cell.label))
@@ -253,7 +253,7 @@ def _leaves(value: Mapping[Any, Any], path: SystemPath = ()) -> Iterator[tuple[S
 def systems_from_outline(text: str) -> list[System]:
     """The systems of a text whose lines name a system and then, indented or under its heading, its numbers.
 
-    >>> [each.name for each in systems_from_outline("minilm:\\n  Graph Density: 0.03\\nmpnet:\\n  Graph Density: 0.03")]
+    >>> [s.name for s in systems_from_outline("minilm:\\n  Graph Density: 0.03\\nmpnet:\\n  Graph Density: 0.03")]
     ['minilm', 'mpnet']
     """
     systems: dict[str, dict[SystemPath, str]] = {}

@@ -37,11 +37,11 @@ def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], lis
     grids: list[RawTable] = []
     records: list[SystemRecord] = []
     heading = ""
-    prose: list[tuple[int, str]] = []
+    paragraphs: list[tuple[int, str]] = []
     for kind, block in _blocks(file.text.splitlines()):
         if kind == "heading":
-            records += _list_records(heading, prose, is_metric)
-            heading, prose = strip_markup(block[0][1]), []
+            records += _list_records(heading, paragraphs, is_metric)
+            heading, paragraphs = strip_markup(block[0][1]), []
         elif kind == "table":
             name = f"{file.name}, {heading}" if heading else file.name
             grids.append(RawTable.of(name, [(f"line {number}", _cells(line)) for number, line in block]))
@@ -50,10 +50,10 @@ def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], lis
             reports, shares, block = class_reports(name, block)
             records += [*_json_records(heading, block, is_metric), *shares, *tuning_records(block)]
             grids += [*reports, *aligned_grids(name, block)]
-            prose += block
+            paragraphs += block
         else:
-            prose += block
-    return grids, records + _list_records(heading, prose, is_metric)
+            paragraphs += block
+    return grids, records + _list_records(heading, paragraphs, is_metric)
 
 
 def read_plain_text(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
@@ -104,11 +104,11 @@ def _pairs(line: str, is_metric: Known) -> list[TableCell]:
     """The scores of a line that contains only scores; a sentence that mentions one yields none."""
     matches = [_PART.match(part.strip()) for part in _COMMAS.split(strip_markup(_BULLET.sub("", line)))]
     cells = [TableCell(match["label"], match["value"]) for match in matches if match]
-    sound = all(
+    is_consistent = all(
         is_metric(cell.label) and len(cell.label.split()) <= LONGEST_LABEL and parse_printed(cell.text) is not None
         for cell in cells
     )
-    return cells if sound and len(cells) == len(matches) else []
+    return cells if is_consistent and len(cells) == len(matches) else []
 
 
 def _json_records(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
