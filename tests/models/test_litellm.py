@@ -47,7 +47,7 @@ def slept() -> list[float]:
 def make(service: Service, slept: list[float]):
     def encoder(model: str, options: str = "batch=3,parallel=1", attempts: int = 3) -> LitellmEncoder:
         patience = RetryPolicy(attempts=attempts, sleep=slept.append, rng=np.random.default_rng(0))
-        return load(parse_spec(f"{model},base_url={service.url},{options}"), patience=patience)
+        return load(parse_spec(f"{model},base_url={service.url},{options}"), retry_policy=patience)
 
     return encoder
 

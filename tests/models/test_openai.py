@@ -63,7 +63,7 @@ def make(service: Service, slept: list[float]) -> Iterator:
     def encoder(options: str = "parallel=1", attempts: int = 4) -> OpenAIEncoder:
         patience = RetryPolicy(attempts=attempts, sleep=slept.append, rng=np.random.default_rng(0))
         spec = parse_spec(f"openai:tiny,base_url={service.url},{options}")
-        made.append(load(spec, patience=patience))
+        made.append(load(spec, retry_policy=patience))
         return made[-1]
 
     yield encoder
@@ -189,7 +189,7 @@ def test_a_slow_answer_is_given_up_and_asked_for_again(make, service: Service) -
 
 def test_a_server_that_is_not_there_is_named(make, monkeypatch) -> None:
     spec = parse_spec("openai:tiny,base_url=http://127.0.0.1:9/v1")
-    encoder = load(spec, patience=RetryPolicy(attempts=2, sleep=lambda seconds: None))
+    encoder = load(spec, retry_policy=RetryPolicy(attempts=2, sleep=lambda seconds: None))
     with pytest.raises(PartialError, match=r"the connection failed: .* \(after 2 attempts\)"):
         encoder.encode(["a"], Role.DOCUMENT)
     encoder.close()
@@ -450,7 +450,7 @@ def test_the_key_of_any_variable_is_hidden_in_every_form(
     spec = parse_spec(f"openai:tiny,base_url={service.url},key_env=MYAUTH,parallel=1")
     cache = VectorCache(tmp_path / "vectors.sqlite")
     with pytest.raises(EquipoiseError) as caught:
-        Embedder(load(spec, patience=RetryPolicy(attempts=2, sleep=slept.append)), spec, cache=cache).embed(TEXTS)
+        Embedder(load(spec, retry_policy=RetryPolicy(attempts=2, sleep=slept.append)), spec, cache=cache).embed(TEXTS)
     cache.close()
     assert set(heard) == {key}
     said = io.StringIO()

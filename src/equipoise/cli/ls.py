@@ -61,7 +61,7 @@ def models(out: Output) -> None:
 
 def _hints(listings: Sequence[ModelListing]) -> list[Paragraph]:
     """Each missing package once, with the command that installs it."""
-    lines = {listing.lack.what: listing.lack.hint for listing in listings if not listing.works}
+    lines = {listing.missing.what: listing.missing.hint for listing in listings if not listing.works}
     return [Paragraph(hint, lead=f"{what}: ") for what, hint in lines.items()]
 
 

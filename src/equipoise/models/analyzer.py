@@ -115,18 +115,18 @@ class TermVocabulary:
 
     def _read(self, texts: Sequence[str], number: Callable[[str], int]) -> tuple[Ints, Ints]:
         rule, split = self._rule, self._split
-        spellings = _TermIds(lambda word: number(term) if (term := rule(word)) else -1)
+        word_ids = _TermIds(lambda word: number(term) if (term := rule(word)) else -1)
         numbers, lengths = array("q"), np.empty(len(texts), dtype=np.int64)
         for index, text in enumerate(texts):
             words = split(text)
             lengths[index] = len(words)
-            numbers.extend(map(spellings.__getitem__, words))
+            numbers.extend(map(word_ids.__getitem__, words))
         terms = np.frombuffer(numbers, dtype=np.int64)
         in_vocabulary = terms >= 0
         if in_vocabulary.all():
             return terms, lengths
-        of = np.repeat(np.arange(len(texts)), lengths)
-        return terms[in_vocabulary], np.bincount(of[in_vocabulary], minlength=len(texts))
+        owners = np.repeat(np.arange(len(texts)), lengths)
+        return terms[in_vocabulary], np.bincount(owners[in_vocabulary], minlength=len(texts))
 
 
 class _TermIds(dict[str, int]):

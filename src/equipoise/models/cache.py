@@ -211,8 +211,8 @@ class VectorCache(Closable):
     def lookup(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> CacheHits:
         """The vectors that are there, as one matrix; a row of another length than ``dims`` is damaged."""
         keys = cache_keys(identity, variant, texts)
-        nothing = CacheHits(np.empty(0, dtype=np.int64), np.empty((0, dims or 0), dtype=np.float32))
-        return self._guarded(lambda db: self._lookup(db, keys, dims), nothing)
+        no_hits = CacheHits(np.empty(0, dtype=np.int64), np.empty((0, dims or 0), dtype=np.float32))
+        return self._guarded(lambda db: self._lookup(db, keys, dims), no_hits)
 
     def put_many(self, identity: str, variant: str, texts: Sequence[str], vectors: Vectors) -> None:
         """Keep the vectors of these texts: all of them or, if the process dies, none.
@@ -286,15 +286,15 @@ class VectorCache(Closable):
 
     def _lookup(self, db: sqlite3.Connection, keys: Keys, dims: int | None) -> CacheHits:
         cached = cache_storage.read_rows(db, keys, dims)
-        if not cached.sound.all():
-            damaged = keys[cached.positions[~cached.sound], 0]
+        if not cached.is_intact.all():
+            damaged = keys[cached.positions[~cached.is_intact], 0]
             self.damaged += len(damaged)
             cache_storage.delete_keys(db, damaged)
         self._touch(db, cached.blocks)
         positions, vectors = (
             (cached.positions, cached.vectors)
-            if cached.sound.all()
-            else (cached.positions[cached.sound], cached.vectors[cached.sound])
+            if cached.is_intact.all()
+            else (cached.positions[cached.is_intact], cached.vectors[cached.is_intact])
         )
         if (np.diff(positions) > 0).all():
             return CacheHits(positions, vectors)
@@ -357,14 +357,14 @@ class VectorCache(Closable):
 
     def _replace_file(self) -> None:
         try:
-            aside = cache_storage.quarantine_file(self.path, self._inode)
+            quarantined = cache_storage.quarantine_file(self.path, self._inode)
         except OSError as error:
             self._switch_off(error)
             return
-        if aside is not None:
+        if quarantined is not None:
             self._complain(
-                f"the file was damaged; it was moved to {aside.name} and a new one begun",
-                f"remove {aside} once it is of no more interest",
+                f"the file was damaged; it was moved to {quarantined.name} and a new one begun",
+                f"remove {quarantined} once it is of no more interest",
             )
 
     def _switch_off(self, error: Exception) -> None:

@@ -245,8 +245,8 @@ def unpack_block(body: bytes, rows: int, dims: int, rows_wanted: Ints, keys: Key
     checksums = np.frombuffer(body, dtype=_CRC, count=rows, offset=DIGEST_SIZE * rows)[rows_wanted]
     vectors = np.frombuffer(body, dtype=STORED_DTYPE, offset=(DIGEST_SIZE + _CRC.itemsize) * rows)
     chosen = vectors.reshape(rows, dims)[rows_wanted]
-    sound = (names == keys).all(axis=1) & (checksums == _checksums(names, chosen))
-    return chosen.astype(np.float32, copy=False), sound & np.isfinite(chosen).all(axis=1)
+    is_intact = (names == keys).all(axis=1) & (checksums == _checksums(names, chosen))
+    return chosen.astype(np.float32, copy=False), is_intact & np.isfinite(chosen).all(axis=1)
 
 
 def block_nbytes(rows: int, dims: int) -> int:
@@ -283,7 +283,7 @@ class CachedRows:
 
     positions: Ints
     vectors: Vectors
-    sound: Bools
+    is_intact: Bools
     blocks: dict[int, BlockInfo]
 
 
@@ -323,15 +323,15 @@ def read_rows(db: sqlite3.Connection, keys: Keys, dims: int | None) -> CachedRow
     blocks = _shapes(db, np.unique(numbers))
     width = _commonest_dims(blocks) if dims is None else dims
     vectors = np.empty((len(positions), width), dtype=np.float32)
-    sound = np.zeros(len(positions), dtype=np.bool_)
+    is_intact = np.zeros(len(positions), dtype=np.bool_)
     for start, end in _stretches(numbers):
         number = int(numbers[start])
         shape = blocks.get(number)
         if shape is not None and shape.dims == width:
-            vectors[start:end], sound[start:end] = unpack_block(
+            vectors[start:end], is_intact[start:end] = unpack_block(
                 _body(db, number), shape.vectors, width, slots[start:end] % _ROW_BITS, keys[positions[start:end]]
             )
-    return CachedRows(positions, vectors, sound, blocks)
+    return CachedRows(positions, vectors, is_intact, blocks)
 
 
 def write_rows(
@@ -386,7 +386,7 @@ def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
     """One round of it: blocks that share pages free fewer bytes than they have. None if there were none."""
     with transaction(db):
         excess = used_bytes(db) - bound
-        doomed: list[tuple[int]] = []
+        deleted_blocks: list[tuple[int]] = []
         oldest = db.execute(
             "SELECT blocks.id, coalesce(length(body), 0) FROM blocks LEFT JOIN bodies ON block = blocks.id"
             " ORDER BY used, blocks.id"
@@ -394,14 +394,14 @@ def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
         for number, length in oldest:
             if excess <= 0:
                 break
-            doomed.append((number,))
+            deleted_blocks.append((number,))
             excess -= length
         oldest.close()
-        db.executemany("DELETE FROM blocks WHERE id = ?", doomed)
-        db.executemany("DELETE FROM bodies WHERE block = ?", doomed)
+        db.executemany("DELETE FROM blocks WHERE id = ?", deleted_blocks)
+        db.executemany("DELETE FROM bodies WHERE block = ?", deleted_blocks)
         db.execute("DELETE FROM spaces WHERE id NOT IN (SELECT space FROM blocks)")
         dropped = db.execute(f"DELETE FROM entries WHERE slot / {_ROW_BITS} NOT IN (SELECT id FROM blocks)")
-        return dropped.rowcount if doomed else None
+        return dropped.rowcount if deleted_blocks else None
 
 
 def cache_size(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> CacheSize:
@@ -435,7 +435,7 @@ def _shapes(db: sqlite3.Connection, numbers: Ints) -> dict[int, BlockInfo]:
     shapes: dict[int, BlockInfo] = {}
     for chunk in _chunks(numbers.tolist()):
         query = f"SELECT id, vectors, dims, used FROM blocks WHERE id IN ({','.join('?' * len(chunk))})"
-        shapes.update({number: BlockInfo(*rest) for number, *rest in db.execute(query, chunk)})
+        shapes.update({number: BlockInfo(*values) for number, *values in db.execute(query, chunk)})
     return shapes
 
 

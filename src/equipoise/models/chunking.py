@@ -83,9 +83,9 @@ class TokenSpans:
                 return
             # The next window must have room for the following group, or it would add nothing new.
             shared = bisect_left(before, before[right] - overlap)
-            roomy = bisect_left(before, before[right + 1] - size)
+            smallest = bisect_left(before, before[right + 1] - size)
             reached = right
-            left = min(int(self._whole_from[min(max(shared, roomy, left), right)]), right)
+            left = min(int(self._whole_from[min(max(shared, smallest, left), right)]), right)
 
 
 def _between_clusters(document: str, edges: Ints) -> Bools:
@@ -341,17 +341,17 @@ class SentenceChunker:
         return _chunks(document, layout, self._spans(document, layout))
 
     def _spans(self, document: str, layout: TokenSpans) -> Iterator[Span]:
-        begun, n_tokens = 0, 0
+        chunk_start, n_tokens = 0, 0
         for start, end in pairwise([*sentence_starts(document), len(document)]):
             tokens = layout.tokens(start, end, limit=end)
             if n_tokens and n_tokens + tokens > self.max_tokens:
-                yield begun, start
-                begun, n_tokens = start, 0
+                yield chunk_start, start
+                chunk_start, n_tokens = start, 0
             n_tokens += tokens
             if n_tokens > self.max_tokens:
-                yield from layout.spans(begun, end, self.max_tokens, 0)
-                begun, n_tokens = end, 0
-        yield begun, len(document)
+                yield from layout.spans(chunk_start, end, self.max_tokens, 0)
+                chunk_start, n_tokens = end, 0
+        yield chunk_start, len(document)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class RowKeys:
 
     def __init__(self, *, has_ids: bool, text_bytes: int = TEXT_BYTES) -> None:
         self.ids: list[str] | None = [] if has_ids else None
-        self._seen: set[str] = set()
+        self._unique_ids: set[str] = set()
         self._texts: dict[str, None] | None = {}
         self._text_bytes = text_bytes
         self._longest = 1
@@ -59,9 +59,9 @@ class RowKeys:
         self._rows += len(texts)
         if self.ids is not None:
             for name in ids:
-                if name in self._seen:
+                if name in self._unique_ids:
                     raise DuplicateError(f"two texts have the id {name[:60]!r}", hint="keep one of them")
-                self._seen.add(name)
+                self._unique_ids.add(name)
             self.ids += ids
         if self._texts is not None:
             self._texts.update(dict.fromkeys(texts))

@@ -303,8 +303,8 @@ class StoreIndex:
         rows = np.full(hits.ids.shape, -1, dtype=np.int64)
         is_hit = hits.ids != None  # noqa: E711  (an array of objects, compared one by one)
         rows[is_hit] = [int(name) for name in hits.ids[is_hit]]
-        for short in np.flatnonzero(~is_hit.all(axis=1)):
-            rows[short] = _fill_hits(rows[short], len(self.ids))
+        for row in np.flatnonzero(~is_hit.all(axis=1)):
+            rows[row] = _fill_hits(rows[row], len(self.ids))
         return Neighbors(rows, hits.scores)
 
     def recall(
@@ -459,7 +459,7 @@ def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
     counter = TruncationCounter(encoder, model.cache, model.variant(Role.DOCUMENT), model.prompts[Role.DOCUMENT])
     once = unique_texts(texts)
     counter.note_cached(once.texts, np.arange(len(once.texts)))
-    lost = counter.lost(once)
-    if lost is None:
+    truncated_tokens = counter.lost(once)
+    if truncated_tokens is None:
         return Truncation(len(texts), None, None)
-    return Truncation(len(texts), int((lost > 0).sum()), int(lost.sum()))
+    return Truncation(len(texts), int((truncated_tokens > 0).sum()), int(truncated_tokens.sum()))

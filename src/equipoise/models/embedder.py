@@ -105,7 +105,7 @@ class Embedder(Closable):
         missing = work.from_cache()
         work.embed(missing)
         vectors = work.vectors()
-        lost = work.lengths.lost(once)
+        truncated_tokens = work.lengths.lost(once)
         return EmbedResult(
             vectors,
             EmbedStats(
@@ -113,9 +113,9 @@ class Embedder(Closable):
                 distinct=len(once.texts),
                 from_cache=len(once.texts) - len(missing),
                 embedded=len(missing),
-                truncated=None if lost is None else int((lost > 0).sum()),
+                truncated=None if truncated_tokens is None else int((truncated_tokens > 0).sum()),
                 tokens=work.lengths.tokens,
-                lost_tokens=None if lost is None else int(lost.sum()),
+                lost_tokens=None if truncated_tokens is None else int(truncated_tokens.sum()),
                 seconds=perf_counter() - start,
             ),
         )
@@ -273,12 +273,12 @@ def _check_normalization(encoder: Encoder, spec: ModelSpec) -> None:
 def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
     """The prompt before each text: as requested, as the model's authors recommend, or from the model's files."""
     hub_model = _hub_model(spec)
-    usual = {
+    defaults = {
         Role.QUERY: hub_model.query_prompt if hub_model else "",
         Role.DOCUMENT: hub_model.document_prompt if hub_model else "",
     }
     return {
-        role: spec.options.get(f"{role}_prompt", usual[role] or encoder.prompts.get(role, ""))
+        role: spec.options.get(f"{role}_prompt", defaults[role] or encoder.prompts.get(role, ""))
         for role in (Role.QUERY, Role.DOCUMENT)
     }
 

@@ -168,18 +168,18 @@ class TruncationCounter:
             return np.zeros(1, dtype=np.int64)
         if self._unknown:
             return None
-        lost = np.zeros(len(once.first) + len(once.again), dtype=np.int64)
-        for position, beyond in self._lost.items():
-            lost[once.first[position]] = beyond
-        lost[once.again] = lost[once.same_as]
-        return lost
+        n_tokens = np.zeros(len(once.first) + len(once.again), dtype=np.int64)
+        for position, n_truncated in self._lost.items():
+            n_tokens[once.first[position]] = n_truncated
+        n_tokens[once.again] = n_tokens[once.same_as]
+        return n_tokens
 
     def _long(self, texts: Sequence[str]) -> list[int]:
         if self._window is None:
             return []
-        room = self._window - _SPECIAL_TOKENS - len(self._prompt.encode())
+        max_bytes = self._window - _SPECIAL_TOKENS - len(self._prompt.encode())
         # Four bytes a character at most: most texts need not be encoded to be found short.
-        return [at for at, text in enumerate(texts) if 4 * len(text) > room and len(text.encode()) > room]
+        return [at for at, text in enumerate(texts) if 4 * len(text) > max_bytes and len(text.encode()) > max_bytes]
 
     def _note(self, positions: Sequence[int], counts: Sequence[int]) -> None:
         for position, count in zip(positions, counts, strict=True):

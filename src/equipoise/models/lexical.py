@@ -186,11 +186,11 @@ class NgramIndex:
     def look_up(self, symbols: SymbolSequence, texts: int) -> Postings:
         """For each of some other texts its known n-grams by number, with their counts."""
         terms, owners = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for length, keys, of in self._grams(symbols, self._known_rank):
+        for length, keys, texts_of_grams in self._grams(symbols, self._known_rank):
             if length in self._keys:
                 position = _find(self._keys[length], keys)
                 terms.append(position[position >= 0] + self._offsets[length])
-                owners.append(of[position >= 0])
+                owners.append(texts_of_grams[position >= 0])
         count = sum(map(len, self._keys.values()))
         counted = count_terms(np.concatenate(owners), np.concatenate(terms), max(1, count))
         ends = np.searchsorted(counted.keys, np.arange(texts + 1))
@@ -582,9 +582,9 @@ class _Characters:
         """For each n-gram the documents that hold it, with counts; each distinct word is split once."""
         lexicon = TermVocabulary(split=lambda text: fold_case(text).split())
         numbers, lengths = lexicon.learn(documents)
-        spellings = lexicon.terms
+        terms = lexicon.terms
         parts = count_terms(numbers, np.repeat(np.arange(len(documents)), lengths), len(documents)).postings
-        return self.index.learn(character_symbols(spellings), len(spellings)).through(parts, len(documents))
+        return self.index.learn(character_symbols(terms), len(terms)).through(parts, len(documents))
 
     def look_up(self, queries: Sequence[str]) -> Postings:
         """For each query its known n-grams, with counts."""

@@ -389,12 +389,12 @@ class MemoisedReranker(Reranker):
             self._scores[pairs[position]] = float(score)
 
     def _write(self, cache: VectorCache, scores: Mapping[tuple[str, str], float]) -> None:
-        rest = np.array(list(scores.values()))
-        if np.isfinite(rest).all():
+        residual = np.array(list(scores.values()))
+        if np.isfinite(residual).all():
             parts = []
             for _ in range(SCORE_PARTS):
-                parts.append(rest.astype(np.float32))
-                rest = rest - parts[-1]
+                parts.append(residual.astype(np.float32))
+                residual = residual - parts[-1]
             cache.note_name(self.fingerprint, self.card.name)
             texts = [_pair_text(*pair) for pair in scores]
             cache.put_many(self.fingerprint, RERANKED, texts, np.stack(parts, axis=1))

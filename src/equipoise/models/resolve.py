@@ -111,14 +111,14 @@ def _check(spec: ModelSpec, file: PathLike, trust: bool) -> None:
             f"{display_path(file)} names the variable {spec.options['key_env']} to be sent as a key",
             hint=typed,
         )
-    danger = "" if trust else _danger(spec)
-    if danger:
+    warning = "" if trust else _warning(spec)
+    if warning:
         raise UntrustedError(
-            f"{display_path(file)} names the model {spec}, which {danger}", hint=f"{typed}, or add --trust"
+            f"{display_path(file)} names the model {spec}, which {warning}", hint=f"{typed}, or add --trust"
         )
 
 
-def _danger(spec: ModelSpec) -> str:
+def _warning(spec: ModelSpec) -> str:
     """What opening the spec could do to the user; empty where it only reads data."""
     kind = MODEL_KINDS[spec.kind]
     if kind.runs_code or spec.options.get("trust_remote_code", "false").casefold() != "false":

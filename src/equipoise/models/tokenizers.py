@@ -402,13 +402,13 @@ class TruncatingTokenizer:
 
     def _cut_long(self, text: str) -> tuple[list[int], int]:
         frame = len(self._prefix) + len(self._suffix)
-        room = None if self.max_tokens is None else self.max_tokens - frame
+        max_body = None if self.max_tokens is None else self.max_tokens - frame
         body: list[int] = []
         count = frame
         for part in text_segments(text):
             token_ids = self._encode([text[part]], special=False)[0]
             count += len(token_ids)
-            body += token_ids if room is None else token_ids[: max(room - len(body), 0)]
+            body += token_ids if max_body is None else token_ids[: max(max_body - len(body), 0)]
         return [*self._prefix, *body, *self._suffix], count
 
     def _encode(self, texts: Sequence[str], *, special: bool) -> list[list[int]]:
@@ -420,8 +420,8 @@ class TruncatingTokenizer:
 
     def _frame(self) -> tuple[list[int], list[int]]:
         """The special tokens before and after a text, read off an example."""
-        bare, framed = (self._encode(["a"], special=special)[0] for special in (False, True))
-        for start in range(len(framed) - len(bare) + 1):
-            if framed[start : start + len(bare)] == bare:
-                return framed[:start], framed[start + len(bare) :]
+        without_special, with_special = (self._encode(["a"], special=special)[0] for special in (False, True))
+        for start in range(len(with_special) - len(without_special) + 1):
+            if with_special[start : start + len(without_special)] == without_special:
+                return with_special[:start], with_special[start + len(without_special) :]
         return [], []

@@ -56,13 +56,13 @@ class WorkerPool:
 
     def submit(self, request: Any) -> Future[Any]:
         """The future answer to a request."""
-        return self._threads.submit(self.ask, request)
+        return self._threads.submit(self.call, request)
 
-    def ask(self, request: Any) -> Any:
+    def call(self, request: Any) -> Any:
         """The answer to a request."""
         worker = self._idle.get()
         try:
-            return worker.ask(request)
+            return worker.call(request)
         finally:
             self._idle.put(worker)
 
@@ -83,12 +83,12 @@ class WorkerPoolEncoder(LocalEncoder):
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """One block, by whichever worker is free."""
-        encoded: EncodedBatch = self._pool.ask((list(texts), role))
+        encoded: EncodedBatch = self._pool.call((list(texts), role))
         return encoded
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
         """Lengths, by whichever worker is free."""
-        counts: list[int] | None = self._pool.ask((list(texts), None))
+        counts: list[int] | None = self._pool.call((list(texts), None))
         return counts
 
     def encode_blocks(self, blocks: Iterable[list[str]], role: Role) -> Iterator[tuple[int, EncodedBatch]]:
@@ -126,9 +126,9 @@ class _Worker:
         )
         self._send(job)
 
-    def ask(self, question: Any) -> Any:
-        """Send and wait for the answer."""
-        self._send(question)
+    def call(self, request: Any) -> Any:
+        """Send a request and wait for the result."""
+        self._send(request)
         return self.receive()
 
     def receive(self) -> Any:
@@ -159,10 +159,10 @@ class _Worker:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
-    def _send(self, question: Any) -> None:
+    def _send(self, request: Any) -> None:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # the reader of the answer explains a dead worker
-            pickle.dump(question, self._process.stdin, protocol=5)
+            pickle.dump(request, self._process.stdin, protocol=5)
             self._process.stdin.flush()
 
 

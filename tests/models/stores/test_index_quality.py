@@ -64,7 +64,7 @@ def test_a_server_that_goes_away_between_queries_leaves_the_answers_before(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = Failing(postgres, collection="goes between queries")
-    ask, asked = failing.store.ask, []
+    ask, asked = failing.store.search_once, []
 
     def counted(queries: Any, k: int) -> Hits:
         asked.append(len(queries))
@@ -72,7 +72,7 @@ def test_a_server_that_goes_away_between_queries_leaves_the_answers_before(
             failing.end()
         return ask(queries, k)
 
-    monkeypatch.setattr(failing.store, "ask", counted)
+    monkeypatch.setattr(failing.store, "search_once", counted)
     with failing as going:
         found = measure_index(going, ROWS, QUERIES, 5)
     assert "is no longer reachable" in found.stopped
@@ -129,7 +129,7 @@ def test_the_command_keeps_a_partial_run_when_the_server_goes_away(
     np.save(tmp_path / "c.npy", ROWS)
     np.save(tmp_path / "q.npy", QUERIES)
     failing = Failing(postgres, collection="only to end connections")
-    ask, asked = VectorStore.ask, []
+    ask, asked = VectorStore.search_once, []
 
     def counted(self: VectorStore, queries: Any, k: int) -> Hits:
         asked.append(len(queries))
@@ -137,7 +137,7 @@ def test_the_command_keeps_a_partial_run_when_the_server_goes_away(
             failing.end()
         return ask(self, queries, k)
 
-    monkeypatch.setattr(VectorStore, "ask", counted)
+    monkeypatch.setattr(VectorStore, "search_once", counted)
     words = ["index-quality", "--store", f"pgvector:{postgres}", "--name", "gone", "-o", str(tmp_path)]
     words += ["--corpus", str(tmp_path / "c.npy"), "--queries", str(tmp_path / "q.npy")]
     with failing:
@@ -153,7 +153,7 @@ def test_the_command_keeps_a_partial_run_when_the_server_goes_away(
 def test_asking_is_searching_where_nothing_ties(make: Any) -> None:
     made = make(6, geometry="euclidean")
     made.add([str(row) for row in range(50)], ROWS[:50])
-    asked, searched = made.ask(QUERIES[:3], 4), made.search(QUERIES[:3], 4)
+    asked, searched = made.search_once(QUERIES[:3], 4), made.search(QUERIES[:3], 4)
     assert asked.ids.tolist() == searched.ids.tolist()
     np.testing.assert_allclose(asked.scores, searched.scores, rtol=1e-6)
 
@@ -217,5 +217,5 @@ def test_a_hit_counts_by_its_row_of_the_corpus_whatever_score_the_store_reports(
     rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.9, 0.3], [0.0, 1.0]], dtype=np.float32)
     boast = Hits(np.array([["0", second]], dtype=object), np.full((1, 2), 9.0))
     with open_store("memory", dims=2, geometry="dot") as made:
-        monkeypatch.setattr(made, "ask", lambda queries, k: boast)
+        monkeypatch.setattr(made, "search_once", lambda queries, k: boast)
         assert measure_index(made, rows, [[1.0, 0.0]], 2).recall.tolist() == [expected]

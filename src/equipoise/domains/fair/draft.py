@@ -435,14 +435,14 @@ TIMEOUT_SECONDS = 120.0
 class ChatModel:
     """A chat model at a server; the key is read from the environment."""
 
-    def __init__(self, send: Callable[..., Any], name: str, patience: RetryPolicy) -> None:
+    def __init__(self, send: Callable[..., Any], name: str, retry_policy: RetryPolicy) -> None:
         self.name = name
-        self._send, self._patience = send, patience
+        self._send, self._retry_policy = send, retry_policy
 
     def complete(self, prompt: str) -> str:
         """The answer to a prompt; a failed request is retried, and raises ``PartialError`` in the end."""
         try:
-            return call_with_retries(lambda: self._answer(prompt), self._patience)
+            return call_with_retries(lambda: self._answer(prompt), self._retry_policy)
         except RequestFailedError as error:
             reason = error.refusal.reason
         raise PartialError(
@@ -458,7 +458,7 @@ class ChatModel:
         else:
             if isinstance(text, str) and text.strip():
                 return text
-            refusal = RequestFailure("the server answered without a text", wrong=True)
+            refusal = RequestFailure("the server answered without a text", invalid_response=True)
         raise RequestFailedError(refusal)
 
 
@@ -470,12 +470,12 @@ def chat_model(text: str) -> ChatModel:
             f"{text} is not a chat model",
             hint="write openai:MODEL, openai:MODEL,base_url=http://localhost:11434/v1 or litellm:PROVIDER/MODEL",
         )
-    patience = retry_policy_from(spec)
+    retry_policy = retry_policy_from(spec)
     if spec.kind == "openai":
-        return ChatModel(partial(open_client(spec).chat.completions.create, model=spec.name), spec.name, patience)
+        return ChatModel(partial(open_client(spec).chat.completions.create, model=spec.name), spec.name, retry_policy)
     engine: Any = open_engine(spec, spec.name)
     request: dict[str, Any] = {"model": spec.name, "num_retries": 0, "max_retries": 0}
     request["timeout"] = positive_option(spec, "timeout") or TIMEOUT_SECONDS
     if "base_url" in spec.options:
         request["api_base"] = spec.options["base_url"]
-    return ChatModel(partial(engine.completion, **request), spec.name, patience)
+    return ChatModel(partial(engine.completion, **request), spec.name, retry_policy)

@@ -106,7 +106,7 @@ def _field(item: Any, name: str) -> Any:
 
 
 def _wrong(problem: str) -> RequestFailedError:
-    return RequestFailedError(RequestFailure(f"the server answered with {problem}", wrong=True))
+    return RequestFailedError(RequestFailure(f"the server answered with {problem}", invalid_response=True))
 
 
 # Concurrent requests: the first failure stops the rest, and finished results are kept.
@@ -204,7 +204,7 @@ class _Part:
     complete: bool = True
 
 
-Ask = Callable[[Sequence[str]], Vectors]
+RequestFunction = Callable[[Sequence[str]], Vectors]
 """One request with all its attempts."""
 
 
@@ -215,13 +215,13 @@ class ApiEncoder(Encoder):
     batch_texts = 256
     """Texts per request, unless the spec says otherwise."""
 
-    def __init__(self, spec: ModelSpec, card: ModelCard, *words: str, patience: RetryPolicy | None = None) -> None:
+    def __init__(self, spec: ModelSpec, card: ModelCard, *words: str, retry_policy: RetryPolicy | None = None) -> None:
         self.card = replace(card, note="the server may change the model behind a name")
         self._truncates = spec.flag("truncate", False)
         dimensions = f"dimensions={spec.count('dimensions') or ''}"
         self.identity = " ".join([*words, dimensions]) + (" cut" if self._truncates else "")
         self.usage = ApiUsage(price=positive_option(spec, "price"))
-        self._patience = patience or retry_policy_from(spec)
+        self._retry_policy = retry_policy or retry_policy_from(spec)
         self._most = spec.count("batch") or self.batch_texts
         self._parallel = spec.count("parallel") or PARALLEL_REQUESTS
         # Enough for one call to keep all requests busy.
@@ -233,7 +233,7 @@ class ApiEncoder(Encoder):
     def request(self, texts: Sequence[str], role: Role) -> Any:
         """The answer of the service: ``data`` with the vectors and ``usage``, as attributes or as members."""
 
-    def ask(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
+    def request_vectors(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
         """One request, checked; raises ``RequestFailedError``, and nothing else."""
         refusal: RequestFailure
         try:
@@ -261,30 +261,30 @@ class ApiEncoder(Encoder):
             reason = [
                 error for error in errors if not (isinstance(error, RequestFailedError) and error.refusal is STOPPED)
             ]
-            raise self._told((reason or errors)[0], texts, done)
+            raise self._error_to_raise((reason or errors)[0], texts, done)
         return np.stack([done[index] for index in range(len(texts))]) if texts else NOTHING.vectors
 
     def _job(self, texts: Sequence[str], role: Role, stop: Event) -> Vectors:
         """One request of several, which gives up when another has failed."""
-        patience = self._patience.until(stop)
+        retry_policy = self._retry_policy.until(stop)
 
-        def ask(batch: Sequence[str]) -> Vectors:
-            return call_with_retries(lambda: self._counted(batch, role), patience)
+        def request(batch: Sequence[str]) -> Vectors:
+            return call_with_retries(lambda: self._counted(batch, role), retry_policy)
 
-        return self._halved(texts, ask).vectors
+        return self._halved(texts, request).vectors
 
-    def _halved(self, texts: Sequence[str], ask: Ask) -> _Part:
+    def _halved(self, texts: Sequence[str], request: RequestFunction) -> _Part:
         """The vectors of a request, halved as often as the service demands."""
         try:
-            return _Part(ask(texts))
+            return _Part(request(texts))
         except RequestFailedError as error:
             refusal = error.refusal
         if not refusal.too_large:
             raise RequestFailedError(refusal)
         if len(texts) == 1:
-            return _Part(self._cut(texts[0], ask, refusal), complete=False)
+            return _Part(self._cut(texts[0], request, refusal), complete=False)
         half = (len(texts) + 1) // 2
-        first, second = self._halved(texts[:half], ask), self._halved(texts[half:], ask)
+        first, second = self._halved(texts[:half], request), self._halved(texts[half:], request)
         complete = first.complete and second.complete
         if complete:
             # Every text passed as it is, so it was their number that was too much, and will be again.
@@ -292,13 +292,13 @@ class ApiEncoder(Encoder):
                 self._most = min(self._most, half)
         return _Part(np.concatenate([first.vectors, second.vectors]), complete)
 
-    def _cut(self, text: str, ask: Ask, refusal: RequestFailure) -> Vectors:
+    def _cut(self, text: str, request: RequestFunction, refusal: RequestFailure) -> Vectors:
         """A single text that is too long: truncated by quarters, if requested."""
         rest = text
         while self._truncates and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
             rest = rest[: len(rest) * 3 // 4]
             try:
-                vectors = ask([rest])
+                vectors = request([rest])
             except RequestFailedError as error:
                 refusal = error.refusal
                 continue
@@ -308,7 +308,7 @@ class ApiEncoder(Encoder):
 
     def _counted(self, texts: Sequence[str], role: Role) -> Vectors:
         try:
-            answer = self.ask(texts, role, self._dims)
+            answer = self.request_vectors(texts, role, self._dims)
         except RequestFailedError:
             self._note(requests=1, refused=1)
             raise
@@ -319,7 +319,9 @@ class ApiEncoder(Encoder):
             self.card = replace(self.card, dims=expected)
         if dims != expected:
             raise RequestFailedError(
-                RequestFailure(f"the server answered with {dims} dimensions, and before with {expected}", wrong=True)
+                RequestFailure(
+                    f"the server answered with {dims} dimensions, and before with {expected}", invalid_response=True
+                )
             )
         return answer.vectors
 
@@ -329,11 +331,11 @@ class ApiEncoder(Encoder):
                 self.usage, **{name: getattr(self.usage, name) + count for name, count in more.items()}
             )
 
-    def _told(self, trouble: Exception, texts: Sequence[str], done: dict[int, Vectors]) -> Exception:
+    def _error_to_raise(self, failure: Exception, texts: Sequence[str], done: dict[int, Vectors]) -> Exception:
         """The error to raise; exceptions that are not failed requests are unchanged."""
-        if not isinstance(trouble, RequestFailedError):
-            return trouble
-        refusal = trouble.refusal
+        if not isinstance(failure, RequestFailedError):
+            return failure
+        refusal = failure.refusal
         if refusal.status == 401:
             return MissingExtraError(
                 f"{self.card.name} rejected the key: {refusal.reason}",
@@ -345,7 +347,7 @@ class ApiEncoder(Encoder):
                 hint="split such texts into chunks, or add truncate=true to the model to truncate them",
             )
         else:
-            hint = _WRONG_ANSWER if refusal.wrong else _AGAIN
+            hint = _WRONG_ANSWER if refusal.invalid_response else _AGAIN
             error = StoppedError(self.card.name, refusal.reason, len(done), len(texts), hint=hint)
         positions = sorted(done)
         if positions:

@@ -28,8 +28,8 @@ RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 class RequestFailure:
     """Why a request failed: a message without secrets, and whether a retry may help.
 
-    ``wait_seconds`` is the wait requested by the server; ``too_large``: a smaller batch may succeed; ``wrong``:
-    the response is invalid, and a retry would not help.
+    ``wait_seconds`` is the wait requested by the server. With ``too_large`` a smaller batch may succeed; after an
+    ``invalid_response`` a retry would not help.
     """
 
     reason: str
@@ -37,7 +37,7 @@ class RequestFailure:
     wait_seconds: float | None = None
     too_large: bool = False
     status: int | None = None
-    wrong: bool = False
+    invalid_response: bool = False
 
 
 STOPPED = RequestFailure("another request failed")
@@ -83,9 +83,9 @@ class RetryPolicy:
         return float(self.rng.uniform(0.0, ceiling))
 
 
-def call_with_retries(call: Callable[[], T], patience: RetryPolicy) -> T:
+def call_with_retries(call: Callable[[], T], retry_policy: RetryPolicy) -> T:
     """Call until it succeeds; raises ``RequestFailedError`` when trying again is useless or takes too long."""
-    deadline = patience.clock() + patience.total_seconds
+    deadline = retry_policy.clock() + retry_policy.total_seconds
     attempt = 0
     while True:
         attempt += 1
@@ -95,19 +95,19 @@ def call_with_retries(call: Callable[[], T], patience: RetryPolicy) -> T:
             refusal = error.refusal
         if not refusal.again:
             raise RequestFailedError(refusal)
-        wait = patience.wait_seconds(attempt, refusal)
-        if attempt >= patience.attempts:
+        wait = retry_policy.wait_seconds(attempt, refusal)
+        if attempt >= retry_policy.attempts:
             raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempts"))
-        if patience.clock() + wait > deadline:
+        if retry_policy.clock() + wait > deadline:
             reason = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
             raise RequestFailedError(
                 _with_attempts(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {reason}")
             )
-        patience.sleep(wait)
+        retry_policy.sleep(wait)
 
 
-def _with_attempts(refusal: RequestFailure, how: str) -> RequestFailure:
-    return RequestFailure(f"{refusal.reason} (after {how})", status=refusal.status)
+def _with_attempts(refusal: RequestFailure, attempts: str) -> RequestFailure:
+    return RequestFailure(f"{refusal.reason} (after {attempts})", status=refusal.status)
 
 
 # Keys are read from the environment, are sent to the server only, and are redacted in messages.

@@ -41,11 +41,11 @@ class LitellmEncoder(ApiEncoder):
     symmetric = False
 
     def __init__(
-        self, engine: ModuleType, model: str, spec: ModelSpec, card: ModelCard, patience: RetryPolicy | None = None
+        self, engine: ModuleType, model: str, spec: ModelSpec, card: ModelCard, retry_policy: RetryPolicy | None = None
     ) -> None:
         provider = model.partition("/")[0]
         self.batch_texts = MAX_BATCH_SIZES.get(provider, self.batch_texts)
-        super().__init__(spec, card, "litellm", model, spec.options.get("base_url", ""), patience=patience)
+        super().__init__(spec, card, "litellm", model, spec.options.get("base_url", ""), retry_policy=retry_policy)
         self._engine = engine
         self._types = INPUT_TYPES.get(provider, {})
         self._request: dict[str, Any] = {
@@ -65,7 +65,7 @@ class LitellmEncoder(ApiEncoder):
         return self._engine.embedding(input=list(texts), **self._request, **input_type)
 
 
-def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEncoder:
+def load(spec: ModelSpec, *, retry_policy: RetryPolicy | None = None) -> LitellmEncoder:
     """The model of a ``cohere:``, ``voyage:`` or ``litellm:`` spec; no request is made."""
     model = spec.name if spec.kind == "litellm" else f"{spec.kind}/{spec.name}"
     if not model.partition("/")[2]:
@@ -82,7 +82,7 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
         licence="proprietary",
         origin=spec.options.get("base_url", model.partition("/")[0]),
     )
-    return LitellmEncoder(engine, model, spec, card, patience)
+    return LitellmEncoder(engine, model, spec, card, retry_policy)
 
 
 def open_engine(spec: ModelSpec, model: str) -> ModuleType:

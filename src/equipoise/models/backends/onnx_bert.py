@@ -188,8 +188,8 @@ def _embeddings(graph: OnnxGraph, weights: Arrays, shape: BertConfig) -> str:
 
 def _layer(graph: OnnxGraph, weights: Arrays, shape: BertConfig, layer: int, hidden: str, output: str) -> str:
     at = f"encoder.layer.{layer}."
-    attended = _attention(graph, weights, shape, at, hidden)
-    projected = _product(graph, weights, attended, f"{at}attention.output.dense")
+    attention = _attention(graph, weights, shape, at, hidden)
+    projected = _product(graph, weights, attention, f"{at}attention.output.dense")
     middle = _normed_sum(graph, weights, shape, projected, hidden, f"{at}attention.output", f"{at}middle")
     wide = _product(graph, weights, middle, f"{at}intermediate.dense")
     bias = graph.tensor(f"{at}wide.bias", weights[f"{at}intermediate.dense.bias"])

@@ -48,10 +48,10 @@ class OpenAIEncoder(ApiEncoder):
     """A model at a server with the OpenAI API."""
 
     def __init__(
-        self, client: Any, url: str, spec: ModelSpec, card: ModelCard, patience: RetryPolicy | None = None
+        self, client: Any, url: str, spec: ModelSpec, card: ModelCard, retry_policy: RetryPolicy | None = None
     ) -> None:
         api_version = spec.options.get("api_version", "")
-        super().__init__(spec, card, "openai", url, card.name, api_version, patience=patience)
+        super().__init__(spec, card, "openai", url, card.name, api_version, retry_policy=retry_policy)
         self._client = client
         self._request: dict[str, Any] = {
             "model": spec.name or DEFAULT_MODEL,
@@ -70,7 +70,7 @@ class OpenAIEncoder(ApiEncoder):
         self._client.close()
 
 
-def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncoder:
+def load(spec: ModelSpec, *, retry_policy: RetryPolicy | None = None) -> OpenAIEncoder:
     """The model of an ``openai:`` spec; no request is made."""
     client, url = open_client(spec), _base_url(spec)
     name = spec.name or DEFAULT_MODEL
@@ -83,7 +83,7 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncod
         licence="proprietary" if _host(url) == _host(OPENAI_BASE_URL) else "",
         origin=_host(url),
     )
-    return OpenAIEncoder(client, url, spec, card, patience)
+    return OpenAIEncoder(client, url, spec, card, retry_policy)
 
 
 def open_client(spec: ModelSpec) -> Any:

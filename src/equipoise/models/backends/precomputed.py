@@ -174,8 +174,8 @@ def _split(text: str) -> Iterator[str]:
     return (line.removesuffix("\r") for line in lines)
 
 
-def _find_name(path: Path, names: Sequence[str], usual: Sequence[str], role: str) -> str:
-    match = next((name for name in usual if name in names), None)
+def _find_name(path: Path, names: Sequence[str], default_names: Sequence[str], role: str) -> str:
+    match = next((name for name in default_names if name in names), None)
     if match is None:
         raise InputError(
             f"{path} has no {role} under the usual names: it holds {', '.join(names)}",

@@ -58,7 +58,7 @@ class PythonObjectEncoder(LocalEncoder):
     def __init__(self, model: Any, card: ModelCard) -> None:
         self.card = card
         self._model = model
-        self._convention = next((each for each in CONVENTIONS if each.fits(model)), None)
+        self._convention = next((convention for convention in CONVENTIONS if convention.fits(model)), None)
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Call the object, and hold it to one row of numbers a text."""
@@ -76,7 +76,7 @@ class PythonObjectEncoder(LocalEncoder):
         name = self._convention.query if role is Role.QUERY else self._convention.document
         method = getattr(self._model, name)
         if role is Role.QUERY and self._convention.one_query:
-            return _as_rows([_awaited(method(text)) for text in texts])
+            return _as_rows([_await_result(method(text)) for text in texts])
         return _as_rows(method(texts))
 
 
@@ -137,7 +137,7 @@ _MODEL_NAMES = ("model_name", "model_id", "model", "base_model_name")
 def _takes_texts(function: Any) -> bool:
     """Whether a function needs an argument: then it embeds, otherwise it returns a model."""
     parameters = signature(function).parameters.values()
-    return any(each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters)
+    return any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)
 
 
 def _has(model: object, name: str) -> bool:
@@ -146,7 +146,7 @@ def _has(model: object, name: str) -> bool:
 
 def _as_rows(output: Any) -> Vectors:
     """Arrays, tensors, lists and generators of vectors as one float32 matrix."""
-    output = _awaited(output)
+    output = _await_result(output)
     if callable(getattr(output, "detach", None)):
         output = output.detach().cpu().numpy()
     if not isinstance(output, np.ndarray):
@@ -157,7 +157,7 @@ def _as_rows(output: Any) -> Vectors:
         raise ShapeError("the vectors of the model are not rows of numbers of one length") from error
 
 
-def _awaited(output: Any) -> Any:
+def _await_result(output: Any) -> Any:
     """The result of an async function, and any other value unchanged."""
     if not isawaitable(output):
         return output

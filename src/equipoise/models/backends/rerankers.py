@@ -133,8 +133,8 @@ def _check_one_label(name: str, labels: int) -> None:
 
 def _load_cross_encoder(spec: ModelSpec, name: str, max_tokens: int | None, *, local: bool = False) -> Any:
     engine = require_extra("sentence_transformers", extra="st")
-    trusting = f"cross-encoder:{spec.name},trust_remote_code=true"
-    with loading(name, from_hub=not local, offline=OFFLINE_RERANKER, trusting=trusting):
+    trusted_spec = f"cross-encoder:{spec.name},trust_remote_code=true"
+    with loading(name, from_hub=not local, offline=OFFLINE_RERANKER, trusted_spec=trusted_spec):
         model = engine.CrossEncoder(
             name,
             device=spec.options.get("device", "cpu"),

@@ -305,12 +305,12 @@ def _hub_is_reachable() -> bool:
 
 
 @contextmanager
-def loading(name: str, *, from_hub: bool, offline: str, trusting: str = "") -> Iterator[None]:
+def loading(name: str, *, from_hub: bool, offline: str, trusted_spec: str = "") -> Iterator[None]:
     """Load a model inside the block: without output, and with errors of the library as ours.
 
     The library requests every file six times, over more than 20 seconds, before it looks into its cache. A
     hub that does not answer one question is taken for absent, so that the cache is looked into at once.
-    ``offline`` says which models need no network, ``trusting`` is the spec that allows custom code.
+    ``offline`` says which models need no network, ``trusted_spec`` is the spec that allows custom code.
     """
     hub = require_extra("huggingface_hub", extra="st")
     log, constants = hub.utils.logging, hub.constants
@@ -323,10 +323,10 @@ def loading(name: str, *, from_hub: bool, offline: str, trusting: str = "") -> I
             yield
     except Exception as error:  # hub, file and configuration problems have many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        if trusting and "trust_remote_code" in str(error):
+        if trusted_spec and "trust_remote_code" in str(error):
             raise ParameterError(
                 f"{name} contains custom code, which is not run without permission",
-                hint=f"read that code; then write {trusting}",
+                hint=f"read that code; then write {trusted_spec}",
             ) from error
         if not from_hub:
             raise InputError(f"the model in {name} cannot be loaded: {reason}", hint="save the model again") from error
@@ -477,8 +477,8 @@ def load_packaged_minilm(spec: ModelSpec) -> Encoder:
 def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
     engine = require_extra("sentence_transformers", extra="st")
     name = str(folder or spec.name)
-    offline, trusting = "minilm, use and wordllama need no network", f"st:{spec.name},trust_remote_code=true"
-    with loading(name, from_hub=folder is None, offline=offline, trusting=trusting):
+    offline, trusted_spec = "minilm, use and wordllama need no network", f"st:{spec.name},trust_remote_code=true"
+    with loading(name, from_hub=folder is None, offline=offline, trusted_spec=trusted_spec):
         model = engine.SentenceTransformer(
             name,
             device=spec.options.get("device"),

@@ -134,8 +134,8 @@ def _model2vec(spec: ModelSpec) -> Encoder:
     weights = folder.first("model.safetensors", "0_StaticEmbedding/model.safetensors")
     tokenizer = folder.first("tokenizer.json", "0_StaticEmbedding/tokenizer.json")
     if weights is None or tokenizer is None:
-        lacking = "weights (model.safetensors)" if weights is None else "tokenizer (tokenizer.json)"
-        raise InputError(f"{folder.path} holds no {lacking}", hint="save the model again")
+        missing = "weights (model.safetensors)" if weights is None else "tokenizer (tokenizer.json)"
+        raise InputError(f"{folder.path} holds no {missing}", hint="save the model again")
     config = folder.config()
     window = TruncatingTokenizer.from_file(
         tokenizer,

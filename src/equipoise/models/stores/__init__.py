@@ -47,9 +47,9 @@ def open_store(
 ) -> VectorStore:
     """Open the store that a spec names; without ``dims`` the collection must be there already.
 
-    >>> with open_store("memory", dims=2, geometry="dot") as held:
-    ...     held.add(["a", "b"], [[1, 0], [0, 2]], texts=["first", "second"])
-    ...     held.search([[1, 1]], k=1).pairs(0)
+    >>> with open_store("memory", dims=2, geometry="dot") as store:
+    ...     store.add(["a", "b"], [[1, 0], [0, 2]], texts=["first", "second"])
+    ...     store.search([[1, 1]], k=1).pairs(0)
     [('b', 2.0)]
     """
     kind, _, rest = str(spec).strip().partition(":")

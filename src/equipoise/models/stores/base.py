@@ -158,8 +158,8 @@ class VectorStore(Closable, ABC):
         """
         names = self._ids(ids)
         if len(set(names)) < len(names):
-            (twice, _), *_ = Counter(names).most_common(1)
-            raise DuplicateError(f"the id {twice!r} is in one call twice", hint="keep one vector for each id")
+            (repeated, _), *_ = Counter(names).most_common(1)
+            raise DuplicateError(f"the id {repeated!r} is in one call twice", hint="keep one vector for each id")
         rows = self._rows(vectors, "the vectors")
         if len(rows) != len(names):
             raise ShapeError(f"{len(names)} ids were given for {len(rows)} vectors", hint="give one id to each vector")
@@ -182,7 +182,7 @@ class VectorStore(Closable, ABC):
             return Hits(np.empty((len(rows), width), dtype=object), np.empty((len(rows), width)))
         return Hits(*break_ties_by_id(lambda part, depth: self._hits(rows[part], depth), len(rows), width, total))
 
-    def ask(self, queries: ArrayLike, k: int) -> Hits:
+    def search_once(self, queries: ArrayLike, k: int) -> Hits:
         """The response of the engine to one request, with ties in any order and without further requests.
 
         ``search`` counts the vectors first and repeats the request if a tie was truncated; a measurement of the speed
@@ -266,8 +266,8 @@ class VectorStore(Closable, ABC):
 
     def _hits(self, queries: Vectors, k: int) -> SearchResult:
         with self._request():
-            found = [self._search(queries[part], k) for part in batches(max(len(queries), 1), self.batch)]
-        ids, scores = zip(*found, strict=True)
+            batch_hits = [self._search(queries[part], k) for part in batches(max(len(queries), 1), self.batch)]
+        ids, scores = zip(*batch_hits, strict=True)
         return np.vstack(ids), np.vstack(scores)
 
     def _stored(self, name: str, ids: list[str]) -> dict[str, Any]:

@@ -75,13 +75,13 @@ class DuckDBStore(RowStore):
                 rows = connection.execute(f"SELECT name, dims, geometry FROM {REGISTRY}").fetchall()
                 schemas = {name: CollectionSchema(stored_dims, stored) for name, stored_dims, stored in rows}
                 shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
-                made = cls(collection, shape, connection, location, index=index, ef_search=ef_search)
+                store = cls(collection, shape, connection, location, index=index, ef_search=ef_search)
                 if is_new:
-                    made._create(shape)
+                    store._create(shape)
             except Exception:
                 connection.close()
                 raise
-            return made
+            return store
 
     def _create(self, shape: CollectionSchema) -> None:
         columns = f"id VARCHAR PRIMARY KEY, vector FLOAT[{shape.dims}], text VARCHAR"
@@ -111,8 +111,8 @@ class DuckDBStore(RowStore):
         order = "array_distance" if self.geometry == "euclidean" else "array_negative_inner_product"
         table = self._indexed(k) if self._index else self._table
         statement = f"SELECT id, vector FROM {table} ORDER BY {order}(vector, ?::FLOAT[{self.dims}]) LIMIT {int(k)}"
-        found = self._client.execute(statement, (query.tolist(),)).fetchall()
-        return [name for name, _ in found], [vector for _, vector in found]
+        rows = self._client.execute(statement, (query.tolist(),)).fetchall()
+        return [name for name, _ in rows], [vector for _, vector in rows]
 
     def _indexed(self, k: int) -> str:
         """The name of a copy with an index, made now where the rows have changed."""

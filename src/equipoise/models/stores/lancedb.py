@@ -54,8 +54,8 @@ class LanceDBStore(RowStore):
 
     def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
         metric = "l2" if self.geometry == "euclidean" else "dot"
-        found = self._table.search(query).distance_type(metric).limit(k).to_arrow()
-        return found["id"].to_pylist(), found["vector"].to_pylist()
+        table = self._table.search(query).distance_type(metric).limit(k).to_arrow()
+        return table["id"].to_pylist(), table["vector"].to_pylist()
 
     def _delete(self, ids: list[str]) -> int:
         before = self._count()

@@ -41,11 +41,11 @@ class MilvusStore(base.RowStore):
             client = engine.MilvusClient(location)
             schemas = _schemas(client)
             shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, base.without_secrets(location))
-            made = cls(collection, shape, client, location)
+            store = cls(collection, shape, client, location)
             if is_new:
-                made._create(engine, shape)
-            client.load_collection(made._name)
-            return made
+                store._create(engine, shape)
+            client.load_collection(store._name)
+            return store
 
     def _create(self, engine: Any, shape: base.CollectionSchema) -> None:
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -68,14 +68,14 @@ class MilvusStore(base.RowStore):
         self._client.upsert(self._name, data)
 
     def _nearest(self, query: Vectors, k: int) -> tuple[Sequence[str], Any]:
-        (found,) = self._client.search(
+        (hits,) = self._client.search(
             self._name,
             data=[query.tolist()],
             limit=min(k, MOST_HITS),
             output_fields=["vector"],
             consistency_level="Strong",
         )
-        return [hit["id"] for hit in found], [hit["entity"]["vector"] for hit in found]
+        return [hit["id"] for hit in hits], [hit["entity"]["vector"] for hit in hits]
 
     def _delete(self, ids: list[str]) -> int:
         before = self._count()
@@ -122,11 +122,11 @@ _CODE = re.compile(r"_([0-9a-f]+)_")
 
 def _schemas(client: Any) -> dict[str, base.CollectionSchema]:
     """The collections that this package made, by their names."""
-    found = {}
+    schemas = {}
     for stored_name in client.list_collections():
         if match := _NAME.fullmatch(stored_name):
             name = _CODE.sub(lambda code: chr(int(code[1], 16)), match["coded"])
             fields = client.describe_collection(stored_name)["fields"]
             (dims,) = [field["params"]["dim"] for field in fields if field["name"] == "vector"]
-            found[name] = base.CollectionSchema(int(dims), match["geometry"])
-    return found
+            schemas[name] = base.CollectionSchema(int(dims), match["geometry"])
+    return schemas
