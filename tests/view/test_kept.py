@@ -22,7 +22,7 @@ def test_two_who_ask_at_once_get_one_thing() -> None:
     got: list[object] = []
 
     def ask() -> None:
-        future = kept.ask("key", make)
+        future = kept.get_or_start("key", make)
         together.wait()
         got.append(future.result())
 
@@ -40,9 +40,9 @@ def test_two_who_ask_at_once_get_one_thing() -> None:
 def test_the_one_not_asked_for_longest_is_made_again() -> None:
     kept: BackgroundCache[int] = BackgroundCache(2)
     for key, value in (("a", 1), ("b", 2), ("a", 0), ("c", 3)):
-        kept.ask(key, lambda value=value: value).result()
-    assert kept.ask("a", lambda: 9).result() == 1
-    assert kept.ask("b", lambda: 9).result() == 9
+        kept.get_or_start(key, lambda value=value: value).result()
+    assert kept.get_or_start("a", lambda: 9).result() == 1
+    assert kept.get_or_start("b", lambda: 9).result() == 9
 
 
 def test_a_refusal_is_kept_and_raised_each_time() -> None:
@@ -53,4 +53,4 @@ def test_a_refusal_is_kept_and_raised_each_time() -> None:
 
     for make in (refuse, lambda: 1):
         with pytest.raises(StoreError):
-            kept.ask("key", make).result()
+            kept.get_or_start("key", make).result()

@@ -226,8 +226,8 @@ def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
         )
         for group in groups[:MAX_FINDINGS]
     ]
-    rest = [group[0].code for group in groups[MAX_FINDINGS:]]
-    return [*lines, Paragraph(f"and {', '.join(rest)}", lead="  ", overflow="end")] if rest else lines
+    other_codes = [group[0].code for group in groups[MAX_FINDINGS:]]
+    return [*lines, Paragraph(f"and {', '.join(other_codes)}", lead="  ", overflow="end")] if other_codes else lines
 
 
 def _collapsed(group: Sequence[Finding]) -> str:

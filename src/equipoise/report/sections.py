@@ -268,8 +268,8 @@ def _win_cell(comparison: Comparison, row: str, column: str) -> view_model.WinCe
         return None
     contrast = comparison.contrast(row, column)
     significant = contrast.winner(comparison.alpha) is not None
-    won = finite_or_none(contrast.wins / contrast.n) if contrast.wins is not None and contrast.n else None
-    return view_model.WinCell(contrast.counts, won, significant)
+    share = finite_or_none(contrast.wins / contrast.n) if contrast.wins is not None and contrast.n else None
+    return view_model.WinCell(contrast.counts, share, significant)
 
 
 def _pairs_caption(comparison: Comparison) -> str:

@@ -74,13 +74,13 @@ class Paragraph:
         from rich.text import Text
 
         width = min(options.max_width, PIPE_WIDTH if options.max_width >= PIPE_WIDTH else MAX_TEXT_WIDTH)
-        room = max(20, width - self.indent - cell_len(self.lead))
+        text_width = max(20, width - self.indent - cell_len(self.lead))
         first = Text(f"{' ' * self.indent}{self.lead}", style=self.mark)
         if self.overflow == "ignore":
             yield Text.assemble(first, self.text, no_wrap=True, overflow="ignore")
             return
-        text = shorten(self.text, room, "end") if self.overflow == "end" else self.text
-        for number, line in enumerate(Text(text, style=self.style).wrap(console, room)):
+        text = shorten(self.text, text_width, "end") if self.overflow == "end" else self.text
+        for number, line in enumerate(Text(text, style=self.style).wrap(console, text_width)):
             line.rstrip()
             yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), line)
 

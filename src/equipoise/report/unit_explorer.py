@@ -39,15 +39,15 @@ class UnitSelection:
     note: str
 
 
-def select_units(values: Floats, room: int, better: Direction, *, seed: int = SEED) -> UnitSelection:
-    """At most ``room`` units: where the systems differ most, or where a single one is worst. Ties are random."""
+def select_units(values: Floats, n_units: int, better: Direction, *, seed: int = SEED) -> UnitSelection:
+    """At most ``n_units`` units: where the systems differ most, or where a single one is worst. Ties are random."""
     ranked = np.lexsort((np.random.default_rng(seed).permutation(len(values)), -_interest(values, better)))
-    chosen = ranked[:room].astype(np.int64)
+    chosen = ranked[:n_units].astype(np.int64)
     note = ""
-    if len(values) > room:
+    if len(values) > n_units:
         why = "the systems differ most" if values.shape[1] > 1 else "the system is worst"
         note = (
-            f"{format_count(room)} of {format_count(len(values))} are shown: those on which {why}; ties are broken "
+            f"{format_count(n_units)} of {format_count(len(values))} are shown: those on which {why}; ties are broken "
             f"at random (seed {seed}). The tables and charts above use all of them."
         )
     return UnitSelection(np.sort(chosen), chosen, note)
@@ -94,12 +94,12 @@ def truncate_text(text: str, length: int) -> str:
     return text if len(text) <= length else text[:length].rstrip() + ELLIPSIS
 
 
-def max_text_length(texts: Iterable[str], room: int) -> int | None:
-    """The length to which texts must be truncated to take at most ``room`` bytes; None if no length is short enough."""
+def max_text_length(texts: Iterable[str], max_bytes: int) -> int | None:
+    """The length to which texts must be truncated to fit into ``max_bytes``; None if no length is short enough."""
     sizes = [(len(text), len(text.encode("utf-8", "replace"))) for text in texts]
     for length in LENGTHS:
-        taken = sum(size if long <= length else size * length // long for long, size in sizes)
-        if taken <= room:
+        n_bytes = sum(size if long <= length else size * length // long for long, size in sizes)
+        if n_bytes <= max_bytes:
             return length
     return None
 
@@ -121,9 +121,9 @@ def read_unit_details(run: StoredRun, units: Collection[str | int]) -> dict[str 
     if run.manifest.units <= MANY:
         return {unit: run.details[unit] for unit in units if unit in run.details}
     file = run.path / DETAILS
-    wanted = {_ID + json_text(unit).encode() for unit in units}
+    prefixes = {_ID + json_text(unit).encode() for unit in units}
     lines = [
-        (number, _parsed(line, file, number)) for number, line in _lines(file) if line.partition(_TEXT)[0] in wanted
+        (number, _parsed(line, file, number)) for number, line in _lines(file) if line.partition(_TEXT)[0] in prefixes
     ]
     return parse_details(lines, source=str(file))
 
@@ -193,8 +193,8 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
         return None
     leading = next(iter(tables))
     better = {name: subject.estimates(name)[0].better for name in tables}
-    room = max(1, MOST_CELLS // (len(tables) * len(subject.runs)))
-    chosen = select_units(tables[leading], room, better[leading])
+    n_units = max(1, MOST_CELLS // (len(tables) * len(subject.runs)))
+    chosen = select_units(tables[leading], n_units, better[leading])
     ids = subject.units
     unit_ids = [ids[place] for place in chosen.kept]
     known = _details(subject, [ids[place] for place in chosen.ranked])
@@ -220,8 +220,8 @@ def _rounded(value: float) -> Number:
     """The value with at most four decimals, an integer without a point; None if it is not finite."""
     if not isfinite(value):
         return None
-    short = round(value, _DECIMALS)
-    return int(short) if short == int(short) else short
+    rounded = round(value, _DECIMALS)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:
@@ -320,7 +320,7 @@ def _note(
         sentences.append(
             f"Retrieved items are shown for {format_count(listed)} of them, where the systems differ most."
         )
-    everything = (text for details in known.values() for text in _texts({"": details}, {"": details}))
-    if any(len(text) > length for text in everything):
+    all_texts = (text for details in known.values() for text in _texts({"": details}, {"": details}))
+    if any(len(text) > length for text in all_texts):
         sentences.append(f"Texts are truncated to {format_count(length)} characters.")
     return " ".join(sentences)

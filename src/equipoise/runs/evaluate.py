@@ -117,8 +117,8 @@ def with_metrics(result: Result, metrics: Sequence[str], *, catalogue: MetricCat
     ('HR@1', 'HR@3')
     """
     names = list(dict.fromkeys(name for expression in metrics for name in _names(result, expression, catalogue)))
-    lacking = [name for name in names if name not in result.estimates]
-    complete = _with_computed(result, lacking, catalogue) if lacking else result
+    missing = [name for name in names if name not in result.estimates]
+    complete = _with_computed(result, missing, catalogue) if missing else result
     return replace(
         complete,
         estimates={name: complete.estimates[name] for name in names},

@@ -117,8 +117,8 @@ def folder_name(name: str) -> str:
     words = re.sub(r"[^\w.+,=@]+", "-", name).strip("-.")
     if _PLAIN_NAME.fullmatch(name) and words and len(words) <= _MAX_NAME_LENGTH:
         return words
-    short = words[:_MAX_NAME_LENGTH].rstrip("-.") or "system"
-    return f"{short}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+    prefix = words[:_MAX_NAME_LENGTH].rstrip("-.") or "system"
+    return f"{prefix}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
 
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:
@@ -267,30 +267,30 @@ def _encode(value: Any, arrays: Arrays) -> Any:
 def _decode(content: Any, arrays: Arrays) -> Any:
     if not isinstance(content, list):
         return content
-    tag, *rest = content
+    tag, *values = content
     if tag == "array":
-        return arrays[rest[0]]
+        return arrays[values[0]]
     if tag == "bytes":
-        return bytes.fromhex(rest[0])
+        return bytes.fromhex(values[0])
     if tag == "scalar":
-        return arrays[rest[0]][()]
+        return arrays[values[0]][()]
     if tag == "enum":
-        return _class(rest[0], lambda kind: issubclass(kind, Enum))(rest[1])
+        return _class(values[0], lambda kind: issubclass(kind, Enum))(values[1])
     if tag == "dict":
-        return {_decode(name, arrays): _decode(entry, arrays) for name, entry in rest[0]}
+        return {_decode(name, arrays): _decode(entry, arrays) for name, entry in values[0]}
     if tag == "dataclass":
-        kind = _class(rest[0], is_dataclass)
+        kind = _class(values[0], is_dataclass)
         value = object.__new__(kind)
         for field in fields(kind):
-            object.__setattr__(value, field.name, _decode(rest[1][field.name], arrays))
+            object.__setattr__(value, field.name, _decode(values[1][field.name], arrays))
         return value
-    entries = [_decode(entry, arrays) for entry in rest[-1]]
+    entries = [_decode(entry, arrays) for entry in values[-1]]
     if tag == "objects":
         array = np.empty(len(entries), dtype=object)
         array[:] = entries
         return array
     if tag == "namedtuple":
-        return _class(rest[0], lambda kind: hasattr(kind, "_fields"))(*entries)
+        return _class(values[0], lambda kind: hasattr(kind, "_fields"))(*entries)
     return {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}[tag](entries)
 
 

@@ -83,12 +83,12 @@ class Requirement:
 
     def checked(self, estimate: Estimate) -> Requirement:
         """The same requirement; an error if it has the wrong direction for the metric, or is out of range."""
-        wanted = AT_LEAST if estimate.better == Direction.UP else AT_MOST
-        if self.sign != wanted:
-            which = "higher" if estimate.better == Direction.UP else "lower"
+        expected_sign = AT_LEAST if estimate.better == Direction.UP else AT_MOST
+        if self.sign != expected_sign:
+            better = "higher" if estimate.better == Direction.UP else "lower"
             raise ParameterError(
-                f"{self.metric}{self.sign}{self.text} has the wrong direction: {which} {estimate.metric} is better",
-                hint=f"write {self.metric}{wanted}{self.text}",
+                f"{self.metric}{self.sign}{self.text} has the wrong direction: {better} {estimate.metric} is better",
+                hint=f"write {self.metric}{expected_sign}{self.text}",
             )
         if estimate.unit == "fraction" and not 0.0 <= self.limit <= 1.0:
             raise ParameterError(
@@ -274,10 +274,10 @@ def _confident_check(estimate: Estimate, requirement: Requirement, confidence_le
         return GateCheck(
             False, f"{metric} has no {format_percent(confidence_level)} interval ({reason})", "minimum", metric, value
         )
-    end, which = (interval.low, "lower") if estimate.better == Direction.UP else (interval.high, "upper")
+    end, bound = (interval.low, "lower") if estimate.better == Direction.UP else (interval.high, "upper")
     passed, places = requirement.holds(end), n_decimals(interval)
     message = (
-        f"{metric} is {format_value(value, places)}, and the {which} end of its "
+        f"{metric} is {format_value(value, places)}, and the {bound} end of its "
         f"{format_percent(confidence_level)} interval, {_format_against(end, requirement, places)}, is "
         f"{_not(passed)}{requirement.words}"
     )

@@ -63,9 +63,9 @@ class RegressionTest:
     def checked(self, metrics: int) -> RegressionTest:
         """The same test; an error if p cannot be small enough with so few permutations."""
         if metrics and metrics / (self.config.n_permutations + 1) >= self.alpha:
-            of = f" of {metrics} metrics" if metrics > 1 else ""
+            scope = f" of {metrics} metrics" if metrics > 1 else ""
             raise ParameterError(
-                f"{format_count(self.config.n_permutations)} permutations cannot show a loss{of} at "
+                f"{format_count(self.config.n_permutations)} permutations cannot show a loss{scope} at "
                 f"{format_percent(self.config.confidence_level)}, however large it is",
                 hint=f"give --n-permutations {ceil(metrics / self.alpha)} or more, or a lower --confidence-level",
             )
@@ -143,13 +143,13 @@ class UnitGains:
         if test.config.confidence_level <= 0.5 or n_blocks < 2:
             return float("nan")
         sd = float(units.standard_errors[0]) * sqrt(n_units)
-        beyond = detectable_difference(
+        difference = detectable_difference(
             sd,
             n_units,
             confidence_level=2 * test.config.confidence_level - 1,
             units_per_block=max(1.0, n_units / n_blocks),
         )
-        return test.margin + beyond.value
+        return test.margin + difference.value
 
 
 # One check of a gate.
@@ -212,13 +212,13 @@ def check_regressions(
     reason = _not_comparable(run, baseline)
     if reason:
         return [GateCheck(False, reason, "regression")]
-    ours = with_metrics(run.result, metrics)
+    current = with_metrics(run.result, metrics)
     try:
-        theirs = with_metrics(_renamed(baseline.result, ours.system), list(ours.names))
+        reference = with_metrics(_renamed(baseline.result, current.system), list(current.names))
     except (UnknownNameError, ParameterError) as error:
         return [GateCheck(False, f"the baseline cannot be compared: {error.message}", "regression")]
     try:
-        paired = align_results([ours, theirs])
+        paired = align_results([current, reference])
         return _by_metric(paired, test)
     except (PairingError, DuplicateError) as error:
         return [GateCheck(False, error.message, "regression")]
@@ -228,10 +228,10 @@ def _not_comparable(run: StoredRun, baseline: StoredRun) -> str:
     """Why two runs cannot be compared; empty if they can."""
     if baseline.caution:
         return f"the baseline cannot be used: {baseline.caution}"
-    ours, theirs = run.result.settings, baseline.result.settings
+    current, reference = run.result.settings, baseline.result.settings
     for name, words in PROTOCOL_LABELS.items():
-        if ours.get(name) != theirs.get(name):
-            values = [_format_setting(settings.get(name), name) for settings in (ours, theirs)]
+        if current.get(name) != reference.get(name):
+            values = [_format_setting(settings.get(name), name) for settings in (current, reference)]
             return f"the runs were scored in different ways: {words} {values[0]} here, {values[1]} in the baseline"
     kinds = [type(result.evidence).kind for result in (run.result, baseline.result) if result.evidence is not None]
     if len(set(kinds)) > 1:
@@ -291,28 +291,28 @@ def _width(paired: AlignedResults, metric: str) -> float:
 def _mean_verdict(
     paired: AlignedResults, gains: UnitGains, metric: str, adjusted: AdjustedPValue, test: RegressionTest
 ) -> GateCheck:
-    ours, theirs = (result.estimates[metric] for result in paired.results)
+    current, reference = (result.estimates[metric] for result in paired.results)
     undefined = np.isnan(paired.per_unit(metric))
     one_sided = int(np.count_nonzero(undefined[:, 0] != undefined[:, 1]))
     n = int(np.count_nonzero(~undefined.any(axis=1)))
     words = Vocabulary(unit_noun(paired.results))
-    if one_sided or np.isnan([ours.value, theirs.value]).any():
-        have = f"{words.units(one_sided)} {'has' if one_sided == 1 else 'have'}"
-        what = f"{have} a value in one run only" if one_sided else "it has no value"
+    if one_sided or np.isnan([current.value, reference.value]).any():
+        subject = f"{words.units(one_sided)} {'has' if one_sided == 1 else 'have'}"
+        what = f"{subject} a value in one run only" if one_sided else "it has no value"
         return GateCheck(False, f"{metric} cannot be compared: {what}", "regression", metric, n=n)
-    gain, p = _gain(ours, theirs), adjusted.p
-    lost = _exceeds(gain, test.margin)
-    undecided = _undecided(gains, adjusted, test) if lost else ""
-    failed = lost and (bool(undecided) or p < test.alpha)
+    gain, p = _gain(current, reference), adjusted.p
+    is_loss = _exceeds(gain, test.margin)
+    undecided = _undecided(gains, adjusted, test) if is_loss else ""
+    failed = is_loss and (bool(undecided) or p < test.alpha)
     verdict = f"{'a' if failed else 'no'} significant loss{_beyond(test)}"
     if undecided:
         verdict = f"a loss{_beyond(test)} that cannot be tested: {undecided}"
     details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), words.units(n)]
     if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
-    message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({', '.join(details)})"
+    message = f"{_describe_gain(current, reference, gain)}, {verdict} ({', '.join(details)})"
     known_p = None if np.isnan(p) else p
-    return GateCheck(not failed, message, "regression", metric, ours.value, None, gain, known_p, n)
+    return GateCheck(not failed, message, "regression", metric, current.value, None, gain, known_p, n)
 
 
 def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: RegressionTest) -> str:
@@ -332,8 +332,8 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
     An interval at the level 2 c - 1 has as much probability on each side as a one-sided test at the level c. If
     every resample gives the same difference there is no interval, and the difference itself decides.
     """
-    ours, theirs = (result.estimates[metric] for result in paired.results)
-    gain = _gain(ours, theirs)
+    current, reference = (result.estimates[metric] for result in paired.results)
+    gain = _gain(current, reference)
     one_sided = replace(test.config, confidence_level=2 * test.config.confidence_level - 1)
     contrast = compare(list(paired.results), [metric], config=one_sided).contrasts[0]
     interval = contrast.interval
@@ -342,14 +342,16 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
         return GateCheck(False, f"{metric} cannot be compared: {reason}", "regression", metric, n=contrast.n)
     units = Vocabulary(unit_noun(paired.results)).units(contrast.n)
     if interval.known:
-        best = interval.high if ours.better == Direction.UP else -interval.low
-        how = f"at best {format_difference(best, _PLACES)} at {format_percent(test.config.confidence_level)}, {units}"
+        best = interval.high if current.better == Direction.UP else -interval.low
+        details = (
+            f"at best {format_difference(best, _PLACES)} at {format_percent(test.config.confidence_level)}, {units}"
+        )
     else:
-        best, how = gain, f"{interval.reason}, {units}"
+        best, details = gain, f"{interval.reason}, {units}"
     significant = _exceeds(best, test.margin)
     verdict = f"{'a' if significant else 'no'} significant loss{_beyond(test)}"
-    message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({how})"
-    return GateCheck(not significant, message, "regression", metric, ours.value, best, gain, None, contrast.n)
+    message = f"{_describe_gain(current, reference, gain)}, {verdict} ({details})"
+    return GateCheck(not significant, message, "regression", metric, current.value, best, gain, None, contrast.n)
 
 
 def _exceeds(gain: float, margin: float) -> bool:
@@ -357,14 +359,16 @@ def _exceeds(gain: float, margin: float) -> bool:
     return gain < -margin - 1e-12 * max(1.0, abs(gain))
 
 
-def _gain(ours: Estimate, theirs: Estimate) -> float:
-    difference = ours.value - theirs.value
-    return difference if ours.better == Direction.UP else -difference
+def _gain(current: Estimate, reference: Estimate) -> float:
+    difference = current.value - reference.value
+    return difference if current.better == Direction.UP else -difference
 
 
-def _describe_gain(ours: Estimate, theirs: Estimate, gain: float) -> str:
+def _describe_gain(current: Estimate, reference: Estimate, gain: float) -> str:
     better = "better" if gain > 0 else "worse"
-    values = f"{ours.metric} is {format_value(ours.value, _PLACES)} and was {format_value(theirs.value, _PLACES)}"
+    values = (
+        f"{current.metric} is {format_value(current.value, _PLACES)} and was {format_value(reference.value, _PLACES)}"
+    )
     return f"{values}, {format_value(abs(gain), _PLACES)} {better}" if gain else f"{values}, the same"
 
 

@@ -372,10 +372,10 @@ def _check_replaceable(target: Path, path: PathLike) -> None:
     if not target.is_dir():
         raise StoreError(f"{path} is a file, not a run directory", hint="choose another name")
     names = sorted(file.name for file in target.iterdir())
-    foreign = [name for name in names if name not in (*FILES, VIEW)]
-    if foreign or (names and MANIFEST not in names):
+    other_files = [name for name in names if name not in (*FILES, VIEW)]
+    if other_files or (names and MANIFEST not in names):
         raise StoreError(
-            f"{path} has {(foreign or names)[0]}, which is not part of a run, and is not replaced",
+            f"{path} has {(other_files or names)[0]}, which is not part of a run, and is not replaced",
             hint="choose another folder, or move that file away",
         )
 

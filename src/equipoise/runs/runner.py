@@ -260,12 +260,12 @@ def _execute(
         if not isinstance(completed.outcome, MissingExtraError):
             yield completed
             return
-    whole = [index for index, (job, _) in enumerate(items) if not (job.divisible and executor.is_remote)]
+    undivided = [index for index, (job, _) in enumerate(items) if not (job.divisible and executor.is_remote)]
     for completed in executor.map(
-        _run_job, [items[index] for index in whole], (*shared, None), progress=progress, n_cores=n_cores
+        _run_job, [items[index] for index in undivided], (*shared, None), progress=progress, n_cores=n_cores
     ):
-        yield replace(completed, index=whole[completed.index])
-    for index in sorted(set(range(len(items))) - set(whole)):
+        yield replace(completed, index=undivided[completed.index])
+    for index in sorted(set(range(len(items))) - set(undivided)):
         for completed in LocalExecutor().map(_run_job, [items[index]], (*shared, executor), progress=progress):
             yield replace(completed, index=index)
 

@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 # Long computations: each is done once, in the background, and cached.
 
-Made = TypeVar("Made")
+ResultT = TypeVar("ResultT")
 
 
-class BackgroundCache(Generic[Made]):
+class BackgroundCache(Generic[ResultT]):
     """A cache of the last results by key; a failure is cached like any other result."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._lock = Lock()
-        self._futures: OrderedDict[str, Future[Made]] = OrderedDict()
+        self._futures: OrderedDict[str, Future[ResultT]] = OrderedDict()
 
-    def ask(self, key: str, make: Callable[[], Made]) -> Future[Made]:
+    def get_or_start(self, key: str, make: Callable[[], ResultT]) -> Future[ResultT]:
         """The result with this key; its computation starts unless it has been started before."""
         with self._lock:
             future = self._futures.get(key)
@@ -57,13 +57,13 @@ class BackgroundCache(Generic[Made]):
         return future
 
 
-def in_background(make: Callable[[], Made]) -> Future[Made]:
+def in_background(make: Callable[[], ResultT]) -> Future[ResultT]:
     """Compute in a daemon thread, which does not delay the end of the program.
 
     >>> in_background(lambda: 2 + 2).result()
     4
     """
-    future: Future[Made] = Future()
+    future: Future[ResultT] = Future()
 
     def work() -> None:
         try:
@@ -121,7 +121,7 @@ class PageCache:
 
     def __init__(self) -> None:
         self._loaded: BackgroundCache[LoadedRuns] = BackgroundCache(GATHERED)
-        self._made: BackgroundCache[bytes] = BackgroundCache(PAGES)
+        self._pages: BackgroundCache[bytes] = BackgroundCache(PAGES)
 
     def report(self, choice: RunSelection) -> Future[bytes]:
         """The page that ``eq report`` writes, with a link to the list."""
@@ -131,7 +131,7 @@ class PageCache:
             page = build_view(loaded.runs, loaded.comparison)
             return _to_utf8(render_html(page, links=page_links(choice, loaded.metrics)))
 
-        return self._made.ask(f"report {choice.version}", make)
+        return self._pages.get_or_start(f"report {choice.version}", make)
 
     def file(self, choice: RunSelection, form: ExportFormat) -> Future[bytes]:
         """The runs in an export format."""
@@ -140,7 +140,7 @@ class PageCache:
             loaded = self._load_runs(choice)
             return _to_utf8(form.function(loaded.runs, loaded.comparison))
 
-        return self._made.ask(f"{form.filename} {choice.version}", make)
+        return self._pages.get_or_start(f"{form.filename} {choice.version}", make)
 
     def _load_runs(self, choice: RunSelection) -> LoadedRuns:
         def make() -> LoadedRuns:
@@ -148,7 +148,7 @@ class PageCache:
             runs = read_runs(choice.named, primary)
             return LoadedRuns(runs, compare_runs(runs, primary=primary))
 
-        return self._loaded.ask(choice.version, make).result()
+        return self._loaded.get_or_start(choice.version, make).result()
 
 
 def _to_utf8(text: str) -> bytes:
@@ -237,8 +237,8 @@ class Viewer:
         return await asyncio.wrap_future(in_background(self.library.run_list))
 
     async def _choice(self, request: Request) -> RunSelection:
-        asked = request.query_params
-        return RunSelection.of(await self._run_list(), asked.getlist("run"), asked.get("primary", ""))
+        params = request.query_params
+        return RunSelection.of(await self._run_list(), params.getlist("run"), params.get("primary", ""))
 
 
 def state_of(run_list: RunList) -> dict[str, Any]:
@@ -252,9 +252,9 @@ def state_of(run_list: RunList) -> dict[str, Any]:
     }
 
 
-async def _wait_briefly(made: Future[bytes], choice: RunSelection) -> bytes | None:
+async def _wait_briefly(page: Future[bytes], choice: RunSelection) -> bytes | None:
     """The content, or None if it is not finished in time; the computation then continues and is cached."""
-    waiting = asyncio.wrap_future(made)
+    waiting = asyncio.wrap_future(page)
     if choice.units <= LARGE_RUN_UNITS:
         return await waiting
     done, _ = await asyncio.wait({waiting}, timeout=WAIT_SECONDS)
@@ -364,8 +364,8 @@ def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
-            there = {name.lower() for name, _ in headers}
-            message["headers"] = headers + [header for header in HEADERS.items() if header[0] not in there]
+            present = {name.lower() for name, _ in headers}
+            message["headers"] = headers + [header for header in HEADERS.items() if header[0] not in present]
         await send(message)
 
     return sending
@@ -388,8 +388,8 @@ AGAIN = "2"
 
 def not_modified(request: Request, version: str) -> Response | None:
     """A 304 response if the browser has this version; otherwise None."""
-    asked = request.headers.get("if-none-match", "")
-    if tag(version) in (entity_tag.strip().removeprefix("W/") for entity_tag in asked.split(",")):
+    header = request.headers.get("if-none-match", "")
+    if tag(version) in (entity_tag.strip().removeprefix("W/") for entity_tag in header.split(",")):
         return Response(status_code=304, headers={"etag": tag(version)})
     return None
 

@@ -100,8 +100,8 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
     """Read the manifest and the scores, but not the units."""
     folder = open_run(path)
     manifest, file = folder.manifest, path / RESULT
-    nothing = parse_unit_lines([], source=str(file))
-    result = result_from_dict(folder.json(RESULT), nothing, source=str(file))
+    no_units = parse_unit_lines([], source=str(file))
+    result = result_from_dict(folder.json(RESULT), no_units, source=str(file))
     headline: dict[str, Any] = {}
     if result.estimates:
         best = next(iter(result.estimates.values()))
@@ -164,8 +164,8 @@ class ResultsFolder:
             if self._run_list is None or monotonic() >= self._until:
                 start = monotonic()
                 self._run_list = self._read_folder()
-                took = monotonic() - start
-                self._until = start + took + max(RESCAN_SECONDS, MAX_SCAN_SHARE * took)
+                seconds = monotonic() - start
+                self._until = start + seconds + max(RESCAN_SECONDS, MAX_SCAN_SHARE * seconds)
             return self._run_list
 
     def _read_folder(self) -> RunList:
@@ -175,8 +175,8 @@ class ResultsFolder:
         newest_first = sorted(rows.values(), key=lambda row: row.key)
         newest_first.sort(key=lambda row: row.ended, reverse=True)
         under_way = tuple(replace(run, folder=run.folder.relative_to(self.root)) for run in find_active_runs(self.root))
-        seen = repr([(row.key, row.fingerprint) for row in newest_first]) + repr(under_way) + note
-        return RunList(tuple(newest_first), under_way, digest(seen), note)
+        state = repr([(row.key, row.fingerprint) for row in newest_first]) + repr(under_way) + note
+        return RunList(tuple(newest_first), under_way, digest(state), note)
 
     def _run_directories(self) -> tuple[list[Path], str]:
         """The run directories; if the folder cannot be read, none and the reason."""
@@ -216,14 +216,14 @@ def path_outside_root(run: Path, root: Path) -> str:
 
 def fingerprint_of(run: Path) -> str:
     """A digest of file names, sizes and times, which changes whenever a file of the run is replaced."""
-    seen: list[tuple[str, int, int, int]] = []
+    file_states: list[tuple[str, int, int, int]] = []
     for name in FILES:
         try:
             state = (run / name).stat()
         except OSError:
             continue
-        seen.append((name, state.st_ino, state.st_mtime_ns, state.st_size))
-    return digest(repr(seen))
+        file_states.append((name, state.st_ino, state.st_mtime_ns, state.st_size))
+    return digest(repr(file_states))
 
 
 def digest(text: str) -> str:

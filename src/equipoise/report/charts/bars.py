@@ -354,7 +354,7 @@ def _grid(axes: Sequence[str], limit: float) -> list[Spec]:
     """The rings with their values, and the axes with their names."""
     n_axes = len(axes)
     steps = [step / 5 for step in range(1, round(limit * 5) + 1)]
-    rings: list[marks.Row] = [
+    circles: list[marks.Row] = [
         {**_pixel(axis % n_axes, n_axes, step / limit), "ring": step, "step": axis}
         for step in steps
         for axis in range(n_axes + 1)
@@ -368,7 +368,7 @@ def _grid(axes: Sequence[str], limit: float) -> list[Spec]:
     names = [_axis_name(axis, n_axes, text) for axis, text in enumerate(axes)]
     by_ring: Spec = {**_WHERE, "detail": {"field": "ring"}, "order": {"field": "step"}}
     return [
-        marks.line(rings, by_ring, LIGHT["grid"], width=1),
+        marks.line(circles, by_ring, LIGHT["grid"], width=1),
         marks.line(rays, by_ring, LIGHT["grid"], width=1),
         marks.text_marks(values, _WHERE, align="left", dx=4, fill=LIGHT["soft"], fontSize=SMALL_SIZE),
         *(marks.text_marks([row], _WHERE, align=row["align"], fontSize=TEXT_SIZE) for row in names),

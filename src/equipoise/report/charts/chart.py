@@ -168,14 +168,14 @@ def slug(text: str) -> str:
 
 def unique_names(charts: Sequence[Chart]) -> tuple[Chart, ...]:
     """The charts with unique names: the second of two equal names gets a number."""
-    taken: set[str] = set()
+    used: set[str] = set()
     renamed = []
     for item in charts:
         name, number = item.name, 1
-        while name in taken:
+        while name in used:
             number += 1
             name = f"{item.name}-{number}"
-        taken.add(name)
+        used.add(name)
         renamed.append(replace(item, name=name))
     return tuple(renamed)
 
@@ -205,11 +205,11 @@ def _common_prefix(names: Sequence[str]) -> int:
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     numbered = []
     for name in names:
-        seen[name] += 1
-        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        counts[name] += 1
+        numbered.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return numbered
 
 

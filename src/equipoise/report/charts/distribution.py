@@ -92,8 +92,8 @@ def _row_texts(distribution: ValueDistribution, height: float) -> list[Spec]:
 def _bin_labels(labels: tuple[str, ...], x: Spec, y: float) -> Spec:
     """The values below the bars; only every second or third if they would overlap."""
     bin_width = WIDTH / max(len(labels), 1)
-    every = max(1, ceil((marks.text_width(labels) + 6) / bin_width))
-    rows = [{"bin": index, "text": text} for index, text in enumerate(labels) if index % every == 0]
+    step = max(1, ceil((marks.text_width(labels) + 6) / bin_width))
+    rows = [{"bin": index, "text": text} for index, text in enumerate(labels) if index % step == 0]
     return marks.text_marks(rows, {"x": x, "y": {"value": y}}, fill=LIGHT["soft"])
 
 
@@ -107,8 +107,8 @@ def _stacked_bars(distribution: ValueDistribution, name: str) -> Chart:
         segments += _segments(row, system, distribution, counts)
         rows.append({"row": row, "name": labels[row], "units": _units(system.counts, system.undefined)})
     left: Spec = {"field": "from", **marks.PIXELS}
-    look = {**marks.literals("fill", "stroke"), **marks.TOOLTIP}
-    where = {"y": marks.ROW_POSITION, "x": left, "x2": {"field": "to"}, **look}
+    style = {**marks.literals("fill", "stroke"), **marks.TOOLTIP}
+    where = {"y": marks.ROW_POSITION, "x": left, "x2": {"field": "to"}, **style}
     solid = [segment for segment in segments if not segment["dashed"]]
     dashed = [segment for segment in segments if segment["dashed"]]
     bars = [marks.layer("bar", where, solid, strokeWidth=1)] if solid else []
@@ -153,7 +153,7 @@ def _segments(
     ]
     texts.append(("undefined", format_count(undefined), undefined))
     segments, left = [], 0.0
-    for (meaning, text, units), (fill, stroke, ink) in zip(texts, styles, strict=True):
+    for (meaning, text, units), (fill, stroke, text_color) in zip(texts, styles, strict=True):
         right = left + (WIDTH * units / total if total else 0.0)
         if units:
             segments.append(
@@ -164,7 +164,7 @@ def _segments(
                     "text": _first_that_fits((text, format_count(units)), right - left),
                     "fill": LIGHT[fill],
                     "stroke": LIGHT[stroke],
-                    "ink": LIGHT[ink],
+                    "ink": LIGHT[text_color],
                     "dashed": meaning == "undefined",
                     "tooltip": (
                         f"{system.name}: {format_count(units)} of {format_count(total)} {distribution.units} {meaning}"

@@ -92,11 +92,11 @@ def heatmap(cells: Sequence[HeatmapCell], rows: Sequence[str], columns: Sequence
     row_names = [{"row": index, "name": name} for index, name in enumerate(rows)]
     column_names = [{"column": index, "name": name} for index, name in enumerate(columns)]
     slanted = marks.text_width(columns) > size.width - 4
-    look: Spec = {"align": "left", "angle": SLANT} if slanted else {"align": "center"}
+    style: Spec = {"align": "left", "angle": SLANT} if slanted else {"align": "center"}
     return [
         *layers,
         marks.text_marks(row_names, {"x": {"value": -10}, "y": y}, "name", align="right", fontSize=TEXT_SIZE),
-        marks.text_marks(column_names, {"x": x, "y": {"value": -10}}, "name", **look),
+        marks.text_marks(column_names, {"x": x, "y": {"value": -10}}, "name", **style),
     ]
 
 
@@ -130,7 +130,7 @@ def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark
 
 def _cell_row(cell: HeatmapCell) -> marks.Row:
     grey = cell.shade is None or cell.is_small_sample
-    fill, ink = (LIGHT["few"], LIGHT["soft"]) if grey else heat_color(cell.shade or 0.0)
+    fill, text_color = (LIGHT["few"], LIGHT["soft"]) if grey else heat_color(cell.shade or 0.0)
     stroke = LIGHT["ink"] if cell.is_framed else LIGHT["line"] if cell.is_small_sample else LIGHT["paper"]
     return {
         "row": cell.row,
@@ -139,7 +139,7 @@ def _cell_row(cell: HeatmapCell) -> marks.Row:
         "subtext": cell.subtext,
         "tooltip": cell.tooltip,
         "fill": fill,
-        "ink": ink,
+        "ink": text_color,
         "stroke": stroke,
     }
 
@@ -327,8 +327,8 @@ def _describe_confusion(system: str, classes: Sequence[str], counts: Sequence[Se
     ]
     most = with_largest(errors, lambda error: error[0])
     pairs = join_names([f"{true} predicted as {predicted}" for _, true, predicted in most])
-    noun, each = ("error is", "") if len(most) == 1 else ("errors are", " each")
-    confused = f"; the most frequent {noun} {pairs} ({format_count(most[0][0])} visits{each})" if most else ""
+    noun, suffix = ("error is", "") if len(most) == 1 else ("errors are", " each")
+    confused = f"; the most frequent {noun} {pairs} ({format_count(most[0][0])} visits{suffix})" if most else ""
     return (
         f"{system} predicts {format_count(correct)} of {format_count(total)} visits to the {len(classes)} most "
         f"frequent classes correctly{confused}."

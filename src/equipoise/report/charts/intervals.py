@@ -99,8 +99,8 @@ def _chance_marks(board: Leaderboard, rows: list[marks.Row], x: Spec) -> list[Sp
         label = marks.text_marks([text], where, align="left", dx=-2, fill=LIGHT["chance"])
         return [marks.reference_line(rows[0]["chance"], x, color="chance", **dashed), label]
     at_chance = {"y": marks.ROW_POSITION, "x": {**x, "field": "chance"}, **marks.TOOLTIP}
-    look: Spec = {"orient": "vertical", "size": 18, "thickness": 1.5, "color": LIGHT["chance"], **dashed}
-    return [marks.layer("tick", at_chance, only=marks.HAS_CHANCE, **look)]
+    style: Spec = {"orient": "vertical", "size": 18, "thickness": 1.5, "color": LIGHT["chance"], **dashed}
+    return [marks.layer("tick", at_chance, only=marks.HAS_CHANCE, **style)]
 
 
 def _tie_groups(board: Leaderboard, left: float) -> Spec:

@@ -119,9 +119,9 @@ def legend(entries: Sequence[tuple[str, str, str, str]]) -> list[Spec]:
         rows.append({"shape": shape, "fill": fill, "stroke": stroke, "text": text, "at": left})
         left += 30 + text_width([text])
     where: Spec = {"x": {"field": "at", **PIXELS}, "y": {"value": -36}}
-    look = {**where, **literals("shape", "fill", "stroke")}
+    style = {**where, **literals("shape", "fill", "stroke")}
     return [
-        layer("point", look, rows, size=70, strokeWidth=1.8, opacity=1, aria=False),
+        layer("point", style, rows, size=70, strokeWidth=1.8, opacity=1, aria=False),
         text_marks(rows, where, align="left", dx=10, fill=LIGHT["soft"]),
     ]
 
@@ -130,9 +130,9 @@ def label_list(rows: Sequence[Row], x: float, *, gap: float = 10) -> list[Spec]:
     """A filled symbol and a text per row, one below the other at ``at`` pixels from the top."""
     y: Spec = {"field": "at", **PIXELS}
     symbols = [row for row in rows if "shape" in row]
-    look = {"x": {"value": x}, "y": y, **literals("shape", "fill")}
+    style = {"x": {"value": x}, "y": y, **literals("shape", "fill")}
     return [
-        layer("point", look, symbols, filled=True, size=70, opacity=1, aria=False),
+        layer("point", style, symbols, filled=True, size=70, opacity=1, aria=False),
         text_marks(rows, {"x": {"value": x + gap}, "y": y}, align="left"),
     ]
 
@@ -196,14 +196,14 @@ def vertical_intervals(rows: Sequence[Row], x: Spec, y: Spec, x_key: str, **mark
 def points(x: Spec) -> Spec:
     """The value of every row that has one; shape, fill and stroke are in the row."""
     where = {"y": ROW_POSITION, "x": {**x, "field": "value"}}
-    look = {**literals("shape", "fill", "stroke"), **TOOLTIP}
-    return layer("point", {**where, **look}, only=HAS_VALUE, size=90, strokeWidth=1.8, opacity=1)
+    style = {**literals("shape", "fill", "stroke"), **TOOLTIP}
+    return layer("point", {**where, **style}, only=HAS_VALUE, size=90, strokeWidth=1.8, opacity=1)
 
 
 def series_points(rows: Sequence[Row], encoding: Spec, color: str, shape: str, *, size: float = 50) -> Spec:
     """The points of one series, all of one colour and shape."""
-    look: Spec = {"shape": shape, "fill": color, "stroke": color, "size": size, "opacity": 1}
-    return layer("point", {**encoding, **TOOLTIP}, rows, **look)
+    style: Spec = {"shape": shape, "fill": color, "stroke": color, "size": size, "opacity": 1}
+    return layer("point", {**encoding, **TOOLTIP}, rows, **style)
 
 
 def line(rows: Sequence[Row], encoding: Spec, color: str, *, width: float = 2, **mark: Any) -> Spec:

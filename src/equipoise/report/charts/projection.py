@@ -125,8 +125,8 @@ def _points(points: Sequence[Point], groups: Sequence[str], where: Spec) -> Spec
         tooltip = f"{point.label} ({point.group})" if point.group else point.label
         rows.append({"x": point.x, "y": point.y, "fill": color, "shape": shape, "size": size, "tooltip": tooltip})
     size_encoding = {"field": "size", "type": "quantitative", "scale": None}
-    look = {**where, **marks.literals("shape", "fill"), "size": size_encoding, **marks.TOOLTIP}
-    return marks.layer("point", look, rows, filled=True, opacity=0.9, stroke=LIGHT["paper"], strokeWidth=0.6)
+    style = {**where, **marks.literals("shape", "fill"), "size": size_encoding, **marks.TOOLTIP}
+    return marks.layer("point", style, rows, filled=True, opacity=0.9, stroke=LIGHT["paper"], strokeWidth=0.6)
 
 
 def _sizes(points: Sequence[Point]) -> list[float]:
@@ -160,7 +160,7 @@ def _labels(points: Sequence[Point], links: Sequence[tuple[int, int]], x: Spec, 
             rows.append({"x": point.x, "y": point.y, "text": text})
     # A halo in the background colour below the text keeps the name readable on top of links.
     halo: Spec = {"stroke": LIGHT["paper"], "strokeWidth": 3, "strokeJoin": "round"}
-    return [marks.text_marks(rows, marks.position(x, y), align="left", dx=8, **look) for look in (halo, {})]
+    return [marks.text_marks(rows, marks.position(x, y), align="left", dx=8, **style) for style in (halo, {})]
 
 
 def _overlap(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:

@@ -247,7 +247,7 @@ def grid_heatmap(tuned: TuningView) -> Chart:
 
 def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell:
     shown = [mark for mark in cell.marks if mark != BUDGET or BEST not in cell.marks]
-    short = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in shown]
+    labels = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in shown]
     cost = f"; cost {cell.note}" if cell.note else ""
     marked = f"; {', '.join(cell.marks)}" if cell.marks else ""
     return HeatmapCell(
@@ -256,7 +256,7 @@ def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell
         cell.text,
         f"{where}: {cell.text}{cost}{marked}",
         cell.shade,
-        subtext=" ".join(short),
+        subtext=" ".join(labels),
         is_framed=any(mark.startswith(CHOSEN) for mark in cell.marks),
     )
 
@@ -390,8 +390,8 @@ def _trial_tooltip(view: TuningView, trial: TrialPoint) -> str:
 
 def _other_points(rows: list[marks.Row], where: Spec) -> Spec:
     """The points that are not on the frontier, small and faint."""
-    look = {**where, **marks.literals("shape", "fill"), **marks.TOOLTIP}
-    return marks.layer("point", look, rows, size=14, filled=True, opacity=0.4)
+    style = {**where, **marks.literals("shape", "fill"), **marks.TOOLTIP}
+    return marks.layer("point", style, rows, size=14, filled=True, opacity=0.4)
 
 
 def _frontier_line(rows: list[marks.Row], where: Spec, max_cost: float) -> Spec:
@@ -402,8 +402,8 @@ def _frontier_line(rows: list[marks.Row], where: Spec, max_cost: float) -> Spec:
 
 
 def _frontier_points(rows: list[marks.Row], where: Spec) -> Spec:
-    look = {**where, **marks.literals("shape", "fill", "stroke"), **marks.TOOLTIP}
-    return marks.layer("point", look, rows, size=40, strokeWidth=1.4, opacity=1)
+    style = {**where, **marks.literals("shape", "fill", "stroke"), **marks.TOOLTIP}
+    return marks.layer("point", style, rows, size=40, strokeWidth=1.4, opacity=1)
 
 
 def _budget_line(budget: float | None, unit: str, x: Spec) -> list[Spec]:

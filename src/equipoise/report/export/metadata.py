@@ -50,8 +50,8 @@ def as_card(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     sheet = PaperTable.of(runs, comparison)
     by_name = {run.result.system: run for run in runs}
     index = [{"name": system, "results": [_result(sheet, system, by_name.get(system))]} for system in sheet.systems]
-    said = [f"# {_UNSAFE.sub('?', inert(' '.join(sentence.split())))}" for sentence in table_notes(sheet)]
-    return "".join(f"{line}\n" for line in [*said, *yaml_lines({"model-index": index})])
+    comments = [f"# {_UNSAFE.sub('?', inert(' '.join(sentence.split())))}" for sentence in table_notes(sheet)]
+    return "".join(f"{line}\n" for line in [*comments, *yaml_lines({"model-index": index})])
 
 
 def yaml_lines(value: Any, indent: str = "") -> list[str]:

@@ -162,10 +162,10 @@ def _best_of(values: Sequence[float], better: Direction) -> float:
 
 def table_caption(sheet: PaperTable) -> list[str]:
     """Plain sentences, the most important first."""
-    said = [_subject(sheet), _intervals(sheet)]
+    sentences = [_subject(sheet), _intervals(sheet)]
     if sheet.comparison is not None:
-        said += [_letters(sheet.comparison), "The best value in each column is bold."]
-    said += [
+        sentences += [_letters(sheet.comparison), "The best value in each column is bold."]
+    sentences += [
         "Arrows show the better direction. Chance is the expected score of a random baseline.",
         "A chance level with an inequality sign is only a bound: the number of candidates is not known."
         if sheet.bounded
@@ -175,7 +175,7 @@ def table_caption(sheet: PaperTable) -> list[str]:
         _unknown(sheet),
         *_cautions(sheet),
     ]
-    return [sentence for sentence in said if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def table_notes(sheet: PaperTable) -> list[str]:

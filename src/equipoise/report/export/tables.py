@@ -65,10 +65,10 @@ def as_unit_csv(runs: Sequence[StoredRun], comparison: Comparison | None, *, for
     for run in runs:
         result = run.result
         units = result.unit_ids.tolist()
-        nothing = [""] * len(units)
-        clusters = nothing if result.clusters is None else result.clusters.tolist()
+        empty = [""] * len(units)
+        clusters = empty if result.clusters is None else result.clusters.tolist()
         columns = [
-            [_known(value) for value in result.per_unit[name].tolist()] if name in result.per_unit else nothing
+            [_known(value) for value in result.per_unit[name].tolist()] if name in result.per_unit else empty
             for name in metrics
         ]
         rows += zip([result.system] * len(units), units, *([clusters] if clustered else []), *columns, strict=True)
@@ -83,12 +83,12 @@ def _cell(value: Any, formulas: bool) -> Any:
 
 
 def _facts(estimate: Estimate) -> tuple[Any, ...]:
-    reach = estimate.interval
+    interval = estimate.interval
     return (
         _known(estimate.value),
-        _known(reach.low),
-        _known(reach.high),
-        reach.confidence_level,
+        _known(interval.low),
+        _known(interval.high),
+        interval.confidence_level,
         estimate.n,
         estimate.undefined,
         _known(estimate.chance),

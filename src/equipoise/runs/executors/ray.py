@@ -62,8 +62,13 @@ def connection_errors(ray: Any) -> Iterator[None]:
 
 def worker_loss_errors(ray: Any) -> tuple[type[Exception], ...]:
     """The exceptions of Ray for one lost worker, node or value."""
-    lost = ray.exceptions
-    return (lost.WorkerCrashedError, lost.NodeDiedError, lost.ObjectLostError, lost.OutOfMemoryError)
+    exceptions = ray.exceptions
+    return (
+        exceptions.WorkerCrashedError,
+        exceptions.NodeDiedError,
+        exceptions.ObjectLostError,
+        exceptions.OutOfMemoryError,
+    )
 
 
 def cancel(ray: Any, references: Any) -> None:
@@ -129,7 +134,7 @@ class _PendingWork:
 class RayExecutor(Executor):
     """Runs items as Ray tasks: at an address, on the cluster of this machine, or on one that is started for it.
 
-    Ray itself reis too small. An item whose worker or node died is started again here, a limited number of
+    Ray does not retry by itself. An item whose worker or node died is started again here, a limited number of
     times. A slow item is not started twice, because embedding may cost money.
     """
 
@@ -139,7 +144,7 @@ class RayExecutor(Executor):
         self.address = address or os.environ.get("RAY_ADDRESS") or None
         self._messages: list[str] = []
         self._unfit: set[str] = set()
-        self._gone = self._own = False
+        self._connection_lost = self._started_cluster = False
         self._cores, self._counted = 0.0, -inf
         self._ray: Any = None
         self._open = ExitStack()
@@ -159,13 +164,13 @@ class RayExecutor(Executor):
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
         with ExitStack() as opened:
             opened.enter_context(suppress_ray_output())
-            self._own = not self._connected(opened)
+            self._started_cluster = not self._connected(opened)
             silence_ray_logs()
             opened.callback(self._leave)
             # A client reaches the head at the address that it used; other addresses may be unreachable.
             client = self.address is not None and self.address.startswith(CLIENT)
             self._head = self.address if client else self._ray.get_runtime_context().gcs_address
-            if self._own and not str(self._head).startswith(f"{LOOPBACK}:"):
+            if self._started_cluster and not str(self._head).startswith(f"{LOOPBACK}:"):
                 self._report(f"the Ray cluster that was started here is open to other machines, at {self._head}")
             self._open = opened.pop_all()
         return self
@@ -197,7 +202,7 @@ class RayExecutor(Executor):
 
     def _leave(self) -> None:
         # Ray prints what it has not yet printed of dead nodes.
-        with redirect_stdout(StringIO()), suppress(*([Exception] if self._gone else [])):
+        with redirect_stdout(StringIO()), suppress(*([Exception] if self._connection_lost else [])):
             self._ray.shutdown()
 
     def __exit__(
@@ -255,7 +260,7 @@ class RayExecutor(Executor):
                     yield Completed(index, reply.outcome)
         finally:
             # A cluster that was started here ends with its tasks; Ray may abort while it cancels running ones.
-            if not self._gone and not self._own:
+            if not self._connection_lost and not self._started_cluster:
                 cancel(self._ray, work.running)
 
     def _replies(self, work: _PendingWork) -> Iterator[tuple[int, WorkerReply]]:
@@ -323,7 +328,7 @@ class RayExecutor(Executor):
             with connection_errors(self._ray):
                 yield
         except PartialError:
-            self._gone = True
+            self._connection_lost = True
             raise
 
     def _report(self, text: str) -> None:
