@@ -38,7 +38,7 @@ def on_the_edge_of_rounding(value: float) -> bool:
 def test_a_preset_gives_what_its_library_gives(name: str, form: str) -> None:
     preset = PRESETS[name]
     # torch sorts with the C++ library of its platform, and the preset knows that of Linux.
-    ruled = TIES not in preset.stumbles or sys.platform == "linux"
+    ruled = TIES not in preset.limitations or sys.platform == "linux"
 
     # Where a query has no relevant item, beir's own recall divides by zero.
     @settings(max_examples=20)

@@ -147,9 +147,9 @@ def _is_possible(draft: UnresolvedRow, reading: TableInterpretation, impossible:
     Columns are decided one after another, those with violations first. A choice that is already impossible
     is not followed further.
     """
-    accused = [value.metric for finding in impossible for value in finding.violation.values]
+    suspects = [value.metric for finding in impossible for value in finding.violation.values]
     columns = [column for column in dict.fromkeys(draft.columns) if column in reading.ambiguous_columns]
-    columns.sort(key=lambda column: column[1] not in accused)
+    columns.sort(key=lambda column: column[1] not in suspects)
     paths: list[tuple[int, frozenset[Column]]] = [(0, reading.percent_columns)]
     for _ in range(MAX_INTERPRETATIONS):
         if not paths:
@@ -179,12 +179,12 @@ def _unless_percent(reading: TableInterpretation, hit: RuleHit) -> RuleHit:
         return hit
     if _is_impossible(reading.rows[hit.row_index - 1].row(reading.unsigned)):
         return hit
-    doubted = replace(
+    violation = replace(
         hit.violation,
         assumptions=(*hit.violation.assumptions, Assumption.FRACTIONS),
         hint="add a percent sign if they are percent; if they are fractions, use --fractions",
     )
-    return replace(hit, violation=doubted)
+    return replace(hit, violation=violation)
 
 
 def _may_be_percent(row: PublishedRow, unsigned: Set[Column]) -> bool:
@@ -405,12 +405,12 @@ def _is_used(label: str) -> bool:
 
 
 def _check_has_metrics(sources: Iterable[PublishedTable]) -> None:
-    every = list(sources)
-    if any(table.records for table in every):
+    tables = list(sources)
+    if any(table.records for table in tables):
         return
-    labels = list(dict.fromkeys(label for table in every for label in table.labels))
+    labels = list(dict.fromkeys(label for table in tables for label in table.labels))
     near = [hint for label in labels if (hint := suggest_label(label))]
-    files = list(dict.fromkeys(table.name for table in every))
+    files = list(dict.fromkeys(table.name for table in tables))
     name = files[0] if len(files) == 1 else f"none of {len(files)} tables"
     numbers_text = f"; its numbers have the labels {join_names(labels)}" if labels else " and no numbers"
     raise UnknownNameError(

@@ -98,11 +98,11 @@ def _evaluate(node: ast.expr, numbers: Mapping[str, ValueRange]) -> ValueRange |
         return None if inner is None else ValueRange(-inner.high, -inner.low)
     if isinstance(node, ast.Call):
         parts = [_evaluate(arg, numbers) for arg in node.args]
-        pick: Callable[..., float] = min if node.func.id == "min" else max  # type: ignore[attr-defined]
+        function: Callable[..., float] = min if node.func.id == "min" else max  # type: ignore[attr-defined]
         ranges = [part for part in parts if part is not None]
         if len(ranges) < len(parts):
             return None
-        return ValueRange(pick(part.low for part in ranges), pick(part.high for part in ranges))
+        return ValueRange(function(part.low for part in ranges), function(part.high for part in ranges))
     assert isinstance(node, ast.BinOp)
     left, right = _evaluate(node.left, numbers), _evaluate(node.right, numbers)
     return None if left is None or right is None else _combine(node.op, left, right)

@@ -98,7 +98,7 @@ def suggest_label(label: str) -> str:
 def _value(text: str) -> ParsedLabel | None:
     for group, candidate in _candidates(text):
         bracketed = text[len(candidate) :].lstrip()[:1] in ("(", "[") and text.startswith(candidate)
-        metric = _measure(candidate, alone=not group or bracketed)
+        metric = _measure(candidate, is_whole_label=not group or bracketed)
         if metric is not None:
             return ParsedLabel(metric, group=_join_words(group))
     return None
@@ -110,10 +110,10 @@ def _interval_end_or_spread(text: str) -> ParsedLabel | None:
         match = ending.search(text)
         if match:
             before = text[: match.start()]
-            rest = _value(before) if before else None
-            if rest is None and before and role == ColumnRole.SPREAD:
+            label = _value(before) if before else None
+            if label is None and before and role == ColumnRole.SPREAD:
                 return None
-            return replace(rest or ParsedLabel(None, group=_join_words(before)), role=ColumnRole(role))
+            return replace(label or ParsedLabel(None, group=_join_words(before)), role=ColumnRole(role))
     return None
 
 
@@ -125,7 +125,7 @@ def _candidates(text: str) -> Iterator[tuple[str, str]]:
     yield "", text
     brackets = re.fullmatch(r"(.*?)\s*[(\[]([^()\[\]]*)[)\]]", text)
     if brackets:
-        same = _DIRECTION.fullmatch(brackets[2]) or _measure(brackets[2], alone=True)
+        same = _DIRECTION.fullmatch(brackets[2]) or _measure(brackets[2], is_whole_label=True)
         yield "" if same else brackets[2], brackets[1]
         yield "", brackets[2]
         for match in _SEPARATORS.finditer(brackets[1]):
@@ -138,7 +138,7 @@ def _join_words(group: str) -> str:
     return " ".join(_SEPARATORS.split(group)).strip()
 
 
-def _measure(text: str, *, alone: bool) -> PublishedMetric | None:
+def _measure(text: str, *, is_whole_label: bool) -> PublishedMetric | None:
     """The metric of a text that is only a metric name."""
     folded = re.sub(r"[\s-]+", "_", text.strip())
     averaged = _AVERAGED.match(folded)
@@ -153,7 +153,7 @@ def _measure(text: str, *, alone: bool) -> PublishedMetric | None:
     if cut:
         symbol = re.sub(r"[\s-]+", "_", cut["symbol"])
         return _parse_name(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
-    if not alone and len(folded) < MIN_PREFIXED_LETTERS:
+    if not is_whole_label and len(folded) < MIN_PREFIXED_LETTERS:
         return None
     return _parse_name(text.strip()) or _parse_name(folded)
 
@@ -198,9 +198,9 @@ def without_differences(
     columns = _signed_columns(drafts)
     names |= dict.fromkeys(columns)
     for record, values in drafts:
-        rest = [value for value in values if value.cell.label not in columns]
-        levels = [] if names_difference(record.name) else _without_signed(rest)
-        if len(levels) < len(rest):
+        others = [value for value in values if value.cell.label not in columns]
+        levels = [] if names_difference(record.name) else _without_signed(others)
+        if len(levels) < len(others):
             names[record.name or "a row"] = None
         remaining.append((record, levels))
     return remaining, list(names)

@@ -48,8 +48,8 @@ def mean_bounds(steps: Sequence[PublishedValue], weight: Weight, cutoff: float =
     Units whose best rank is after cutoff j and within cutoff k score at most weight(j + 1) and at least
     weight(k); units beyond the last cutoff score at least 0.
     """
-    earned, best = _least(steps, weight, cutoff), _most(steps, weight, cutoff)
-    low = sum(step.range.low * (earned[at] - earned[at + 1]) for at, step in enumerate(steps))
+    least, best = _least(steps, weight, cutoff), _most(steps, weight, cutoff)
+    low = sum(step.range.low * (least[at] - least[at + 1]) for at, step in enumerate(steps))
     high = best[-1] + sum(step.range.high * (best[at] - best[at + 1]) for at, step in enumerate(steps))
     return ValueRange(low, high)
 
@@ -90,10 +90,10 @@ def bound_violation(
         return
     bounds = mean_bounds(steps, weight, target.k)
     most = zip([0, *(int(step.k) for step in steps)], _most(steps, weight, target.k), strict=True)
-    why = tuple(f"a unit at rank {j + 1} or worse scores at most {format_digits(earned)}" for j, earned in most)
+    why = tuple(f"a unit at rank {j + 1} or worse scores at most {format_digits(credit)}" for j, credit in most)
     yield from too_large(target, steps, bounds.high, why, "on average that is", assumptions)
     least = zip(steps, _least(steps, weight, target.k), strict=False)
-    why = tuple(f"a unit within rank {int(step.k)} scores at least {format_digits(earned)}" for step, earned in least)
+    why = tuple(f"a unit within rank {int(step.k)} scores at least {format_digits(credit)}" for step, credit in least)
     hint = "" if target.metric.k else f"if {target.metric} has a cutoff, name it"
     yield from too_small(target, steps, bounds.low, why, "on average that is", assumptions, hint)
 

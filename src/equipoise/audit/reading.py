@@ -385,9 +385,9 @@ class TableInterpretation:
 def interpret_table(published: PublishedTable, declared: DeclaredContext) -> TableInterpretation:
     """The rows of a table, and which of its columns have no sign of their unit."""
     drafts, differences = without_differences([(record, parse_values(record)) for record in published.records])
-    every = [value for _, values in drafts for value in values if value.metric.is_fraction]
-    unsigned = [value for value in every if value.percent is None]
-    signed = any(value.percent and not value.is_sum for value in every)
+    fractions = [value for _, values in drafts for value in values if value.metric.is_fraction]
+    unsigned = [value for value in fractions if value.percent is None]
+    signed = any(value.percent and not value.is_sum for value in fractions)
     unit_stated = any(statement.label == "unit" for record in published.records for statement in record.stated)
     percent_columns = _percent_columns(unsigned, declared.percent, known_percent=signed or unit_stated)
     labels = {value.column: value.cell.label for value in unsigned}
@@ -449,8 +449,8 @@ def _percent_columns(
     if declared is not None:
         return frozenset(columns) if declared else frozenset()
     above_one = {column: drafts for column, drafts in columns.items() if any(draft.exceeds_one for draft in drafts)}
-    slips = not known_percent and all(map(_is_fraction_error, above_one.values()))
-    return frozenset() if slips else frozenset(above_one)
+    are_errors = not known_percent and all(map(_is_fraction_error, above_one.values()))
+    return frozenset() if are_errors else frozenset(above_one)
 
 
 def _is_fraction_error(column: Sequence[UnresolvedValue]) -> bool:

@@ -117,18 +117,18 @@ def _precision(series: Sequence[PublishedValue]) -> Iterator[Violation]:
     for first, second in combinations(series, 2):
         j, k = int(first.k), int(second.k)
         before, after = first.range * j, second.range * k
-        lost, gained = before.low - after.high, after.low - before.high - (k - j)
-        if max(lost, gained) <= SLACK:
+        decrease, increase = before.low - after.high, after.low - before.high - (k - j)
+        if max(decrease, increase) <= SLACK:
             continue
         counts = f"that makes {before} relevant items among the first {j} and {after} among the first {k}"
         why, so = ("k P@k counts the relevant items among the first k",), (counts,)
-        if lost > SLACK:
+        if decrease > SLACK:
             sentence = f"{first} finds more relevant items than {second}"
-            yield Violation((first, second), sentence, why, so=so, gap=lost)
+            yield Violation((first, second), sentence, why, so=so, gap=decrease)
         else:
             sentence = f"{second} needs more relevant items than there are ranks after {first}"
             more = f"{format_digits(after.low - before.high)} more at least, on {k - j} further ranks"
-            yield Violation((first, second), sentence, why, so=(*so, more), gap=gained)
+            yield Violation((first, second), sentence, why, so=(*so, more), gap=increase)
 
 
 def _rank(k: float) -> str:

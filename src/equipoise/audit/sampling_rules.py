@@ -101,8 +101,8 @@ def impossible_interval(row: PublishedRow) -> Iterator[Violation]:
         least, most = value.metric.bounds
         # A credible interval excludes a value at the end of the scale.
         below = low.is_above(value.range) and value.range.low > least + SLACK
-        beyond = value.range.is_above(high) and value.range.high < most - SLACK
-        if below or beyond or low.is_above(high):
+        above = value.range.is_above(high) and value.range.high < most - SLACK
+        if below or above or low.is_above(high):
             so = (f"the interval goes from {value.interval_text}", "an interval contains the value it was computed for")
             yield Violation((value,), f"{value} is outside its own interval", (), so=so)
         elif value.metric.symbol in ("HR", "Acc") and not row.averaged:
@@ -227,7 +227,7 @@ def _off(row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance:
     if measured and row.n_units(value) is not None:
         return
     stated = (f"{pool.derived_from.derivation_step}; it is 1/n, so n is {pool}",) if pool.derived_from else ()
-    moved = (f"on {n} units chance moves it by at most {format_digits(deviation, 4)}",) if not measured else ()
+    deviations = (f"on {n} units chance moves it by at most {format_digits(deviation, 4)}",) if not measured else ()
     yield Violation(
         (value,),
         f"{value} is not the chance level among {pool}: {expected}",
@@ -235,7 +235,7 @@ def _off(row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance:
             *stated,
             f"the right answer has each of n ranks equally often, so {value.metric} is {chance.description}",
             f"for n = {pool} that is {expected}",
-            *moved,
+            *deviations,
         ),
         (*_needs(value, pool, expected), *((Assumption.EXPECTED,) if measured else ())),
         hint="if it was measured, give the number of units with --n or a column n" if measured else "",
@@ -313,20 +313,22 @@ class StatedAverage:
 def wrong_averages(table: AuditedTable) -> Iterator[Violation]:
     """EQ417: a stated average that is not the mean of its rows or columns."""
     for average in _row_averages(table):
-        wrong = _wrong(average)
-        if wrong:
-            yield from _violations(average, wrong, other_scope=_other_scope(average, wrong))
+        mismatched = _wrong(average)
+        if mismatched:
+            yield from _violations(average, mismatched, other_scope=_other_scope(average, mismatched))
     columns = list(_column_averages(table))
     checked = [(average, _wrong(average)) for average in columns if average.shared]
     # If no system's average is the mean of its columns, it covers other columns than those shown.
-    other_columns = len(checked) > 1 and all(wrong for _, wrong in checked)
-    for average, wrong in checked:
-        if wrong:
-            yield from _violations(average, wrong, other_scope=other_columns and not _beyond(average, wrong))
+    other_columns = len(checked) > 1 and all(mismatched for _, mismatched in checked)
+    for average, mismatched in checked:
+        if mismatched:
+            yield from _violations(average, mismatched, other_scope=other_columns and not _beyond(average, mismatched))
 
 
-def _violations(average: StatedAverage, wrong: Sequence[PublishedValue], *, other_scope: bool) -> Iterator[Violation]:
-    for value in wrong:
+def _violations(
+    average: StatedAverage, mismatched: Sequence[PublishedValue], *, other_scope: bool
+) -> Iterator[Violation]:
+    for value in mismatched:
         mean = _mean([_value_in_row(member, value.metric) for member in average.members])
         values = ", ".join(f"{member.name}: {_value_in_row(member, value.metric)}" for member in average.members[:5])
         rows = pluralize(len(average.members), average.over)
@@ -396,19 +398,19 @@ def _wrong(average: StatedAverage) -> list[PublishedValue]:
         [column for column in average.shared if not _is_mean(average.row, column, average.members, weights)]
         for weights in ways
     )
-    wrong = min(missed, key=len)
-    return [] if not wrong or _explained_by_subset(average) else wrong
+    mismatched = min(missed, key=len)
+    return [] if not mismatched or _explained_by_subset(average) else mismatched
 
 
-def _other_scope(average: StatedAverage, wrong: Sequence[PublishedValue]) -> bool:
+def _other_scope(average: StatedAverage, mismatched: Sequence[PublishedValue]) -> bool:
     """Whether most metrics miss the mean together: then the average may cover other rows."""
     shared = len(average.shared)
-    return shared > 1 and 2 * len(wrong) > shared and not _beyond(average, wrong)
+    return shared > 1 and 2 * len(mismatched) > shared and not _beyond(average, mismatched)
 
 
-def _beyond(average: StatedAverage, wrong: Sequence[PublishedValue]) -> bool:
+def _beyond(average: StatedAverage, mismatched: Sequence[PublishedValue]) -> bool:
     """Whether an average is outside the range of its members, which no weights explain."""
-    for value in wrong:
+    for value in mismatched:
         spans = [_value_in_row(member, value.metric).range for member in average.members]  # type: ignore[union-attr]
         if value.range.is_disjoint(ValueRange(min(span.low for span in spans), max(span.high for span in spans))):
             return True

@@ -81,8 +81,8 @@ def join_names(names: Sequence[object]) -> str:
 
 def evidence_names(names: Sequence[object]) -> tuple[str, ...]:
     """The first names as evidence of a finding, and how many more there are."""
-    rest = len(names) - KEPT
-    return (*(str(name) for name in names[:KEPT]), *((f"and {rest} more",) if rest > 0 else ()))
+    n_more = len(names) - KEPT
+    return (*(str(name) for name in names[:KEPT]), *((f"and {n_more} more",) if n_more > 0 else ()))
 
 
 def pluralize(count: int, noun: str, plural: str = "") -> str:

@@ -36,8 +36,8 @@ class TruncationStats:
 
 def cache_problem(cache: VectorCache) -> Iterator[Observation]:
     """EQ150: the file of the cache cannot be used, or parts of it failed verification."""
-    for trouble in cache.troubles:
-        yield Observation(trouble.subject, trouble.message, (str(cache.path),), trouble.hint)
+    for problem in cache.troubles:
+        yield Observation(problem.subject, problem.message, (str(cache.path),), problem.hint)
 
 
 def truncated_texts(window: TruncationStats) -> Iterator[Observation]:
@@ -103,10 +103,10 @@ def monotone_parameter(tuned: TunedSystem) -> Iterator[Observation]:
         series = _series(tuning.grid, axis)
         steps = [after.value - before.value for trials in series for before, after in pairwise(trials)]
         if steps and min(steps) >= 0 and max(steps) > 0:
-            tried = sorted({_number(trial, axis) for trials in series for trial in trials})
+            tuned_values = sorted({_number(trial, axis) for trials in series for trial in trials})
             yield Observation(
                 tuned.system,
-                f"{axis} was tuned over {join_names([f'{depth:g}' for depth in tried])} without a budget, and "
+                f"{axis} was tuned over {join_names([f'{depth:g}' for depth in tuned_values])} without a budget, and "
                 f"{tuning.trial_metric} never falls as it grows: tuning selects the largest value",
                 tuple(_values_by_parameter(trials, axis) for trials in series[:MAX_LISTED]),
             )
@@ -117,8 +117,8 @@ def _series(trials: Sequence[Trial], axis: str) -> list[list[Trial]]:
     groups: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
         if isinstance(trial.params.get(axis), int | float) and not isnan(trial.value):
-            rest = tuple(sorted((name, str(value)) for name, value in trial.params.items() if name != axis))
-            groups.setdefault(rest, []).append(trial)
+            other_params = tuple(sorted((name, str(value)) for name, value in trial.params.items() if name != axis))
+            groups.setdefault(other_params, []).append(trial)
     several = [group for group in groups.values() if len(group) > 1]
     return [sorted(group, key=lambda trial: _number(trial, axis)) for group in several]
 

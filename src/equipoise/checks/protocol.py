@@ -96,18 +96,18 @@ def unequal_budgets(compared: ComparedResults) -> Iterator[Observation]:
     """EQ203: systems were tuned with different numbers of trials, grids or costs."""
     trials = {system: int(n_trials) for system, n_trials in _settings(compared, TRIALS).items()}
     terms = {result.system: _terms(result.settings) for result in compared.results if result.system in trials}
-    spent = {system: float(cost) for system, cost in _settings(compared, SPENT).items() if system in trials}
+    costs = {system: float(cost) for system, cost in _settings(compared, SPENT).items() if system in trials}
     unequal = [*_unequal_trials(trials), *_other_terms(terms)]
     if not unequal:
         return
     details = {
         system: [pluralize(n_trials, "trial"), *(f"{name} {value}" for name, value in terms[system].items())]
-        + ([f"{format_count(round(spent[system]))} tokens on average"] if system in spent else [])
+        + ([f"{format_count(round(costs[system]))} tokens on average"] if system in costs else [])
         for system, n_trials in trials.items()
     }
     yield Observation(
         ", ".join(trials),
-        "; ".join([*unequal, *_unequal_costs(spent)]),
+        "; ".join([*unequal, *_unequal_costs(costs)]),
         tuple(with_label(system, ", ".join(words)) for system, words in details.items()),
     )
 
@@ -149,12 +149,12 @@ def _other_terms(terms: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             return
 
 
-def _unequal_costs(spent: Mapping[str, float]) -> Iterator[str]:
-    if spent and min(spent.values()) < EQUAL_COST_RATIO * max(spent.values()):
-        most, least = max(spent, key=spent.__getitem__), min(spent, key=spent.__getitem__)
+def _unequal_costs(costs: Mapping[str, float]) -> Iterator[str]:
+    if costs and min(costs.values()) < EQUAL_COST_RATIO * max(costs.values()):
+        most, least = max(costs, key=costs.__getitem__), min(costs, key=costs.__getitem__)
         yield (
-            f"{most} uses {format_count(round(spent[most]))} tokens on average and "
-            f"{least} {format_count(round(spent[least]))}"
+            f"{most} uses {format_count(round(costs[most]))} tokens on average and "
+            f"{least} {format_count(round(costs[least]))}"
         )
 
 

@@ -54,28 +54,28 @@ class ConventionPath:
             self._known[changed] = score_under(self.inputs, self.metric, conventions)
         return self._known[changed]
 
-    def worth(self, changed: frozenset[str]) -> float:
+    def score_of(self, changed: frozenset[str]) -> float:
         """Its value; halfway a mean over no query at all counts as 0, so that the shares still add up."""
         value = self.figure(changed).value
         return 0.0 if isnan(value) else value
 
     def alone(self, name: str) -> float:
         """The effect of one change on the first score."""
-        return self.worth(frozenset({name})) - self.worth(frozenset())
+        return self.score_of(frozenset({name})) - self.score_of(frozenset())
 
-    def touched(self, name: str, active: Sequence[str]) -> Bools:
+    def changed_units(self, name: str, active: Sequence[str]) -> Bools:
         """Units whose value changes, with the change applied first or last."""
-        every = frozenset(active)
+        all_active = frozenset(active)
         first = differing_units(self.figure(frozenset()), self.figure(frozenset({name})))
-        last = differing_units(self.figure(every - {name}), self.figure(every))
+        last = differing_units(self.figure(all_active - {name}), self.figure(all_active))
         return first | last
 
 
 def differing_units(one: EmulatedScore, other: EmulatedScore) -> Bools:
     """Units with another value, or with one on one side only."""
-    gone = np.isnan(one.per_unit) != np.isnan(other.per_unit)
+    undefined_in_one = np.isnan(one.per_unit) != np.isnan(other.per_unit)
     is_different = np.abs(np.nan_to_num(one.per_unit) - np.nan_to_num(other.per_unit)) > NO_DIFFERENCE
-    differs: Bools = gone | is_different
+    differs: Bools = undefined_in_one | is_different
     return differs
 
 
@@ -92,24 +92,24 @@ MAX_EXACT_PLAYERS = 8
 """Up to this number all subsets are evaluated; above it, this many orders are sampled."""
 N_SAMPLED_ORDERS = 60
 
-Worth = Callable[[frozenset[str]], float]
+ValueFunction = Callable[[frozenset[str]], float]
 
 
-def shapley_values(names: Sequence[str], worth: Worth, *, seed: int = 0) -> dict[str, float]:
-    """The Shapley values of the names: their contribution to ``worth``, averaged over all orders.
+def shapley_values(names: Sequence[str], value_of: ValueFunction, *, seed: int = 0) -> dict[str, float]:
+    """The Shapley values of the names: their contribution to ``value_of``, averaged over all orders.
 
-    The shares sum to ``worth`` of all names minus ``worth`` of none, and a name that never changes anything
+    The shares sum to ``value_of`` of all names minus ``value_of`` of none, and a name that never changes anything
     has 0. Up to ``MAX_EXACT_PLAYERS`` names the average is over all orders, beyond that over sampled orders.
     """
     if is_exact(names):
-        return {name: _exact(name, names, worth) for name in names}
+        return {name: _exact(name, names, value_of) for name in names}
     rng = np.random.default_rng(seed)
     total = dict.fromkeys(names, 0.0)
     for _ in range(N_SAMPLED_ORDERS):
         order = [names[index] for index in rng.permutation(len(names))]
         for index, name in enumerate(order):
             before = frozenset(order[:index])
-            total[name] += worth(before | {name}) - worth(before)
+            total[name] += value_of(before | {name}) - value_of(before)
     return {name: value / N_SAMPLED_ORDERS for name, value in total.items()}
 
 
@@ -118,13 +118,13 @@ def is_exact(names: Sequence[str]) -> bool:
     return len(names) <= MAX_EXACT_PLAYERS
 
 
-def _exact(name: str, names: Sequence[str], worth: Worth) -> float:
+def _exact(name: str, names: Sequence[str], value_of: ValueFunction) -> float:
     others = [other for other in names if other != name]
-    every = factorial(len(names))
+    n_orders = factorial(len(names))
     share = 0.0
     for before in (frozenset(part) for size in range(len(names)) for part in combinations(others, size)):
         orders = factorial(len(before)) * factorial(len(others) - len(before))
-        share += orders / every * (worth(before | {name}) - worth(before))
+        share += orders / n_orders * (value_of(before | {name}) - value_of(before))
     return share
 
 
@@ -267,14 +267,14 @@ def attribute_difference(
     active, idle = _split_conventions(path)
     ends = path.figure(frozenset()), path.figure(frozenset(path.one))
     sides = [_side(preset, path, figure) for preset, figure in zip((one, other), ends, strict=True)]
-    parts = shapley_values(active, path.worth, seed=seed)
-    touched = {name: path.touched(name, active) for name in active}
+    parts = shapley_values(active, path.score_of, seed=seed)
+    changed = {name: path.changed_units(name, active) for name in active}
     changes = [
         ConventionEffect(
             ConventionPair.of(name, path.one, path.other),
             parts[name],
             path.alone(name),
-            int(touched[name].sum()),
+            int(changed[name].sum()),
         )
         for name in active
     ]
@@ -284,7 +284,7 @@ def attribute_difference(
             str(inputs.units[at]),
             float(ends[0].per_unit[at]),
             float(ends[1].per_unit[at]),
-            tuple(CONVENTIONS[name].title for name in active if touched[name][at]),
+            tuple(CONVENTIONS[name].title for name in active if changed[name][at]),
         )
         for at in unit_indices[:MAX_LISTED_UNITS]
     ]
@@ -329,7 +329,7 @@ def _side(preset: Preset, path: ConventionPath, figure: EmulatedScore) -> Librar
 
 def _why_none(inputs: RunAndQrels, rules: Conventions) -> str:
     """Why no query is left."""
-    longest = max((len(scores) for scores in inputs.seen(rules).values()), default=0)
+    longest = max((len(scores) for scores in inputs.compared(rules).values()), default=0)
     if longest < rules.fewest:
         return f"it needs lists of {rules.fewest} items at least, and the longest here has {longest}"
     return "check that the run and the ground truth belong together"

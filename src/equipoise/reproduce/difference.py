@@ -62,7 +62,7 @@ def _that_matter(metric: Metric[Any], within: Places) -> list[tuple[int, int]]:
 def _why_left_out(inputs: RunAndQrels, unit: str, rules: Conventions) -> str:
     if unit not in inputs.run:
         return "the run misses it"
-    listed = len(inputs.seen(rules).get(unit, ()))
+    listed = len(inputs.compared(rules).get(unit, ()))
     if listed < rules.fewest:
         return f"its list has {format_count(listed)} of the {format_count(rules.fewest)} items that are needed"
     return "it has no relevant item"
@@ -183,11 +183,11 @@ def worked_example(
     cutoff = getattr(metric, "k", None)
     one, other = (rank_ranges(inputs, unit, side, cutoff) for side in sides)
     relevant = [item for item, gain in gains.items() if gain > 0]
-    rivals = _rivals(inputs, unit, relevant, sides)
+    competitors = _rivals(inputs, unit, relevant, sides)
     rows = [
         ItemRow(str(item), scores.get(item), gains.get(item, 0), one.get(item), other.get(item))
         for item in dict.fromkeys([*scores, *relevant])
-        if item in relevant or (item in rivals and one.get(item) != other.get(item))
+        if item in relevant or (item in competitors and one.get(item) != other.get(item))
     ]
     rows.sort(key=lambda row: row.one or row.other or (len(scores) + 1, 0))
     first, second = (
@@ -211,12 +211,12 @@ def rank_ranges(
 
 def _rivals(inputs: RunAndQrels, unit: str, relevant: list[str], sides: tuple[Conventions, Conventions]) -> set[str]:
     """What has the score of a relevant item on either side, or is in the list of one side only."""
-    rivals: set[str] = set()
-    lists = [inputs.seen(side).get(unit, {}) for side in sides]
+    competitors: set[str] = set()
+    lists = [inputs.compared(side).get(unit, {}) for side in sides]
     for scores in lists:
         levels = {scores[item] for item in relevant if item in scores}
-        rivals |= {item for item, score in scores.items() if score in levels}
-    return rivals | (lists[0].keys() ^ lists[1].keys())
+        competitors |= {item for item, score in scores.items() if score in levels}
+    return competitors | (lists[0].keys() ^ lists[1].keys())
 
 
 def _range(scores: Scores, item: str) -> tuple[int, int]:

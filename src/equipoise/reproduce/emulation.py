@@ -37,7 +37,7 @@ class RunAndQrels:
     corpus_size: int | None = None
     unjudged: tuple[str, ...] = ()
     """Queries of the run that are not in the ground truth; they are in no list."""
-    _made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, run: Any, qrels: Any, *, corpus_size: int | None = None) -> RunAndQrels:
@@ -82,10 +82,10 @@ class RunAndQrels:
             return "quicksort twice"
         return conventions.ties if conventions.ties in (*ORDERS, SORT, PICK) else None
 
-    def seen(self, conventions: Conventions) -> Run:
+    def compared(self, conventions: Conventions) -> Run:
         """The lists with the scores that are compared, all items in them."""
         return self._once(
-            ("seen", conventions.own_id, conventions.scores),
+            ("compared", conventions.own_id, conventions.scores),
             lambda: _convert_scores(self.run, conventions),
         )
 
@@ -94,40 +94,40 @@ class RunAndQrels:
 
         With top-k selection, ``k`` is the number of items: it changes the order of ties.
         """
-        says = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
+        settings = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
         return self._once(
-            ("ranked", *says, k if conventions.ties == PICK else None),
-            lambda: _order_run(self.seen(conventions), conventions, self.order(conventions), k),
+            ("ranked", *settings, k if conventions.ties == PICK else None),
+            lambda: _order_run(self.compared(conventions), conventions, self.order(conventions), k),
         )
 
     def qrels(self, conventions: Conventions) -> Truth:
         """The qrels after applying the conventions."""
         return self._once(
             ("qrels", conventions.grades, conventions.min_grade, conventions.unretrieved, conventions.own_id),
-            lambda: _convert_qrels(self.truth, self.seen(conventions), conventions),
+            lambda: _convert_qrels(self.truth, self.compared(conventions), conventions),
         )
 
     def ranking(self, conventions: Conventions, k: int | None = None) -> Ranking:
         """The ranks of the relevant items; ``k`` is the cutoff of the metric."""
         key = tuple(conventions[name] for name in conventions if name not in _NOT_IN_RANKING)
-        picked = k if conventions.ties == PICK else None
+        selection_size = k if conventions.ties == PICK else None
 
         def make() -> Ranking:
             truth, run = self.qrels(conventions), self.ranked(conventions, k)
             ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
             return ranking.ordered(conventions.ties) if conventions.ties in ("optimistic", "pessimistic") else ranking
 
-        ranking = self._once(("ranking", key, picked), make)
+        ranking = self._once(("ranking", key, selection_size), make)
         return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
 
     def _once(self, key: Any, make: Callable[[], T]) -> T:
         """The memoised value of a key; of each kind the oldest is dropped above a limit."""
-        if key not in self._made:
-            same_kind = [entry for entry in self._made if entry[0] == key[0]]
+        if key not in self._cache:
+            same_kind = [entry for entry in self._cache if entry[0] == key[0]]
             if len(same_kind) >= KEPT:
-                del self._made[same_kind[0]]
-            self._made[key] = make()
-        result: T = self._made[key]
+                del self._cache[same_kind[0]]
+            self._cache[key] = make()
+        result: T = self._cache[key]
         return result
 
 
@@ -211,14 +211,14 @@ def _over_hits(ranking: Ranking, unit: int, k: int) -> float:
     unit_ranking = ranking.take(np.array([unit]))
     before_cut = float(average_precision(unit_ranking, max(start, 1), capped=False)[0]) * len(above)
     before_cut = before_cut if start else 0.0
-    room = k - start
+    n_free = k - start
     harmonic = harmonic_numbers(k)
     harmonic_sum = harmonic[k] - harmonic[start]
     expected = 0.0
-    for hits in range(max(0, relevant - (members - room)), min(relevant, room) + 1):
-        chance = comb(room, hits) * comb(members - room, relevant - hits) / comb(members, relevant)
-        slope = (hits - 1) / max(room - 1, 1)
-        gained = hits * ((before + 1) * harmonic_sum + slope * (room - (start + 1) * harmonic_sum)) / room
+    for hits in range(max(0, relevant - (members - n_free)), min(relevant, n_free) + 1):
+        chance = comb(n_free, hits) * comb(members - n_free, relevant - hits) / comb(members, relevant)
+        slope = (hits - 1) / max(n_free - 1, 1)
+        gained = hits * ((before + 1) * harmonic_sum + slope * (n_free - (start + 1) * harmonic_sum)) / n_free
         expected += chance * (before_cut + gained) / (before + hits) if before + hits else 0.0
     return expected
 
@@ -262,7 +262,7 @@ def excluded_queries(inputs: RunAndQrels, conventions: Conventions) -> Bools:
     if conventions.missing == "left_out":
         out |= ~inputs.answered
     if conventions.fewest:
-        lengths = np.array([len(inputs.seen(conventions).get(unit, ())) for unit in inputs.units])
+        lengths = np.array([len(inputs.compared(conventions).get(unit, ())) for unit in inputs.units])
         out |= inputs.answered & (lengths < conventions.fewest)
     return out
 

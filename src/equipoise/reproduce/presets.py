@@ -76,17 +76,17 @@ class ConventionInfo:
     """One convention in words. ``only`` names the metrics that it can change; empty is all of them."""
 
     title: str
-    says: Mapping[str, str]
+    descriptions: Mapping[str, str]
     only: tuple[str, ...] = ()
 
     def describe(self, value: Value) -> str:
         """What a value means; a number is put into the words for any number."""
         name = "none" if value is None else str(value)
-        return self.says[name] if name in self.says else self.says["any"].format(value)
+        return self.descriptions[name] if name in self.descriptions else self.descriptions["any"].format(value)
 
 
 CONVENTIONS = {
-    name: ConventionInfo(content["title"], content["says"], tuple(content.get("only", ())))
+    name: ConventionInfo(content["title"], content["values"], tuple(content.get("only", ())))
     for name, content in _content("conventions.toml").items()
 }
 """Every field of ``Conventions`` in words, in the same order."""
@@ -138,15 +138,15 @@ class Preset:
     conventions: Conventions
     calls: Mapping[str, str]
     exceptions: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
-    lacks: Mapping[str, str] = field(default_factory=dict)
-    stumbles: Mapping[str, LibraryLimitation] = field(default_factory=dict)
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    limitations: Mapping[str, LibraryLimitation] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, content: Mapping[str, Any]) -> Preset:
         """From its table in ``presets.toml``, where the word none is no value."""
-        stumbles = {
+        limitations = {
             subject: LibraryLimitation(limit["message"], tuple(limit.get("forms", ())))
-            for subject, limit in content.get("stumbles", {}).items()
+            for subject, limit in content.get("limitations", {}).items()
         }
         exceptions = {
             form: {key: None if value == "none" else value for key, value in values.items()}
@@ -159,8 +159,8 @@ class Preset:
             Conventions(**content.get("conventions", {})),
             content["calls"],
             exceptions,
-            content.get("lacks", {}),
-            stumbles,
+            content.get("unsupported", {}),
+            limitations,
         )
 
     @property
@@ -172,7 +172,7 @@ class Preset:
         """The library's name of the metric, or a message that it has none."""
         form = metric_form(metric)
         if form not in self.calls:
-            why = self.lacks.get(form) or f"it has {', '.join(self.calls)}"
+            why = self.unsupported.get(form) or f"it has {', '.join(self.calls)}"
             raise ParameterError(f"{self.name} has no {metric.name}", hint=f"{why[:1].lower()}{why[1:]}".rstrip("."))
         return self.calls[form].format(k=getattr(metric, "k", None))
 

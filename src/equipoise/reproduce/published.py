@@ -154,35 +154,37 @@ def search_conventions(
     base.rules(metric)
     presets, skipped = _presets(inputs, metric)
     changed = _changed_scores(inputs, metric, base)
-    tried = [*presets, *changed.values()]
+    candidates = [*presets, *changed.values()]
     matches = [preset for preset in presets if printed.holds(preset.value)]
     matches += [
         score
         for changes, score in changed.items()
         if printed.holds(score.value) and not _idle(changes, changed, base, presets, printed)
     ]
-    nearest = min(tried, key=lambda score: printed.distance(score.value))
+    nearest = min(candidates, key=lambda score: printed.distance(score.value))
     return ConventionSearch(
         metric=metric.name,
         printed=printed,
         base=base.name,
         matches=tuple(matches),
         nearest=nearest,
-        tried=len(tried),
-        figures=len({round(score.value, 12) for score in tried}),
+        tried=len(candidates),
+        figures=len({round(score.value, 12) for score in candidates}),
         skipped=skipped,
-        difference=_way_to(matches[0] if matches else nearest, inputs, metric, base),
+        difference=_difference_from_base(matches[0] if matches else nearest, inputs, metric, base),
     )
 
 
-def _way_to(goal: ConventionMatch, inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> ScoreDifference | None:
+def _difference_from_base(
+    match: ConventionMatch, inputs: RunAndQrels, metric: Metric[Any], base: Preset
+) -> ScoreDifference | None:
     """The difference between the requested preset and the conventions that give the score."""
-    if goal.preset == base.name and not goal.changes:
+    if match.preset == base.name and not match.changes:
         return None
-    preset = PRESETS[goal.preset]
-    if goal.changes:
-        rules = preset.rules(metric).with_values(dict(goal.changes))
-        preset = replace(preset, name=f"{goal.preset} with other conventions", conventions=rules, exceptions={})
+    preset = PRESETS[match.preset]
+    if match.changes:
+        rules = preset.rules(metric).with_values(dict(match.changes))
+        preset = replace(preset, name=f"{match.preset} with other conventions", conventions=rules, exceptions={})
     try:
         return attribute_difference(inputs, metric, base, preset)
     except UndefinedError:  # as the preset itself scores, no query may be left
@@ -205,7 +207,7 @@ def _idle(
 
 
 def _presets(inputs: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionMatch], dict[str, str]]:
-    tried, skipped = [], {}
+    candidates, skipped = [], {}
     for preset in PRESETS.values():
         try:
             candidate = _candidate(inputs, metric, preset, ())
@@ -213,8 +215,8 @@ def _presets(inputs: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionM
             skipped[preset.name] = error.message
             continue
         if candidate is not None:
-            tried.append(candidate)
-    return tried, skipped
+            candidates.append(candidate)
+    return candidates, skipped
 
 
 def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[Changes, ConventionMatch]:
@@ -228,11 +230,11 @@ def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> d
         if value != rules[name] and not no_effect_reason(name, (rules[name], value), inputs, metric)
     ]
     pairs = [pair for pair in combinations(singles, 2) if pair[0][0] != pair[1][0]]
-    alone: list[Changes] = [
+    single_changes: list[Changes] = [
         *((single,) for single in singles),
         *((("depth", depth),) for depth in _depths(inputs, metric)),
     ]
-    figures = {changes: _candidate(inputs, metric, base, changes) for changes in [*alone, *pairs]}
+    figures = {changes: _candidate(inputs, metric, base, changes) for changes in [*single_changes, *pairs]}
     return {changes: score for changes, score in figures.items() if score is not None}
 
 

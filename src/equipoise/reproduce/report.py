@@ -85,15 +85,15 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
     if search.skipped:
         parts.append(Paragraph(f"Not tried: {'; '.join(search.skipped.values())}."))
     if search.difference is not None:
-        parts += _way(search, search.difference, verbose=verbose)
+        parts += _difference_parts(search, search.difference, verbose=verbose)
     return parts
 
 
-def _way(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Part]:
+def _difference_parts(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Part]:
     """The steps from the requested preset to the score."""
     decimals = _decimals(difference.value)
-    goal = "the first of these" if search.matches else "the nearest"
-    title = f"From {difference.one.name} to {goal}: {_title(difference, decimals).partition(': ')[2]}"
+    target = "the first of these" if search.matches else "the nearest"
+    title = f"From {difference.one.name} to {target}: {_title(difference, decimals).partition(': ')[2]}"
     return [
         Paragraph(""),
         heading(title),
@@ -199,7 +199,7 @@ def _units(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list
     units = difference.units if verbose else difference.units[:SHOWN_UNITS]
     if not units:
         return []
-    rest = difference.changed_units - len(units)
+    n_more = difference.changed_units - len(units)
     parts: list[Part] = [
         Paragraph(""),
         heading("Where it happens"),
@@ -212,7 +212,7 @@ def _units(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list
             ]
         ),
     ]
-    return [*parts, Paragraph(f"and {pluralize(rest, 'more query', 'more queries')}")] if rest > 0 else parts
+    return [*parts, Paragraph(f"and {pluralize(n_more, 'more query', 'more queries')}")] if n_more > 0 else parts
 
 
 def _value(value: float, decimals: int) -> str:
@@ -268,8 +268,8 @@ def _matches(search: ConventionSearch, decimals: int, *, verbose: bool) -> list[
             f"{_candidate(match)} ({format_value(match.value, decimals)} over {pluralize(match.n, 'query', 'queries')})"
         )
         parts.append(Paragraph(text, indent=2, lead="- "))
-    rest = len(search.matches) - len(matches)
-    return [*parts, Paragraph(f"and {rest:,} more (-v shows all)", indent=4)] if rest else parts
+    n_more = len(search.matches) - len(matches)
+    return [*parts, Paragraph(f"and {n_more:,} more (-v shows all)", indent=4)] if n_more else parts
 
 
 def _candidate(candidate: ConventionMatch) -> str:

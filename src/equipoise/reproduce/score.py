@@ -60,7 +60,7 @@ def _random_list_scores(
     # Random scores have no ties and no meaningful sign.
     free = replace(conventions, ties="expected", nonpositive="kept")
     full_ranking = inputs.ranking(replace(free, unretrieved="counted"))
-    lists = inputs.seen(free)
+    lists = inputs.compared(free)
     n_lists = max(DRAWN_LISTS // len(inputs.units), FEWEST_LISTS)
     cases: dict[tuple[int, Gains], int] = {}
     units, list_ids, weights = [], [], []
@@ -112,18 +112,18 @@ PLACES = 4
 def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], inputs: RunAndQrels) -> list[str]:
     """One message per property of the data that the library handles differently or not at all."""
     notes = []
-    for name, stumble in preset.stumbles.items():
-        felt = [metric for metric in metrics if not stumble.forms or metric_form(metric) in stumble.forms]
+    for name, limitation in preset.limitations.items():
+        affected = [metric for metric in metrics if not limitation.forms or metric_form(metric) in limitation.forms]
         if name == TIES:
-            notes += [_tie_order_note(stumble.message, inputs, metric, preset.rules(metric)) for metric in felt]
-        elif felt and _PRESENT[name](inputs):
-            notes.append(stumble.message)
+            notes += [_tie_order_note(limitation.message, inputs, metric, preset.rules(metric)) for metric in affected]
+        elif affected and _PRESENT[name](inputs):
+            notes.append(limitation.message)
     return [sentence for sentence in notes if sentence]
 
 
 def _tie_order_note(sentence: str, inputs: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
     """A note that the order of tied scores is undefined, and its effect on the score."""
-    if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, inputs.seen(rules).values())):
+    if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, inputs.compared(rules).values())):
         return ""
     # Fewer hits can raise a mean over hits, so the best order is not an upper bound.
     if rules.norm == "hits" and metric.symbol == "MAP" and getattr(metric, "k", None) is not None:

@@ -210,8 +210,8 @@ def torch_order(run: TorchOrderRun, rule: str, k: int | None) -> dict[str, list[
         keys = [-run[query][item] for item in items]
         last = len(items) if k is None else min(k, len(items))
         order = torch_topk_order(keys, last) if rule == PICK else std_sort_order(keys)
-        behind = sorted(set(range(len(items))) - set(order), key=keys.__getitem__)
-        order_by_query[query] = [items[position] for position in (*order, *behind)]
+        unsorted = sorted(set(range(len(items))) - set(order), key=keys.__getitem__)
+        order_by_query[query] = [items[position] for position in (*order, *unsorted)]
     return order_by_query
 
 
@@ -323,8 +323,8 @@ def drop_lower_grades(truth: Truth, min_grade: int) -> Truth:
 
 def retrieved_only(truth: Truth, run: Run) -> Truth:
     """The gains of retrieved items only."""
-    nothing: Mapping[str, Any] = {}
+    empty: Mapping[str, Any] = {}
     return {
-        query: {item: gain for item, gain in gains.items() if item in run.get(query, nothing)}
+        query: {item: gain for item, gain in gains.items() if item in run.get(query, empty)}
         for query, gains in truth.items()
     }
