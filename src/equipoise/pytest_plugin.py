@@ -97,11 +97,11 @@ def _run(evidence: Any, metrics: Sequence[str], require: Sequence[str], name: st
     from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.result import Result
 
-    wanted = [*metrics, *(Requirement.parse(text).metric for text in require)]
+    names = [*metrics, *(Requirement.parse(text).metric for text in require)]
     if isinstance(evidence, Result):
-        result = replace(with_metrics(evidence, wanted) if wanted else evidence, system=name)
+        result = replace(with_metrics(evidence, names) if names else evidence, system=name)
     else:
-        result = evaluate(evidence, wanted or None, system=name)
+        result = evaluate(evidence, names or None, system=name)
     return StoredRun(result, Manifest.start(name).finish(), Path())
 
 

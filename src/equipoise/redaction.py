@@ -72,7 +72,7 @@ def redact(text: str, secrets: Collection[str] | None = None) -> str:
     spans: list[tuple[int, int]] = []
     plain, offsets = text, list(range(len(text) + 1))
     for _ in range(_NESTED + 1):
-        spans += [(offsets[start], offsets[end]) for start, end in _found(plain, secret_values)]
+        spans += [(offsets[start], offsets[end]) for start, end in _secret_spans(plain, secret_values)]
         if _ESCAPE.search(plain) is None:
             break
         plain, offsets = _unescaped(plain, offsets)
@@ -92,16 +92,16 @@ def redact_all(value: Any) -> Any:
     return value
 
 
-def _found(text: str, secrets: frozenset[str]) -> list[tuple[int, int]]:
+def _secret_spans(text: str, secrets: frozenset[str]) -> list[tuple[int, int]]:
     """The spans of the text that contain a secret, a part of one, or the two ends of one."""
     spans: list[tuple[int, int]] = []
-    grams, short = _needles(secrets)
+    grams, short_secrets = _needles(secrets)
     # Letters that change their length with their case would shift the positions.
     folded = "".join(char.lower() if char.isascii() else char for char in text)
     for start in range(len(folded) - _GRAM + 1):
         if folded[start : start + _GRAM] in grams:
             spans.append((start, start + _GRAM))
-    for needle in short:
+    for needle in short_secrets:
         spans += [match.span() for match in re.finditer(re.escape(needle), text)]
     for mask in _ELLIPSIS.finditer(text):
         for secret in secrets:

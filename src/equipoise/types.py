@@ -211,9 +211,9 @@ def _requirement(extra: str, origin: dict[str, Any]) -> str:
     address = urlsplit(origin.get("url", ""))
     if address.scheme == "file":
         path = Path(url2pathname(address.path))
-        here = "." if path == Path.cwd() else str(path)
+        location = "." if path == Path.cwd() else str(path)
         editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
-        return editable + shlex.quote(f"{here}[{extra}]")
+        return editable + shlex.quote(f"{location}[{extra}]")
     if "vcs_info" in origin:
         revision = origin["vcs_info"]
         return shlex.quote(f"equipoise[{extra}] @ {revision['vcs']}+{origin['url']}@{revision['commit_id']}")

@@ -105,7 +105,7 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
 
 def _methods(result: Result) -> str:
     reaches = [estimate.interval for estimate in result.estimates.values() if estimate.interval.known]
-    methods = ", ".join(dict.fromkeys(reach.method for reach in reaches))
+    methods = ", ".join(dict.fromkeys(interval.method for interval in reaches))
     return f"Intervals: {methods}." if methods else "No interval is known."
 
 

@@ -232,7 +232,7 @@ class EvidenceOptions:
 def needs_labels(metrics: Sequence[str], catalogue: MetricCatalogue) -> bool:
     """Whether the metrics measure predicted classes, such as F1, and not ranks. Both at once are an error."""
     kinds = {
-        name: {each.evidence.kind for each in matching_metrics(name, catalogue) if "@" in name or not each.needs_cutoff}
+        name: {m.evidence.kind for m in matching_metrics(name, catalogue) if "@" in name or not m.needs_cutoff}
         for name in metrics
     }
     of_classes = [name for name, matched in kinds.items() if "labels" in matched and "ranking" not in matched]

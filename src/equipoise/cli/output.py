@@ -47,11 +47,11 @@ class Output:
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Output:
         """Read the options from the raw arguments, because errors in other options must follow them too."""
-        shorts = "".join(word for word in words if word[:1] == "-" and set(word[1:]) <= {"q", "v"})
+        letters = "".join(word for word in words if word[:1] == "-" and set(word[1:]) <= {"q", "v"})
         return cls(
             json="--json" in words or "--to=json" in words or ("--to", "json") in pairwise(words),
-            quiet="--quiet" in words or "q" in shorts,
-            verbose="--verbose" in words or "v" in shorts,
+            quiet="--quiet" in words or "q" in letters,
+            verbose="--verbose" in words or "v" in letters,
             command=("eq", *words),
         )
 
@@ -104,9 +104,9 @@ class Output:
             from equipoise.report.terminal import console
 
             screen = console(sys.stdout)
-            with screen.capture() as captured:
+            with screen.capture() as capture:
                 screen.print(*parts, sep="\n", crop=False)
-            sys.stdout.write(captured.get())
+            sys.stdout.write(capture.get())
 
     def view(self, view: View) -> None:
         """Write the view of an experiment: tables alone with ``--quiet``, every section with ``--verbose``."""
@@ -286,8 +286,8 @@ def pointers(kind: str) -> dict[str, Any]:
     from importlib.resources import files
     from tomllib import loads
 
-    tried: dict[str, Any] = loads((files("equipoise.cli") / "pointers.toml").read_text(encoding="utf-8"))[kind]
-    return tried
+    content: dict[str, Any] = loads((files("equipoise.cli") / "pointers.toml").read_text(encoding="utf-8"))[kind]
+    return content
 
 
 def suggest_option(name: str, context: click.Context) -> str:

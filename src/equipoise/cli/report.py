@@ -78,13 +78,13 @@ def report(
     if len(runs) == 1 and (stored := stored_page(runs[0])) is not None:
         _check_not_given(only_for_runs, "the results of eq leaderboard", "repeat eq leaderboard with other options")
         return _copy_page(out, stored, output)
-    if has_views(found := named_runs(runs)):
+    if has_views(named := named_runs(runs)):
         chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
-        return _report_places(out, found, output, chosen)
+        return _report_places(out, named, output, chosen)
     with out.progress(STEPS) as step:
         view = View.read(runs[0]) if len(runs) == 1 else None
         chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title, view=view)
-        page = write_report(found, output, chosen, split=len(runs) == 1, progress=step)
+        page = write_report(named, output, chosen, split=len(runs) == 1, progress=step)
     for caution in page.cautions:
         out.note(f"caution: {caution}")
     if out.json:
