@@ -137,7 +137,7 @@ def norm_depth_chart(
         "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.45, "fill": LIGHT["lead"]},
         "encoding": {"x": {**x, "field": "rank"}, "y": {**y, "field": "norm"}, **TOOLTIP},
     }
-    thinned = (
+    sampling_note = (
         ""
         if len(shown) == len(valid)
         else f"; {format_count(len(shown))} of {format_count(len(valid))} nodes are drawn"
@@ -149,7 +149,7 @@ def norm_depth_chart(
         f"Norms of {format_count(len(valid))} nodes of {system} against their position between root and leaf. "
         f"{correlation_text}.",
         [dots],
-        subtitle=f"{correlation_text}{thinned}.",
+        subtitle=f"{correlation_text}{sampling_note}.",
         width=WIDTH,
         height=HEIGHT,
     )
@@ -232,9 +232,9 @@ def spread_angles(projection: DiskProjection) -> DiskProjection:
     spread = np.empty(len(order))
     spread[order] = 2.0 * np.pi * (np.arange(len(order)) + 0.5) / len(order)
     radii = np.hypot(points[off_centre, 0], points[off_centre, 1])
-    moved = points.copy()
-    moved[off_centre] = radii[:, None] * np.stack([np.cos(spread), np.sin(spread)], axis=1)
-    return DiskProjection(moved, projection.kind, f"{projection.caption} {SPREAD}".strip())
+    spread_points = points.copy()
+    spread_points[off_centre] = radii[:, None] * np.stack([np.cos(spread), np.sin(spread)], axis=1)
+    return DiskProjection(spread_points, projection.kind, f"{projection.caption} {SPREAD}".strip())
 
 
 def _shrink_caption(factor: float) -> str:

@@ -60,13 +60,13 @@ def orphans(rows: TreeRows) -> Iterator[Observation]:
 def cycles(rows: TreeRows) -> Iterator[Observation]:
     """EQ173: a node is its own ancestor."""
     edges = dict.fromkeys(edge for edge in rows.edges if edge[0] != edge[1])
-    found = []
+    paths = []
     while cycle := find_cycle(edges):
-        found.append(" -> ".join([*cycle, cycle[0]]))
+        paths.append(" -> ".join([*cycle, cycle[0]]))
         # One edge less, so that the next cycle is found.
         edges.pop((cycle[-1], cycle[0]))
-    if found:
-        yield Observation(rows.source, f"{pluralize(len(found), 'cycle')}: {join_names(found)}", evidence_names(found))
+    if paths:
+        yield Observation(rows.source, f"{pluralize(len(paths), 'cycle')}: {join_names(paths)}", evidence_names(paths))
 
 
 def no_root(rows: TreeRows) -> Iterator[Observation]:
@@ -383,8 +383,8 @@ floats are far apart: at radius 17, float32 moves a point by about 1 and float64
 such points are dominated by rounding, and so are their ranks. Files with few digits have the same effect.""",
         hint="keep the vectors in float64 with all digits (.npz, or CSV with 17), or bound the radius",
         example=f"""\
-{_EXAMPLE}found = reconstruct(tree, [[1 - 2**-24, 0.0], [0.0, 0.0], [0.0, 0.5]], "poincare")
-run_checks(ReconstructedTree("mine", found))""",
+{_EXAMPLE}ranks = reconstruct(tree, [[1 - 2**-24, 0.0], [0.0, 0.0], [0.0, 0.5]], "poincare")
+run_checks(ReconstructedTree("mine", ranks))""",
     ),
     Check(
         code="EQ305",
@@ -412,8 +412,8 @@ embedding deeper nodes are therefore farther from the origin. If the norm decrea
 converge to the shape of the tree, or the edges were read in the wrong order: parent, child.""",
         hint="check that the edges are (child, parent), and train longer or from a better initialization",
         example=f"""\
-{_EXAMPLE}found = reconstruct(tree, [[0.1, 0.0], [0.9, 0.0], [0.0, 0.2]], "poincare")
-run_checks(ReconstructedTree("mine", found))""",
+{_EXAMPLE}ranks = reconstruct(tree, [[0.1, 0.0], [0.9, 0.0], [0.0, 0.2]], "poincare")
+run_checks(ReconstructedTree("mine", ranks))""",
     ),
 )
 

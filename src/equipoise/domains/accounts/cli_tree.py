@@ -653,15 +653,15 @@ def shape(out: Output, /, file: str | None, source: TreeSource, distances: str |
     if distances is not None:
         if source.named:
             raise ParameterError("a tree and --distances were given", hint="give one, or use eq accounts evaluate")
-        found = shape_of_distances(read_distances(distances)[1])
+        result = shape_of_distances(read_distances(distances)[1])
     else:
         tree = source.read()
         of_tree = tree_shape(tree)
         if of_tree is None:
             raise UndefinedError(f"{tree.source} has fewer than four nodes", hint="hyperbolicity needs four points")
-        found = of_tree
+        result = of_tree
     if out.json:
-        out.data(asdict(found))
+        out.data(asdict(result))
     else:
-        out.show(Paragraph(found.sentence))
+        out.show(Paragraph(result.sentence))
     return DONE

@@ -240,15 +240,15 @@ def _place_new_nodes(tree: Tree, points: Floats, is_known: Bools, manifold: Mani
         outward = base / max(float(np.linalg.norm(base)), 1e-9)
         outward += 0.5 * rng.standard_normal(len(base)) / math.sqrt(len(base))
         outward /= np.linalg.norm(outward)
-        moved = base + length * outward
+        new_point = base + length * outward
         if manifold.is_hyperbolic:
             # The tangent at the base is outward + (base . outward) base, of squared length 1 + (base . outward)^2.
             radial = float(base @ outward)
             tangent = (outward + radial * base) / math.sqrt(1.0 + radial * radial)
-            moved = math.cosh(length) * base + math.sinh(length) * tangent
-            moved *= min(1.0, manifold.max_norm / max(float(np.linalg.norm(moved)), 1e-300))
-            points[node, 0] = math.sqrt(1.0 + float(moved @ moved))
-        points[node, first:] = moved
+            new_point = math.cosh(length) * base + math.sinh(length) * tangent
+            new_point *= min(1.0, manifold.max_norm / max(float(np.linalg.norm(new_point)), 1e-300))
+            points[node, 0] = math.sqrt(1.0 + float(new_point @ new_point))
+        points[node, first:] = new_point
 
 
 class PoincareEmbedder(LorentzEmbedder):

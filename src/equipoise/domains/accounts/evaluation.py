@@ -294,20 +294,20 @@ def branch_clusters(tree: Tree) -> BranchClusters:
     clusters = BranchClusters(np.array(tree.branches, dtype=object), 0)
     if len(clusters) >= FEW_RESAMPLING_UNITS:
         return clusters
-    tops = {tree.positions[key] for key in clusters.labels.tolist()}
+    roots = {tree.positions[key] for key in clusters.labels.tolist()}
     # The last level is excluded: it would make every node a branch, which is not a clustering.
     for level in range(1, int(tree.depth.max(initial=0.0))):
-        branch_nodes = [_ancestor(node, level, tree.first_parents, tops) for node in range(len(tree))]
+        branch_nodes = [_ancestor(node, level, tree.first_parents, roots) for node in range(len(tree))]
         ids = np.array([tree.ids[node] for node in branch_nodes], dtype=object)
         if len(set(branch_nodes)) >= FEW_RESAMPLING_UNITS:
             return BranchClusters(ids, level)
     return clusters
 
 
-def _ancestor(node: int, level: int, parents: Ints, tops: set[int]) -> int:
+def _ancestor(node: int, level: int, parents: Ints, roots: set[int]) -> int:
     """The ancestor that is this many levels below the top of its branch."""
     path = [node]
-    while path[-1] not in tops and parents[path[-1]] >= 0:
+    while path[-1] not in roots and parents[path[-1]] >= 0:
         path.append(int(parents[path[-1]]))
     return path[max(0, len(path) - 1 - level)]
 

@@ -381,11 +381,16 @@ def misfiled_accounts(
         likely = int(placer.candidates[best])
         parents = np.searchsorted(placer.candidates, tree.parents(node))
         if likely not in tree.parents(node) and probability[best] >= min_confidence:
-            own = float(probability[parents].max())
+            p_parent = float(probability[parents].max())
             parent = tree.ids[int(tree.first_parents[node])]
             listed.append(
                 MisfiledAccount(
-                    tree.ids[node], tree.names[node], parent, tree.ids[likely], float(probability[best]), own
+                    tree.ids[node],
+                    tree.names[node],
+                    parent,
+                    tree.ids[likely],
+                    float(probability[best]),
+                    p_parent,
                 )
             )
     return sorted(listed, key=lambda item: (item.parent_confidence / item.confidence, item.id))
@@ -443,27 +448,27 @@ def evaluate_placement(
     rng = config.rng(7)
     leaves = tree.leaves[tree.up.counts[tree.leaves] > 0]
     held = np.sort(rng.permutation(leaves)[: max(1, round(held_out * len(leaves)))])
-    rest = tree.taken(np.setdiff1d(np.arange(len(tree)), held))
-    held = held[[tree.ids[tree.first_parents[node]] in rest.positions for node in held]]
-    placer = AccountPlacer(rest, model)
-    truth = np.array([rest.positions[tree.ids[tree.first_parents[node]]] for node in held], dtype=np.int64)
+    train_tree = tree.taken(np.setdiff1d(np.arange(len(tree)), held))
+    held = held[[tree.ids[tree.first_parents[node]] in train_tree.positions for node in held]]
+    placer = AccountPlacer(train_tree, model)
+    truth = np.array([train_tree.positions[tree.ids[tree.first_parents[node]]] for node in held], dtype=np.int64)
     by_name = np.array([placer._scores(row) for row in placer._similarities([tree.names[node] for node in held])])
     by_name = np.array([np.log(placer._probabilities(row)) for row in by_name])
-    siblings = [_known_sibling(rest, int(parent), rng) for parent in truth]
+    siblings = [_known_sibling(train_tree, int(parent), rng) for parent in truth]
     by_sibling = SIBLING_WEIGHT * np.array([placer._sibling_counts(known) for known in siblings])
     sources = {f"name ({model})": by_name, "sibling": by_sibling, "name + sibling": by_name + by_sibling}
     clusters = branch_clusters(tree).labels[held]
     options = _Options(tree, held, clusters, config)
     results = []
     for name, scores in sources.items():
-        full = np.full((len(held), len(rest)), -np.inf)
+        full = np.full((len(held), len(train_tree)), -np.inf)
         full[:, placer.candidates] = scores
         results.append(_placement_result(name, full, truth, options))
     if embed is not None:
         results.append(_structure_result(embed, tree.first_parents[held], options))
     comparison = compare(results, ["MRR", "HR@1"], primary="MRR", config=config)
     n_only_children = sum(not known for known in siblings)
-    return PlacementEvaluation(len(held), n_only_children, len(rest), tuple(results), comparison)
+    return PlacementEvaluation(len(held), n_only_children, len(train_tree), tuple(results), comparison)
 
 
 @dataclass(frozen=True)
@@ -482,8 +487,8 @@ def _known_sibling(tree: Tree, parent: int, rng: np.random.Generator) -> list[in
 
 def _placement_result(name: str, scores: Floats, truth: Ints, options: _Options) -> Result:
     """The result of scores, (n_held_out, n_nodes); ties count by their expected rank."""
-    own = scores[np.arange(len(truth)), truth][:, None]
-    above, tied = (scores > own).sum(axis=1), (scores == own).sum(axis=1) - 1
+    true_scores = scores[np.arange(len(truth)), truth][:, None]
+    above, tied = (scores > true_scores).sum(axis=1), (scores == true_scores).sum(axis=1) - 1
     pool = np.full(len(truth), scores.shape[1], dtype=np.int64)
     ids = np.array([options.tree.ids[node] for node in options.held], dtype=object)
     ranking = Ranking.of_items(

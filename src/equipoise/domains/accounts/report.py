@@ -165,8 +165,8 @@ def dimension_sentence(data: AccountsEvaluation) -> str:
         return ""
     best = min(rows, key=lambda row: row.n_displaced)
     too_few = [] if best.n_displaced else [str(row.dim) for row in rows if row.dim < best.dim]
-    rest = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
-    return f"{nearest_parents(best, embedder)}{rest}."
+    suffix = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
+    return f"{nearest_parents(best, embedder)}{suffix}."
 
 
 def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
@@ -270,8 +270,8 @@ def captions(data: AccountsEvaluation) -> list[str]:
         f"Intervals: {', '.join(methods) or 'n/a'}. {data.branches.caption}",
     ]
     if first.map.undefined:
-        alone = pluralize(first.map.undefined, "node")
-        notes.append(f"Left out: {alone} that {'has' if first.map.undefined == 1 else 'have'} no target to rank.")
+        nodes = pluralize(first.map.undefined, "node")
+        notes.append(f"Left out: {nodes} that {'has' if first.map.undefined == 1 else 'have'} no target to rank.")
     if data.evaluations[0].has_single_target:
         notes.append(SINGLE_TARGET_NOTE)
     if any(row.system.startswith("euclidean") for row in data.evaluations) and len(data.settings.learning_rates) > 1:

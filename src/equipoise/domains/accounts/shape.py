@@ -37,7 +37,7 @@ class TreeShape:
     @property
     def sentence(self) -> str:
         """Whether these distances suit hyperbolic space."""
-        suits = (
+        verb = (
             "suits"
             if self.relative_delta <= TREE_LIKE
             else "does not suit"
@@ -45,7 +45,7 @@ class TreeShape:
             else "partly suits"
         )
         return (
-            f"Hyperbolic space {suits} these distances: delta-hyperbolicity {self.delta:.2g} on {self.n_nodes:,} "
+            f"Hyperbolic space {verb} these distances: delta-hyperbolicity {self.delta:.2g} on {self.n_nodes:,} "
             f"nodes, {self.relative_delta:.2f} relative to the diameter (0 is a tree, 1 is not tree-like)."
         )
 
@@ -85,8 +85,8 @@ def shape_of_distances(distances: Floats) -> TreeShape:
     delta = 0.0
     for row in range(len(product)):
         # max over z of min((x|z), (z|y)) for all y at once.
-        through = np.minimum(product[row][:, None], product).max(axis=0)
-        delta = max(delta, float((through - product[row]).max()))
+        largest = np.minimum(product[row][:, None], product).max(axis=0)
+        delta = max(delta, float((largest - product[row]).max()))
     diameter = float(distances.max(initial=0.0))
     relative = min(1.0, 2.0 * delta / diameter) if diameter > 0.0 else 0.0
     return TreeShape(delta, relative, diameter, len(distances))

@@ -327,12 +327,12 @@ def _positions(tree: Tree, lengths: Floats, directions_of: Directions) -> tuple[
         sinh_length, sinh_radius = np.sinh(length), np.sinh(radius)
         cosh_minus_one = 2.0 * np.sinh(0.5 * (radius - length)) ** 2 + sinh_radius * sinh_length * versine
         radii[nodes] = 2.0 * np.arcsinh(np.sqrt(0.5 * cosh_minus_one))
-        swing = np.arctan2(sinh_length * sine, np.sinh(radius - length) + np.cosh(radius) * sinh_length * versine)
-        back = np.arctan2(sinh_radius * sine, np.sinh(length - radius) + np.cosh(length) * sinh_radius * versine)
-        cos_swing, sin_swing = np.cos(swing)[:, None], np.sin(swing)[:, None]
+        turn_angle = np.arctan2(sinh_length * sine, np.sinh(radius - length) + np.cosh(radius) * sinh_length * versine)
+        reverse = np.arctan2(sinh_radius * sine, np.sinh(length - radius) + np.cosh(length) * sinh_radius * versine)
+        cos_swing, sin_swing = np.cos(turn_angle)[:, None], np.sin(turn_angle)[:, None]
         axes[nodes] = _unit(cos_swing * axis + sin_swing * sideways)
         tangent = sin_swing * axis - cos_swing * sideways
-        towards_parent[nodes] = np.sin(back)[:, None] * tangent - np.cos(back)[:, None] * axes[nodes]
+        towards_parent[nodes] = np.sin(reverse)[:, None] * tangent - np.cos(reverse)[:, None] * axes[nodes]
     return radii, axes
 
 

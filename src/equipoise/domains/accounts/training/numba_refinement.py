@@ -165,11 +165,11 @@ def subsample(
         else:
             candidates[n_others] = candidates[k]
             n_others += 1
-    room = len(ids) - n_kept
-    for k in range(room):
-        pick = random_int(rng_state, k, n_others)
-        candidates[k], candidates[pick] = candidates[pick], candidates[k]
-        ids[n_kept + k], multiplicity[n_kept + k] = candidates[k], n_others / room
+    n_sampled = len(ids) - n_kept
+    for k in range(n_sampled):
+        index = random_int(rng_state, k, n_others)
+        candidates[k], candidates[index] = candidates[index], candidates[k]
+        ids[n_kept + k], multiplicity[n_kept + k] = candidates[k], n_others / n_sampled
 
 
 @compiled

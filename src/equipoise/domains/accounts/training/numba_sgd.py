@@ -107,9 +107,9 @@ def move_along_geodesic(
         scale, share = 1.0 + step * inverse_length, step * inverse_length
     square = 0.0
     for i in range(1 if is_hyperbolic else 0, len(node_point)):
-        moved = scale * points[other, i] - share * node_point[i]
-        points[other, i] = moved
-        square += moved * moved
+        coordinate = scale * points[other, i] - share * node_point[i]
+        points[other, i] = coordinate
+        square += coordinate * coordinate
     project_to_ball(points, other, square, is_hyperbolic, max_norm)
 
 
@@ -360,8 +360,8 @@ def sgd_epoch(
         for j in range(m):
             pos_proxies[j] = distance_proxy(node_point, points, positive_lists[1][begin + j], is_hyperbolic)
             pos_distances[j], pos_inverse[j] = distance_from_proxy(pos_proxies[j], is_hyperbolic)
-        farthest, reach = pos_distances[:m].max(), max_log_weight_ratio / inverse_temperature
-        limit = math.sqrt(farthest * farthest + reach) if is_hyperbolic else farthest + reach
+        farthest, margin = pos_distances[:m].max(), max_log_weight_ratio / inverse_temperature
+        limit = math.sqrt(farthest * farthest + margin) if is_hyperbolic else farthest + margin
         max_proxy = proxy_of_distance(limit, is_hyperbolic)
         distance_proxies(node_point, copies, is_hyperbolic, shared_proxies[:n_shared])
         k = n_used = filter_shared_negatives(

@@ -76,10 +76,10 @@ def turning_layout(tree: Tree, radius: float) -> tuple[Floats, Floats]:
     available = max(radius - 1.0, 0.5)
     for _ in range(6):
         radii, angles = _to_polar(*_Placement(planner, available).coordinates())
-        beyond = float(radii.max(initial=0.0)) - radius
-        if beyond <= 0.02:
+        excess = float(radii.max(initial=0.0)) - radius
+        if excess <= 0.02:
             break
-        available = max(available - beyond, 0.5)
+        available = max(available - excess, 0.5)
     return np.minimum(radii, radius), np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
@@ -161,9 +161,9 @@ class _PathPlanner:
         extents += 1e-9 * np.arange(len(_GRID))
         edges = np.array([np.interp(_GRID, row, _GRID, left=0.0) for row in extents])
         gap, width = path_room(edges, _SLOPES, self.options[heavy].steps)
-        room = np.where(edges > np.maximum(_SLOPES, _GRID[1]), gap + width, _INFEASIBLE)
-        slope = np.argmin(room, axis=0)
-        return _PathOptions(heavy, steps, needed, edges, slope, room[slope, np.arange(len(_GRID))])
+        width_needed = np.where(edges > np.maximum(_SLOPES, _GRID[1]), gap + width, _INFEASIBLE)
+        slope = np.argmin(width_needed, axis=0)
+        return _PathOptions(heavy, steps, needed, edges, slope, width_needed[slope, np.arange(len(_GRID))])
 
     def _size(self, shape: int) -> tuple[float, float]:
         """What a subtree needs: the smallest depth, then the number of steps."""
@@ -173,16 +173,16 @@ class _PathPlanner:
         """The depth that light children need below a node, (n_slopes, n_grid) by the edges of its path."""
         if not light:
             return np.zeros((len(_SLOPES), len(_GRID)))
-        room, largest_gap, shortest = np.zeros(len(_GRID)), np.zeros(len(_GRID)), np.full(len(_GRID), np.inf)
+        width_needed, largest_gap, shortest = np.zeros(len(_GRID)), np.zeros(len(_GRID)), np.full(len(_GRID), np.inf)
         for shape, count in light.items():
             option = self.options[shape]
             edges = option.chosen_edges()
-            room += count * option.room
+            width_needed += count * option.room
             largest_gap = np.maximum(largest_gap, GAP * np.exp(-0.5 * edges))
             shortest = np.minimum(shortest, np.where(option.room < _INFEASIBLE, edges, 0.0))
-        room = np.minimum.accumulate(room + largest_gap)
+        width_needed = np.minimum.accumulate(width_needed + largest_gap)
         zones = 2.0 * USED_SHARE * _half_zone(_GRID, _SLOPES)
-        for_room = np.interp(-zones, -room, _GRID, right=_INFEASIBLE)
+        for_room = np.interp(-zones, -width_needed, _GRID, right=_INFEASIBLE)
         ascending = np.maximum.accumulate(shortest) + 1e-9 * np.arange(len(_GRID))
         for_growth = np.interp(_GRID + 2.0 * GROWTH, ascending, _GRID, right=_INFEASIBLE)
         return np.maximum(for_room, for_growth)

@@ -155,9 +155,13 @@ def _decode_cell(value: bytes, source: str) -> str:
         ) from error
 
 
-def _column(source: str, columns: list[str], requested: str | None, usual: tuple[str, ...], role: str) -> str:
+def _column(source: str, columns: list[str], requested: str | None, default_names: tuple[str, ...], role: str) -> str:
     """The requested column, or the first one with a known name."""
-    column = next((name for name in columns if name == requested), None) if requested else guess_column(usual, columns)
+    column = (
+        next((name for name in columns if name == requested), None)
+        if requested
+        else guess_column(default_names, columns)
+    )
     if column is not None:
         return column
     if requested:
@@ -165,8 +169,8 @@ def _column(source: str, columns: list[str], requested: str | None, usual: tuple
         raise FormatError(f"{source} has no column {requested}", hint=hint)
     raise FormatError(
         f"{source} has no column of {role}: it has {', '.join(columns)}",
-        hint=f"call one of them {usual[0]}, or name it: --columns {usual[0]}=...; a file of edges has two "
-        "columns: child, parent",
+        hint=f"call one of them {default_names[0]}, or name it: --columns {default_names[0]}=...; "
+        "a file of edges has two columns: child, parent",
     )
 
 
@@ -201,7 +205,7 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     >>> read_edges("edges.csv").named_edges()  # doctest: +SKIP
     """
     pairs = read_pairs(path)
-    source = f"{display_path(path)}{_doubt(path, pairs)}"
+    source = f"{display_path(path)}{_header_note(path, pairs)}"
     if closure:
         return replace(tree_from_closure(pairs, display_path(path)), source=source)
     tree = Tree.from_edges(pairs, source=source)
@@ -212,7 +216,7 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     return tree
 
 
-def _doubt(path: PathLike, pairs: list[Edge]) -> str:
+def _header_note(path: PathLike, pairs: list[Edge]) -> str:
     """The note on a first edge whose nodes occur nowhere else, and which may be a header."""
     first, *others = pairs
     if not others or any(node in edge for edge in others for node in first):
@@ -282,9 +286,9 @@ def read_json(path: PathLike) -> Tree:
 
 def tree_from_json(file: TextFile, value: Any) -> Tree:
     """The same from a value that was parsed already."""
-    tops = [value] if isinstance(value, dict) else value
-    if isinstance(tops, list) and any(isinstance(top, dict) and CHILDREN in top for top in tops):
-        return _tree_from_nested(file.name, tops)
+    roots = [value] if isinstance(value, dict) else value
+    if isinstance(roots, list) and any(isinstance(top, dict) and CHILDREN in top for top in roots):
+        return _tree_from_nested(file.name, roots)
     if isinstance(value, dict):
         raise FormatError(
             f"{file.name} is one JSON object without {CHILDREN!r}; no tree is in it",
@@ -293,10 +297,10 @@ def tree_from_json(file: TextFile, value: Any) -> Tree:
     return tree_from_table(table_of_json(file, value), None, None, None)
 
 
-def _tree_from_nested(source: str, tops: list[Any]) -> Tree:
+def _tree_from_nested(source: str, roots: list[Any]) -> Tree:
     nodes: list[tuple[str, str]] = []
     edges: list[Edge] = []
-    waiting: list[tuple[Any, str | None]] = [(top, None) for top in reversed(tops)]
+    waiting: list[tuple[Any, str | None]] = [(top, None) for top in reversed(roots)]
     while waiting:
         value, parent = waiting.pop()
         key, name = _identity(source, value, parent)

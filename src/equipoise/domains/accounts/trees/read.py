@@ -250,9 +250,9 @@ def read_gnucash(path: PathLike) -> Tree:
 def is_gnucash_database(path: PathLike) -> bool:
     """Whether a SQLite file has books, and accounts with the columns that are read of them."""
     with explained_damage(path), closing(open_sqlite(path)) as connection:
-        books = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'books'")
+        tables = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'books'")
         columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(accounts)")}
-        return books.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= columns
+        return tables.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= columns
 
 
 def _parse_xml(source: str, data: bytes) -> list[_Account]:
@@ -295,14 +295,14 @@ def _without_templates(accounts: list[_Account], roots: Iterable[str]) -> list[_
     children: dict[str, list[str]] = {}
     for account in accounts:
         children.setdefault(account.parent, []).append(account.guid)
-    gone: set[str] = set()
+    template_guids: set[str] = set()
     waiting = list(roots)
     while waiting:
         guid = waiting.pop()
-        if guid not in gone:
-            gone.add(guid)
+        if guid not in template_guids:
+            template_guids.add(guid)
             waiting.extend(children.get(guid, ()))
-    return [account for account in accounts if account.guid not in gone]
+    return [account for account in accounts if account.guid not in template_guids]
 
 
 # The hypernyms of WordNet as a tree, read from its files (Debian: ``apt install wordnet-base``).

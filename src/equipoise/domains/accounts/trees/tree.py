@@ -312,17 +312,17 @@ class Tree:
         node of several branches takes the one with the shortest path, then the first in order. A root
         above the branches and an isolated node are separate branches.
         """
-        carriers = self.roots[self.down.counts[self.roots] > 0]
-        tops = self.children(int(carriers[0])) if len(carriers) == 1 else carriers
+        inner_roots = self.roots[self.down.counts[self.roots] > 0]
+        branch_roots = self.children(int(inner_roots[0])) if len(inner_roots) == 1 else inner_roots
         branch = np.arange(len(self))
-        depth = shortest_paths(self.down, tops)
+        depth = shortest_paths(self.down, branch_roots)
         for level in range(1, int(depth.max(initial=0)) + 1):
             layer = np.flatnonzero(depth == level - 1)
             owners, below = self.down.gather(layer)
             next_layer = depth[below] == level
-            below, carried = below[next_layer], branch[layer[owners[next_layer]]]
+            below, inherited = below[next_layer], branch[layer[owners[next_layer]]]
             branch[below] = len(self)
-            np.minimum.at(branch, below, carried)
+            np.minimum.at(branch, below, inherited)
         return tuple(self.ids[index] for index in branch)
 
     def closure(self) -> Ints:
