@@ -84,19 +84,19 @@ class IssueLog:
 
     def add(self, code: str, ids: Iterable[Any]) -> None:
         """Note that these rows have a problem of ``ISSUES``; nothing happens if there are none."""
-        found = [str(each) for each in ids]
-        if found:
-            self._ids.setdefault(code, []).extend(found)
+        new_ids = [str(row_id) for row_id in ids]
+        if new_ids:
+            self._ids.setdefault(code, []).extend(new_ids)
 
     @property
     def issues(self) -> tuple[DataIssue, ...]:
         """One phrase per code, with the first ids."""
-        found = []
+        data_issues = []
         for code, ids in self._ids.items():
             rows, treatment = ISSUES[code]
             listed = ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
-            found.append(DataIssue(code, len(ids), f"{rows}: {format_count(len(ids))} ({listed}), {treatment}"))
-        return tuple(found)
+            data_issues.append(DataIssue(code, len(ids), f"{rows}: {format_count(len(ids))} ({listed}), {treatment}"))
+        return tuple(data_issues)
 
 
 @dataclass(frozen=True)
@@ -194,4 +194,4 @@ def require_rows(rows: Sequence[Any], name: str, noun: str, log: IssueLog, minim
 
 def slices_of(unit_ids: Sequence[str], properties: Sequence[Mapping[str, Value]]) -> dict[str, dict[str, Value]]:
     """The properties by unit id."""
-    return {unit: dict(each) for unit, each in zip(unit_ids, properties, strict=True) if each}
+    return {unit: dict(values) for unit, values in zip(unit_ids, properties, strict=True) if values}

@@ -197,7 +197,7 @@ def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
     if out.json:
         out.data(content)
         return
-    views = [View.from_dict(each) for each in content["answers"]]
+    views = [View.from_dict(answer) for answer in content["answers"]]
     out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
     if out.quiet:
         return
@@ -229,8 +229,8 @@ def ls(out: Output, /) -> int:
     if out.json:
         out.data(
             [
-                {"kind": each.kind, "title": each.title, "formats": each.formats, "metrics": list(each.metrics)}
-                for each in kinds
+                {"kind": kind.kind, "title": kind.title, "formats": kind.formats, "metrics": list(kind.metrics)}
+                for kind in kinds
             ]
         )
         return exits.DONE
@@ -238,19 +238,19 @@ def ls(out: Output, /) -> int:
         out.show(
             TerminalTable(
                 [
-                    ReportColumn("kind", [each.kind for each in kinds]),
-                    ReportColumn("metrics", [", ".join(each.metrics) for each in kinds]),
-                    ReportColumn("format", [each.formats for each in kinds]),
+                    ReportColumn("kind", [kind.kind for kind in kinds]),
+                    ReportColumn("metrics", [", ".join(kind.metrics) for kind in kinds]),
+                    ReportColumn("format", [kind.formats for kind in kinds]),
                 ]
             )
         )
         return exits.DONE
-    width = 2 + max(len(each.kind) for each in kinds)
+    width = 2 + max(len(kind.kind) for kind in kinds)
     parts = []
-    for each in kinds:
+    for kind in kinds:
         parts += [
-            Paragraph(f"{each.formats}.", lead=f"{each.kind:<{width}}"),
-            Paragraph(f"Metrics: {', '.join(each.metrics)}.", indent=width),
+            Paragraph(f"{kind.formats}.", lead=f"{kind.kind:<{width}}"),
+            Paragraph(f"Metrics: {', '.join(kind.metrics)}.", indent=width),
         ]
     if not out.quiet:
         parts += [

@@ -59,7 +59,7 @@ class SystemCost:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> SystemCost:
         """The inverse of ``to_dict``; names that are not known here are ignored."""
-        known = {each.name for each in fields(cls)}
+        known = {field.name for field in fields(cls)}
         return cls(**{name: nan if value is None else float(value) for name, value in content.items() if name in known})
 
 
@@ -177,16 +177,16 @@ def _latencies(
     assert model is not None
     # An index holds valid unit vectors: nothing is checked or normalised again for every query.
     vectors = l2_normalize(model.embed(documents)) if len(documents) else None
-    found: list[float] = []
+    latencies: list[float] = []
     for query in queries[:LATENCY_QUERIES]:
         start = perf_counter()
         vector = model.finish(encoder.inner.encode([model.prompts[Role.QUERY] + query], Role.QUERY))
         if vectors is not None:
             top_columns(vector @ vectors.T, min(10, len(vectors)))
-        found.append(perf_counter() - start)
-        if sum(found) > SAMPLE_SECONDS:
+        latencies.append(perf_counter() - start)
+        if sum(latencies) > SAMPLE_SECONDS:
             break
-    return found
+    return latencies
 
 
 def _tokens_per_text(encoder: MeasuredEncoder, texts: Sequence[str]) -> float:

@@ -283,9 +283,9 @@ def collect(plan: BenchPlan, results: JobResults[ScoredSystem]) -> BenchComparis
     scored = {job.inputs: outputs[job.name] for job in plan.jobs if job.name in outputs}
     datasets = []
     for place, data in enumerate(plan.suite):
-        here = [system for inputs, system in scored.items() if inputs.data == place]
-        if here:
-            datasets.append(DataComparison(data, here, _compared(here, data, plan.config)))
+        systems = [system for inputs, system in scored.items() if inputs.data == place]
+        if systems:
+            datasets.append(DataComparison(data, systems, _compared(systems, data, plan.config)))
     baselines = [system.name for system in plan.systems if system.baseline]
     return BenchComparison(datasets, results.failures, _skipped(plan), baselines, plan.config, plan.key)
 
@@ -300,7 +300,7 @@ def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConf
     """The paired comparison on the primary metric; None for a single system."""
     if len(scored) < 2:
         return None
-    return compare_systems([each.result for each in scored], [data.primary], primary=data.primary, config=config)
+    return compare_systems([system.result for system in scored], [data.primary], primary=data.primary, config=config)
 
 
 PROTOCOL = "bench 2"
@@ -376,15 +376,15 @@ def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobO
 
 def score(data: BenchData, observed: BenchObservation, system: str, config: StatsConfig) -> Result:
     """The result of a system: every metric of the kind with interval and chance level."""
-    own, settings = _own_config(data, config), _settings(data)
+    data_config, settings = _own_config(data, config), _settings(data)
     if observed.evidence is None:
         values, chance = dict(observed.values), dict(observed.chance)
-        return result_from_values(system, data.unit_ids, values, chance=chance, config=own, settings=settings)
+        return result_from_values(system, data.unit_ids, values, chance=chance, config=data_config, settings=settings)
     names = [name for name in data.metrics if name not in observed.further]
-    result = evaluate(observed.evidence, names, system=system, config=own)
+    result = evaluate(observed.evidence, names, system=system, config=data_config)
     estimates, per_unit = dict(result.estimates), dict(result.per_unit)
     for name, (evidence, metric) in observed.further.items():
-        more = evaluate(evidence, metric, system=system, config=own)
+        more = evaluate(evidence, metric, system=system, config=data_config)
         estimates[name] = replace(more.estimates[metric], metric=name)
         if metric in more.per_unit:
             per_unit[name] = more.per_unit[metric]

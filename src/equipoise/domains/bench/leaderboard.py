@@ -132,8 +132,8 @@ class LeaderboardAnalysis:
             return [float("nan")] * len(intervals), [Interval.unknown(reason) for _ in intervals]
         points = self.scores["mean"].points
         if self.table.lower >= set(self.table.datasets):
-            points, intervals = -points, [replace(each, low=-each.high, high=-each.low) for each in intervals]
-        return points.tolist(), [each.clipped(bounds) for each in intervals]
+            points, intervals = -points, [replace(i, low=-i.high, high=-i.low) for i in intervals]
+        return points.tolist(), [interval.clipped(bounds) for interval in intervals]
 
     @property
     def tied_for_first(self) -> tuple[str, ...]:
@@ -166,8 +166,8 @@ class LeaderboardAnalysis:
     def _sample(self) -> str:
         if len(self.table.datasets) == 1:
             return self.table.datasets[0]
-        these = "these " if self.resample == "units" else ""
-        return f"{these}{len(self.table.datasets)} data sets"
+        determiner = "these " if self.resample == "units" else ""
+        return f"{determiner}{len(self.table.datasets)} data sets"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -217,15 +217,15 @@ class LeaderboardAnalysis:
             ],
             "notes": list(self.table.notes),
             "findings": [
-                {"code": each.code, "severity": str(each.severity), "message": each.message, "hint": each.hint}
-                for each in self.findings
+                {"code": f.code, "severity": str(f.severity), "message": f.message, "hint": f.hint}
+                for f in self.findings
             ],
         }
 
     def _change_dict(self, change: OrderChange) -> dict[str, Any]:
         models = self.table.models
-        moved = {"model": models[change.moved], "rank": change.rank, "new_rank": change.new_rank}
-        return {"kendall_tau": change.tau, "first": models[change.first], "largest_move": moved}
+        largest_move = {"model": models[change.moved], "rank": change.rank, "new_rank": change.new_rank}
+        return {"kendall_tau": change.tau, "first": models[change.first], "largest_move": largest_move}
 
     def to_frame(self) -> DataFrame:
         """One row per model, best first, as a pandas data frame."""
@@ -390,9 +390,9 @@ def _findings(source: ScoreTable, complete: ScoreTable) -> tuple[Finding, ...]:
     from equipoise.domains.bench.score_table import FEW_DATASETS_CODE
 
     # The number of data sets that are used decides what can be separated.
-    found = [finding for finding in run_checks(source) if finding.code != FEW_DATASETS_CODE]
-    codes = {finding.code for finding in found}
-    return (*found, *(finding for finding in run_checks(complete) if finding.code not in codes))
+    findings = [finding for finding in run_checks(source) if finding.code != FEW_DATASETS_CODE]
+    codes = {finding.code for finding in findings}
+    return (*findings, *(finding for finding in run_checks(complete) if finding.code not in codes))
 
 
 def _aggregate(name: str | None, table: ScoreTable) -> str:

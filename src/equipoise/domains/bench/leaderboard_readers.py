@@ -210,8 +210,8 @@ def _from_wide(grid: RawTable, *, datasets: Sequence[str], models_in: str | None
     folded = [_folded(head) for head in grid.header]
     name_column = next((at for at, head in enumerate(folded) if head in MODEL_COLUMNS), None)
     dataset_column = next((at for at, head in enumerate(folded) if head in DATASET_COLUMNS), None)
-    turned = models_in == "columns" or (models_in is None and name_column is None and dataset_column is not None)
-    if turned:
+    transposed = models_in == "columns" or (models_in is None and name_column is None and dataset_column is not None)
+    if transposed:
         grid, name_column = _names_first(grid, dataset_column or 0).turned, 0
     grid = _names_first(grid, _first_text_column(grid) if name_column is None else name_column)
     unknown = [name for name in datasets if name not in grid.header[1:]]
@@ -219,10 +219,10 @@ def _from_wide(grid: RawTable, *, datasets: Sequence[str], models_in: str | None
         raise UnknownNameError.of(
             "data set", unknown[0], grid.header[1:], more=f"the columns are {', '.join(grid.header[1:][:10])}"
         )
-    return _scores_of(grid, datasets, turned=turned)
+    return _scores_of(grid, datasets, transposed=transposed)
 
 
-def _scores_of(grid: RawTable, datasets: Sequence[str], *, turned: bool) -> ScoreTable:
+def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> ScoreTable:
     """The scores of a table whose first column has the names of the models.
 
     A row without a number is a description if the table was turned, and else a model without a score.
@@ -241,7 +241,7 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, turned: bool) -> Scor
             printed.update({(model, name): number for name, number in numbers.items()})
         elif model:
             left_out.append(model)
-        if numbers or not turned:
+        if numbers or not transposed:
             texts = [(name, cell) for name, cell in cells.items() if isinstance(cell, str) and cell]
             unreadable += [f"{model}, {name}: {cell!r}" for name, cell in texts]
     if not scores:

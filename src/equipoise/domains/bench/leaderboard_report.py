@@ -215,12 +215,12 @@ def dataset_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     changes = zip(table.datasets, analysis.without_dataset, strict=True)
     for name, change in sorted(changes, key=lambda pair: pair[1].tau):
-        moved = (
+        largest_move = (
             f"{models[change.moved]} {change.rank} → {change.new_rank}" if change.rank != change.new_rank else "none"
         )
         size = table.n_units.get(name)
         units = format_count(size) if size is not None else _possible(possible.get(name))
-        rows.append((name, _tau(change), models[change.first], moved, units))
+        rows.append((name, _tau(change), models[change.first], largest_move, units))
     return rows
 
 

@@ -139,49 +139,51 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     )
     if not given:
         raise InputError("no data was given", hint="give a folder or a table; eq bench ls lists the formats")
-    found = _read_all([part for source in given for part in expand_folder(source)], text, split)
-    names = Counter(data.name for data in found)
-    for data in found:
+    datasets = _read_all([part for source in given for part in expand_folder(source)], text, split)
+    names = Counter(data.name for data in datasets)
+    for data in datasets:
         if names[data.name] > 1:  # one table as two kinds of data
             data.name = f"{data.name} ({data.kind})"
-    names = Counter(data.name for data in found)
+    names = Counter(data.name for data in datasets)
     for name, count in names.items():
         if count > 1:
             raise DuplicateError(f"two data sets are named {name}", hint="rename one of the files")
-    return found
+    return datasets
 
 
 def _read_all(sources: Sequence[tuple[Any, str]], text: Sequence[str], split: str | None) -> list[BenchData]:
     """All data sets; ``text`` and ``split`` apply to those that have them, and to one of them at least."""
     if len(sources) == 1 or not (text or split):
         return [read_data(source, text=text, split=split, name=name) for source, name in sources]
-    found, refusals = [], []
+    datasets, refusals = [], []
     for source, name in sources:
         try:
-            found.append(read_data(source, text=text, split=split, name=name))
+            datasets.append(read_data(source, text=text, split=split, name=name))
         except (UnknownNameError, InputError) as error:
             refusals.append(error)
             try:
-                found.append(read_data(source, name=name))
+                datasets.append(read_data(source, name=name))
             except EquipoiseError:
                 raise error from None
     if len(refusals) == len(sources):
         raise refusals[0]
-    return found
+    return datasets
 
 
 def recognise(table: ColumnTable, text: Sequence[str] = ()) -> type[BenchData]:
     """The kind that fits the columns of a table; an error lists what was found."""
-    has = {role for role in ("query", "positive", "negative", "text_a", "text_b", "score", "label") if table.find(role)}
-    if {"query", "positive"} <= has and table.find("positive") != table.find("query"):
+    roles = {
+        role for role in ("query", "positive", "negative", "text_a", "text_b", "score", "label") if table.find(role)
+    }
+    if {"query", "positive"} <= roles and table.find("positive") != table.find("query"):
         return Reranking if _has_candidate_lists(table) else Retrieval
-    if {"text_a", "text_b"} <= has or len(text) == 2 or ("label" not in has and len(language_columns(table)) == 2):
-        if "label" in has and _is_binary(table, "label"):
+    if {"text_a", "text_b"} <= roles or len(text) == 2 or ("label" not in roles and len(language_columns(table)) == 2):
+        if "label" in roles and _is_binary(table, "label"):
             return PairClassification
-        if "score" in has:
+        if "score" in roles:
             return PairClassification if _is_binary(table, "score") else Similarity
-        return PairClassification if "label" in has else Bitext
-    if "label" in has and (table.find("text") or text):
+        return PairClassification if "label" in roles else Bitext
+    if "label" in roles and (table.find("text") or text):
         return Classification
     raise FormatError(
         f"the columns of {table.name} fit no kind of data: {', '.join(table.columns)}",
@@ -194,7 +196,7 @@ def _has_candidate_lists(table: ColumnTable) -> bool:
     column = table.find("negative")
     if column is None:
         return False
-    return column.casefold().endswith("s") or any(len(each) > 1 for each in table.lists(column))
+    return column.casefold().endswith("s") or any(len(texts) > 1 for texts in table.lists(column))
 
 
 def _values(table: ColumnTable, role: str) -> list[str]:

@@ -182,7 +182,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         )
         for metric in further
     ]
-    alone = comparison.aggregate is None
+    is_only_dataset = comparison.aggregate is None
     options = AnswerOptions(
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
@@ -190,7 +190,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         notes=(
             _data_note(dataset),
             *_tuning_notes(dataset),
-            *((*_dropped(comparison), *_skipped(comparison)) if alone else ()),
+            *((*_dropped(comparison), *_skipped(comparison)) if is_only_dataset else ()),
         ),
         findings=dataset.findings,
         details=DETAILS,
@@ -199,7 +199,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         answer = single_answer(names[0], dataset.estimate(names[0]), options)
     else:
         answer = comparison_answer(dataset.comparison, options)
-    if alone and len(names) > 1:
+    if is_only_dataset and len(names) > 1:
         headline = answer.headline
         if not comparison.decision.above_random:
             headline = _NOT_ABOVE_RANDOM.format(metric=data.primary)
@@ -237,20 +237,20 @@ _NOT_ABOVE_RANDOM = (
 
 def _with_cheapest(comparison: BenchComparison, headline: str) -> str:
     """The headline, and the cheapest system that is not significantly worse."""
-    found, sentences = comparison.decision, [headline]
-    if found.above_random and found.cheapest != found.best:
-        faster = _times_faster(comparison, found.cheapest, found.best)
-        sentences.append(f"The cheapest of these is {found.cheapest}{faster}.")
+    decision, sentences = comparison.decision, [headline]
+    if decision.above_random and decision.cheapest != decision.best:
+        faster = _times_faster(comparison, decision.cheapest, decision.best)
+        sentences.append(f"The cheapest of these is {decision.cheapest}{faster}.")
     return " ".join(sentences)
 
 
 def _dropped(comparison: BenchComparison) -> list[str]:
     """The systems that can be dropped, separated by semicolons: a name may contain commas."""
-    found = comparison.decision
-    if not found.above_random or not found.dropped:
+    decision = comparison.decision
+    if not decision.above_random or not decision.dropped:
         return []
-    shown = [f"{name} ({better})" for name, better in list(found.dropped.items())[:MAX_NAMES]]
-    more = f" and {len(found.dropped) - MAX_NAMES} more" if len(found.dropped) > MAX_NAMES else ""
+    shown = [f"{name} ({better})" for name, better in list(decision.dropped.items())[:MAX_NAMES]]
+    more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
     return [
         "Can be dropped, because the system in parentheses is significantly better and costs no more: "
         f"{'; '.join(shown)}{more}."
@@ -290,7 +290,7 @@ def pareto_front(points: Sequence[CostPoint]) -> list[CostPoint]:
     ['a', 'c']
     """
     front: list[CostPoint] = []
-    for point in sorted(points, key=lambda each: (each.milliseconds, -each.score)):
+    for point in sorted(points, key=lambda item: (item.milliseconds, -item.score)):
         if not front or point.score > front[-1].score:
             front.append(point)
     return front
@@ -380,7 +380,7 @@ def write_suite_page(
     content = stored_suite(folder)
     assert content is not None
     target = Path(output)
-    names = [each["name"] for each in content["datasets"]]
+    names = [dataset["name"] for dataset in content["datasets"]]
     places = folder_names(names)
     links: dict[str, str] = {}
     for name in names:
@@ -414,19 +414,19 @@ def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = Non
 
 def data_points(dataset: Mapping[str, Any]) -> list[CostPoint]:
     """The systems of a data set whose cost is known."""
-    found = []
+    points = []
     for system in dataset["systems"]:
         rate = system["cost"].get("documents_per_second")
-        estimate = next(each for each in system["estimates"] if each["metric"] == dataset["primary"])
+        estimate = next(item for item in system["estimates"] if item["metric"] == dataset["primary"])
         if rate and estimate["value"] is not None:
             low, high = (estimate["interval"][end] for end in ("low", "high"))
             value = float(estimate["value"])
-            found.append(
+            points.append(
                 CostPoint(
                     system["name"], 1000 / rate, value, value if low is None else low, value if high is None else high
                 )
             )
-    return found
+    return points
 
 
 def suite_points(content: Mapping[str, Any]) -> list[CostPoint]:

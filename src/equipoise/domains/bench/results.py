@@ -56,10 +56,10 @@ class DataComparison:
 
     def system(self, name: str) -> ScoredSystem:
         """The system of this name."""
-        for each in self.systems:
-            if each.name == name:
-                return each
-        raise UnknownNameError.of(f"system on {self.data.name}", name, [each.name for each in self.systems])
+        for candidate in self.systems:
+            if candidate.name == name:
+                return candidate
+        raise UnknownNameError.of(f"system on {self.data.name}", name, [candidate.name for candidate in self.systems])
 
     def result(self, name: str) -> Result:
         """The result of a system."""
@@ -78,7 +78,7 @@ class DataComparison:
         """The systems, best first."""
         if self.comparison is not None:
             return list(self.comparison.order)
-        return [each.name for each in self.systems]
+        return [system.name for system in self.systems]
 
     @property
     def leader(self) -> str:
@@ -93,8 +93,8 @@ class DataComparison:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of the comparison, or of the only result; random vectors are expected to score at chance."""
-        found = self.systems[0].result.findings if self.comparison is None else self.comparison.findings
-        return tuple(finding for finding in found if finding.subject != RANDOM)
+        all_findings = self.systems[0].result.findings if self.comparison is None else self.comparison.findings
+        return tuple(finding for finding in all_findings if finding.subject != RANDOM)
 
     def is_better(self, a: str, b: str) -> bool:
         """Whether ``a`` is significantly better than ``b``."""
@@ -153,18 +153,18 @@ class BenchComparison:
     @property
     def resumed(self) -> bool:
         """Whether every result was read from an earlier run."""
-        return all(system.resumed for each in self.datasets for system in each.systems)
+        return all(system.resumed for dataset in self.datasets for system in dataset.systems)
 
     def __getitem__(self, name: str) -> DataComparison:
         """The comparison on a data set."""
-        for each in self.datasets:
-            if each.data.name == name:
-                return each
-        raise UnknownNameError.of("data set", name, [each.data.name for each in self.datasets])
+        for dataset in self.datasets:
+            if dataset.data.name == name:
+                return dataset
+        raise UnknownNameError.of("data set", name, [dataset.data.name for dataset in self.datasets])
 
     def cost(self, name: str) -> tuple[float, float]:
         """Mean seconds per document, and bytes per vector; unknown costs are infinite."""
-        costs = [system.cost for each in self.datasets for system in each.systems if system.name == name]
+        costs = [system.cost for dataset in self.datasets for system in dataset.systems if system.name == name]
         seconds = [cost.seconds_per_document for cost in costs if not isnan(cost.seconds_per_document)]
         stored = [cost.bytes_per_vector for cost in costs if not isnan(cost.bytes_per_vector)]
         return sum(seconds) / len(seconds) if seconds else inf, stored[0] if stored else 0.0 if seconds else inf
@@ -182,9 +182,9 @@ class BenchComparison:
         for name in ranked:
             if name in self.baselines or name == best:
                 continue
-            rivals = [other for other in ranked if self._is_better(other, name) and self._not_costlier(other, name)]
-            if rivals:
-                dropped[name] = rivals[0]
+            dominating = [other for other in ranked if self._is_better(other, name) and self._not_costlier(other, name)]
+            if dominating:
+                dropped[name] = dominating[0]
         return BenchDecision(best, tied, cheapest, dropped, above_random)
 
     def _is_better(self, a: str, b: str) -> bool:
@@ -212,11 +212,11 @@ class BenchComparison:
         """One row per data set, system and metric."""
         return [
             {
-                "dataset": each.data.name,
-                "kind": each.data.kind,
+                "dataset": dataset.data.name,
+                "kind": dataset.data.kind,
                 "system": system.name,
                 "metric": estimate.metric,
-                "primary": estimate.metric == each.data.primary,
+                "primary": estimate.metric == dataset.data.primary,
                 "value": estimate.value,
                 "low": estimate.interval.low,
                 "high": estimate.interval.high,
@@ -224,8 +224,8 @@ class BenchComparison:
                 "n": estimate.n,
                 **system.cost.to_dict(),
             }
-            for each in self.datasets
-            for system in each.systems
+            for dataset in self.datasets
+            for system in dataset.systems
             for estimate in system.result.estimates.values()
         ]
 
@@ -241,13 +241,13 @@ class BenchComparison:
             "aggregate": None if self.aggregate is None else asdict(self.aggregate),
             "datasets": [
                 {
-                    "name": each.data.name,
-                    "kind": each.data.kind,
-                    "size": each.data.size,
-                    "primary": each.data.primary,
-                    "fingerprint": each.data.fingerprint,
-                    "issues": [asdict(issue) for issue in each.data.issues],
-                    "comparison": None if each.comparison is None else each.comparison.to_dict(),
+                    "name": dataset.data.name,
+                    "kind": dataset.data.kind,
+                    "size": dataset.data.size,
+                    "primary": dataset.data.primary,
+                    "fingerprint": dataset.data.fingerprint,
+                    "issues": [asdict(issue) for issue in dataset.data.issues],
+                    "comparison": None if dataset.comparison is None else dataset.comparison.to_dict(),
                     "systems": [
                         {
                             "name": system.name,
@@ -255,10 +255,10 @@ class BenchComparison:
                             "cost": system.cost.to_dict(),
                             "tuning": None if system.tuning is None else system.tuning.to_dict(),
                         }
-                        for system in each.systems
+                        for system in dataset.systems
                     ],
                 }
-                for each in self.datasets
+                for dataset in self.datasets
             ],
             "failures": failures_to_dict(self.failures),
             "findings": [asdict(finding) for finding in self.findings],
@@ -349,30 +349,30 @@ def aggregate(datasets: Sequence[DataComparison], config: StatsConfig) -> Aggreg
     scores = np.array([[dataset.score(name) for name in names] for dataset in datasets])
     tables = [resampled_scores(dataset, names, config, place) for place, dataset in enumerate(datasets)]
     n_units = [len(dataset.data.unit_ids) for dataset in datasets]
-    here, elsewhere = mean_scores(scores, tables, n_units, config)
+    observed, resampled = mean_scores(scores, tables, n_units, config)
     lowest, highest = np.mean([dataset.data.bounds for dataset in datasets], axis=0).tolist()
     bounds = (lowest, highest)
     borda, firsts = borda_points(scores), first_places(scores)
     rows = [
         AggregateRow(
             names[place],
-            float(here.points[place]),
-            _ends(here, place, bounds),
-            _ranks(here, place),
-            _ends(elsewhere, place, bounds),
-            _ranks(elsewhere, place),
+            float(observed.points[place]),
+            _ends(observed, place, bounds),
+            _ranks(observed, place),
+            _ends(resampled, place, bounds),
+            _ranks(resampled, place),
             float(len(names) - borda[:, place].mean()),
             float(borda[:, place].sum()),
             int(firsts[place]),
         )
-        for place in here.order.tolist()
+        for place in observed.order.tolist()
     ]
     return Aggregate(
         tuple(rows),
         tuple(dataset.data.name for dataset in datasets),
         tuple(name for name in everyone if name not in names),
-        _significant(here, names),
-        _significant(elsewhere, names),
+        _significant(observed, names),
+        _significant(resampled, names),
         config.confidence_level,
     )
 

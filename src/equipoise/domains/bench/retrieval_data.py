@@ -103,7 +103,7 @@ class Retrieval(BenchData):
         require_rows(list(truth), self.name, "queries", log)
         self.dataset = Dataset(self.name, documents, texts, truth, slices)
         first: dict[str, str] = {}
-        copies = [each for each, body in documents.items() if body and first.setdefault(body, each) != each]
+        copies = [doc_id for doc_id, body in documents.items() if body and first.setdefault(body, doc_id) != doc_id]
         log.add("duplicate_documents", copies)
         self.issues = log.issues
         self.slices = slices
@@ -159,7 +159,7 @@ def _from_tables(corpus: Any, queries: Any, qrels: Mapping[str, Any], text: Sequ
     """The queries that have a relevant document."""
     parts = read_retrieval(corpus, queries, qrels, text=text, report_issue=log.add)
     relevant = {query: gains for query, gains in parts.truth.items() if any(gain > 0 for gain in gains.values())}
-    log.add("unjudged_queries", [each for each in parts.queries if each not in relevant])
+    log.add("unjudged_queries", [query_id for query_id in parts.queries if query_id not in relevant])
     return (
         parts.documents,
         {query: parts.queries[query] for query in relevant},
@@ -175,7 +175,7 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
     units: dict[str, str] = {}
     truth: dict[str, dict[str, float]] = {}
     slices: dict[str, dict[str, Any]] = {}
-    blank, lacking, repeated = [], [], []
+    blank, without_positive, repeated = [], [], []
     properties = table.properties(used)
     number_of: dict[str, str] = {}
     for row, query in enumerate(queries):
@@ -185,7 +185,7 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
         if not query:
             blank.append(f"row {row + 1}")
         elif not ids:
-            lacking.append(f"row {row + 1}")
+            without_positive.append(f"row {row + 1}")
         else:
             unit = number_of.setdefault(query, f"q{row + 1}")
             if unit in units:
@@ -194,13 +194,13 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
             truth.setdefault(unit, {}).update(dict.fromkeys(ids, 1.0))
             slices.setdefault(unit, dict(properties[row]))
     log.add("blank_queries", blank)
-    log.add("unjudged_queries", lacking)
+    log.add("unjudged_queries", without_positive)
     log.add("repeated_queries", repeated)
     return (
-        {each: text for text, each in documents.items()},
+        {doc_id: text for text, doc_id in documents.items()},
         units,
         truth,
-        {unit: each for unit, each in slices.items() if each},
+        {unit: values for unit, values in slices.items() if values},
     )
 
 
@@ -227,22 +227,22 @@ class Reranking(BenchData):
         units: dict[str, str] = {}
         self._relevant: dict[str, list[str]] = {}
         self._candidates: dict[str, list[str]] = {}
-        blank, lacking, conflicting = [], [], []
+        blank, without_candidates, conflicting = [], [], []
         for row, query in enumerate(queries):
             unit = str(row + 1)
             relevant = list(dict.fromkeys(positives[row]))
-            others = [each for each in dict.fromkeys(negatives[row]) if each not in set(relevant)]
+            others = [candidate for candidate in dict.fromkeys(negatives[row]) if candidate not in set(relevant)]
             if len(others) < len(set(negatives[row])):
                 conflicting.append(unit)
             if not query:
                 blank.append(unit)
             elif not relevant or not others:
-                lacking.append(unit)
+                without_candidates.append(unit)
             else:
                 units[unit] = query
                 self._relevant[unit], self._candidates[unit] = relevant, relevant + others
         log.add("blank_queries", blank)
-        log.add("no_candidates", lacking)
+        log.add("no_candidates", without_candidates)
         log.add(
             "positive_and_negative",
             conflicting,
@@ -273,7 +273,7 @@ class Reranking(BenchData):
     def texts(self) -> tuple[Sequence[str], Sequence[str]]:
         """Queries and distinct candidates."""
         return list(self._units.values()), list(
-            dict.fromkeys(text for each in self._candidates.values() for text in each)
+            dict.fromkeys(text for candidates in self._candidates.values() for text in candidates)
         )
 
     def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
@@ -427,9 +427,9 @@ def candidate_scores(
 def _with_empty_items(blocks: Blocks, filled: NDArray[np.bool_]) -> Iterator[tuple[slice, NDArray[Any]]]:
     """The blocks with a column of minus infinity for every item without text."""
     for rows, scores in blocks:
-        whole = np.full((len(scores), len(filled)), -np.inf, dtype=scores.dtype)
-        whole[:, filled] = scores
-        yield rows, whole
+        all_scores = np.full((len(scores), len(filled)), -np.inf, dtype=scores.dtype)
+        all_scores[:, filled] = scores
+        yield rows, all_scores
 
 
 def _keep_top(

@@ -169,12 +169,12 @@ class ScoreTable:
 
     def denominators(self) -> dict[str, tuple[int, ...]]:
         """The numbers of units, up to 10,000, that the printed accuracies of a data set allow."""
-        found = {}
+        by_dataset = {}
         for name in self.datasets:
             cells = [self.printed[model, name] for model in self.models if (model, name) in self.printed]
             if cells and name in self.accuracy and self.scales.get(name) != "other":
-                found[name] = possible_denominators(cells, percent=self.scales.get(name) == "percent")
-        return found
+                by_dataset[name] = possible_denominators(cells, percent=self.scales.get(name) == "percent")
+        return by_dataset
 
     def _has_percent_sign(self, model: str, dataset: str) -> bool:
         printed = self.printed.get((model, dataset))

@@ -105,10 +105,10 @@ class MeasuredEncoder(LocalEncoder):
             batch = self.measured(new, role)
             for place, text in enumerate(new):
                 memory[key, text] = batch.vectors[place], None if batch.counts is None else batch.counts[place]
-        found = [memory[key, text] for text in texts]
-        counts = [count for _, count in found if count is not None]
-        vectors = np.array([vector for vector, _ in found], dtype=np.float32)
-        return EncodedBatch(vectors, counts if len(counts) == len(found) else None)
+        rows = [memory[key, text] for text in texts]
+        counts = [count for _, count in rows if count is not None]
+        vectors = np.array([vector for vector, _ in rows], dtype=np.float32)
+        return EncodedBatch(vectors, counts if len(counts) == len(rows) else None)
 
     def measured(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Encode now, and count texts and seconds."""
@@ -184,7 +184,7 @@ class SystemSpec:
         if isinstance(self.reranker, str):  # a cross-encoder or the token encoder of MaxSim
             kind, _, name = self.reranker.partition(":")
             specs += [f"st:{name}"] if kind == "cross-encoder" else [name] if name and kind == "maxsim" else []
-        revisions = [weights_revision(each) for each in specs if not _is_random(each)]
+        revisions = [weights_revision(spec) for spec in specs if not _is_random(spec)]
         return "\n".join([self.name, f"{self.reranker} {self.depth} {self.tune}", *revisions])
 
 
@@ -202,7 +202,7 @@ def expand_systems(
 ) -> list[SystemSpec]:
     """The models, their variants by dimensions and storage, each of these reranked or tuned, and the baselines.
 
-    >>> [each.name for each in expand_systems(["hash"], dims=[64], dtypes=["int8"], baselines=False)]
+    >>> [system.name for system in expand_systems(["hash"], dims=[64], dtypes=["int8"], baselines=False)]
     ['hash', 'hash,dim=64,dtype=int8']
     """
     given = models if isinstance(models, Mapping) else [each for each in _listed(models) if not _is_random(each)]
@@ -240,14 +240,14 @@ def _variants(
     if not isinstance(model, str) or spec_kind(model) in (*LEXICAL, "sum", "rrf"):
         return [(name, model)]
     placed = f"{model},device={device}" if device is not None and spec_kind(model) == "st" else model
-    found = [(name, placed)]
+    variants = [(name, placed)]
     for dim in dims or (None,):
         for dtype in dtypes or (None,):
             options = {"dim": dim, "dtype": None if dtype == "float32" else dtype}
             suffix = "".join(f",{key}={value}" for key, value in options.items() if value is not None)
             if suffix:
-                found.append((f"{name}{suffix}", f"{placed}{suffix}"))
-    return found
+                variants.append((f"{name}{suffix}", f"{placed}{suffix}"))
+    return variants
 
 
 class OpenSystem:
@@ -264,8 +264,8 @@ class OpenSystem:
     @property
     def model(self) -> Embedder | None:
         """The model of a dense system; None for lexical systems and fusions."""
-        found = self._retriever.base if isinstance(self._retriever, RerankedRetriever) else self._retriever
-        return found.embedder if isinstance(found, DenseRetriever) else None
+        retriever = self._retriever.base if isinstance(self._retriever, RerankedRetriever) else self._retriever
+        return retriever.embedder if isinstance(retriever, DenseRetriever) else None
 
     def vectors(self, texts: Sequence[str], role: Role = Role.DOCUMENT) -> Any:
         """One row per text; a sparse matrix of unit rows for TF-IDF, fitted on these texts."""
@@ -323,8 +323,8 @@ class SystemPool:
 
     def encoder_of(self, system: OpenSystem) -> MeasuredEncoder | None:
         """The shared encoder of a dense system."""
-        found = None if system.model is None else system.model.encoder
-        return found if isinstance(found, MeasuredEncoder) else None
+        encoder = None if system.model is None else system.model.encoder
+        return encoder if isinstance(encoder, MeasuredEncoder) else None
 
     def keep_only(self, systems: Iterable[SystemSpec]) -> None:
         """Close the encoders that none of these systems needs."""
@@ -351,7 +351,7 @@ class SystemPool:
         key = encoder_keys(model)[0]
         if key not in self._encoders:
             self._encoders[key] = self._load(model, spec)
-        own = (
+        model_spec = (
             None
             if spec is None
             else ModelSpec(
@@ -359,7 +359,7 @@ class SystemPool:
             )
         )
         encoder = self._encoders[key]
-        shared = Embedder(encoder, own, cache=self._opened_cache() if encoder.cacheable else None)
+        shared = Embedder(encoder, model_spec, cache=self._opened_cache() if encoder.cacheable else None)
         return DenseRetriever(
             shared, options.get("geometry", "cosine"), store=options.get("store"), threads=self.threads
         )
@@ -429,18 +429,18 @@ def tuned_systems(systems: Sequence[SystemSpec], tune: Sequence[str]) -> list[Sy
     for name in tune:
         if name not in TUNABLE:
             raise ParameterError(f"{name!r} cannot be tuned", hint=f"choose {', '.join(TUNABLE)}")
-    found = []
+    tuned = []
     for system in systems:
-        own = tuple(name for name in TUNABLE if name in tune and _applies(name, system))
-        if own:
-            found.append(replace(system, name=f"{system.name}{TUNED}", tune=own))
-    missing = [name for name in tune if not any(name in system.tune for system in found)]
+        tunable = tuple(name for name in TUNABLE if name in tune and _applies(name, system))
+        if tunable:
+            tuned.append(replace(system, name=f"{system.name}{TUNED}", tune=tunable))
+    missing = [name for name in tune if not any(name in system.tune for system in tuned)]
     if missing:
         needs = {"fusion": "a fusion of two systems (--models sum:a+b)", "depth": "a reranker (--rerankers SPEC)"}
         raise ParameterError(
             f"no system has a parameter {missing[0]} to tune", hint=f"tuning {missing[0]} needs {needs[missing[0]]}"
         )
-    return found
+    return tuned
 
 
 def _applies(name: str, system: SystemSpec) -> bool:

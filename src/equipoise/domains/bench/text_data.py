@@ -81,7 +81,7 @@ class _PairTable(BenchData):
         one, other = source.texts(first), source.texts(second)
         numbers = [0.0] * len(source) if column is None else self._numbers(source, column)
         rows, blank, unscored, repeated = [], [], [], []
-        seen: set[tuple[str, str]] = set()
+        pairs: set[tuple[str, str]] = set()
         for row, (a, b, number) in enumerate(zip(one, other, numbers, strict=True)):
             if not a or not b:
                 blank.append(f"row {row + 1}")
@@ -89,9 +89,9 @@ class _PairTable(BenchData):
                 unscored.append(f"row {row + 1}")
             else:
                 rows.append(row)
-                if (a, b) in seen:
+                if (a, b) in pairs:
                     repeated.append(f"row {row + 1}")
-                seen.add((a, b))
+                pairs.add((a, b))
         log.add("blank_texts", blank)
         log.add("blank_labels", unscored)
         log.add("repeated_pairs", repeated)
@@ -100,8 +100,8 @@ class _PairTable(BenchData):
         self._values = np.array([numbers[row] for row in rows], dtype=np.float64)
         self._ids = [str(row + 1) for row in rows]
         self.issues = log.issues
-        wanted = set(rows)
-        kept = source.rows([row in wanted for row in range(len(source))])
+        kept_rows = set(rows)
+        kept = source.rows([row in kept_rows for row in range(len(source))])
         self.slices = slices_of(self._ids, kept.properties(used))
         self._check()
 
@@ -301,12 +301,12 @@ class _LabelTable(BenchData):
         source = table_of(table, name=name)
         self.name = name or source.name
         log = IssueLog()
-        text_columns = [source.column("text", each) for each in text] or [source.column("text")]
+        text_columns = [source.column("text", text_name) for text_name in text] or [source.column("text")]
         label_column = source.column("label", label)
         texts, labels = source.joined(text_columns), source.texts(label_column)
         split_column = source.find("split")
         splits = (
-            [""] * len(source) if split_column is None else [each.casefold() for each in source.texts(split_column)]
+            [""] * len(source) if split_column is None else [split.casefold() for split in source.texts(split_column)]
         )
         rows, blank, unlabelled, repeated, leaked, others = [], [], [], [], [], []
         label_of: dict[str, set[str]] = {}
@@ -326,7 +326,7 @@ class _LabelTable(BenchData):
                 if key[0] in label_of:
                     repeated.append(f"row {row + 1}")
                 label_of.setdefault(key[0], set()).add(key[1])
-        conflicting = [text[:40] for text, found in label_of.items() if len(found) > 1]
+        conflicting = [text[:40] for text, text_labels in label_of.items() if len(text_labels) > 1]
         log.add("blank_texts", blank)
         log.add("blank_labels", unlabelled)
         log.add("leaked_texts", leaked)
@@ -351,8 +351,8 @@ class _LabelTable(BenchData):
                 f"{self.name} has {len(names)} labels for {len(rows)} texts", hint="is this the column of the labels?"
             )
         self.issues = log.issues
-        wanted = set(rows)
-        kept = source.rows([row in wanted for row in range(len(source))])
+        kept_rows = set(rows)
+        kept = source.rows([row in kept_rows for row in range(len(source))])
         used = [*text_columns, label_column, *([split_column] if split_column else [])]
         self.slices = slices_of(self._ids, kept.properties(used))
 
@@ -474,10 +474,10 @@ class Classification(_LabelTable):
             return BenchObservation(None, values={"Acc": hits}, chance={"Acc": chance}, details=self._details())
         folds = class_folds(codes, groups=self._texts, seed=seed) if not fixed else []
         splits = folds or [(np.flatnonzero(self.train), tested)]
-        probe = cross_validated_classes(logistic_classes, vectors, codes, splits)
+        predicted = cross_validated_classes(logistic_classes, vectors, codes, splits)
         nearest = cross_validated_classes(nearest_neighbour_classes, vectors, codes, splits)
         further = {KNN: (self._labels_of(nearest, tested), "Acc")}
-        return BenchObservation(self._labels_of(probe, tested), further=further, details=self._details())
+        return BenchObservation(self._labels_of(predicted, tested), further=further, details=self._details())
 
 
 class Clustering(_LabelTable):
@@ -495,6 +495,6 @@ class Clustering(_LabelTable):
 
     def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """As many clusters as there are labels."""
-        found = kmeans(self._vectors(system), len(set(self._labels)), seed=seed)
-        clusters = [f"cluster {number}" for number in found.tolist()]
+        assignment = kmeans(self._vectors(system), len(set(self._labels)), seed=seed)
+        clusters = [f"cluster {number}" for number in assignment.tolist()]
         return BenchObservation(Labels.of(self._labels, clusters, unit_ids=self._ids), details=self._details())
