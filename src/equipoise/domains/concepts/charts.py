@@ -60,8 +60,8 @@ def similarity_chart(
     y = linear_axis(low, 1.0, [tick for tick in TENTHS if tick[0] >= low - 1e-9], "cosine")
     where = position(with_grid(x), with_grid(y))
     rows: list[Row] = [
-        {"x": float(wanted), "y": float(said), "tooltip": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
-        for name, said, wanted in zip(pairs, predicted, expected, strict=True)
+        {"x": float(value), "y": float(cosine), "tooltip": f"{name}: expected {value:.2f}, cosine {cosine:.2f}"}
+        for name, cosine, value in zip(pairs, predicted, expected, strict=True)
     ]
     farthest = int(np.argmax(np.abs(predicted - expected)))
     suffix = f" {correlation}." if correlation else ""
@@ -83,8 +83,8 @@ def cosine_histogram(
     cosines: Mapping[str, Floats], related: Mapping[str, Floats] | None = None, name: str = "cosines"
 ) -> Chart:
     """A histogram per model: cosines of all pairs of concepts, and as a line those of one cluster."""
-    every = [*cosines.values(), *(related or {}).values()]
-    first = min(0, int(np.floor(min(values.min() for values in every) / BIN)))
+    all_cosines = [*cosines.values(), *(related or {}).values()]
+    first = min(0, int(np.floor(min(values.min() for values in all_cosines) / BIN)))
     # Rounded, since a cosine of exactly 0 belongs above the edge at 0.
     edges = np.round(np.arange(first, round(1 / BIN) + 2) * BIN, 6)
     low = float(edges[0])
@@ -149,13 +149,13 @@ def concept_projection(
         Point(float(at[0]), float(at[1]), label, group)
         for at, label, group in zip(points, names, clusters, strict=True)
     )
-    made = projection_chart(
+    chart = projection_chart(
         Projection(f"Concepts as {shorten_label(model)} sees them", "plane", drawn), f"map-{slug(model)}"
     )
-    made = replace(made, spec={**made.spec, "layer": [*made.spec["layer"], _names(drawn, made.spec["layer"])]})
-    texts = (made.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS))
-    title = {**made.spec["title"], "subtitle": [text for text in texts if text]}
-    return replace(made, spec={**made.spec, "title": title}, description=f"{made.description} {caption}")
+    chart = replace(chart, spec={**chart.spec, "layer": [*chart.spec["layer"], _names(drawn, chart.spec["layer"])]})
+    texts = (chart.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS))
+    title = {**chart.spec["title"], "subtitle": [text for text in texts if text]}
+    return replace(chart, spec={**chart.spec, "title": title}, description=f"{chart.description} {caption}")
 
 
 def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
@@ -163,7 +163,7 @@ def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
     marks = next(layer for layer in layers if layer["mark"]["type"] == "point")
     axes = {side: marks["encoding"][side] for side in "xy"}
     ends = [axes[side]["scale"]["domain"] for side in "xy"]
-    taken: list[tuple[float, float, float]] = []
+    label_boxes: list[tuple[float, float, float]] = []
     rows: list[Row] = []
     for point in points[:MAX_POINTS]:
         text = shorten_label(point.label, LONGEST_NAME)
@@ -173,9 +173,9 @@ def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
         width = len(text) * NAME_SIZE * 0.55 + 4
         if across + width <= MAP_SIZE and not any(
             abs(up - other) < NAME_SIZE + 1 and across < left + wide and left < across + width
-            for left, other, wide in taken
+            for left, other, wide in label_boxes
         ):
-            taken.append((across, up, width))
+            label_boxes.append((across, up, width))
             rows.append({"x": point.x, "y": point.y, "text": text})
     return text_marks(rows, axes, align="left", dx=6, fontSize=NAME_SIZE, aria=False)
 
@@ -213,7 +213,7 @@ class PlaneProjection:
 
 def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProjection:
     """The directions along the two axes in which they differ most; points without a direction are left out."""
-    units, pointed = directions(space)
+    units, is_nonzero = directions(space)
     many = len(units)
     centred = units - units.mean(axis=0) if many else units
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
@@ -229,7 +229,7 @@ def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProject
     total = float((sizes**2).sum())
     return PlaneProjection(
         points,
-        np.flatnonzero(pointed),
+        np.flatnonzero(is_nonzero),
         float(np.mean(shared)) / count if many > 1 else float("nan"),
         count / (many - 1) if many > 1 else float("nan"),
         float((sizes[:2] ** 2).sum()) / total if total else float("nan"),
@@ -266,8 +266,8 @@ def concept_charts(evaluation: ConceptEvaluation) -> tuple[Chart, ...]:
     charts += _similarities(evaluation)
     spaces = _spaces(evaluation)
     if spaces:
-        every = {name: _cosines(space) for name, space in spaces.items()}
-        charts.append(cosine_histogram(every, {name: _related(space) for name, space in spaces.items()}))
+        all_cosines = {name: _cosines(space) for name, space in spaces.items()}
+        charts.append(cosine_histogram(all_cosines, {name: _related(space) for name, space in spaces.items()}))
         charts += [_map(name, space) for name, space in spaces.items()]
     return unique_names(charts)
 
@@ -317,7 +317,7 @@ def _cosines(space: Space) -> Floats:
 
 def _related(space: Space) -> Floats:
     """The cosines of two concepts of one cluster."""
-    units, pointed = directions(space)
-    labels = np.zeros(len(units)) if space.labels is None else space.labels[pointed]
+    units, is_nonzero = directions(space)
+    labels = np.zeros(len(units)) if space.labels is None else space.labels[is_nonzero]
     one, other = np.triu_indices(len(units), 1)
     return np.asarray((units @ units.T)[one, other][labels[one] == labels[other]])

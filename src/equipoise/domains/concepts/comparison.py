@@ -193,7 +193,7 @@ def compare_on_score(
         title=blend.title,
         formula=blend.formula,
         units=f"{sampling.count:,} {sampling.unit}",
-        drawn=sampling.told,
+        drawn=sampling.summary,
         chance_baseline=blend.chance_baseline,
         method=_method(measured),
         readings=blend.readings,
@@ -291,10 +291,10 @@ def _ground_truth(
 def _composite_reach(
     task_scores: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float
 ) -> Interval:
-    lost = [score.blend.name for score in task_scores.values() if isnan(score.value)]
+    undefined = [score.blend.name for score in task_scores.values() if isnan(score.value)]
     return (
-        Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
-        if lost
+        Interval.unknown(f"{undefined[0]} is undefined", confidence_level=confidence_level)
+        if undefined
         else spread.interval(value, confidence_level)
     )
 
@@ -562,16 +562,16 @@ def _p_values(comparison: ScoreComparison, leader: str, others: Sequence[str]) -
 
 def _formula_pick(comparison: ScoreComparison, recommended: Sequence[str], excluded: dict[str, str]) -> str:
     """What the score would have picked, and why it is not taken; empty if it picks the same model."""
-    pick = comparison.leader
-    if pick is None or pick == recommended[0]:
+    leader = comparison.leader
+    if leader is None or leader == recommended[0]:
         return ""
-    score = comparison.estimates[pick]
+    score = comparison.estimates[leader]
     value = format_value(score.value, shared_decimals([score.interval]))
-    picked = f"{comparison.score} would recommend {pick} ({value})"
-    if pick in recommended:
-        return f"{picked}, which is not significantly worse"
+    sentence = f"{comparison.score} would recommend {leader} ({value})"
+    if leader in recommended:
+        return f"{sentence}, which is not significantly worse"
     worse = f"its {comparison.truth} is significantly lower than that of {recommended[0]}"
-    return f"{picked}, which is rejected: {excluded.get(pick, worse)}"
+    return f"{sentence}, which is rejected: {excluded.get(leader, worse)}"
 
 
 def describe(metric: str, estimate: Estimate) -> str:

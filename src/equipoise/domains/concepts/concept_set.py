@@ -72,8 +72,8 @@ class ConceptSetIssue:
         """The problem as an error; ``more`` others are pointed at by the command that lists them all."""
         hint = self.hint
         if more:
-            rest = "1 more problem" if more == 1 else f"{more} more problems"
-            hint = f"{hint}; " * bool(hint) + f"eq concepts check {location} lists it and {rest}"
+            others = "1 more problem" if more == 1 else f"{more} more problems"
+            hint = f"{hint}; " * bool(hint) + f"eq concepts check {location} lists it and {others}"
         kind = self.kind or _ERRORS[self.rule]
         return kind(self.message, hint=hint, excerpt=self.excerpt)
 

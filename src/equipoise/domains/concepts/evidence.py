@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 def memoized_encoder(encode: Encode, texts: Sequence[str]) -> Encode:
     """An encoder that embeds these texts in one go now, and any others when they are asked for.
 
-    >>> said = []
-    >>> encode = memoized_encoder(lambda texts: said.append(texts) or [[1.0]] * len(texts), ["a", "b"])
-    >>> len(encode(["b", "a", "b"])), said
+    >>> calls = []
+    >>> encode = memoized_encoder(lambda texts: calls.append(texts) or [[1.0]] * len(texts), ["a", "b"])
+    >>> len(encode(["b", "a", "b"])), calls
     (3, [['a', 'b']])
     """
     once = list(dict.fromkeys(texts))
     known = dict(zip(once, encode_checked(encode, once), strict=True)) if once else {}
 
-    def lookup(asked: Sequence[str]) -> Floats:
-        more = [text for text in dict.fromkeys(asked) if text not in known]
+    def lookup(texts: Sequence[str]) -> Floats:
+        more = [text for text in dict.fromkeys(texts) if text not in known]
         if more:
             known.update(zip(more, encode_checked(encode, more), strict=True))
-        return np.array([known[text] for text in asked])
+        return np.array([known[text] for text in texts])
 
     return lookup
 
@@ -84,8 +84,8 @@ def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:
 
     >>> from equipoise.domains.concepts.concept_set import ConceptPair
     >>> vectors = {"rye": [1.0, 0.0], "wheat": [0.6, 0.8]}
-    >>> found = similarity(lambda texts: [vectors[text] for text in texts], [ConceptPair("rye", "wheat", 0.7)])
-    >>> found.predicted.round(6).tolist(), found.expected.tolist()
+    >>> pairs = similarity(lambda texts: [vectors[text] for text in texts], [ConceptPair("rye", "wheat", 0.7)])
+    >>> pairs.predicted.round(6).tolist(), pairs.expected.tolist()
     ([0.6], [0.7])
     """
     if not pairs:
@@ -114,11 +114,11 @@ def centered_and_whitened(encode: Encode, pairs: Sequence[ConceptPair]) -> tuple
     vectors = encode_checked(encode, texts)
     centered = vectors - vectors.mean(axis=0)
     expected, ids = [pair.expected for pair in pairs], [pair.id for pair in pairs]
-    made = (
+    evidence = (
         Pairs.of(paired_cosine(points[ends[0]], points[ends[1]]), expected, unit_ids=ids)
         for points in (centered, whitened(centered))
     )
-    return next(made), next(made)
+    return next(evidence), next(evidence)
 
 
 def whitened(centered: Floats) -> Floats:
@@ -219,13 +219,13 @@ def entity_evidence(encode: Encode, sentences: Sequence[AnnotatedSentence], *, s
         _mention_ids(mentions),
         inside,
         rows,
-        _elsewhere(mention_vectors[rows], sentence_vectors, inside),
+        _other_sentence_cosine(mention_vectors[rows], sentence_vectors, inside),
         seed,
     )
 
 
-def _elsewhere(mentions: Floats, sentences: Floats, inside: Ints) -> float:
-    """The mean cosine of mentions with sentences that they are not marked in: pairs dealt at random."""
+def _other_sentence_cosine(mentions: Floats, sentences: Floats, inside: Ints) -> float:
+    """The mean cosine of mentions with sentences that they are not marked in: pairs of the chance level."""
     if len(sentences) < 2:
         return float("nan")
     # The sum of cosines with all sentences is one product with the sum of their directions.
@@ -426,7 +426,7 @@ def _initial_rows(distances: Floats, count: int, starts: int, rng: np.random.Gen
     rows = np.empty((starts, count), dtype=np.int64)
     rows[:, 0] = rng.integers(len(distances), size=starts)
     closest = distances[rows[:, 0]]
-    every = np.arange(starts)
+    starts_index = np.arange(starts)
     for place in range(1, count):
         cumulated = closest.cumsum(axis=1)
         targets = rng.random((starts, trials)) * cumulated[:, -1:]
@@ -434,6 +434,6 @@ def _initial_rows(distances: Floats, count: int, starts: int, rng: np.random.Gen
         candidates = np.minimum(candidates, len(distances) - 1)
         reached = np.minimum(closest[:, None, :], distances[candidates])
         best = reached.sum(axis=2).argmin(axis=1)
-        rows[:, place] = candidates[every, best]
-        closest = reached[every, best]
+        rows[:, place] = candidates[starts_index, best]
+        closest = reached[starts_index, best]
     return rows

@@ -198,21 +198,21 @@ def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tu
     >>> select_tasks(read_concept_set(), ["semantic_similarity"])
     (('similarity',), {})
     """
-    wanted = {parse_task(name) for name in requested or ()}
-    lacking = {
+    tasks = {parse_task(name) for name in requested or ()}
+    missing = {
         task: f"{concept_set.name} has no {b.needs}"
         for task, b in CONCEPT_SCORES.items()
         if not _has(concept_set, task)
     }
-    for task in wanted & set(lacking):
+    for task in tasks & set(missing):
         raise InputError(
-            f"{lacking[task]}, which {task} is measured on",
+            f"{missing[task]}, which {task} is measured on",
             hint=f"the concept set has {', '.join(concept_set.present) or 'nothing'}; eq concepts check lists problems",
         )
-    if not wanted and len(lacking) == len(CONCEPT_SCORES):
+    if not tasks and len(missing) == len(CONCEPT_SCORES):
         raise InputError(f"{concept_set.name} has nothing to measure", hint="eq concepts check shows its parts")
-    chosen = tuple(task for task in CONCEPT_SCORES if task not in lacking and task in (wanted or CONCEPT_SCORES))
-    return chosen, {} if wanted else lacking
+    chosen = tuple(task for task in CONCEPT_SCORES if task not in missing and task in (tasks or CONCEPT_SCORES))
+    return chosen, {} if tasks else missing
 
 
 def _has(concept_set: ConceptSet, task: str) -> bool:
@@ -225,10 +225,10 @@ def parse_task(name: str) -> str:
     known = {task: task for task in CONCEPT_SCORES}
     known |= {blend.name: task for task, blend in CONCEPT_SCORES.items()}
     known |= {blend.name.removesuffix("_score"): task for task, blend in CONCEPT_SCORES.items()}
-    spelled = name.strip().casefold().replace("-", "_")
-    if spelled not in known:
+    key = name.strip().casefold().replace("-", "_")
+    if key not in known:
         raise UnknownNameError.of("task", name, known, more=f"the tasks are {', '.join(CONCEPT_SCORES)}")
-    return known[spelled]
+    return known[key]
 
 
 def validate_weights(weights: Mapping[str, float] | None) -> dict[str, float]:

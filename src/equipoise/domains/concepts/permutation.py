@@ -141,23 +141,23 @@ def _standardized(rows: Floats) -> Floats:
     return np.divide(centered, lengths, out=np.zeros_like(centered), where=lengths > 0)
 
 
-def permuted_ari(true: Ints, found: Ints, orders: Ints) -> Floats:
+def permuted_ari(true: Ints, predicted: Ints, orders: Ints) -> Floats:
     """The adjusted Rand index of two partitions, per permutation of the second; NaN if it is undefined."""
-    n_true, n_found = int(true.max()) + 1, int(found.max()) + 1
-    n_cells = n_true * n_found
+    n_true, n_clusters = int(true.max()) + 1, int(predicted.max()) + 1
+    n_cells = n_true * n_clusters
 
     def n_together(part: Ints) -> Floats:
-        cells = true * n_found + found[part] + n_cells * np.arange(len(part))[:, None]
+        cells = true * n_clusters + predicted[part] + n_cells * np.arange(len(part))[:, None]
         counts = np.bincount(cells.ravel(), minlength=n_cells * len(part)).reshape(len(part), n_cells)
         return np.asarray((counts * (counts - 1.0)).sum(axis=1) / 2)
 
     classes, clusters = (
-        float((counts * (counts - 1.0)).sum() / 2) for counts in (np.bincount(true), np.bincount(found))
+        float((counts * (counts - 1.0)).sum() / 2) for counts in (np.bincount(true), np.bincount(predicted))
     )
     expected = classes * clusters / (len(true) * (len(true) - 1) / 2)
     maximum = (classes + clusters) / 2
-    together = _in_blocks(n_together, orders, max(len(true), n_cells))
-    return (together - expected) / (maximum - expected) if maximum != expected else np.full(len(orders), nan)
+    in_both = _in_blocks(n_together, orders, max(len(true), n_cells))
+    return (in_both - expected) / (maximum - expected) if maximum != expected else np.full(len(orders), nan)
 
 
 def permuted_mrr(scores: Floats, ends: Ints, rivals: Sequence[Sequence[int]], orders: Ints) -> Floats:
@@ -203,8 +203,8 @@ def permuted_probe(vectors: Floats, labels: Ints, orders: Ints) -> Floats:
     standardized = (vectors - vectors.mean(axis=0)) / np.where(scales > 0, scales, 1.0)
     gram = standardized @ standardized.T
     ridge = np.trace(gram) / len(gram) or 1.0
-    hat = np.linalg.solve(gram + ridge * np.eye(len(gram)), gram)
-    weights = (hat - np.diag(np.diag(hat))) / (1.0 - np.diag(hat))[:, None]
+    hat_matrix = np.linalg.solve(gram + ridge * np.eye(len(gram)), gram)
+    weights = (hat_matrix - np.diag(np.diag(hat_matrix))) / (1.0 - np.diag(hat_matrix))[:, None]
     targets = np.eye(int(labels.max()) + 1)[labels]
     targets -= targets.mean(axis=0)
 

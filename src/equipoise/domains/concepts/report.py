@@ -201,7 +201,9 @@ def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
     groups: list[tuple[str, ByModel, Sequence[str], Mapping[str, Sequence[str]]]] = [
         ("Spearman", by_model, _best_first(by_model), {}) for by_model in _spearman(evaluation)
     ]
-    groups += [(each.score, each.estimates, each.order, each.letters) for each in evaluation.all_score_comparisons]
+    groups += [
+        (scores.score, scores.estimates, scores.order, scores.letters) for scores in evaluation.all_score_comparisons
+    ]
     rows = []
     for score, estimates, order, letters in groups:
         places = _places(list(estimates.values()))
@@ -218,14 +220,14 @@ def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
                     interpret_score(estimate.value, estimate.interval) if letters else "ground truth",
                 )
             )
-    score_cells, band, model, value, reach, chance, reading = zip(*rows, strict=True)
+    score_cells, band, model, value, interval, chance, reading = zip(*rows, strict=True)
     several = [ReportColumn("band", band, rank=1)] if len(evaluation.models) > 1 else []
     return [
         ReportColumn("score", score_cells),
         *several,
         ReportColumn("model", model, shortens="middle"),
         ReportColumn("value", value, right=True),
-        ReportColumn(f"{format_percent(evaluation.config.confidence_level)} interval", reach, right=True, rank=2),
+        ReportColumn(f"{format_percent(evaluation.config.confidence_level)} interval", interval, right=True, rank=2),
         ReportColumn("chance", chance, right=True, rank=3),
         ReportColumn("reading", reading, rank=4),
     ]
@@ -347,9 +349,9 @@ def _chance(by_model: ByModel, places: int) -> str:
 def pairwise_section(evaluation: ConceptEvaluation) -> list[Section]:
     """Every pair of models on every ground-truth metric, then on every score."""
     comparisons = evaluation.all_score_comparisons
-    every = [(comparison.truth, comparison.truth_contrasts) for comparison in comparisons]
-    every += [(comparison.score, comparison.contrasts) for comparison in comparisons]
-    tables = tuple(ReportTable.of(_pair_columns(title, contrasts)) for title, contrasts in every if contrasts)
+    groups = [(comparison.truth, comparison.truth_contrasts) for comparison in comparisons]
+    groups += [(comparison.score, comparison.contrasts) for comparison in comparisons]
+    tables = tuple(ReportTable.of(_pair_columns(title, contrasts)) for title, contrasts in groups if contrasts)
     return [Section("Every pair", tables)] if tables else []
 
 
@@ -406,8 +408,8 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
         f"{problem.message}{f' ({problem.hint})' if problem.hint != hint else ''}"
         for problem, hint in zip(problems, following, strict=False)
     ]
-    rest = len(concept_set.problems) - len(lines)
-    lines += [f"and {format_count(rest)} more (-v shows all)"] if rest else []
+    n_more = len(concept_set.problems) - len(lines)
+    lines += [f"and {format_count(n_more)} more (-v shows all)"] if n_more else []
     missing = [f"{file}: {cost}" for file, cost in missing_sections(concept_set).items()]
     sections = (
         Section("What the missing files cost", notes=tuple(missing), always=True),
@@ -461,8 +463,8 @@ def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
                 f"{score.name} is measured on the {len(concept_set.standard_concepts or ())} concepts of the clusters"
             )
         else:
-            lost = [score.name, *filter(None, [score.truth]), *([f"advice for {score.use}"] if score.use else [])]
-            cost = f"no {', no '.join(lost)}, no {COMPOSITE} and no advice for {GENERAL_USE}"
+            unmeasured = [score.name, *filter(None, [score.truth]), *([f"advice for {score.use}"] if score.use else [])]
+            cost = f"no {', no '.join(unmeasured)}, no {COMPOSITE} and no advice for {GENERAL_USE}"
         costs[_FILES[score.needs]] = cost
     return costs
 

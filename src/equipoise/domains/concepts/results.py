@@ -212,9 +212,9 @@ class ConceptEvaluation:
         ]
         chosen = self.weights != dict.fromkeys(CONCEPT_SCORES, 1.0)
         unmeasured = [task for task in self.weights if task not in self.tasks]
-        lacking = [CONCEPT_SCORES[task].name for task in unmeasured if chosen or task in self.skipped_tasks]
-        if lacking:
-            notes.append(f"{COMPOSITE} is undefined without {' and '.join(lacking)}")
+        missing = [CONCEPT_SCORES[task].name for task in unmeasured if chosen or task in self.skipped_tasks]
+        if missing:
+            notes.append(f"{COMPOSITE} is undefined without {' and '.join(missing)}")
         notes += [
             f"{blend.name} of {name} is undefined, as {why}"
             for name, model_scores in self.scores.items()
@@ -284,7 +284,7 @@ class ConceptEvaluation:
                 "model": model,
                 "task": task,
                 "blend": score.blend.formula,
-                "resampled for the blend": score.observed.sampling.told,
+                "resampled for the blend": score.observed.sampling.summary,
             },
             cost={"dims": self.scores[model].dims},
         )

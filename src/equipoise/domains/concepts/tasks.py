@@ -171,23 +171,23 @@ def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, con
     }
     measured_parts = _measured_parts(metrics)
 
-    vectors = rotate_to_span(clustered.found.vectors.astype(np.float64))
+    vectors = rotate_to_span(clustered.predicted.vectors.astype(np.float64))
 
     def again(rows: Ints, state: int) -> Parts:
         """K-means with a random start, since the initialisation is part of the variability of the score."""
-        found = fast_kmeans(vectors[rows], count, seed=state)
-        agreement = AdjustedRand().value(replace(clustered.labels.take(rows), predicted=found))
-        return {**measured_parts(Space.of(vectors[rows], labels=found)), "ARI": agreement}
+        clusters = fast_kmeans(vectors[rows], count, seed=state)
+        agreement = AdjustedRand().value(replace(clustered.labels.take(rows), predicted=clusters))
+        return {**measured_parts(Space.of(vectors[rows], labels=clusters)), "ARI": agreement}
 
     def resample(rows: Ints) -> Parts:
         return again(rows, int(rows @ np.arange(1, len(rows) + 1)))
 
-    every = np.arange(len(vectors))
-    others = [CONCEPT_SCORES["clustering"].value(again(every, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
+    all_rows = np.arange(len(vectors))
+    others = [CONCEPT_SCORES["clustering"].value(again(all_rows, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
     result = evaluate(
-        clustered.found, list(metrics.values()), system=system, config=replace(config, n_resamples=1), chance=False
+        clustered.predicted, list(metrics.values()), system=system, config=replace(config, n_resamples=1), chance=False
     )
-    chance = _random_parts(clustered.found, count, measured_parts, config.seed)
+    chance = _random_parts(clustered.predicted, count, measured_parts, config.seed)
     result = _with_chances(result, {metrics[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
     stats = replace(config, n_resamples=SPACE_RESAMPLES)
@@ -205,7 +205,7 @@ def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, con
         {**_estimates(labels, matched), **_estimates(space, true)},
         {"clustering": result, "clusters-found": labels, "clusters-true": space},
         "clustering",
-        ResamplingPlan("concepts", len(clustered.found), HALF_SAMPLES, resample),
+        ResamplingPlan("concepts", len(clustered.predicted), HALF_SAMPLES, resample),
         method=clustered.method,
         others=others,
         chance_test=ChanceTest.of(lambda part: permuted_ari(true_codes, found_codes, part), orders),
@@ -240,8 +240,8 @@ def observe_entities(encode: Encode, concept_set: ConceptSet, system: str, confi
         chance={"entity_text_similarity": evidence.entity_text_chance},
         config=replace(per_unit(config), clusters=evidence.sentence_of),
     )
-    probed = evaluate(evidence.probed, [Accuracy()], system=system, config=per_unit(config), chance=False)
-    probed = _with_chances(probed, {Accuracy().name: _expected_accuracy(evidence.probed)})
+    probe_result = evaluate(evidence.probed, [Accuracy()], system=system, config=per_unit(config), chance=False)
+    probe_result = _with_chances(probe_result, {Accuracy().name: _expected_accuracy(evidence.probed)})
     orders = length_preserving_orders(evidence.names, (config.seed, 2))
     kind_vectors, kind_codes = evidence.space.vectors.astype(np.float64), evidence.probed.true
     parts = {
@@ -264,8 +264,8 @@ def observe_entities(encode: Encode, concept_set: ConceptSet, system: str, confi
     return TaskEvidence(
         CONCEPT_SCORES["entities"],
         parts,
-        {**_estimates(space, reference), "linear probe": probed.estimates[Accuracy().name]},
-        {"entities": space, "entity-text": text, "entity-types": probed},
+        {**_estimates(space, reference), "linear probe": probe_result.estimates[Accuracy().name]},
+        {"entities": space, "entity-text": text, "entity-types": probe_result},
         "entities",
         ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, resample),
         chance_test=ChanceTest.of(lambda part: permuted_probe(kind_vectors, kind_codes, part), orders),

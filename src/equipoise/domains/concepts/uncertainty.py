@@ -66,7 +66,7 @@ class ResamplingPlan:
 
     def without_functions(self) -> ResamplingPlan:
         """The plan after its use: it can be stored, and sent to another process."""
-        return replace(self, parts_of=None, errors_of=None, description=self.told)
+        return replace(self, parts_of=None, errors_of=None, description=self.summary)
 
     @property
     def blocks(self) -> list[Ints]:
@@ -85,14 +85,16 @@ class ResamplingPlan:
         return f"1 {one} is" if self.count == 1 else f"{self.count:,} {self.unit} are"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The resampling units, for the caption."""
         if self.description:
             return self.description
-        how = "halves" if self.shares else "as many, with repetition"
-        how = how if self.groups is None else f"{self.n_blocks:,} groups with the same first text, with repetition"
-        how = "all, reweighted" if self.errors_of else how
-        return f"{self.count:,} {self.unit} ({how})"
+        method = "halves" if self.shares else "as many, with repetition"
+        method = (
+            method if self.groups is None else f"{self.n_blocks:,} groups with the same first text, with repetition"
+        )
+        method = "all, reweighted" if self.errors_of else method
+        return f"{self.count:,} {self.unit} ({method})"
 
 
 @dataclass(frozen=True)
@@ -156,8 +158,8 @@ def _combine_parts(
     signed = {term.part: (-1.0 if term.from_one else 1.0) * term.weight for term in blend.terms}
     total = np.sum([weight * errors[part] for part, weight in signed.items()], axis=0)
     if np.isnan(total).any():
-        lost = BootstrapErrors(np.zeros(0), nan, "nothing to resample")
-        return lost, dict.fromkeys(errors, lost)
+        unknown = BootstrapErrors(np.zeros(0), nan, "nothing to resample")
+        return unknown, dict.fromkeys(errors, unknown)
     return BootstrapErrors(total, degrees), {part: BootstrapErrors(errors[part], degrees) for part in errors}
 
 
@@ -257,7 +259,7 @@ class TaskScore:
             errors={self.blend.name: self.spread.errors},
             settings={
                 **main.settings,
-                RESAMPLE_ID: f"{self.observed.sampling.told}, {len(self.spread.errors)}",
+                RESAMPLE_ID: f"{self.observed.sampling.summary}, {len(self.spread.errors)}",
                 ERROR_DF: self.spread.degrees,
             },
         )
@@ -265,8 +267,8 @@ class TaskScore:
     @property
     def lacking(self) -> str:
         """Why there is no score: the undefined part and its reason; empty if there is one."""
-        lost = [name for name, estimate in self.observed.parts.items() if isnan(estimate.value)]
-        return f"{lost[0]} is{_undefined_reason(self.observed.parts[lost[0]].metric)}" if lost else ""
+        undefined = [name for name, estimate in self.observed.parts.items() if isnan(estimate.value)]
+        return f"{undefined[0]} is{_undefined_reason(self.observed.parts[undefined[0]].metric)}" if undefined else ""
 
     @property
     def value(self) -> float:
@@ -290,9 +292,11 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     if sampling.shares or sampling.errors_of:
         for term in blend.terms:
             part_estimate = parts[term.part]
-            reach = of_parts[term.part].interval(part_estimate.value, confidence_level)
-            reach = Interval.unknown(MODEL_INDEPENDENT, confidence_level=confidence_level) if term.fixed else reach
-            parts[term.part] = replace(part_estimate, interval=reach)
+            part_interval = of_parts[term.part].interval(part_estimate.value, confidence_level)
+            part_interval = (
+                Interval.unknown(MODEL_INDEPENDENT, confidence_level=confidence_level) if term.fixed else part_interval
+            )
+            parts[term.part] = replace(part_estimate, interval=part_interval)
     by_metric = {estimate.metric: estimate for estimate in parts.values()}
     # A metric that is also a part of the score has one interval.
     reference_metrics = {
@@ -307,9 +311,9 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
 
 def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
     """The interval of the blend, or which part leaves it without one."""
-    lost = [name for name, estimate in observed.parts.items() if isnan(estimate.value)]
-    if lost:
-        return Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
+    undefined = [name for name, estimate in observed.parts.items() if isnan(estimate.value)]
+    if undefined:
+        return Interval.unknown(f"{undefined[0]} is undefined", confidence_level=confidence_level)
     return spread.interval(value, confidence_level)
 
 
