@@ -334,9 +334,9 @@ class AnswerVerifier:
 
     def _places(self, question: QuestionAnswer) -> int:
         """The occurrences of the accepted answers; none if a passage is missing or none contains an answer."""
-        found = [self._finder.find(passage) for passage in question.passages]
-        spans = [span for passage_spans in found for span in passage_spans]
-        if found and not (all(found) and answered_within(question, spans, self.documents, self.matcher)):
+        by_passage = [self._finder.find(passage) for passage in question.passages]
+        spans = [span for passage_spans in by_passage for span in passage_spans]
+        if by_passage and not (all(by_passage) and answered_within(question, spans, self.documents, self.matcher)):
             return 0
         return count_answers(question, self._normal, self.matcher)
 

@@ -197,7 +197,7 @@ class EmbeddingEvalWindows:
     def __init__(self, document: str, tokenizer: Cl100kTokenizer) -> None:
         self._data = check_text(document, "the document").encode()
         self._borders = tokenizer.byte_borders(document)
-        self._begun = utf8_character_index(self._data)
+        self._character_starts = utf8_character_index(self._data)
 
     def chunks(self, size: int, overlap: int) -> list[Chunk]:
         """Windows of ``size`` tokens, of which ``overlap`` are shared with the window before."""
@@ -208,7 +208,7 @@ class EmbeddingEvalWindows:
     def _chunk(self, first: int, last: int) -> Chunk:
         left, right = self._borders[[first, last]].tolist()
         text = self._data[left:right].decode("utf-8", "replace")
-        return Chunk(text, int(self._begun[left]) - 1, int(self._begun[right - 1]), last - first)
+        return Chunk(text, int(self._character_starts[left]) - 1, int(self._character_starts[right - 1]), last - first)
 
 
 # Where a system ranks the chunks that contain the answers, and the accuracy of randomly drawn chunks.
@@ -244,16 +244,16 @@ def chance_levels(
     >>> chance_levels([none], [[both]], 3, 3, rng).round(1).tolist()  # both of two chunks out of three: probability 1/3
     [0.0, 0.3, 1.0]
     """
-    alone = _hit_probability(np.array([len(chunk_ids) for chunk_ids in holders]), corpus, depth)
+    single_chunk = _hit_probability(np.array([len(chunk_ids) for chunk_ids in holders]), corpus, depth)
     simulated = np.zeros(depth)
     orders = None
     for chunk_ids, answer_parts in zip(holders, parts, strict=True):
-        scattered = [found for found in (part.scattered() for part in answer_parts) if found is not None]
+        scattered = [parts for parts in (part.scattered() for part in answer_parts) if parts is not None]
         if scattered:
             if orders is None:
                 orders = _orders(corpus, depth, min(MAX_SAMPLES, -(-N_SAMPLES // len(holders))), rng)
             simulated += _only_together(scattered, chunk_ids, orders, rng.permutation(corpus))
-    return alone + simulated / len(holders)
+    return single_chunk + simulated / len(holders)
 
 
 def _hit_probability(counts: Ints, corpus: int, depth: int) -> Floats:
@@ -281,9 +281,9 @@ def _only_together(answers: Sequence[AnswerParts], chunk_ids: Ints, orders: Ints
         sets = np.packbits(parts.there[:, labels], axis=0)  # the parts that a chunk has, as bits
         gathered = np.bitwise_or.accumulate(sets.take(orders, axis=1), axis=1)
         enough |= np.bitwise_count(gathered).sum(axis=0, dtype=np.uint32) >= parts.needed
-    alone = np.logical_or.accumulate(holds[labels].take(orders), axis=0)
-    together: Floats = np.mean(enough & ~alone, axis=1)
-    return together
+    single_chunk = np.logical_or.accumulate(holds[labels].take(orders), axis=0)
+    shares: Floats = np.mean(enough & ~single_chunk, axis=1)
+    return shares
 
 
 Blocks = Iterable[tuple[slice, NDArray[Any]]]

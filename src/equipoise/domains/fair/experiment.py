@@ -63,7 +63,7 @@ def evaluate_model(
     name: str, system: Retriever, plan: Plan, step: Progress, map_function: ExecutorMap | None = None
 ) -> FairModelResult:
     """Tune one model and score it on held-out questions; ``map_function`` embeds its texts on an executor."""
-    start, begun = perf_counter(), Manifest.start(name)
+    start, manifest = perf_counter(), Manifest.start(name)
     settings = plan.settings
     base, reranker = (system.base, system.reranker) if isinstance(system, RerankedRetriever) else (system, None)
     base = memoise_retriever(base)
@@ -94,7 +94,7 @@ def evaluate_model(
         tuned.result, findings=findings, settings={**tuned.result.settings, **_comparability_settings(profile, plan)}
     )
     details = _details(tuned, observed, plan.dataset)
-    return FairModelResult(profile, tuned.tuning, result, details, begun=begun.finish())
+    return FairModelResult(profile, tuned.tuning, result, details, manifest=manifest.finish())
 
 
 def _known_chunks(system: Retriever, plan: Plan) -> dict[ChunkingParams, IndexedChunks]:
@@ -491,8 +491,8 @@ def compare_models(
         _ = plan.prepared  # an error in the inputs is raised before any model is loaded
     jobs = [Job(name, model) for name, model in models.items()]
     steps = len(models) * (plan.n_chunkings + 1)
-    watched = None if store is None else target
-    with report_progress(watched, "fair comparison", steps, command=command, step=step) as progress:
+    progress_folder = None if store is None else target
+    with report_progress(progress_folder, "fair comparison", steps, command=command, step=step) as progress:
         results = run_jobs(
             evaluate_job,
             jobs,

@@ -160,7 +160,7 @@ def _observe(
 def _worst_truncation(system: Retriever, texts: Sequence[str]) -> Truncation | None:
     """Of the model that truncates most; unknown is above zero truncation. None if nothing is embedded."""
     truncations = [measure_truncation(model, texts) for model in dense_models(system)]
-    return max(truncations, key=lambda found: 0.0 if found.share is None else found.share or -1.0, default=None)
+    return max(truncations, key=lambda item: 0.0 if item.share is None else item.share or -1.0, default=None)
 
 
 def _extend_to_depth(rows: Floats, depth: int) -> Floats:

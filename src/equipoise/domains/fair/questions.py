@@ -350,13 +350,13 @@ def locate_passages(questions: Sequence[QuestionAnswer], texts: Sequence[str], m
     for question in with_passages:
         spans[question.id] = []
         for passage in question.passages:
-            found = finder.find(passage)
-            if not found:
+            passage_spans = finder.find(passage)
+            if not passage_spans:
                 raise InputError(
                     f"a passage of {question.id} is not in the document: {_excerpt(passage)}",
                     hint="copy the passage from the document; eq fair validate --doc lists all such questions",
                 )
-            spans[question.id] += found
+            spans[question.id] += passage_spans
         if not answered_within(question, spans[question.id], texts, matcher):
             raise InputError(
                 f"no passage of {question.id} contains its answer: {_excerpt(question.answer_text)}",

@@ -300,10 +300,10 @@ class _Gain:
     @classmethod
     def of(cls, tuning: TuningRecord, budget: float | None) -> _Gain:
         start = _baseline(tuning)
-        beyond = budget is not None and start.cost is not None and start.cost > budget
-        limit = budget if beyond else start.cost
+        over_budget = budget is not None and start.cost is not None and start.cost > budget
+        limit = budget if over_budget else start.cost
         at = None if limit is None else best_within_budget(tuning.frontier, limit)
-        return cls(start, None if at is None else tuning.frontier[at], _OVER_BUDGET if beyond else "")
+        return cls(start, None if at is None else tuning.frontier[at], _OVER_BUDGET if over_budget else "")
 
     @property
     def points(self) -> str:

@@ -231,7 +231,7 @@ class FairModelResult:
     result: Result
     new_details: UnitContents = field(default_factory=dict, repr=False)
     stored: StoredRun | None = None
-    begun: Manifest = field(kw_only=True, repr=False)
+    manifest: Manifest = field(kw_only=True, repr=False)
     """The times of start and end."""
 
     @property
@@ -338,7 +338,7 @@ class FairRunStore:
         except (EquipoiseError, OSError):
             return None
         profile = _stored_profile(manifest)
-        return StoredOutput(key, FairModelResult(profile, run.tuning, run.result, stored=run, begun=manifest))
+        return StoredOutput(key, FairModelResult(profile, run.tuning, run.result, stored=run, manifest=manifest))
 
     def save(self, job: Job[Any], value: FairModelResult, *, key: str, seconds: float = 0.0) -> None:
         """Write the run directory of a model."""
@@ -350,8 +350,8 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
     profile = model_result.profile
     manifest = Manifest(
         system=profile.spec,
-        started=model_result.begun.started,
-        finished=model_result.begun.finished,
+        started=model_result.manifest.started,
+        finished=model_result.manifest.finished,
         command=redact_secrets(command),
         seed=plan.settings.seed,
         datasets=plan.dataset.fingerprints,

@@ -102,7 +102,7 @@ def duplicate_questions(questions: Sequence[QuestionAnswer]) -> list[QuestionAns
     """The questions that an earlier one equals after normalisation.
 
     >>> pairs = [QuestionAnswer("a", "Who was it?", "Ada"), QuestionAnswer("b", "who  was it?", "Ada")]
-    >>> [each.id for each in duplicate_questions(pairs)]
+    >>> [pair.id for pair in duplicate_questions(pairs)]
     ['b']
     """
     texts: set[str] = set()
@@ -120,7 +120,7 @@ def near_duplicates(questions: Sequence[QuestionAnswer]) -> list[NearDuplicateQu
 
     >>> texts = ["Who wrote the first program?", "Who wrote a first program"]
     >>> pairs = [QuestionAnswer(f"q{number}", text, "Ada") for number, text in enumerate(texts)]
-    >>> [(each.first, each.same_answer) for each in near_duplicates(pairs)]
+    >>> [(pair.first, pair.same_answer) for pair in near_duplicates(pairs)]
     [('Who wrote the first program?', True)]
     """
     once = list({normalize_answer(question.question): question for question in reversed(questions)}.values())[::-1]
@@ -215,8 +215,8 @@ def sample_size_table(n: int) -> tuple[SampleSizePower, ...]:
     sizes = [SampleSize(size) for size in sorted({n, *SIZES})]
     planned = [size.detectable for size in sizes]
     return tuple(
-        SampleSizePower(size.questions, size.half_width, found.value if found.known else None)
-        for size, found in zip(sizes, planned, strict=True)
+        SampleSizePower(size.questions, size.half_width, power.value if power.known else None)
+        for size, power in zip(sizes, planned, strict=True)
     )
 
 

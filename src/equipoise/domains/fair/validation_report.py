@@ -188,8 +188,8 @@ def _listed(title: str, lines: Sequence[str], *, verbose: bool) -> list[Part]:
         return []
     shown = lines if verbose else lines[:MAX_LISTED]
     parts: list[Part] = [Paragraph(""), heading(title), *(Paragraph(line, indent=2, lead="- ") for line in shown)]
-    rest = len(lines) - len(shown)
-    return [*parts, Paragraph(f"and {format_count(rest)} more (-v shows all)", indent=4)] if rest else parts
+    n_more = len(lines) - len(shown)
+    return [*parts, Paragraph(f"and {format_count(n_more)} more (-v shows all)", indent=4)] if n_more else parts
 
 
 def _sample_sizes(result: ValidationResult) -> list[Part]:
