@@ -213,8 +213,8 @@ class BenchmarkContext:
             translations=self.translations,
         )
         names = [representation.name for representation in representations]
-        ask = partial(self._score_blocks, terms, representations)
-        retrieved = rank_cases_jointly(ask, self.resolved_cases, names, depth=self.depth)
+        score_blocks = partial(self._score_blocks, terms, representations)
+        retrieved = rank_cases_jointly(score_blocks, self.resolved_cases, names, depth=self.depth)
         seconds = perf_counter() - start
         return [
             self._outcome(terms, name, representation, retrieved[representation.name], seconds / len(representations))

@@ -212,9 +212,9 @@ def _terms(table: Table, index: int, key: str) -> tuple[str, ...]:
         if not isinstance(name, str) or not name.strip():
             raise table.error(FormatError, [index], f"has {name!r} among its {key}", hint="an id is a text")
     terms = tuple(name.strip() for name in names)
-    twice = next((term for term in terms if terms.count(term) > 1), None)
-    if twice is not None:
-        raise table.error(DuplicateError, [index], f"names {twice} twice", hint="name every term once")
+    repeated = next((term for term in terms if terms.count(term) > 1), None)
+    if repeated is not None:
+        raise table.error(DuplicateError, [index], f"names {repeated} twice", hint="name every term once")
     return terms
 
 
@@ -284,8 +284,8 @@ class ResolvedCases:
         if self.merged:
             notes.append(f"{_count_ids(self.merged, 'resolves', 'resolve')} to a term that the same case already has")
         if self.unknown:
-            lost = _count_ids(len(self.unknown), "is", "are")
-            notes.append(f"{lost} left out without a live term: {join_names(self.unknown)}")
+            ids = _count_ids(len(self.unknown), "is", "are")
+            notes.append(f"{ids} left out without a live term: {join_names(self.unknown)}")
         empty = len(self.cases) - self.scored
         if empty:
             notes.append(f"{pluralize(empty, 'case')} without an expected term cannot be scored")
@@ -337,13 +337,13 @@ def _slice_properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
     sizes = ("none", "1", "2 and more")
     properties = {case.id: case.properties | {"expected terms": sizes[min(len(case.expected), 2)]} for case in cases}
     names = dict.fromkeys(name for values_by_name in properties.values() for name in values_by_name)
-    telling = []
+    varying = []
     for name in names:
         values = {str(values_by_name.get(name)) for values_by_name in properties.values()}
         if 1 < len(values) <= min(MAX_SLICE_VALUES, max(2, len(cases) // 2)):
-            telling.append(name)
+            varying.append(name)
     return {
-        case: {name: values_by_name[name] for name in telling if name in values_by_name}
+        case: {name: values_by_name[name] for name in varying if name in values_by_name}
         for case, values_by_name in properties.items()
     }
 

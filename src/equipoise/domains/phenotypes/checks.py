@@ -57,18 +57,20 @@ class ExpectedTerms:
 def implausible_terms(expected: ExpectedTerms) -> Iterator[Observation]:
     """EQ120: expected terms that are far from everything that any system finds."""
     limit = MAX_RANK_FRACTION * expected.candidates
-    wrong = [term for term in expected.terms if limit < term.rank < float("inf") and term.nearest < MAX_SIMILARITY]
-    if not wrong or expected.candidates < MIN_TERMS or len(wrong) > max(FEW, MANY * len(expected.terms)):
+    implausible = [
+        term for term in expected.terms if limit < term.rank < float("inf") and term.nearest < MAX_SIMILARITY
+    ]
+    if not implausible or expected.candidates < MIN_TERMS or len(implausible) > max(FEW, MANY * len(expected.terms)):
         return
-    first = wrong[0]
-    others = "".join(f", {term.id} ({term.label}) in {term.case}" for term in wrong[1:MAX_LISTED])
+    first = implausible[0]
+    others = "".join(f", {term.id} ({term.label}) in {term.case}" for term in implausible[1:MAX_LISTED])
     yield Observation(
         f"case {first.case}",
-        f"of {pluralize(len(expected.terms), 'expected term')}, {format_count(len(wrong))} may be wrong: "
+        f"of {pluralize(len(expected.terms), 'expected term')}, {format_count(len(implausible))} may be wrong: "
         f"{pluralize(len(expected.systems), 'system')} found at least {format_count(int(limit))} terms "
         f"that fit better, such as {first.found} before {first.id} ({first.label}) for {first.text!r}"
         + (f"; also {others[2:]}" if others else ""),
-        evidence_names([_evidence_line(term) for term in wrong]),
+        evidence_names([_evidence_line(term) for term in implausible]),
     )
 
 
@@ -123,10 +125,10 @@ def single_assertion(gold: GoldAssertions) -> Iterator[Observation]:
     if len(gold.counts) != 1:
         return
     assertion, entries = next(iter(gold.counts.items()))
-    which = "the only gold entry is" if entries == 1 else f"all {format_count(entries)} gold entries are"
+    subject = "the only gold entry is" if entries == 1 else f"all {format_count(entries)} gold entries are"
     yield Observation(
         gold.corpus,
-        f"{which} {assertion}, so these documents cannot show whether assertions are detected"
+        f"{subject} {assertion}, so these documents cannot show whether assertions are detected"
         + ("; the strict scores favour a system without assertion detection" if gold.scored else ""),
         (f"{assertion}: {entries}",),
     )

@@ -184,7 +184,9 @@ def _show(out: Output, terms: Ontology, candidates: Candidates, predicted: Predi
     from equipoise.report.terminal import ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
-    rows = [(document, term) for document, found in zip(documents, predicted.found, strict=True) for term in found]
+    rows = [
+        (document, term) for document, extracted in zip(documents, predicted.found, strict=True) for term in extracted
+    ]
     if rows:
         columns = [
             *([ReportColumn("document", [document.id for document, _ in rows], shortens="middle")] if several else []),

@@ -227,7 +227,7 @@ def _show(
         return
     if any(matches):
         out.show(_table(system, texts, matches, several=several, verbose=out.verbose))
-    unmatched = [text for text, found in zip(texts, matches, strict=True) if not found]
+    unmatched = [text for text, text_matches in zip(texts, matches, strict=True) if not text_matches]
     if unmatched and not several:
         out.text("no term shares words or letters with the text")
     elif unmatched:
@@ -247,8 +247,8 @@ def _query_record(
     several: bool,
 ) -> dict[str, Any]:
     queries = [
-        {"query": text, "translation": system.translation(text), "results": [asdict(match) for match in found]}
-        for text, found in zip(texts, matches, strict=True)
+        {"query": text, "translation": system.translation(text), "results": [asdict(match) for match in text_matches]}
+        for text, text_matches in zip(texts, matches, strict=True)
     ]
     return {
         **({"queries": queries} if several else queries[0]),
@@ -268,7 +268,7 @@ def _table(
     from equipoise.report.terminal import ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
-    rows = [(text, match) for text, found in zip(texts, matches, strict=True) for match in found]
+    rows = [(text, match) for text, text_matches in zip(texts, matches, strict=True) for match in text_matches]
     columns = []
     if several:
         columns = [
@@ -453,8 +453,8 @@ def _similarity_report(
 def _term_heading(ontology: Ontology, resolved: ResolvedId) -> str:
     """The id with its label, and the id of the command line if it is another one."""
     term = f"{ontology.ids[resolved.term]} {ontology.labels[resolved.term]}"
-    how = {"live": "", "alternative": ", an alternative id", "replaced": ", obsolete and replaced"}[resolved.how]
-    return f"{term} (given as {resolved.id}{how})" if how else term
+    note = {"live": "", "alternative": ", an alternative id", "replaced": ", obsolete and replaced"}[resolved.how]
+    return f"{term} (given as {resolved.id}{note})" if note else term
 
 
 def _path_cells(row: dict[str, Any]) -> tuple[str, str]:

@@ -149,8 +149,8 @@ def _label_scores(system: TermScorer, ontology: Ontology, terms: Ints) -> dict[s
 def _first_place(scores: NDArray[Any], own_columns: Ints) -> Floats:
     """1 for a term with the highest score, divided by the number of ties."""
     own_scores = scores[np.arange(len(own_columns)), own_columns][:, None]
-    alone: Floats = ((scores > own_scores).sum(axis=1) == 0) / (scores == own_scores).sum(axis=1)
-    return alone
+    shares: Floats = ((scores > own_scores).sum(axis=1) == 0) / (scores == own_scores).sum(axis=1)
+    return shares
 
 
 def _purity(scores: NDArray[Any], own_columns: Ints, member: Bools) -> Floats:

@@ -147,13 +147,13 @@ def to_phenopacket(
         {"type": {"id": term, "label": ontology.label_of(term)}, **({"excluded": True} if negated else {})}
         for term, negated in excluded.items()
     ]
-    stamp = (created or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    timestamp = (created or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "id": document,
         "subject": {"id": document},
         "phenotypicFeatures": features,
         "metaData": {
-            "created": stamp,
+            "created": timestamp,
             "createdBy": f"equipoise {equipoise.__version__}",
             "resources": [_resource(ontology)],
             "phenopacketSchemaVersion": SCHEMA_VERSION,

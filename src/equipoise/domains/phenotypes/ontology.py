@@ -227,16 +227,16 @@ class Ontology:
         With several roots and no ``root``, the roots themselves are the branches.
         """
         if root is not None:
-            tops = self.children[self.index_of(root)]
+            branch_roots = self.children[self.index_of(root)]
         else:
-            tops = self.children[int(self.roots[0])] if len(self.roots) == 1 else self.roots
+            branch_roots = self.children[int(self.roots[0])] if len(self.roots) == 1 else self.roots
         column = np.full(len(self), -1)
-        column[tops] = np.arange(len(tops))
+        column[branch_roots] = np.arange(len(branch_roots))
         rows = self.ancestor_table.rows
         inside = column[rows.values] >= 0
-        member = np.zeros((len(self), len(tops)), dtype=bool)
+        member = np.zeros((len(self), len(branch_roots)), dtype=bool)
         member[rows.owner[inside], column[rows.values[inside]]] = True
-        return TopLevelBranches(tops, member)
+        return TopLevelBranches(branch_roots, member)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -276,8 +276,8 @@ def search_with_store(
     component, best = np.empty_like(terms), np.empty(terms.shape)
     for row, text in enumerate(texts):
         vectors = fitted.query_vectors([text, *filter(None, [system.translation(text)])])
-        found = [_candidate_terms(system, store_index, vector, k) for vector in vectors]
-        terms[row], best[row], component[row] = _rescore(system, fitted, vectors, np.unique(np.concatenate(found)), k)
+        nearest = [_candidate_terms(system, store_index, vector, k) for vector in vectors]
+        terms[row], best[row], component[row] = _rescore(system, fitted, vectors, np.unique(np.concatenate(nearest)), k)
         if watch is not None:
             watch(row + 1)
     return TermHits(terms, best, component)

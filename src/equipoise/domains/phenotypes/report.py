@@ -91,7 +91,7 @@ def _only_model(benchmark: PhenotypeBenchmark) -> str:
 def _metric_sections(benchmark: PhenotypeBenchmark) -> list[Section]:
     """Every metric of every system; before it the comparison with a summary, if there are several systems."""
     comparison, results = benchmark.comparison, list(benchmark.results.values())
-    every = _table(benchmark, _with_exact_chance(score_columns(results), results))
+    metric_table = _table(benchmark, _with_exact_chance(score_columns(results), results))
     text = (
         score_caption(results) if comparison is None else f"{comparison_caption(comparison)} {chance_note(comparison)}"
     )
@@ -99,7 +99,7 @@ def _metric_sections(benchmark: PhenotypeBenchmark) -> list[Section]:
         f"{text} All {format_count(len(benchmark.bench.ontology))} terms are ranked for every case, so that all "
         f"systems have the same depth. MaxOntSim by {benchmark.bench.similarity.name}."
     )
-    sections = [Section("Every metric", (every,), (caption,))]
+    sections = [Section("Every metric", (metric_table,), (caption,))]
     if comparison is None:
         return sections
     tables = (_table(benchmark, primary_columns(comparison)), _table(benchmark, metric_summary_table(comparison)))

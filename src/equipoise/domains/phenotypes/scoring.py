@@ -114,9 +114,9 @@ class RankCollector:
     def finish(self, failures: Mapping[str, EquipoiseError]) -> RetrievedTerms:
         """The result for all cases in order, including failed ones."""
         rows = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int64)
-        lost = np.setdiff1d(np.arange(len(self._resolved_cases.cases)), rows)
-        parts = [*self._rankings, *([self._lost(lost)] if len(lost) else [])]
-        ranking = Ranking.concatenated(parts).take(np.argsort(np.concatenate([rows, lost])))
+        missing_rows = np.setdiff1d(np.arange(len(self._resolved_cases.cases)), rows)
+        parts = [*self._rankings, *([self._lost(missing_rows)] if len(missing_rows) else [])]
+        ranking = Ranking.concatenated(parts).take(np.argsort(np.concatenate([rows, missing_rows])))
         return RetrievedTerms(ranking, self._first, self._scores, self._ranks, failures, self._cutoff_ties)
 
     def _lost(self, rows: Ints) -> Ranking:
@@ -135,7 +135,7 @@ class RankCollector:
 
 
 def rank_cases_jointly(
-    ask: ScoreBlocks, resolved_cases: ResolvedCases, names: Sequence[str], *, depth: int = MIN_DEPTH
+    score_blocks: ScoreBlocks, resolved_cases: ResolvedCases, names: Sequence[str], *, depth: int = MIN_DEPTH
 ) -> dict[str, RetrievedTerms]:
     """Rank the expected terms of all cases by several systems that share their scores.
 
@@ -147,7 +147,7 @@ def rank_cases_jointly(
     failures: dict[str, EquipoiseError] = {}
     done = 0
     try:
-        for scores, part in ask(texts):
+        for scores, part in score_blocks(texts):
             _add_block(collectors, rows[part], scores)
             done = part.stop
     except _FATAL_ERRORS:
@@ -156,7 +156,7 @@ def rank_cases_jointly(
         for row in rows[done:]:
             case = resolved_cases.cases[row].id
             try:
-                for scores, _ in ask([texts[row]]):
+                for scores, _ in score_blocks([texts[row]]):
                     _add_block(collectors, rows[row : row + 1], scores)
             except _FATAL_ERRORS:
                 raise

@@ -444,10 +444,10 @@ def common_ancestor(similarity: TermSimilarity, a: int, b: int) -> int | None:
     """The best common ancestor of two terms; the first of equals, None without one."""
     ancestor_table = similarity.common_ancestors.ancestor_table
     left, right = ancestor_table.rows.slots(np.array([a])), ancestor_table.rows.slots(np.array([b]))
-    shared, here, in_second = np.intersect1d(
+    shared, in_first, in_second = np.intersect1d(
         ancestor_table.rows.values[left], ancestor_table.rows.values[right], assume_unique=True, return_indices=True
     )
     if not len(shared):
         return None
     scores = similarity.common_ancestors.ancestor_scores
-    return int(shared[np.argmax(scores[left[here]] + scores[right[in_second]])])
+    return int(shared[np.argmax(scores[left[in_first]] + scores[right[in_second]])])

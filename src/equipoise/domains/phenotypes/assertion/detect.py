@@ -84,11 +84,11 @@ class _IntervalIndex:
 
 def cue_spans(text: str, rules: AssertionRules) -> list[Span]:
     """The spans of cues, terminators and affirming phrases such as *is present*."""
-    found = rules.find_phrases(text)
-    matches = _longest_matches(text, found)
+    phrases = rules.find_phrases(text)
+    matches = _longest_matches(text, phrases)
     cues = [(match.start, match.end) for match in matches if match.cues and not match.cues.part_of_term]
-    own = found.terminators_by_assertion[Assertion.NEGATED]
-    return sorted({*cues, *found.terminators, *own, *found.affirmed})
+    terminators = phrases.terminators_by_assertion[Assertion.NEGATED]
+    return sorted({*cues, *phrases.terminators, *terminators, *phrases.affirmed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class _ScopeFinder:
 
     def __init__(self, text: str, rules: AssertionRules) -> None:
         self._text, self._rules = text, rules
-        self._found = rules.find_phrases(text)
-        self._matches = [match for match in _longest_matches(text, self._found) if match.cues]
+        self._phrases = rules.find_phrases(text)
+        self._matches = [match for match in _longest_matches(text, self._phrases) if match.cues]
         # The full stop of a cue such as *V.a.* does not end a sentence, nor does a question mark before a word.
         after = [match.end for match in self._matches if text[match.end - 1] in ".?"]
         tails = [(end, text[end : end + _CONTEXT_CHARACTERS]) for end in after]
@@ -124,7 +124,7 @@ class _ScopeFinder:
         self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
         self._phrase_cues = [match.start for match in self._matches if match.cues and match.cues.starts_phrase]
-        self._affirmed = sorted(span for span in self._found.affirmed if not any(covered[slice(*span)]))
+        self._affirmed = sorted(span for span in self._phrases.affirmed if not any(covered[slice(*span)]))
         self._affirmed_starts = sorted(self._statements())
         sections = (match for match in self._matches if match.cues and match.cues.direction is CueDirection.SECTION)
         self._headings = [match.start for match in sections]
@@ -137,11 +137,11 @@ class _ScopeFinder:
         def outside(spans: Iterable[Span]) -> list[Span]:
             return [span for span in spans if not any(covered[slice(*span)])]
 
-        common = outside(self._found.terminators)
-        own = {kind: outside(spans) for kind, spans in self._found.terminators_by_assertion.items()}
-        ends = {kind: sorted({*common, *own.get(kind, ())}) for kind in Assertion}
+        common = outside(self._phrases.terminators)
+        by_assertion = {kind: outside(spans) for kind, spans in self._phrases.terminators_by_assertion.items()}
+        ends = {kind: sorted({*common, *by_assertion.get(kind, ())}) for kind in Assertion}
         # *The brother has no seizures, but ataxia*: only a mention of the patient ends the scope of a relative.
-        ends[Assertion.FAMILY_HISTORY] = sorted(own[Assertion.FAMILY_HISTORY])
+        ends[Assertion.FAMILY_HISTORY] = sorted(by_assertion[Assertion.FAMILY_HISTORY])
         return ends
 
     def cues(self) -> list[Cue]:
@@ -295,12 +295,12 @@ def statement_starts(text: str) -> list[int]:
     return sorted(start for start in starts if start < len(text)) or [0]
 
 
-def _longest_matches(text: str, found: FoundPhrases) -> list[_Match]:
+def _longest_matches(text: str, phrases: FoundPhrases) -> list[_Match]:
     """The longest of overlapping matches, in text order."""
-    every = [_Match(*span, cues) for cues, spans in [*found.cues, (None, found.pseudo)] for span in spans]
+    candidates = [_Match(*span, cues) for cues, spans in [*phrases.cues, (None, phrases.pseudo)] for span in spans]
     matches: list[_Match] = []
     covered = bytearray(len(text))
-    for match in sorted(every, key=lambda match: (match.start - match.end, match.start)):
+    for match in sorted(candidates, key=lambda match: (match.start - match.end, match.start)):
         if not any(covered[match.start : match.end]):
             matches.append(match)
             covered[match.start : match.end] = b"\1" * (match.end - match.start)

@@ -161,7 +161,7 @@ def _parse_cases(lines: Sequence[str], source: str) -> list[AssertionCase]:
         if line.startswith("# "):
             kind = line.removeprefix("# ")
             continue
-        text, position, found = "", 0, []
+        text, position, spans = "", 0, []
         for match in _MARKED.finditer(line):
             text += line[position : match.start()]
             expected = _CODES.get(match[2][:1])
@@ -169,10 +169,10 @@ def _parse_cases(lines: Sequence[str], source: str) -> list[AssertionCase]:
                 raise FormatError(
                     f"{source} line {number} has the assertion {match[2]!r}", hint=f"write one of {', '.join(_CODES)}"
                 )
-            found.append(((len(text), len(text) + len(match[1])), expected))
+            spans.append(((len(text), len(text) + len(match[1])), expected))
             text, position = text + match[1], match.end()
         text += line[position:]
-        cases += [AssertionCase(text, span, expected, kind) for span, expected in found]
+        cases += [AssertionCase(text, span, expected, kind) for span, expected in spans]
     if not cases:
         raise FormatError(f"{source} marks no finding", hint="write such as: No [fever|n], but [cough|a].")
     return cases

@@ -78,20 +78,20 @@ class AssertionRules:
 
     @cached_property
     def _index(self) -> PhraseIndex:
-        own = self.terminators_by_assertion.values()
+        by_assertion = self.terminators_by_assertion.values()
         return PhraseIndex(
-            [self.pseudo, self.terminators, self.affirmed, *(group.phrases for group in self.cues), *own]
+            [self.pseudo, self.terminators, self.affirmed, *(group.phrases for group in self.cues), *by_assertion]
         )
 
     def find_phrases(self, text: str) -> FoundPhrases:
         pseudo, terminators, affirmed, *others = self._index.spans(text)
-        cues, own = others[: len(self.cues)], others[len(self.cues) :]
+        cues, by_assertion = others[: len(self.cues)], others[len(self.cues) :]
         return FoundPhrases(
             [*zip(self.cues, cues, strict=True)],
             pseudo,
             terminators,
             affirmed,
-            dict(zip(self.terminators_by_assertion, own, strict=True)),
+            dict(zip(self.terminators_by_assertion, by_assertion, strict=True)),
         )
 
     @cached_property
@@ -153,19 +153,19 @@ def _read_rules(language: str) -> AssertionRules:
             definitions[name] = value
     cues: list[CueGroup] = []
     lists: dict[str, tuple[str, ...]] = {}
-    own: dict[Assertion, tuple[str, ...]] = {}
+    by_assertion: dict[Assertion, tuple[str, ...]] = {}
     for (kind, *words), phrases in sections:
         if not words:
             lists[kind] = tuple(phrases)
         elif kind == "terminators":
-            own |= dict.fromkeys(map(Assertion, words), tuple(phrases))
+            by_assertion |= dict.fromkeys(map(Assertion, words), tuple(phrases))
         else:
             direction, *flags = words
             cues.append(
                 CueGroup(Assertion(kind), CueDirection(direction), tuple(phrases), **dict.fromkeys(flags, True))
             )
-    own[Assertion.FAMILY_HISTORY] = (*lists["patient"], *own[Assertion.FAMILY_HISTORY])
-    return AssertionRules(cues=tuple(cues), terminators_by_assertion=own, **lists)
+    by_assertion[Assertion.FAMILY_HISTORY] = (*lists["patient"], *by_assertion[Assertion.FAMILY_HISTORY])
+    return AssertionRules(cues=tuple(cues), terminators_by_assertion=by_assertion, **lists)
 
 
 def _phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
@@ -207,7 +207,7 @@ class PhraseIndex:
 
     def spans(self, text: str) -> list[list[Span]]:
         """The spans of the phrases of each group, in text order."""
-        found: list[list[Span]] = [[] for _ in range(self._n_groups)]
+        group_spans: list[list[Span]] = [[] for _ in range(self._n_groups)]
         lowered = text.lower() if len(text.lower()) == len(text) else text
         for word in _STARTS.finditer(text):
             position = word.start()
@@ -216,8 +216,8 @@ class PhraseIndex:
                 for group, pattern in self._by_start.get(start[:length], ()):
                     match = pattern.match(text, position)
                     if match is not None:
-                        found[group].append(match.span())
-        return found
+                        group_spans[group].append(match.span())
+        return group_spans
 
 
 _MAX_LEADING = 3

@@ -126,8 +126,8 @@ def parse_document(value: Any, *, name: str, dataset: str = "") -> tuple[Annotat
         )
     messages: list[str] = []
     gold = _merge_mentions([_parse_annotation(entry, text, messages) for entry in entries])
-    of = _text(value, "dataset") or dataset
-    return AnnotatedDocument(called, text, gold, _text(value, "language"), of), messages
+    document_dataset = _text(value, "dataset") or dataset
+    return AnnotatedDocument(called, text, gold, _text(value, "language"), document_dataset), messages
 
 
 def _parse_annotation(value: Any, text: str, messages: list[str]) -> Annotation:
@@ -276,11 +276,11 @@ def _read_corpus(path: Path, dataset: str | None, source: str) -> AnnotatedCorpu
     problems: list[AnnotationIssue] = []
     first_error: InputError | None = None
     records = _read_folder(path, dataset) if path.is_dir() else _read_single_file(path, dataset)
-    for location, name, of, value in records:
+    for location, name, scope, value in records:
         try:
             if isinstance(value, InputError):
                 raise value
-            document, messages = parse_document(value, name=name, dataset=of)
+            document, messages = parse_document(value, name=name, dataset=scope)
             if document.id in documents:
                 raise FormatError(f"has the id {document.id}, as a document before it", hint="rename one")
         except InputError as error:
@@ -291,8 +291,8 @@ def _read_corpus(path: Path, dataset: str | None, source: str) -> AnnotatedCorpu
         documents[document.id] = document
         problems += [AnnotationIssue(location, message, lost=False) for message in messages]
     if not documents:
-        of = "" if dataset is None else f"the dataset {dataset} of "
-        fact = str(problems[0]) if problems else f"{of}{source} holds no document"
+        scope = "" if dataset is None else f"the dataset {dataset} of "
+        fact = str(problems[0]) if problems else f"{scope}{source} holds no document"
         hint = first_error.hint if first_error else f"give a folder with {FOLDER}/*.json, or a JSON file"
         raise InputError(f"no document can be read: {fact}", hint=hint)
     return AnnotatedCorpus(tuple(documents.values()), tuple(problems), source)
@@ -318,7 +318,7 @@ def _read_folder(folder: Path, dataset: str | None) -> Iterator[RawDocument]:
 
 def _read_single_file(path: Path, dataset: str | None) -> Iterator[RawDocument]:
     """The documents of a flat file, or those that say of themselves that they are of a dataset."""
-    records = list(_read_file(path, "", alone=True))
+    records = list(_read_file(path, "", is_only_file=True))
     if dataset is None:
         yield from records
         return
@@ -328,8 +328,8 @@ def _read_single_file(path: Path, dataset: str | None) -> Iterator[RawDocument]:
         more = f"the documents of {display_path(path)} are of {', '.join(datasets)}"
         more = more if datasets else f"no document of {display_path(path)} names a dataset"
         raise UnknownNameError.of("dataset", dataset, datasets, more=more)
-    for record, of in zip(records, dataset_names, strict=True):
-        if of == dataset or isinstance(record[-1], InputError):
+    for record, record_dataset in zip(records, dataset_names, strict=True):
+        if record_dataset == dataset or isinstance(record[-1], InputError):
             yield record
 
 
@@ -341,10 +341,10 @@ def _datasets(folder: Path) -> dict[str, Path]:
     return below or {folder.parent.name if folder.name == FOLDER else folder.name: folder}
 
 
-def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[RawDocument]:
+def _read_file(path: Path, dataset: str, *, is_only_file: bool = False) -> Iterator[RawDocument]:
     """The values of a file; a file that cannot be read is one error, unless there is no other."""
     location, form = display_path(path), table_format(path)
-    if alone and form not in ("json", "jsonl"):
+    if is_only_file and form not in ("json", "jsonl"):
         open_text(path)
         raise FormatError(f"{location} does not have the file extension of a JSON file", hint="name it .json or .jsonl")
     try:
@@ -361,7 +361,7 @@ def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Raw
             return
         content = parse_json(file)
     except InputError as error:
-        if alone:
+        if is_only_file:
             raise
         yield location, path.stem, dataset, error
         return
@@ -439,8 +439,8 @@ class GoldAnnotations:
             notes.append(f"{pluralize(len(bare), 'document')} without gold (recall undefined): {join_names(bare)}")
         if self.moved:
             kinds = Counter(resolution.how for resolution in self.moved)
-            moved = " and ".join(f"{kinds[how]} {how}" for how in ("alternative", "replaced") if kinds[how])
-            notes.append(f"ids resolved to live terms: {pluralize(len(self.resolved_ids), 'id')}, of them {moved}")
+            counts = " and ".join(f"{kinds[kind]} {kind}" for kind in ("alternative", "replaced") if kinds[kind])
+            notes.append(f"ids resolved to live terms: {pluralize(len(self.resolved_ids), 'id')}, of them {counts}")
         other_languages = sorted({document.language for document in self.annotated.documents} - {""})
         other_languages = [code for code in other_languages if not supports_assertions(code)]
         if other_languages:

@@ -230,7 +230,7 @@ class Candidates:
             rows = np.flatnonzero(self.document == index)
             spans = list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
             names = [span for span, is_name in zip(spans, self.is_mention[rows].tolist(), strict=True) if is_name]
-            assertion_codes[rows] = [codes[found.assertion] for found in document.detect_assertions(spans, names=names)]
+            assertion_codes[rows] = [codes[d.assertion] for d in document.detect_assertions(spans, names=names)]
         assertion_codes[self.is_negated & (assertion_codes == codes[Assertion.AFFIRMED])] = codes[Assertion.NEGATED]
         return assertion_codes
 

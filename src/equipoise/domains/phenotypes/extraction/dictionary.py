@@ -149,13 +149,13 @@ class WordWeights:
         """The weighted share of words that are among the others, by form, class, or the first six letters."""
         forms = {form for token in others for form in (token.key, token.word_class)}
         stems = {form[:_STEM] for form in forms if len(form) >= _STEM}
-        total = found = 0.0
+        total = shared = 0.0
         for token in words:
             weight = self.idf.get(token.word_class, self.unknown)
             total += weight
             if token.word_class in forms or token.key in forms or token.key[:_STEM] in stems:
-                found += weight
-        return found / total if total else 0.0
+                shared += weight
+        return shared / total if total else 0.0
 
 
 _STEM = 6
@@ -182,11 +182,11 @@ class _Entry:
 
 @dataclass(slots=True)
 class _PartialMatch:
-    """A name at some tokens; ``own`` are those that no other match may use."""
+    """A name at some tokens; ``exclusive`` are those that no other match may use."""
 
     first: int
     last: int
-    own: tuple[int, ...]
+    exclusive: tuple[int, ...]
     n_words: int
     entry: _Entry
     kind: MatchKind
@@ -280,8 +280,8 @@ class TermDictionary:
         used: set[int] = set()
         chosen: list[_PartialMatch] = []
         for match in sorted(matches, key=_priority):
-            if used.isdisjoint(match.own):
-                used.update(match.own)
+            if used.isdisjoint(match.exclusive):
+                used.update(match.exclusive)
                 chosen.append(match)
         chosen = _resolve_defined_abbreviations(tokens, chosen)
         mentions = [
@@ -306,16 +306,16 @@ class TermDictionary:
         the ontology have other words, runs of up to four words that end with a noun.
         """
         tokens = tokenize(text, self.language)
-        taken = bytearray(len(text))
+        is_mention = bytearray(len(text))
         for mention in mentions:
-            taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+            is_mention[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
         spans = []
         for first, start in enumerate(tokens):
-            if not start.is_word or taken[start.start]:
+            if not start.is_word or is_mention[start.start]:
                 continue
             n_words, last_word = 0, start
             for token in tokens[first:]:
-                if token.is_boundary or token.separator or taken[token.start] or n_words == _MAX_SPAN_WORDS:
+                if token.is_boundary or token.separator or is_mention[token.start] or n_words == _MAX_SPAN_WORDS:
                     break
                 if token.is_function_word:
                     continue
@@ -350,7 +350,7 @@ class TermDictionary:
             if not by_word and not by_class:
                 continue
             run: list[int] = []
-            crossed: set[str] = set()
+            separators: set[str] = set()
             negation: int | None = None
             n_skipped = 0
             for last in range(first, len(tokens)):
@@ -364,19 +364,19 @@ class TermDictionary:
                 if token.is_word and (token.key in by_word or token.word_class in by_class):
                     run.append(last)
                     n_skipped = 0
-                    found = self._look_up_run(tokens, run)
-                    if found is None or (len(run) == 1 and self._is_other_word(token, found[0])):
+                    entry = self._look_up_run(tokens, run)
+                    if entry is None or (len(run) == 1 and self._is_other_word(token, entry[0])):
                         continue
-                    if crossed <= found[0].separators:
+                    if separators <= entry[0].separators:
                         # A name such as *does not sweat* has the negation itself.
                         is_negated = negation is not None and not (negation in run and self._look_up(tokens, run))
-                        yield _PartialMatch(first, last, tuple(run), len(run), *found, is_negated=is_negated)
+                        yield _PartialMatch(first, last, tuple(run), len(run), *entry, is_negated=is_negated)
                 elif token.is_word and not token.is_modifier:
                     break
                 else:
                     n_skipped += 1
                     if token.separator:
-                        crossed.add(token.separator)
+                        separators.add(token.separator)
 
     def _is_other_word(self, token: Token, entry: _Entry) -> bool:
         """Whether a single word rarely means the finding; German verbs may look like a name: *warten* and *warts*."""
@@ -385,12 +385,12 @@ class TermDictionary:
 
     def _look_up_run(self, tokens: Sequence[Token], run: Sequence[int]) -> tuple[_Entry, MatchKind] | None:
         """The name of a run of words, with or without the modifiers inside of it."""
-        found = self._look_up(tokens, run)
-        if found is None and len(run) > 2:
+        entry = self._look_up(tokens, run)
+        if entry is None and len(run) > 2:
             inner = [at for at in run[1:-1] if not tokens[at].is_modifier]
             if len(inner) < len(run) - 2:
-                found = self._look_up(tokens, [run[0], *inner, run[-1]])
-        return found
+                entry = self._look_up(tokens, [run[0], *inner, run[-1]])
+        return entry
 
     def _look_up(
         self, tokens: Sequence[Token], places: Sequence[int], *, coordinated: bool = False
@@ -417,7 +417,7 @@ class TermDictionary:
         self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
     ) -> Iterator[_PartialMatch]:
         """*aplastic* or hypoplastic *nails*: the end of an item with later words of a later item."""
-        for own, head in product(
+        for modifier, head in product(
             [item[-size:] for size in range(1, min(_MAX_SHARED, len(item)) + 1)],
             [
                 later[start:end]
@@ -425,13 +425,13 @@ class TermDictionary:
                 for end in range(start + 1, min(start + _MAX_SHARED, len(later)) + 1)
             ],
         ):
-            yield from self._shared(tokens, own, head, own[0], head[-1])
+            yield from self._shared(tokens, modifier, head, modifier[0], head[-1])
 
     def _shared_start(
         self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
     ) -> Iterator[_PartialMatch]:
         """*pits of the* palms and *soles*: the start of an item with the start of a later one."""
-        for own, head in product(
+        for modifier, head in product(
             [
                 later[:size]
                 for size in range(1, min(_MAX_SHARED, len(later)) + 1)
@@ -446,18 +446,18 @@ class TermDictionary:
                 if tokens[item[end - 1] + 1].is_function_word or len(later) == 1
             ],
         ):
-            yield from self._shared(tokens, own, head, head[0], own[-1])
+            yield from self._shared(tokens, modifier, head, head[0], modifier[-1])
 
     def _shared(
-        self, tokens: Sequence[Token], own: Sequence[int], head: Sequence[int], first: int, last: int
+        self, tokens: Sequence[Token], modifier: Sequence[int], head: Sequence[int], first: int, last: int
     ) -> Iterator[_PartialMatch]:
-        if not self._are_partners(tokens[own[0]], tokens[head[0]]):
+        if not self._are_partners(tokens[modifier[0]], tokens[head[0]]):
             return
-        found = self._look_up(tokens, [*own, *head], coordinated=True)
-        if found is not None:
+        entry = self._look_up(tokens, [*modifier, *head], coordinated=True)
+        if entry is not None:
             between = range(first + 1, last)
             is_negated = any(tokens[at].is_negation and not tokens[at - 1].separator for at in between)
-            yield _PartialMatch(first, last, tuple(own), len(own) + len(head), *found, is_negated=is_negated)
+            yield _PartialMatch(first, last, tuple(modifier), len(modifier) + len(head), *entry, is_negated=is_negated)
 
     def _short(self, tokens: Sequence[Token]) -> Iterator[_PartialMatch]:
         """Abbreviations, in their upper and lower case."""
@@ -482,7 +482,7 @@ def _applies(translations: Translations, language: str) -> bool:
 
 def _priority(match: _PartialMatch) -> tuple[int, int, int]:
     """More own words first, then the more exact kind, then the earlier one."""
-    return -len(match.own), match.kind, match.first
+    return -len(match.exclusive), match.kind, match.first
 
 
 def _lists(tokens: Sequence[Token]) -> Iterator[list[list[int]]]:
@@ -523,7 +523,7 @@ def _resolve_defined_abbreviations(tokens: Sequence[Token], matches: list[_Parti
             named = [
                 match
                 for match in matches
-                if not match.is_abbreviation and 2 * len(set(match.own) & set(long_form)) > len(long_form)
+                if not match.is_abbreviation and 2 * len(set(match.exclusive) & set(long_form)) > len(long_form)
             ]
             meanings[short] = max(named, key=lambda match: match.n_words).entry if named else None
     resolved = [match for match in matches if not (match.is_abbreviation and tokens[match.first].text in meanings)]

@@ -262,21 +262,21 @@ class TermExtractor:
         if not self.splitters:
             return [
                 TextSpan(index, start, end, document.text[start:end])
-                for index, (document, taken) in enumerate(zip(documents, mentions, strict=True))
-                for start, end in self._free_spans(document, taken)
+                for index, (document, mention) in enumerate(zip(documents, mentions, strict=True))
+                for start, end in self._free_spans(document, mention)
             ]
         chunks = split_documents(documents, self.splitters)
         return [
             chunk
             for chunk in chunks
-            if not any(chunk.start < taken.end and taken.start < chunk.end for taken in mentions[chunk.document])
+            if not any(chunk.start < mention.end and mention.start < chunk.end for mention in mentions[chunk.document])
         ]
 
-    def _free_spans(self, document: ClinicalText, taken: Sequence[Mention]) -> Iterator[tuple[int, int]]:
+    def _free_spans(self, document: ClinicalText, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
         for first, last, language in document.segments:
             inside = [
                 replace(mention, start=mention.start - first, end=mention.end - first)
-                for mention in taken
+                for mention in mentions
                 if first <= mention.start < last
             ]
             for start, end in self.dictionary(language).free_spans(document.text[first:last], inside):
@@ -291,16 +291,16 @@ class TermExtractor:
         progress: Callable[[int, int], None] | None = None,
     ) -> Candidates:
         """One set of candidates: rows of mentions, then rows of spans, by document."""
-        found = [(index, mention) for index, listed in enumerate(mentions) for mention in listed]
+        pairs = [(index, mention) for index, listed in enumerate(mentions) for mention in listed]
         depth = min(num_results, len(self.ontology))
-        terms = np.full((len(found), depth), -1, dtype=np.int64)
-        scores = np.full((len(found), depth), -np.inf)
-        confidence = MENTION_MODEL.probability(mention_features([mention for _, mention in found]))
-        for row, (_, mention) in enumerate(found):
+        terms = np.full((len(pairs), depth), -1, dtype=np.int64)
+        scores = np.full((len(pairs), depth), -np.inf)
+        confidence = MENTION_MODEL.probability(mention_features([mention for _, mention in pairs]))
+        for row, (_, mention) in enumerate(pairs):
             n_terms = min(depth, len(mention.terms))
             terms[row, :n_terms] = mention.terms[:n_terms]
             scores[row, :n_terms] = confidence[row]
-        rows = [(index, mention.start, mention.end) for index, mention in found]
+        rows = [(index, mention.start, mention.end) for index, mention in pairs]
         if self.system is not None:
             hits = search_chunks(spans, self.system, num_results=depth, allowed=self.allowed, progress=progress)
             if self.uses_dictionary:
@@ -323,9 +323,10 @@ class TermExtractor:
             chunkers=self.generator_names,
             system=self.card.spec,
             fingerprint=self.fingerprint,
-            is_mention=np.arange(len(rows)) < len(found),
+            is_mention=np.arange(len(rows)) < len(pairs),
             is_negated=np.array(
-                [mention.is_negated for _, mention in found] + [False] * (len(rows) - len(found)), dtype=np.bool_
+                [mention.is_negated for _, mention in pairs] + [False] * (len(rows) - len(pairs)),
+                dtype=np.bool_,
             ),
         )
 

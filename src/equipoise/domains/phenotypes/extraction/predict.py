@@ -96,10 +96,10 @@ def _without_overlaps(candidates: Candidates, alive: Bools) -> Bools:
         for document in np.unique(candidates.document[overlapping]).tolist()
     }
     for chunk in overlapping[order].tolist():
-        room = best_spans[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
-        surviving[chunk] = not room.any()
+        is_covered = best_spans[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
+        surviving[chunk] = not is_covered.any()
         if surviving[chunk]:
-            room[:] = True
+            is_covered[:] = True
     return surviving
 
 

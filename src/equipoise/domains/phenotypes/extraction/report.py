@@ -123,8 +123,8 @@ def _problem_section(problems: tuple[str, ...]) -> list[Section]:
     if not problems:
         return []
     more = len(problems) - MAX_LISTED
-    rest = (f"and {more} more.",) if more > 0 else ()
-    return [Section("Problems of the documents", notes=(*problems[:MAX_LISTED], *rest))]
+    more_note = (f"and {more} more.",) if more > 0 else ()
+    return [Section("Problems of the documents", notes=(*problems[:MAX_LISTED], *more_note))]
 
 
 def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
@@ -143,12 +143,12 @@ def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
 def _run_caption(run: ExtractionRun, primary: Sequence[Estimate]) -> str:
     shown = [*primary, *(run.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES)]
     methods = dict.fromkeys(method_name(estimate.interval.method) for estimate in shown if estimate.interval.known)
-    how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
+    method_note = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
     rate = len(run.gold.annotated) / run.seconds if run.seconds else 0.0
     return (
         f"What is counted: {MODE_DESCRIPTIONS[run.settings.mode]}. Soft scores match terms one to one, with partial "
         "credit for "
-        f"similar terms. {how}Chance is the score of the same predictions, assigned to documents at random. "
+        f"similar terms. {method_note}Chance is the score of the same predictions, assigned to documents at random. "
         f"{format_count(len(run.candidates))} phrases in {format_value(run.seconds, 1)} s, "
         f"{format_value(rate, 1)} documents/s."
     )
@@ -271,12 +271,12 @@ def _model_columns(tuning: ExtractionTuning) -> list[ReportColumn]:
 def _deployment_line(model: TunedModel) -> str:
     """The parameters to deploy: the best trial, or the defaults if no trial is better."""
     tuning = model.tuning
-    usual = None if tuning.baseline is None else tuning.trials[tuning.baseline]
-    if usual is None or usual.value < tuning.optimistic:
+    default = None if tuning.baseline is None else tuning.trials[tuning.baseline]
+    if default is None or default.value < tuning.optimistic:
         return f"Deploy {model.name} with {format_params(tuning.trials[tuning.best].params)}."
     return (
-        f"Deploy {model.name} with the default parameters ({format_params(usual.params)}): they have "
-        f"{_number(usual.value)}, and no trial is better."
+        f"Deploy {model.name} with the default parameters ({format_params(default.params)}): they have "
+        f"{_number(default.value)}, and no trial is better."
     )
 
 

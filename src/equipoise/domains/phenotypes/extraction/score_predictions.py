@@ -175,13 +175,13 @@ def _json_entries(value: Any, document: str, problems: list[str]) -> Iterator[tu
             for item in value:
                 yield from _json_entries(item, document, problems)
     elif isinstance(value, Mapping):
-        of = next(
+        document_id = next(
             (str(value[key]) for key in IDS if isinstance(value.get(key), str | int) and not _has_term(value)), ""
         )
         listed = next((value[key] for key in _TERM_LISTS if isinstance(value.get(key), list)), None)
         documents = next((value[key] for key in _DOCUMENT_LISTS if isinstance(value.get(key), list | Mapping)), None)
         if listed is not None and documents is None:
-            yield from ((of or document, entry) for item in listed for entry in _json_terms(item, problems))
+            yield from ((document_id or document, entry) for item in listed for entry in _json_terms(item, problems))
         elif documents is not None:
             yield from _json_entries(documents, document, problems)
         elif _has_term(value):
@@ -208,8 +208,8 @@ def _json_terms(value: Any, problems: list[str]) -> Iterator[Entry]:
     if isinstance(value, str):
         yield from ((term_id(match[0]), "affirmed") for match in _TERM.finditer(value))
     elif isinstance(value, Mapping):
-        found = next((match for text in _term_texts(value) if (match := _TERM.search(text))), None)
-        if found is None:
+        term_match = next((match for text in _term_texts(value) if (match := _TERM.search(text))), None)
+        if term_match is None:
             problems.append(f"an entry without a term id: {str(value)[:80]}")
             return
         flags = [value[key] for key in ("excluded", "negated", "negation") if isinstance(value.get(key), bool)]
@@ -217,9 +217,9 @@ def _json_terms(value: Any, problems: list[str]) -> Iterator[Entry]:
             (value[key] for key in ("assertion_status", "assertion", "status") if isinstance(value.get(key), str)), None
         )
         if flags:
-            yield term_id(found[0]), "negated" if any(flags) else "affirmed"
+            yield term_id(term_match[0]), "negated" if any(flags) else "affirmed"
         else:
-            yield term_id(found[0]), _assertion(asserted, problems)
+            yield term_id(term_match[0]), _assertion(asserted, problems)
     else:
         problems.append(f"an entry that is neither an id nor an object: {value!r:.80}")
 
@@ -231,12 +231,12 @@ def _table_entries(text: str, document: str, problems: list[str]) -> Iterator[tu
     header = [re.sub(r"[\W_]+", "", name.casefold()) for name in lines[0].split(delimiter)]
     term = next((header.index(name) for name in _TERM_COLUMNS if name in header), None)
     if term is not None and not _TERM.search(lines[0]):
-        of = next((header.index(name) for name in _DOCUMENT_COLUMNS if name in header), None)
+        id_column = next((header.index(name) for name in _DOCUMENT_COLUMNS if name in header), None)
         asserted = next((header.index(name) for name in _ASSERTION_COLUMNS if name in header), None)
         for number, line in enumerate(lines[1:], start=2):
             fields = _split(line, delimiter)
-            found = _TERM.search(fields[term]) if term < len(fields) else None
-            if found is None:
+            match = _TERM.search(fields[term]) if term < len(fields) else None
+            if match is None:
                 problems.append(f"line {number} of {document} has no term id")
                 continue
             value = fields[asserted] if asserted is not None and asserted < len(fields) else ""
@@ -244,7 +244,10 @@ def _table_entries(text: str, document: str, problems: list[str]) -> Iterator[tu
                 assertion = "negated" if value.casefold() in _TRUE else "affirmed"
             else:
                 assertion = _assertion(value, problems)
-            yield fields[of] if of is not None and of < len(fields) else document, (term_id(found[0]), assertion)
+            yield (
+                fields[id_column] if id_column is not None and id_column < len(fields) else document,
+                (term_id(match[0]), assertion),
+            )
         return
     for line in lines:
         fields = _split(line, delimiter)

@@ -47,10 +47,10 @@ def with_similarity_credit(sets: Sets, similarity: TermSimilarity) -> Sets:
     resolver = similarity.ontology.id_resolver
 
     def credit(gold: Ids, predicted: Ids) -> Floats:
-        found = [[resolver.find(str(term)) for term in side] for side in (gold, predicted)]
-        rows, columns = (np.array([each.term if each else 0 for each in side], dtype=np.int64) for side in found)
+        resolved = [[resolver.find(str(term)) for term in side] for side in (gold, predicted)]
+        rows, columns = (np.array([match.term if match else 0 for match in side], dtype=np.int64) for side in resolved)
         credit: Floats = np.clip(similarity.between(rows, columns), 0.0, 1.0)
-        credit[:, [each is None for each in found[1]]] = 0.0
+        credit[:, [match is None for match in resolved[1]]] = 0.0
         return credit
 
     return sets.with_credit(credit)
@@ -270,13 +270,13 @@ def evaluate_gold_spans(
         return np.array([annotation.term in terms[name] for name, (_, annotation) in zip(names, marked, strict=True)])
 
     by_span = predict(candidates, **settings.pipeline.record())
-    hit, reach = found_in(predictions), found_in(by_span)
+    hit, reachable = found_in(predictions), found_in(by_span)
     return GoldSpanOracle(
         without_intervals(retrieval, settings),
         without_intervals(_oracle_result(gold, by_span, settings), settings),
         int(hit.sum()),
-        int((~hit & reach).sum()),
-        int((~hit & ~reach).sum()),
+        int((~hit & reachable).sum()),
+        int((~hit & ~reachable).sum()),
     )
 
 
@@ -305,8 +305,8 @@ def _ranks(candidates: Candidates, marked: list[tuple[int, Annotation]]) -> Floa
     ranks = np.full(len(marked), np.inf)
     for number, (index, annotation) in enumerate(marked):
         rows = [row[index, *span] for span in annotation.spans if (index, *span) in row]
-        found = (candidates.terms[rows] == code.get(annotation.term, -1)) & np.isfinite(candidates.scores[rows])
-        slots = np.nonzero(found)[1]
+        is_gold = (candidates.terms[rows] == code.get(annotation.term, -1)) & np.isfinite(candidates.scores[rows])
+        slots = np.nonzero(is_gold)[1]
         if len(slots):
             ranks[number] = slots.min() + 1
     return ranks

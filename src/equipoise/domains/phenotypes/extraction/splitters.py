@@ -237,8 +237,8 @@ class SemanticSplitter:
         chosen = np.zeros(len(gaps), dtype=np.bool_)
         radius = max(1, self.min_words - 1)
         for gap in np.flatnonzero(gaps < self.threshold):
-            around = slice(max(0, gap - radius), gap + radius + 1)
-            chosen[gap] = gaps[gap] <= gaps[around].min() and not chosen[around].any()
+            neighborhood = slice(max(0, gap - radius), gap + radius + 1)
+            chosen[gap] = gaps[gap] <= gaps[neighborhood].min() and not chosen[neighborhood].any()
         return chosen
 
 

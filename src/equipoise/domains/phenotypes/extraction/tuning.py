@@ -113,9 +113,9 @@ Generated = Mapping[CandidateGenerator, Candidates]
 def score_trials(
     generated: Generated, gold: GoldAnnotations, settings: tuple[TrialSetting, ...], mode: Mode
 ) -> TrialScores:
-    every = [prediction_sets(gold, _predict(generated, setting)) for setting in settings]
+    predicted_sets = [prediction_sets(gold, _predict(generated, setting)) for setting in settings]
     f1, precision, recall = (
-        np.array([metric("macro", mode).per_unit(sets) for sets in every])
+        np.array([metric("macro", mode).per_unit(sets) for sets in predicted_sets])
         for metric in (SetF1, SetPrecision, SetRecall)
     )
     return TrialScores(settings, f1, *(_means(values) for values in (precision, recall)))
@@ -182,14 +182,14 @@ def is_effective(params: Params) -> bool:
 
 def grid_points(seed: int = 0) -> tuple[GridPoint, ...]:
     """All points of the grid in random order."""
-    every = parameter_grid(
+    points = parameter_grid(
         valid=is_effective,
         num_results=NUM_RESULTS_GRID,
         threshold=THRESHOLD_QUANTILES,
         confidence=CONFIDENCE_QUANTILES,
     )
-    order = np.random.default_rng([seed, len(every)]).permutation(len(every))
-    return tuple(GridPoint(**every[index]) for index in order.tolist())
+    order = np.random.default_rng([seed, len(points)]).permutation(len(points))
+    return tuple(GridPoint(**points[index]) for index in order.tolist())
 
 
 def trial_configurations(candidates: Candidates, budget: int, seed: int = 0) -> tuple[SelectionSettings, ...]:
@@ -417,8 +417,8 @@ def _trials(generated: Generated, context: TuningContext) -> tuple[TrialSetting,
 def _tune_model(name: str, generated: Generated, depth: int, context: TuningContext) -> TunedModel:
     gold, settings, parts = context.gold, context.settings, context.folds
     grid = _trials(generated, context)
-    usual = TrialSetting(next(iter(generated)), SelectionSettings(min(SelectionSettings.num_results, depth)))
-    trials = score_trials(generated, gold, (*grid, usual), settings.mode)
+    default = TrialSetting(next(iter(generated)), SelectionSettings(min(SelectionSettings.num_results, depth)))
+    trials = score_trials(generated, gold, (*grid, default), settings.mode)
     allowed = np.arange(len(grid) + 1) < len(grid)
     best = select_best(trials.f1, allowed=allowed)
     choice = _NestedChoice.of(trials, parts, allowed, best, gold, settings)
@@ -527,14 +527,16 @@ def _result(
 
 
 def _collect(
-    tried: list[TunedModel], gold: GoldAnnotations, settings: ExtractionConfig, command: Sequence[str]
+    models: list[TunedModel], gold: GoldAnnotations, settings: ExtractionConfig, command: Sequence[str]
 ) -> ExtractionTuning:
     comparison = None
-    if len(tried) > 1:
-        comparison = compare([model.result for model in tried], config=settings.config)
-    findings = comparison.findings if comparison else tuple(finding for one in tried for finding in one.result.findings)
+    if len(models) > 1:
+        comparison = compare([model.result for model in models], config=settings.config)
+    findings = (
+        comparison.findings if comparison else tuple(finding for one in models for finding in one.result.findings)
+    )
     return ExtractionTuning(
-        models=tuple(tried),
+        models=tuple(models),
         gold=gold,
         settings=settings,
         comparison=comparison,

@@ -250,9 +250,9 @@ class ExtractionTuning:
         check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
         for model in self.models:
-            begun = Manifest.start(model.name, command=self.command, seed=self.settings.config.seed)
+            run_manifest = Manifest.start(model.name, command=self.command, seed=self.settings.config.seed)
             manifest = replace(
-                begun.finish(status, reason=self.gold.lost_message),
+                run_manifest.finish(status, reason=self.gold.lost_message),
                 parameters={"model": model.name, "mode": self.settings.mode, **model.best},
                 datasets={
                     "documents": self.gold.annotated.fingerprint,

@@ -152,8 +152,10 @@ def contradicts(text: str, name: str) -> bool:
     A word of the text has an opposite in the name that is not in the text, or one of two equal words is negated by a
     prefix.
     """
-    ours, theirs = _polar_words(text), _polar_words(name)
-    if any(_OPPOSITES.get(word, frozenset()) & (theirs - ours) and word not in theirs for word in ours):
+    text_words, name_words = _polar_words(text), _polar_words(name)
+    if any(
+        _OPPOSITES.get(word, frozenset()) & (name_words - text_words) and word not in name_words for word in text_words
+    ):
         return True
     words, other_words = _words(text), _words(name)
     return _negates(words, other_words) or _negates(other_words, words)

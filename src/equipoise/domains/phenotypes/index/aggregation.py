@@ -326,13 +326,13 @@ def aggregate_scores(
             f"scores of shape {scores.shape} were given for {len(components):,} components",
             hint="give one column per component",
         )
-    back = np.empty(components.terms, dtype=np.int64)
-    back[components.order] = np.arange(components.terms)
+    inverse = np.empty(components.terms, dtype=np.int64)
+    inverse[components.order] = np.arange(components.terms)
     result = np.empty((len(scores), components.terms), dtype=scores.dtype)
     for start in range(0, len(scores), _BLOCK_ROWS):
         block = scores[start : start + _BLOCK_ROWS]
         arranged = _term_scores(expression, block, components) if components.multi_vector else block
-        np.take(arranged, back, axis=1, out=result[start : start + _BLOCK_ROWS], mode="clip")
+        np.take(arranged, inverse, axis=1, out=result[start : start + _BLOCK_ROWS], mode="clip")
     return result
 
 

@@ -263,8 +263,8 @@ def open_or_build_indexes(
     for model in missing:
         if model not in unindexed:
             shown = progress(model, len(term_texts(ontology, multi_vector))) if progress else nullcontext()
-            with shown as watch:
-                build_index(ontology, model, folder, multi_vector=multi_vector, progress=watch)
+            with shown as advance:
+                build_index(ontology, model, folder, multi_vector=multi_vector, progress=advance)
     models = [model for model in dense_models(retriever(system)) if model not in unindexed]
     return tuple(open_index(folder, ontology, model, multi_vector) for model in models)
 

@@ -250,16 +250,16 @@ def read_metadata(folder: Path) -> IndexMetadata:
 
 def read_arrays(folder: Path, meta: IndexMetadata) -> tuple[Vectors, Keys, Ints]:
     """Vectors, text digests and duplicate indices, checked against the metadata."""
-    here = current_path(folder)
+    path = current_path(folder)
     try:
         # The metadata are written last, so older vectors are unchanged; the checksum reads the whole file.
-        newer = (here / VECTORS).stat().st_mtime_ns > (here / META).stat().st_mtime_ns
-        if newer and file_checksum(here / VECTORS) != meta.checksum:
+        newer = (path / VECTORS).stat().st_mtime_ns > (path / META).stat().st_mtime_ns
+        if newer and file_checksum(path / VECTORS) != meta.checksum:
             raise damaged_index_error(folder, f"{VECTORS} has changed since it was written")
     except OSError as error:
         raise damaged_index_error(folder, _error_reason(error)) from error
-    vectors = _load_array(folder, here / VECTORS, mmap_mode="r")
-    keys, first = _load_array(folder, here / KEYS), _load_array(folder, here / FIRST)
+    vectors = _load_array(folder, path / VECTORS, mmap_mode="r")
+    keys, first = _load_array(folder, path / KEYS), _load_array(folder, path / FIRST)
     count = meta.components
     if vectors.shape != (count, meta.dims) or keys.shape != (count, _KEY_BYTES) or first.shape != (count,):
         raise damaged_index_error(folder, "the shapes of its arrays do not match the metadata")

@@ -176,8 +176,8 @@ class TermRetriever:
             term_index.check_compatible(ontology, multi_vector)
 
     def __repr__(self) -> str:
-        how = f"multi-vector, {self.strategy}" if self.multi_vector else "single-vector"
-        return f"<TermRetriever {self.card.spec} over {self.ontology.title}: {how}>"
+        method = f"multi-vector, {self.strategy}" if self.multi_vector else "single-vector"
+        return f"<TermRetriever {self.card.spec} over {self.ontology.title}: {method}>"
 
     @property
     def card(self) -> ModelCard:
@@ -187,9 +187,9 @@ class TermRetriever:
     @property
     def fingerprint(self) -> str:
         """Equal only if the scores are equal for every query."""
-        how = f"multi {self.expression!r}" if self.multi_vector else "single"
+        method = f"multi {self.expression!r}" if self.multi_vector else "single"
         translator = "" if self.translator is None else self.translator.fingerprint
-        return content_fingerprint("terms 3", self.system.fingerprint, self.ontology.fingerprint, how, translator)
+        return content_fingerprint("terms 3", self.system.fingerprint, self.ontology.fingerprint, method, translator)
 
     @cached_property
     def translator(self) -> QueryTranslator | None:
@@ -286,11 +286,11 @@ class TermRetriever:
         vectors = prefilter.fitted.query_vectors(texts)
         for start in range(0, len(texts), QUERY_BLOCK):
             part = vectors[start : start + QUERY_BLOCK]
-            found = prefilter.top_k(part, k)
-            if found is None:
+            top = prefilter.top_k(part, k)
+            if top is None:
                 ((_, scores),) = prefilter.fitted.vector_blocks(part, len(part), needed)
-                found = self._top_k(scores, k)
-            yield slice(start, start + len(part)), found
+                top = self._top_k(scores, k)
+            yield slice(start, start + len(part)), top
 
     @property
     def _single_queries(self) -> SingleQuerySearch | None:
@@ -320,8 +320,8 @@ class TermRetriever:
             translated = {row: english for row, query in enumerate(part) if (english := self.translation(query))}
             ((_, scores),) = self._text_blocks([*part, *translated.values()], columns)
             if translated:
-                own = list(translated)
-                scores[own] = average_with_translation(scores[own], scores[len(part) :])
+                translated_rows = list(translated)
+                scores[translated_rows] = average_with_translation(scores[translated_rows], scores[len(part) :])
             yield slice(start, start + len(part)), scores[: len(part)]
 
     def _text_blocks(self, texts: list[str], columns: int) -> TermBlocks:
