@@ -272,9 +272,9 @@ def _predictable_classes(exclude: Any, classes: int) -> Bools:
 
 def _targets(targets: Any, predictable: Bools) -> Ints:
     codes = as_class_codes(targets, "targets")
-    wrong = (codes < 0) | (codes >= len(predictable))
-    if wrong.any():
-        unit = int(np.argmax(wrong))
+    invalid = (codes < 0) | (codes >= len(predictable))
+    if invalid.any():
+        unit = int(np.argmax(invalid))
         raise InputError(
             f"target {codes[unit]} of unit {unit} is not a class", hint=f"classes are 0 to {len(predictable) - 1}"
         )
@@ -365,7 +365,7 @@ class SharedOrder:
         """A sort key for each place within its row."""
         if self.tally is None:
             return self.level[places]
-        return self.tally.seen(rows, places) * len(self.level) + self.level[places]
+        return self.tally.visit_counts(rows, places) * len(self.level) + self.level[places]
 
     def ranks(self, rows: Ints, places: Ints) -> BaselineRanks:
         """The rank counts of each place among all predictable ones, and the first place of each row."""
@@ -377,7 +377,7 @@ class SharedOrder:
         inside = self.in_row.counts(rows, np.searchsorted(self.row_keys, self.keys(rows, places)), names)
         removed = self.by_visits.counts(rows, self.level[places], names)
         outside = self.sizes[rows] + above - removed[0], equal - removed[1], later - removed[2]
-        is_inside = self.tally.seen(rows, places) > 0
+        is_inside = self.tally.visit_counts(rows, places) > 0
         above, equal, later = (np.where(is_inside, one, other) for one, other in zip(inside, outside, strict=True))
         return BaselineRanks(above, equal - 1, later, first[rows], is_tied[rows])
 
@@ -412,26 +412,27 @@ def _rank_block(tallies: Sequence[ContextCounts], order: SharedOrder, *columns: 
     if not tallies:
         return shared
     query, place = _counted_places(tallies, rows, order.predictable)
-    seen = [tally.seen(row[query], place) for tally, row in zip(tallies, rows, strict=True)]
-    wanted = [tally.seen(row, targets) for tally, row in zip(tallies, rows, strict=True)]
-    is_counted = np.any(wanted, axis=0)
-    seen.append(order.keys(shared_rows[query], place))
-    wanted.append(order.keys(shared_rows, targets))
+    place_counts = [tally.visit_counts(row[query], place) for tally, row in zip(tallies, rows, strict=True)]
+    target_counts = [tally.visit_counts(row, targets) for tally, row in zip(tallies, rows, strict=True)]
+    is_counted = np.any(target_counts, axis=0)
+    place_counts.append(order.keys(shared_rows[query], place))
+    target_counts.append(order.keys(shared_rows, targets))
     higher, equal = np.zeros(len(place), dtype=bool), np.ones(len(place), dtype=bool)
-    for column, limit in zip(seen, wanted, strict=True):
+    for column, limit in zip(place_counts, target_counts, strict=True):
         higher |= equal & (column > limit[query])
         equal &= column == limit[query]
     is_later = order.name_ranks[place] > order.name_ranks[targets][query]
-    is_level = seen[-1] == wanted[-1][query]
+    is_level = place_counts[-1] == target_counts[-1][query]
 
     def count(mask: Bools) -> Ints:
         return np.bincount(query[mask], minlength=len(targets))
 
     # A place that the user never visited is below all visited ones, and follows in the shared order without them.
-    above = count(higher) + np.where(is_counted, 0, shared.above - count(seen[-1] > wanted[-1][query]))
+    above = count(higher) + np.where(is_counted, 0, shared.above - count(place_counts[-1] > target_counts[-1][query]))
     tied = np.where(is_counted, count(equal) - 1, shared.tied - count(is_level))
     before = np.where(is_counted, count(equal & is_later), shared.before - count(is_level & is_later))
-    return BaselineRanks(above, tied, before, *_first_places(query, place, seen, shared.first, shared.first_tied))
+    first = _first_places(query, place, place_counts, shared.first, shared.first_tied)
+    return BaselineRanks(above, tied, before, *first)
 
 
 def _counted_places(tallies: Sequence[ContextCounts], rows: Sequence[Ints], predictable: Bools) -> tuple[Ints, Ints]:
@@ -447,8 +448,8 @@ def _first_places(query: Ints, place: Ints, keys: Sequence[Ints], first: Ints, f
     first, first_tied = first.copy(), first_tied.copy()
     if len(query):
         order = np.lexsort((place, *(-column for column in reversed(keys)), query))
-        lead = np.flatnonzero(np.r_[True, query[order][1:] != query[order][:-1]])
-        best, second = order[lead], order[np.minimum(lead + 1, len(order) - 1)]
+        starts = np.flatnonzero(np.r_[True, query[order][1:] != query[order][:-1]])
+        best, second = order[starts], order[np.minimum(starts + 1, len(order) - 1)]
         is_tied = (second != best) & (query[second] == query[best])
         for column in keys:
             is_tied &= column[second] == column[best]

@@ -73,7 +73,7 @@ def _rank_charts(rankings: dict[str, Ranking]) -> Iterator[Chart]:
     yield accuracy_at_k_chart(curves, chance, percent=True)
     names = max((histogram.names for histogram in histograms.values()), key=len)
     if all(histogram.names == names for histogram in histograms.values()):
-        yield rank_histogram_chart(names, {name: each.shares.tolist() for name, each in histograms.items()})
+        yield rank_histogram_chart(names, {name: ranks.shares.tolist() for name, ranks in histograms.items()})
 
 
 def _reliability(system: str, curve: CalibrationCurve, k: int) -> Chart:

@@ -191,9 +191,9 @@ def repeated_test_rows(data: MobilityData) -> Iterator[Observation]:
 
 def _row_keys(rows: TestSequences) -> list[tuple[Any, ...] | None]:
     """What identifies a row: user, target, time and sequence; None without a time or a long sequence."""
-    nothing = [None] * len(rows)
-    users = nothing if rows.users is None else map(str, rows.users.tolist())
-    times = nothing if rows.times is None else map(str, rows.times)
+    empty = [None] * len(rows)
+    users = empty if rows.users is None else map(str, rows.users.tolist())
+    times = empty if rows.times is None else map(str, rows.times)
     sequences = [()] * len(rows) if rows.sequences is None else [tuple(places.tolist()) for places in rows.sequences]
     return [
         (user, target, time, sequence) if time is not None or len(sequence) >= LONG_SEQUENCE else None

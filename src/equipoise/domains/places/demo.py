@@ -60,14 +60,14 @@ class SimulatedUser:
     home: int
     work: int
     habits: Ints
-    liking: Floats
+    weights: Floats
     hours: Ints
 
     def outing(self, hour: int, popularity: Floats, rng: np.random.Generator) -> int:
         """The next place at this hour: a habit with a similar hour, or any place."""
         if rng.random() < EXPLORATION_PROBABILITY:
             return int(rng.choice(len(popularity), p=popularity))
-        fit = self.liking * np.exp(-np.abs(self.hours - hour) / 3.0)
+        fit = self.weights * np.exp(-np.abs(self.hours - hour) / 3.0)
         return int(rng.choice(self.habits, p=fit / fit.sum()))
 
 
@@ -115,13 +115,13 @@ def simulate_mobility(
     visits: list[SimulatedVisit] = []
     for user in range(users):
         rng = np.random.default_rng([seed, _PERSON, user])
-        life = _life(_person(popularity, rng), days, popularity, rng)
-        names += [f"u{user}"] * len(life)
-        visits += life
+        user_visits = _simulate_visits(_simulate_user(popularity, rng), days, popularity, rng)
+        names += [f"u{user}"] * len(user_visits)
+        visits += user_visits
         if progress is not None:
             progress(user + 1)
-    hours, gone = zip(*visits, strict=True)
-    return VisitHistory.of(np.array(names, dtype=object), np.array(gone), classes=places, hours=np.array(hours))
+    hours, visited = zip(*visits, strict=True)
+    return VisitHistory.of(np.array(names, dtype=object), np.array(visited), classes=places, hours=np.array(hours))
 
 
 def _popularity(places: int, rng: np.random.Generator) -> Floats:
@@ -130,21 +130,23 @@ def _popularity(places: int, rng: np.random.Generator) -> Floats:
     return rng.permutation(share / share.sum())
 
 
-def _person(popularity: Floats, rng: np.random.Generator) -> SimulatedUser:
+def _simulate_user(popularity: Floats, rng: np.random.Generator) -> SimulatedUser:
     """Home is anywhere; work and habits are where many go."""
     count = 3 + min(int(rng.geometric(0.25)), len(popularity) // 2 - 3)
     chosen = rng.choice(len(popularity), size=count + 1, replace=False, p=popularity)
-    liking = 1.0 / np.arange(1, count + 1)
+    weights = 1.0 / np.arange(1, count + 1)
     return SimulatedUser(
         home=int(rng.integers(len(popularity))),
         work=int(chosen[0]),
         habits=chosen[1:],
-        liking=liking,
+        weights=weights,
         hours=rng.integers(8, 22, size=count),
     )
 
 
-def _life(person: SimulatedUser, days: int, popularity: Floats, rng: np.random.Generator) -> list[SimulatedVisit]:
+def _simulate_visits(
+    person: SimulatedUser, days: int, popularity: Floats, rng: np.random.Generator
+) -> list[SimulatedVisit]:
     """All visits of one user; staying at a place is not a visit."""
     visits: list[SimulatedVisit] = [SimulatedVisit(7, person.home)]
     for day in range(days):
@@ -224,9 +226,9 @@ class MarkovModel:
 def _mix_counts(likely: Floats, tally: ContextCounts, rows: Ints) -> None:
     """Mix these counts into the probabilities, in place; rows without counts are unchanged."""
     different, visits = tally.lengths(rows), tally.totals(rows)
-    heard = rows >= 0
-    total = np.where(heard, visits + different, 1)
-    likely *= np.where(heard, different / total, 1.0)[:, None]
+    is_known = rows >= 0
+    total = np.where(is_known, visits + different, 1)
+    likely *= np.where(is_known, different / total, 1.0)[:, None]
     items = segment_indices(tally.starts[rows], different)
     unit = np.repeat(np.arange(len(rows)), different)
     likely[unit, tally.places[items]] += tally.counts[items] / total[unit]

@@ -56,9 +56,9 @@ def check_coordinates(coordinates: Any, classes: int) -> Floats:
             f"the coordinates have shape {points.shape} for {classes} places",
             hint="give one row per place: latitude and longitude in degrees",
         )
-    wrong = (np.abs(points) > (90.0, 180.0)).any(axis=1)
-    if wrong.any():
-        place = int(np.argmax(wrong))
+    invalid = (np.abs(points) > (90.0, 180.0)).any(axis=1)
+    if invalid.any():
+        place = int(np.argmax(invalid))
         raise InputError(
             f"place {place} is at {points[place, 0]:g}, {points[place, 1]:g}, which is not on Earth",
             hint="latitudes are from -90 to 90 and come first, longitudes from -180 to 180",

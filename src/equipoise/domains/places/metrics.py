@@ -304,9 +304,9 @@ def _shares(block: Floats, targets: Ints, start: int, *, given: bool) -> tuple[F
     rows = np.arange(len(block))
     if given:
         sums = block.sum(axis=1, keepdims=True)
-        wrong = (block < 0).any(axis=1) | ~(np.abs(sums[:, 0] - 1.0) <= SUM_TOLERANCE)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        invalid = (block < 0).any(axis=1) | ~(np.abs(sums[:, 0] - 1.0) <= SUM_TOLERANCE)
+        if invalid.any():
+            row = int(np.argmax(invalid))
             raise InputError(
                 f"row {start + row} is not a distribution: its values add up to {sums[row, 0]:g}",
                 hint="give logits, or probabilities that are not negative and add up to 1 in each row",

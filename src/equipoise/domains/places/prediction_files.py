@@ -133,8 +133,8 @@ def evidence_from_top_k(
     ``classes`` is how many there are; without it only those that occur are known. A cutoff deeper than the
     shortest list is an error: the following predictions are unknown.
 
-    >>> found = evidence_from_top_k(TopKPredictions("t", [2, 5], [[2, 1], [1, 0]]), classes=9)
-    >>> found.ranking.ranks.tolist(), found.labels.predicted.tolist()
+    >>> output = evidence_from_top_k(TopKPredictions("t", [2, 5], [[2, 1], [1, 0]]), classes=9)
+    >>> output.ranking.ranks.tolist(), output.labels.predicted.tolist()
     ([1.0, inf], [2, 1])
     """
     for k in ks:
@@ -162,9 +162,9 @@ def _class_count(top: TopKPredictions, classes: int | None) -> int:
     codes = [*top.targets, *chain.from_iterable(top.predictions)]
     smallest, largest = min(codes), max(codes)
     if smallest < 0 or (classes is not None and largest >= classes):
-        wrong = smallest if smallest < 0 else largest
+        invalid = smallest if smallest < 0 else largest
         raise InputError(
-            f"{top.name} names the class {wrong}, which is none of {classes or largest + 1}",
+            f"{top.name} names the class {invalid}, which is none of {classes or largest + 1}",
             hint="classes are numbered from 0",
         )
     return classes or largest + 1
@@ -258,8 +258,8 @@ def read_score_arrays(path: PathLike) -> ScoredPredictions:
         return ScoredPredictions(display_path(path), read_array(path, ndim=2))
 
     def find(options: Sequence[str], ndim: int) -> NDArray[Any] | None:
-        found = next((names[option] for option in options if option in names and names[option] != member), None)
-        return None if found is None else read_array(f"{file}:{found}", ndim=ndim)
+        member_name = next((names[option] for option in options if option in names and names[option] != member), None)
+        return None if member_name is None else read_array(f"{file}:{member_name}", ndim=ndim)
 
     scores = read_array(path, ndim=2) if member or len(names) == 1 else find(ARRAY_SCORES, 2)
     if scores is None:

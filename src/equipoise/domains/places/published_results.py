@@ -54,17 +54,17 @@ ANY = RoundingRange(0.0, 1.0)
 
 def accuracy_range(curve: Curve, k: int) -> RoundingRange:
     """Accuracy never falls as k grows."""
-    below = [reach.low for cutoff, reach in curve.items() if cutoff <= k]
-    above = [reach.high for cutoff, reach in curve.items() if cutoff >= k]
+    below = [bounds.low for cutoff, bounds in curve.items() if cutoff <= k]
+    above = [bounds.high for cutoff, bounds in curve.items() if cutoff >= k]
     return RoundingRange(max(below, default=0.0), min(above, default=1.0))
 
 
-def mean_gain_range(curve: Curve, earned: Earned) -> RoundingRange:
+def mean_gain_range(curve: Curve, gain: Earned) -> RoundingRange:
     """The mean of what ranks earn: a hit within k and not before earns at least what rank k does."""
     cutoffs = sorted(curve)
-    low = sum(curve[k].low * (earned(k) - (earned(later) if later else 0.0)) for k, later in pairwise([*cutoffs, 0]))
-    high = sum(curve[k].high * (earned(before + 1) - earned(k + 1)) for before, k in pairwise([0, *cutoffs]))
-    return RoundingRange(low, high + earned((cutoffs[-1] if cutoffs else 0) + 1))
+    low = sum(curve[k].low * (gain(k) - (gain(later) if later else 0.0)) for k, later in pairwise([*cutoffs, 0]))
+    high = sum(curve[k].high * (gain(before + 1) - gain(k + 1)) for before, k in pairwise([0, *cutoffs]))
+    return RoundingRange(low, high + gain((cutoffs[-1] if cutoffs else 0) + 1))
 
 
 def reciprocal_rank_gain(rank: int) -> float:
@@ -148,9 +148,9 @@ def infer_unit(written: WrittenValue, total: int | None, curve: Curve) -> UnitDe
     if written.signed:
         readings = {ValueUnit.PERCENT: readings[ValueUnit.PERCENT]}
     if written.number.value == 0.0:
-        unit, reach = next(iter(readings.items()))
-        return UnitDecision(unit, reach, "0 is 0")
-    refusals = {unit: _refusal(written, reach, total, curve) for unit, reach in readings.items()}
+        unit, bounds = next(iter(readings.items()))
+        return UnitDecision(unit, bounds, "0 is 0")
+    refusals = {unit: _refusal(written, bounds, total, curve) for unit, bounds in readings.items()}
     left = [unit for unit, reason in refusals.items() if not reason]
     reasons = "; ".join(f"as {_words(unit)} {reason}" for unit, reason in refusals.items() if reason)
     if len(left) == 1:
@@ -170,20 +170,20 @@ def _readings(written: WrittenValue, total: int | None) -> Mapping[ValueUnit, Ro
     return {unit: RoundingRange(number.low * scale, number.high * scale) for unit, scale in scales.items()}
 
 
-def _refusal(written: WrittenValue, reach: RoundingRange, total: int | None, curve: Curve) -> str:
+def _refusal(written: WrittenValue, value_range: RoundingRange, total: int | None, curve: Curve) -> str:
     """Why the score cannot have these values; empty if it can."""
-    middle = _middle(reach)
-    if not reach.meets(ANY):
+    middle = _middle(value_range)
+    if not value_range.meets(ANY):
         return f"it would be {middle}, and a share is at most 1"
     bounds = _bounds(written, curve)
-    if not reach.meets(bounds):
+    if not value_range.meets(bounds):
         return (
             f"it would be {middle}, and the accuracies allow {format_value(bounds.low, _PLACES)} to "
             f"{format_value(bounds.high, _PLACES)}"
         )
     # A count of hits is stronger evidence, and tied scores give fractional hits.
     counted = (written.k or 1) in curve
-    if written.symbol == "HR" and not counted and total is not None and not _units_whole(reach, total):
+    if written.symbol == "HR" and not counted and total is not None and not _units_whole(value_range, total):
         return f"it would be {middle}, which no number of hits among {format_count(total)} units gives"
     return ""
 
@@ -202,14 +202,14 @@ def _bounds(written: WrittenValue, curve: Curve) -> RoundingRange:
     return accuracy_range(curve, 1) if written.symbol == "F1" and written.average == "micro" else ANY
 
 
-def _units_whole(reach: RoundingRange, total: int) -> bool:
+def _units_whole(value_range: RoundingRange, total: int) -> bool:
     """Whether the range contains an integer number of hits, at single precision."""
     slack = SINGLE * total
-    return ceil(reach.low * total - slack) <= floor(reach.high * total + slack)
+    return ceil(value_range.low * total - slack) <= floor(value_range.high * total + slack)
 
 
-def _middle(reach: RoundingRange) -> str:
-    return f"{(reach.low + reach.high) / 2:.4g}"
+def _middle(value_range: RoundingRange) -> str:
+    return f"{(value_range.low + value_range.high) / 2:.4g}"
 
 
 def _words(unit: ValueUnit) -> str:
@@ -442,7 +442,7 @@ def _decide_units(written_values: Sequence[WrittenValue], total: int | None, cou
         for written in written_values:
             # An accuracy is no evidence of its own unit, unless hits were counted.
             cutoff = written.k if written.symbol == "HR" else None
-            others = {k: reach for k, reach in curve.items() if k != cutoff or k in counted}
+            others = {k: bounds for k, bounds in curve.items() if k != cutoff or k in counted}
             decided.append(infer_unit(written, total, others))
         new = {
             written.k or 1: decision.reach
@@ -495,10 +495,10 @@ def _hits(name: str, cells: Iterable[TableCell], total: int | None) -> dict[int,
         if match and cell.text.strip():
             hits[int(match[1])] = _not_negative(name, cell)
     if total is not None:
-        fallen = [k for k in hits if hits[k] > total or any(hits[k] < hits[j] for j in hits if j < k)]
-        if fallen:
+        invalid = [k for k in hits if hits[k] > total or any(hits[k] < hits[j] for j in hits if j < k)]
+        if invalid:
             raise InputError(
-                f"{name} has {hits[fallen[0]]:g} hits within {fallen[0]} among {total} units, which cannot be",
+                f"{name} has {hits[invalid[0]]:g} hits within {invalid[0]} among {total} units, which cannot be",
                 hint="hits never fall as k grows, and there are no more than units",
             )
     return hits

@@ -256,7 +256,7 @@ def _calibration_section(calibration: PlaceCalibration | None, charts: tuple[Cha
     names = {"NLL": "log loss (nats)", "Brier": "Brier score"}
     estimates = calibration.result.estimates.values()
     rows: list[tuple[str, ...]] = [
-        (names[each.metric], format_value(each.value), _interval(each.interval, 3), "", "", "") for each in estimates
+        (names[e.metric], format_value(e.value), _interval(e.interval, 3), "", "", "") for e in estimates
     ]
     for k, curve in calibration.curves.items():
         shares = map(_share, (curve.calibrated, curve.confidence, curve.accuracy))
@@ -300,7 +300,7 @@ def _distance_section(errors: DistanceErrors | None, charts: tuple[Chart, ...]) 
     intervals = [_interval(interval, 2) for interval in (mean.interval, median)]
     intervals += [_interval(estimate.interval.scaled(100.0), 1) for estimate in near]
     rows = ["mean distance (km)", "median distance (km)", *(f"{estimate.metric} (percent)" for estimate in near)]
-    estimates = [_km(mean.value), _km(errors.median), *(format_value(100 * each.value, 1) for each in near)]
+    estimates = [_km(mean.value), _km(errors.median), *(format_value(100 * share.value, 1) for share in near)]
     columns = [
         ReportColumn("metric", rows),
         ReportColumn("estimate", estimates, right=True),
@@ -310,8 +310,8 @@ def _distance_section(errors: DistanceErrors | None, charts: tuple[Chart, ...]) 
         shares = [format_value(100 * values[estimate.metric], 1) for estimate in near]
         cells = [_km(values[mean.metric]), _km(values["median"]), *shares]
         columns.append(ReportColumn(name, cells, right=True, rank=rank))
-    lost = pluralize(errors.undefined, "visit")
-    note = f"{lost} without coordinates of the predicted or the true place were left out." if errors.undefined else ""
+    visits = pluralize(errors.undefined, "visit")
+    note = f"{visits} without coordinates of the predicted or the true place were left out." if errors.undefined else ""
     title = "Distance between the predicted and the true place"
     return [Section(title, (ReportTable.of(columns, note),), charts=charts)]
 
@@ -390,14 +390,14 @@ def published_view(rows: Sequence[PublishedScores]) -> View:
         ),
         details="Details: add -v (the unit of each value and its proof).",
     )
-    proofs = [
+    unit_table = [
         ReportColumn("result", [name for name, _ in accepted], shortens="middle"),
         ReportColumn("metric", [value.label for _, value in accepted]),
         ReportColumn("as written", [value.text for _, value in accepted], right=True),
         ReportColumn("unit", [value.unit for _, value in accepted]),
         ReportColumn("proof", [value.proof for _, value in accepted], shortens="end"),
     ]
-    sections = (Section.of_table("Units", proofs),) if accepted else ()
+    sections = (Section.of_table("Units", unit_table),) if accepted else ()
     return View(answer, sections, title="results")
 
 

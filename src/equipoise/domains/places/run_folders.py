@@ -65,9 +65,9 @@ def find_seed_runs(words: Sequence[str]) -> Folders:
     by_name = _models_by_name(named_folders)
     if by_name:
         return by_name
-    homes = {name or folder.resolve().parent for name, folder in named_folders}
+    parents = {name or folder.resolve().parent for name, folder in named_folders}
     # Sibling folders that are not seeds are models, with their seeds inside.
-    side_by_side = len(homes) == 1 and not any(name or _is_seed(folder) for name, folder in named_folders)
+    side_by_side = len(parents) == 1 and not any(name or _is_seed(folder) for name, folder in named_folders)
     groups: dict[str | Path, list[Path]] = {}
     for name, folder in named_folders:
         resolved = folder.resolve()

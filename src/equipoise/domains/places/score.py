@@ -104,8 +104,8 @@ class PlaceScores:
 
     def _about_answers(self) -> str:
         if self.partly_answerable:
-            lost = int(np.count_nonzero(~self.classified.answerable))
-            return f"{lost:,} of {len(self.classified):,} targets were not seen in training"
+            n_unseen = int(np.count_nonzero(~self.classified.answerable))
+            return f"{n_unseen:,} of {len(self.classified):,} targets were not seen in training"
         if self.answerable is not None:
             return "All targets were seen in training, so all units are answerable"
         if not self.classified.answerable.any():
@@ -438,8 +438,8 @@ def _new_users_note(history: VisitHistory | None, users: Ids | None) -> tuple[st
     """The number of units of users that are not in the history, so that per-user baselines have no data for them."""
     if history is None or users is None:
         return ()
-    lost = int(np.count_nonzero(history.codes_of(users) < 0))
-    return (f"{lost:,} of {len(users):,} visits are of users without training visits",) if lost else ()
+    n_unknown = int(np.count_nonzero(history.codes_of(users) < 0))
+    return (f"{n_unknown:,} of {len(users):,} visits are of users without training visits",) if n_unknown else ()
 
 
 def _counts(train_counts: Any, history: VisitHistory | None) -> Ints | None:

@@ -200,10 +200,10 @@ class SeedComparison:
             f"over seeds): would other {what} show it with these models? t is the paired t test, permutation the "
             f"randomisation test; {self.family}."
         ]
-        whole = dict.fromkeys(display_metric(row.metric) for row in self.rows if row.pooled is None)
-        if whole:
-            verb = "are not means" if len(whole) > 1 else "is not a mean"
-            sentences.append(f"{', '.join(whole)} {verb} over visits: compared only over seeds.")
+        unpooled = dict.fromkeys(display_metric(row.metric) for row in self.rows if row.pooled is None)
+        if unpooled:
+            verb = "are not means" if len(unpooled) > 1 else "is not a mean"
+            sentences.append(f"{', '.join(unpooled)} {verb} over visits: compared only over seeds.")
         lowest = 2.0 ** (1 - self.seeds)  # the smallest p value of a two-sided sign-flip test
         if self.seeds == 1:
             sentences.append("One seed: how much the scores vary when training is repeated is unknown.")
@@ -301,14 +301,14 @@ def _metrics(results: Sequence[Result], requested: Sequence[str] | None, primary
     shared = [name for name in results[0].names if all(name in result.names for result in results)]
     if requested:
         names = [results[0][name].metric for name in requested]
-        lacking = [name for name in names if name not in shared]
-        if lacking:
-            raise ParameterError(f"not every seed was scored with {lacking[0]}", hint=f"all have {join_names(shared)}")
+        missing = [name for name in names if name not in shared]
+        if missing:
+            raise ParameterError(f"not every seed was scored with {missing[0]}", hint=f"all have {join_names(shared)}")
         shared = list(dict.fromkeys(names))
     if not shared:
         raise ParameterError("the results share no metric", hint="score every seed with the same metrics")
-    lead = shared[0] if primary is None else results[0][primary].metric
-    return list(dict.fromkeys([lead, *shared]))
+    leading = shared[0] if primary is None else results[0][primary].metric
+    return list(dict.fromkeys([leading, *shared]))
 
 
 def _average_over_seeds(
@@ -477,7 +477,7 @@ def _verdict(pair: SeedDifference, comparison: SeedComparison) -> str:
     if pair.seeds.difference == 0:
         return f"On {name} {pair.a} and {pair.b} are equal."
     up = pair.seeds.difference > 0
-    leads, behind = (pair.a, pair.b) if up == (pair.better == Direction.UP) else (pair.b, pair.a)
+    better, worse = (pair.a, pair.b) if up == (pair.better == Direction.UP) else (pair.b, pair.a)
     gap = format_value(100 * abs(pair.seeds.difference), DECIMALS)
     by_seeds = pair.p_seeds < comparison.alpha
     by_users = pair.permutation is not None and pair.permutation.adjusted < comparison.alpha
@@ -492,7 +492,7 @@ def _verdict(pair: SeedDifference, comparison: SeedComparison) -> str:
         claim = f"is significant over {what}, but not over seeds"
     else:
         claim = f"is not significant, neither over seeds nor over {what}"
-    return f"On {name}, {leads} is better than {behind} by {gap} points. The difference {claim}."
+    return f"On {name}, {better} is better than {worse} by {gap} points. The difference {claim}."
 
 
 def _spread(summary: SeedSummary, *, sign: bool = False) -> str:

@@ -375,8 +375,8 @@ class PlaceMeter:
 
     >>> meter = PlaceMeter(ks=(1, 2))
     >>> meter.update(np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]]), [1, 1])
-    >>> told = meter.compute()
-    >>> told["acc@1"], told.percent["mrr"]
+    >>> scores = meter.compute()
+    >>> scores["acc@1"], scores.percent["mrr"]
     (0.5, 75.0)
     """
 

@@ -108,13 +108,13 @@ class VisitHistory:
 
     def codes_of(self, users: Ids) -> Ints:
         """The places of these users among ``names``; -1 for one who has no visit here."""
-        names, wanted = self.names.tolist(), users.tolist()
-        if {str} == set(map(type, names)) != set(map(type, wanted)):  # 7 in an array is "7" in a text table
-            wanted = [str(name) for name in wanted]
-        elif {str} == set(map(type, wanted)) != set(map(type, names)):
+        names, requested = self.names.tolist(), users.tolist()
+        if {str} == set(map(type, names)) != set(map(type, requested)):  # 7 in an array is "7" in a text table
+            requested = [str(name) for name in requested]
+        elif {str} == set(map(type, requested)) != set(map(type, names)):
             names = [str(name) for name in names]
         code_of = {name: at for at, name in enumerate(names)}
-        return np.array([code_of.get(name, -1) for name in wanted], dtype=np.int64)
+        return np.array([code_of.get(name, -1) for name in requested], dtype=np.int64)
 
     def take(self, index: Ints) -> VisitHistory:
         """The visits at ``index``, which should keep the order of time."""
@@ -176,7 +176,7 @@ class ContextCounts:
 
     >>> tally = ContextCounts.of(np.array([7, 7, 7, 3]), np.array([1, 0, 1, 2]), 3)
     >>> rows = tally.rows(np.array([7, 5]))
-    >>> rows.tolist(), tally.seen(rows, np.array([1, 1])).tolist()
+    >>> rows.tolist(), tally.visit_counts(rows, np.array([1, 1])).tolist()
     ([1, -1], [2, 0])
     """
 
@@ -205,13 +205,13 @@ class ContextCounts:
 
     def rows(self, contexts: Ints) -> Ints:
         """The row of each context; -1 for an unknown context."""
-        at, here = sorted_lookup(self.keys, contexts)
-        return np.where(here, at, -1)
+        at, is_known = sorted_lookup(self.keys, contexts)
+        return np.where(is_known, at, -1)
 
-    def seen(self, rows: Ints, places: Ints) -> Ints:
+    def visit_counts(self, rows: Ints, places: Ints) -> Ints:
         """The count of each place in each row."""
-        at, here = sorted_lookup(self._pairs, np.where(rows < 0, -1, rows * self.classes + places))
-        return np.where(here, self.counts[at], 0) if len(self.counts) else np.zeros(len(rows), np.int64)
+        at, is_known = sorted_lookup(self._pairs, np.where(rows < 0, -1, rows * self.classes + places))
+        return np.where(is_known, self.counts[at], 0) if len(self.counts) else np.zeros(len(rows), np.int64)
 
     def lengths(self, rows: Ints) -> Ints:
         """The number of places of each row; 0 for row -1."""
@@ -237,15 +237,15 @@ def user_visit_counts(history: VisitHistory) -> ContextCounts:
 
 def transition_counts(history: VisitHistory) -> ContextCounts:
     """Transitions of all users, by previous place."""
-    moved = history.previous != NO_PREVIOUS_PLACE
-    return ContextCounts.of(history.previous[moved], history.places[moved], history.classes)
+    has_previous = history.previous != NO_PREVIOUS_PLACE
+    return ContextCounts.of(history.previous[has_previous], history.places[has_previous], history.classes)
 
 
 def user_transition_counts(history: VisitHistory) -> ContextCounts:
     """Transitions per user, by user and previous place: see ``context_key``."""
-    moved = history.previous != NO_PREVIOUS_PLACE
+    has_previous = history.previous != NO_PREVIOUS_PLACE
     keys = context_key(history.user_codes, history.previous, history.classes)
-    return ContextCounts.of(keys[moved], history.places[moved], history.classes)
+    return ContextCounts.of(keys[has_previous], history.places[has_previous], history.classes)
 
 
 def context_key(users: Ints, places: Ints, classes: int) -> Ints:
