@@ -130,7 +130,7 @@ class AggregateScores:
             errors = differences.std(axis=1)
             observed = self.points - self.points[model]
             varying = errors > slack
-            significant = ~varying & (np.abs(observed) > slack) & self._unanimous
+            significant = ~varying & (np.abs(observed) > slack) & self._sign_test_significant
             if varying.any():
                 studentised = differences[varying] / errors[varying, np.newaxis]
                 largest = np.abs(studentised, out=studentised).max(axis=0)
@@ -148,7 +148,7 @@ class AggregateScores:
         return np.column_stack([1 + above, len(self.points) - below]).astype(np.int64)
 
     @property
-    def _unanimous(self) -> bool:
+    def _sign_test_significant(self) -> bool:
         """Whether equal differences on all data sets are significant by their signs alone."""
         return 2.0 ** (1 - len(self.by_dataset)) < round(1 - self.confidence_level, 12)
 

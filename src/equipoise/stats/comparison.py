@@ -263,7 +263,7 @@ class Comparison:
     def verdict(self, noun: str = "", words: Vocabulary | None = None) -> str:
         """Which system is best or which are tied, and how many units would decide it, in plain sentences.
 
-        If all systems are at chance or at the ceiling, that comes first, and alone unless some of them are
+        If all systems are at chance or at the ceiling, that is stated first, and nothing else unless some of them are
         significantly different. Unequal tuning comes last. ``noun`` is what a unit is called; ``words`` has all
         names and the unit of the scores.
         """

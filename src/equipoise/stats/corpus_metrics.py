@@ -513,16 +513,16 @@ class SwapTest:
         swap_effects = self.addends[j] - self.addends[i]
         swap_effects = swap_effects[(swap_effects != 0).any(axis=1)]
         first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
-        observed = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
+        observed = abs(float(self._differences_after(np.zeros((1, len(first))), first, second)[0]))
         exact = len(swap_effects) <= self.n_permutations.bit_length() - 1
         n_extreme = n_swaps = 0
         for masks in _all(len(swap_effects)) if exact else self._drawn(len(swap_effects)):
-            differences = np.abs(self._apart(masks @ swap_effects, first, second))
+            differences = np.abs(self._differences_after(masks @ swap_effects, first, second))
             n_extreme += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
             n_swaps += len(masks)
         return n_extreme / n_swaps if exact else (n_extreme + 1) / (n_swaps + 1)
 
-    def _apart(self, shift: Floats, first: Floats, second: Floats) -> Floats:
+    def _differences_after(self, shift: Floats, first: Floats, second: Floats) -> Floats:
         """The differences of the two metrics after moving these sums from the second to the first."""
         return self.metric.of_sums(first + shift) - self.metric.of_sums(second - shift)
 

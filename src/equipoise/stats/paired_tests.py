@@ -1,9 +1,9 @@
 """Tests on paired differences of two systems, for all metrics at once.
 
 Every test takes ``differences`` of shape (units, metrics), one system minus the other, with NaN where a
-unit is undefined; such units are left out, metric by metric. ``margin`` moves the null hypothesis: the
-tests ask whether the true difference is ``margin``, or with ``alternative="greater"`` whether it exceeds
-it (a gate that tolerates a loss of 0.01 asks for "greater" with ``margin=-0.01``).
+unit is undefined; such units are left out, metric by metric. ``margin`` moves the null hypothesis: it
+is that the true difference is ``margin``, or with ``alternative="greater"`` that it is at most ``margin``
+(a gate that tolerates a loss of 0.01 uses "greater" with ``margin=-0.01``).
 """
 
 from __future__ import annotations

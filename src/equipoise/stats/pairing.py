@@ -300,7 +300,7 @@ def _stacked_contrasts(
     contrasts = []
     for at, (column, a, b) in enumerate(labels):
         n, difference = int(units.n_units[at]), float(means[at])
-        wins, losses = _won_and_lost(differences[:, at], column.better)
+        wins, losses = _win_loss_counts(differences[:, at], column.better)
         why = reason or ("" if n else "no unit is defined for both")
         contrasts.append(
             Contrast(
@@ -326,7 +326,7 @@ def _stacked_contrasts(
     return contrasts
 
 
-def _won_and_lost(differences: Floats, better: Direction) -> tuple[int, int]:
+def _win_loss_counts(differences: Floats, better: Direction) -> tuple[int, int]:
     """On how many units the first system is better, and on how many worse."""
     gains = differences if better == Direction.UP else -differences
     slack = 1e-12 * np.nanmax(np.abs(gains), initial=0.0)

@@ -298,7 +298,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
             return (
                 f"{units} would be needed to distinguish {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
             )
-        return f"{units} {_what_they_show(comparison, contrast, words)}"
+        return f"{units} {_planned_test(comparison, contrast, words)}"
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
         f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "
@@ -306,7 +306,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     )
 
 
-def _what_they_show(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
+def _planned_test(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """What the number of units needed for a pair would show, with which power and adjustment.
 
     For the best system and one that is tied with it, also how many units would show that it is best.
