@@ -210,7 +210,7 @@ def k_occurrences(units: Floats, neighbours: int) -> Floats:
 
 
 def neighbourhoods(units: Floats, neighbours: int) -> Iterator[tuple[slice, Bools, Bools, Floats]]:
-    """For blocks of points: who is nearer than their last neighbour, who is tied with it, and the share of a tie."""
+    """For blocks of points: which are nearer than the last neighbour, which are tied, and the share of a tie."""
     count = len(units)
     for rows in row_blocks(count, count):
         cosines = units[rows] @ units.T

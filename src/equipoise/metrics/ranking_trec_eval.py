@@ -70,7 +70,7 @@ class RPrecision(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class RankBiasedPrecision(BinaryRankingMetric):
-    """The rate of relevant items that a reader sees who goes on to the next rank with probability p.
+    """The expected rate of relevant items seen, if the next rank is read with probability p.
 
     >>> RankBiasedPrecision(p=0.5).per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
     array([0.625])
@@ -103,7 +103,7 @@ class RankBiasedPrecision(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class ExpectedReciprocalRank(RankingMetric):
-    """The expected value of 1 / rank at which a reader stops, who is satisfied by gain g with (2^g - 1) / 2^max_gain.
+    """The expected 1 / rank at which reading stops: gain g satisfies with probability (2^g - 1) / 2^max_gain.
 
     >>> ExpectedReciprocalRank(max_gain=1).per_unit(Ranking.from_ranks([2], candidates=5))
     array([0.25])
@@ -132,16 +132,16 @@ class ExpectedReciprocalRank(RankingMetric):
         values = np.where(evidence.counts > 0, 0.0, np.nan)
         for unit in np.flatnonzero(evidence.counts).tolist():
             first, last = evidence.starts[unit], evidence.starts[unit + 1]
-            going_on, item = 1.0, first
+            continuation, item = 1.0, first
             while item < last and above[item] < limit[item]:
                 end = item
                 while end < last and above[end] == above[item]:
                     end += 1
                 n_ranks = min(int(size[item]), int(limit[item] - above[item]))
-                goes_on = _going_on_after(tuple((1.0 - stop[item:end]).tolist()), int(size[item]), n_ranks)
+                goes_on = _continuation_after(tuple((1.0 - stop[item:end]).tolist()), int(size[item]), n_ranks)
                 ranks = above[item] + np.arange(1, n_ranks + 1)
-                values[unit] += going_on * float(((goes_on[:-1] - goes_on[1:]) / ranks).sum())
-                going_on *= goes_on[-1]
+                values[unit] += continuation * float(((goes_on[:-1] - goes_on[1:]) / ranks).sum())
+                continuation *= goes_on[-1]
                 item = end
         return values
 
@@ -252,19 +252,20 @@ METRICS = (
 
 
 @lru_cache(maxsize=1024)
-def _going_on_after(going_on: tuple[float, ...], size: int, n_ranks: int) -> Floats:
-    """The probabilities that a reader goes on after 0 .. ``n_ranks`` of ``size`` equal scores in random order.
+def _continuation_after(continuation: tuple[float, ...], size: int, n_ranks: int) -> Floats:
+    """The probabilities of reading on after 0 .. ``n_ranks`` of ``size`` equal scores in random order.
 
-    ``going_on`` are the probabilities of the relevant members. After j members the expectation is the sum over t of
+    ``continuation`` are the probabilities of the relevant members. After j members the expectation is the sum over t of
     P(t relevant among j) times the mean product over all subsets of t relevant members.
     """
     if size == 1:
-        return np.array([1.0, *going_on])
-    n_relevant = len(going_on)
+        return np.array([1.0, *continuation])
+    n_relevant = len(continuation)
     t = np.arange(n_relevant + 1)
     mean_product = np.zeros(n_relevant + 1)
     mean_product[0] = 1.0
-    for count, value in enumerate(going_on, 1):  # elementary symmetric polynomials, divided by their number of terms
+    # Elementary symmetric polynomials, divided by their number of terms.
+    for count, value in enumerate(continuation, 1):
         share = t[1:] / count
         mean_product[1:] += share * (value * mean_product[:-1].copy() - mean_product[1:])
     n_drawn = np.zeros(n_relevant + 1)  # the distribution of the relevant members among the first j
