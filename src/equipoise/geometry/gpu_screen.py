@@ -145,7 +145,7 @@ class ScreenedCorpus:
         bounds, blocks, lower = self._bounds(queries)
         threshold = torch.topk(lower, k, dim=1, sorted=False).values.amin(dim=1)
         capacity = -(-(2 * k + 128) // 64) * 64
-        survivors, counts = _survivors(bounds, blocks, threshold, capacity)
+        survivors, counts = _positions_above(bounds, blocks, threshold, capacity)
         overflow = counts > capacity
         width = max(k, min(capacity, int(counts.amax())))
         candidates, scores = self._score(queries, survivors[:, :width], torch.where(overflow, 0, counts))
@@ -333,7 +333,7 @@ def _strided_layout(count: int, device: Any) -> Any:
     return (torch.arange(BLOCK, device=device) * blocks + torch.arange(blocks, device=device)[:, None]).flatten()
 
 
-def _survivors(bounds: Any, blocks: Any, threshold: Any, capacity: int) -> tuple[Any, Any]:
+def _positions_above(bounds: Any, blocks: Any, threshold: Any, capacity: int) -> tuple[Any, Any]:
     """For each query the positions whose bound reaches the threshold, at most ``capacity``, and how many there are."""
     import torch
 

@@ -275,7 +275,7 @@ def search_shard(queries: PreparedQueries, shard: Shard, *, k: int) -> Neighbors
     for first, tile in tiles(queries, shard):
         for part, leaders in zip(_blocks(len(queries)), best, strict=True):
             block = queries.block(part)
-            _look(block, tile, first, leaders, block.product(tile, buffers))
+            _add_candidates(block, tile, first, leaders, block.product(tile, buffers))
     for leaders in best:
         leaders.settle()
     return Neighbors(
@@ -311,7 +311,9 @@ def map_in_order(
             yield item, result
 
 
-def _look(block: PreparedQueries, tile: CorpusTile, first: int, leaders: RunningTopK, near: PointArray) -> None:
+def _add_candidates(
+    block: PreparedQueries, tile: CorpusTile, first: int, leaders: RunningTopK, near: PointArray
+) -> None:
     """Add scores that may be among the best: few exceed the k-th best after the first tiles."""
     slack = block.slack(tile)
     limit = leaders.last + block.shift - slack
