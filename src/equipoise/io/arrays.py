@@ -35,7 +35,7 @@ _DTYPES = {
     "U8": "u1",
     "BOOL": "?",
 }
-"""The kinds of a .safetensors file that numpy knows."""
+"""The kinds of a .safetensors file that numpy supports."""
 
 
 def memmap_safetensor(path: Path, name: str, *, least: int = 0) -> NDArray[Any] | None:

@@ -173,7 +173,7 @@ _ROOM = "free disk space: finished results are kept, and the same command resume
 def write_text(path: PathLike, text: str) -> None:
     """Replace a file by this text in one step; a name that ends in .gz is compressed.
 
-    A reader of the path sees the old content or the new, never a part, and equal texts
+    A reader of the path gets the old content or the new, never a part, and equal texts
     give equal bytes.
     """
     try:

@@ -181,11 +181,11 @@ class Dataset:
                         hint="a property is a string, a number, a truth value or None",
                     )
         item_ids = dict.fromkeys(item for gains in self.truth.values() for item in gains)
-        self._refuse_unknown("truth", "items", item_ids, self.items)
-        self._refuse_unknown("truth", "units", self.truth, self.units)
-        self._refuse_unknown("slices", "units", self.slices, self.units)
+        self._check_names_exist("truth", "items", item_ids, self.items)
+        self._check_names_exist("truth", "units", self.truth, self.units)
+        self._check_names_exist("slices", "units", self.slices, self.units)
         for split, members in self.splits.items():
-            self._refuse_unknown(f"split {split}", "units", members, self.units)
+            self._check_names_exist(f"split {split}", "units", members, self.units)
             _check_unique_units(members, f"split {split} of {self.name}")
         for unit, gains in self.truth.items():
             for item, gain in gains.items():
@@ -197,7 +197,7 @@ class Dataset:
                         hint="a gain is a finite number",
                     ) from error
 
-    def _refuse_unknown(self, section: str, kind: str, names: Iterable[str], available: Mapping[str, str]) -> None:
+    def _check_names_exist(self, section: str, kind: str, names: Iterable[str], available: Mapping[str, str]) -> None:
         unknown = [name for name in names if name not in available]
         if unknown:
             first = ", ".join(map(str, unknown[:_NAMED])) + (", ..." if len(unknown) > _NAMED else "")

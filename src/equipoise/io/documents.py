@@ -241,7 +241,7 @@ def pdf_to_text(path: PathLike) -> str:
     """
     engine = require_extra("pypdf", extra="documents")
     data, name = read_bytes(path), display_path(path)
-    with _quiet("pypdf"):
+    with _suppress_warnings("pypdf"):
         try:
             reader = engine.PdfReader(io.BytesIO(data))
             if reader.is_encrypted and not reader.decrypt(""):
@@ -284,7 +284,7 @@ def _whole_characters(text: str) -> str:
 
 
 @contextmanager
-def _quiet(name: str) -> Iterator[None]:
+def _suppress_warnings(name: str) -> Iterator[None]:
     """Suppress the warnings of a library on the terminal; configured log handlers still receive them."""
     logger, handler = logging.getLogger(name), logging.NullHandler()
     logger.addHandler(handler)

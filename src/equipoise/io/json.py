@@ -145,7 +145,7 @@ def text(value: Any) -> str:
 def integer(value: Any, *, below: int | None = None) -> int:
     """An integer from 0 up to ``below``."""
     if type(value) is not int or not 0 <= value < (1 << 62 if below is None else below):
-        raise _wrong(value, "a count" if below is None else f"an index below {below}")
+        raise _type_error(value, "a count" if below is None else f"an index below {below}")
     return value
 
 
@@ -156,7 +156,7 @@ def real(value: Any) -> float:
     if value in ("Infinity", "-Infinity"):
         return float(value)
     if type(value) not in (int, float) or abs(value) > 1.8e308 or isnan(value):
-        raise _wrong(value, "a number")
+        raise _type_error(value, "a number")
     number: float = value
     return number
 
@@ -169,7 +169,7 @@ def optional(value: Any) -> float | None:
 def name(value: Any) -> str | int:
     """An id: a string or an integer."""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise _wrong(value, "an id")
+        raise _type_error(value, "an id")
     return value
 
 
@@ -178,7 +178,7 @@ def mapping(value: Any) -> dict[str, Any]:
     items: dict[str, Any] = _check_type(value, Mapping, "an object")
     for item in items.values():
         if isinstance(item, list | Mapping):
-            raise _wrong(item, "a single value")
+            raise _type_error(item, "a single value")
     return items
 
 
@@ -189,10 +189,10 @@ def items(value: Any) -> list[Any]:
 
 def _check_type(value: Any, kind: Any, expected: str) -> Any:
     if not isinstance(value, kind):
-        raise _wrong(value, expected)
+        raise _type_error(value, expected)
     return value
 
 
-def _wrong(value: Any, expected: str) -> TypeError:
+def _type_error(value: Any, expected: str) -> TypeError:
     text = repr(value)
     return TypeError(f"{text if len(text) <= SHOWN else f'{text[:SHOWN]}...'} is not {expected}")

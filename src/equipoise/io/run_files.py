@@ -177,7 +177,7 @@ QUERY_COLUMNS = ("query_id", "qid", "query", "topic", "unit")
 TREC_SUFFIXES = frozenset({".trec", ".run", ".qrels"})
 
 _ID_RULE = "ids are strings or integers, and not empty"
-_Complaint = Callable[[type[InputError], str, str], InputError]
+_RaiseError = Callable[[type[InputError], str, str], InputError]
 
 
 def read_run(path: PathLike, *, tag: str | None = None) -> Run:
@@ -311,7 +311,7 @@ def _mteb_predictions(file: TextFile, value: dict[str, Any]) -> dict[str, Any]:
     return lists
 
 
-def _at(file: TextFile, query: str, doc: str) -> _Complaint:
+def _at(file: TextFile, query: str, doc: str) -> _RaiseError:
     """Complaints about one entry of a JSON run; the parser keeps no lines."""
 
     def complaint(error: type[InputError], fact: str, hint: str) -> InputError:
@@ -339,11 +339,11 @@ def _from_rows(rows: Table, layout: TrecLayout) -> dict[str, dict[str, Any]]:
                 f"both give document {doc} for query {query}",
                 hint="keep one of them; were two files joined?",
             )
-        table.setdefault(query, {})[doc] = _value(row[value_at], layout, _row_complaint(rows, index))
+        table.setdefault(query, {})[doc] = _value(row[value_at], layout, _row_error(rows, index))
     return table
 
 
-def _row_complaint(rows: Table, index: int) -> _Complaint:
+def _row_error(rows: Table, index: int) -> _RaiseError:
     return lambda error, fact, hint: rows.error(error, [index], fact, hint=hint)
 
 
@@ -372,7 +372,7 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
 
-def _value(value: Any, layout: TrecLayout, complaint: _Complaint) -> int | float:
+def _value(value: Any, layout: TrecLayout, complaint: _RaiseError) -> int | float:
     try:
         number = parse_number(value)
         return number if layout is QRELS else float(number)

@@ -130,7 +130,7 @@ def read_file(path: PathLike, is_metric: Known) -> list[PublishedTable]:
     grids, listed = _grids(file, form, is_metric)
     facts = stated_facts(file.text) if form in ("markdown", "text", "latex") else ()
     tables = [_table(grid, is_metric, facts) for grid in grids]
-    single_tables = [PublishedTable(file.name, (record,)) for record in _saying(listed, facts)]
+    single_tables = [PublishedTable(file.name, (record,)) for record in _with_facts(listed, facts)]
     if form in ("markdown", "text"):
         lines = tuple(line for line in file.text.splitlines() if "=" in line)
         single_tables.append(PublishedTable(file.name, (), (), tuple(systems_from_outline(file.text)), lines))
@@ -138,7 +138,7 @@ def read_file(path: PathLike, is_metric: Known) -> list[PublishedTable]:
 
 
 def _table(grid: RawTable, is_metric: Known, facts: tuple[StatedFact, ...]) -> PublishedTable:
-    records = _saying(table_records(grid, is_metric), facts)
+    records = _with_facts(table_records(grid, is_metric), facts)
     return PublishedTable(
         grid.name, records, tuple(numeric_labels(grid, is_metric)), tuple(systems_from_records(records))
     )
@@ -152,7 +152,7 @@ def _truncate_long_lines(file: TextFile) -> TextFile:
     return replace(file, data="\n".join(line[:LONGEST_LINE] for line in lines).encode())
 
 
-def _saying(records: Sequence[SystemRecord], facts: tuple[StatedFact, ...]) -> tuple[SystemRecord, ...]:
+def _with_facts(records: Sequence[SystemRecord], facts: tuple[StatedFact, ...]) -> tuple[SystemRecord, ...]:
     return tuple(replace(record, stated=facts) for record in records)
 
 

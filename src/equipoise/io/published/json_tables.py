@@ -90,14 +90,14 @@ def _records(
         yield from _object_records(value, is_metric, path, context, family)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         figures = [(str(entry["metric"]), entry) for entry in value if is_figure(entry)]
-        for cells in _once_each([_figure(label, entry) for label, entry in figures]):
+        for cells in _split_repeated_metrics([_figure(label, entry) for label, entry in figures]):
             yield (*path, "figures"), SystemRecord("/".join(path), (*cells, *context))
         for number, entry in enumerate([] if figures else value, start=1):
             has_name = isinstance(entry, Mapping) and any(name in entry for name in NAMES)
             yield from _records(entry, is_metric, path if has_name else (*path, str(number)), context, (*path, "[]"))
 
 
-def _once_each(cells: list[TableCell]) -> Iterator[list[TableCell]]:
+def _split_repeated_metrics(cells: list[TableCell]) -> Iterator[list[TableCell]]:
     """Figures in groups that name no metric twice: where one returns, it is that of another slice."""
     group: dict[str, TableCell] = {}
     for cell in cells:
