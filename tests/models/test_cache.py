@@ -250,7 +250,7 @@ def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache: VectorCache, d
     assert cache.lookup(MODEL, ROLE, texts, 64).vectors.tobytes() == vectors.tobytes()
     (aside,) = cache.path.parent.glob("vectors.sqlite.damaged-*")
     assert aside.read_bytes() == before
-    (trouble,) = cache.troubles
+    (trouble,) = cache.problems
     assert aside.name in trouble.message
 
 
@@ -279,7 +279,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     cache = VectorCache(path)
     cache.put_many(MODEL, ROLE, ["a"], vectors_for(1))
     assert not cache.working
-    assert "another program" in cache.troubles[0].message
+    assert "another program" in cache.problems[0].message
     assert path.read_bytes() == before
 
 
@@ -290,7 +290,7 @@ def test_a_file_of_a_later_format_is_left_alone(cache: VectorCache) -> None:
     db.execute("PRAGMA user_version = 2")
     db.close()
     assert cache.get_many(MODEL, ROLE, ["a"], 8) == {}
-    assert "format 2" in cache.troubles[0].message
+    assert "format 2" in cache.problems[0].message
 
 
 def test_a_folder_that_cannot_be_made_is_one_finding_and_no_failure(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_folder_that_cannot_be_made_is_one_finding_and_no_failure(tmp_path: Pa
         cache.put_many(MODEL, ROLE, ["a"], vectors_for(1))
         assert cache.get_many(MODEL, ROLE, ["a"], 8) == {}
     assert not cache.working
-    assert len(cache.troubles) == 1
+    assert len(cache.problems) == 1
     assert cache.size().vectors == 0
     assert cache.prune() == 0
 

@@ -75,7 +75,7 @@ def test_several_processes_write_and_read_the_same_new_file(tmp_path: Path) -> N
         put(cache, shared + own)
         got = cache.get_many("model", "document|", own, 16)
         assert len(got) == 30 and all((got[i] == vector(own[i])).all() for i in range(30))
-    assert cache.working and not cache.troubles, cache.troubles
+    assert cache.working and not cache.problems, cache.problems
     assert cache.damaged == 0
     """
     path = tmp_path / "vectors.sqlite"
@@ -113,7 +113,7 @@ def test_a_killed_process_loses_at_most_one_batch(tmp_path: Path) -> None:
     assert len(got) == len(texts)
     assert all((got[index] == vector(text)).all() for index, text in enumerate(texts))
     assert cache.size().vectors % BATCH == 0
-    assert not cache.troubles
+    assert not cache.problems
     cache.close()
 
 
@@ -124,7 +124,7 @@ def test_processes_that_find_a_damaged_file_together_go_on_together(tmp_path: Pa
     cache = VectorCache(sys.argv[1])
     for batch in range(10):
         put(cache, [f"{sys.argv[2]} {batch} {number}" for number in range(20)])
-    assert cache.working, cache.troubles
+    assert cache.working, cache.problems
     """
     finished(*(start(code, path, number) for number in range(6)))
     cache = VectorCache(path)
@@ -159,7 +159,7 @@ def test_a_full_disk_ends_the_caching_and_not_the_run(tmp_path: Path) -> None:
     cache = VectorCache(sys.argv[1])
     for batch in range(300):
         put(cache, [f"{batch} {number}" for number in range(50)])
-    print(len(cache.troubles), cache.working, cache.troubles[0].message)
+    print(len(cache.problems), cache.working, cache.problems[0].message)
     """
     path = tmp_path / "vectors.sqlite"
     said = finished(start(code, path, preexec_fn=little_room))
@@ -184,7 +184,7 @@ def test_a_folder_that_may_not_be_written_ends_the_caching_and_not_the_run(fille
     for batch in range(3):
         put(cache, ["a", "b"])
         assert cache.get_many("model", "document|", ["c"], 16) == {}
-    print(len(cache.troubles), cache.working)
+    print(len(cache.problems), cache.working)
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.sqlite"

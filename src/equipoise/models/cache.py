@@ -160,7 +160,7 @@ class VectorCache(Closable):
 
     ``path`` is the file, by default in the cache folder. When the file grows past ``max_bytes``, the
     vectors that were not used for longest are dropped. What could not be stored, and why, is in
-    ``troubles``; ``damaged`` counts the rows that were there and could not be trusted.
+    ``problems``; ``damaged`` counts the rows that were there and could not be trusted.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class VectorCache(Closable):
         self.max_bytes = _bound(default_max_bytes() if max_bytes is None else max_bytes)
         self.damaged = 0
         self._clock = clock
-        self._troubles: list[CacheProblem] = []
+        self._problems: list[CacheProblem] = []
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
@@ -199,9 +199,9 @@ class VectorCache(Closable):
         return not self._off
 
     @property
-    def troubles(self) -> tuple[CacheProblem, ...]:
+    def problems(self) -> tuple[CacheProblem, ...]:
         """The problem with the file, if any."""
-        return tuple(self._troubles)
+        return tuple(self._problems)
 
     def get_many(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> dict[int, Vector]:
         """The vectors that are there, by the index of their text."""
@@ -215,7 +215,7 @@ class VectorCache(Closable):
         return self._guarded(lambda db: self._lookup(db, keys, dims), no_hits)
 
     def put_many(self, identity: str, variant: str, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep the vectors of these texts: all of them or, if the process dies, none.
+        """Store the vectors of these texts: all of them or, if the process is killed, none.
 
         A text that is there already keeps its vector.
         """
@@ -362,7 +362,7 @@ class VectorCache(Closable):
             self._switch_off(error)
             return
         if quarantined is not None:
-            self._complain(
+            self._add_problem(
                 f"the file was damaged; it was moved to {quarantined.name} and a new one begun",
                 f"remove {quarantined} once it is of no more interest",
             )
@@ -373,10 +373,10 @@ class VectorCache(Closable):
         hint = "make the folder writable, free some space, or set EQUIPOISE_CACHE to another folder"
         if isinstance(error, EquipoiseError) and error.hint:
             hint = error.hint
-        self._complain(f"it cannot be used ({reason}); vectors are computed and not cached", hint)
+        self._add_problem(f"it cannot be used ({reason}); vectors are computed and not cached", hint)
 
-    def _complain(self, sentence: str, hint: str) -> None:
-        self._troubles.append(CacheProblem(f"the vector cache {self.path}", sentence, hint))
+    def _add_problem(self, sentence: str, hint: str) -> None:
+        self._problems.append(CacheProblem(f"the vector cache {self.path}", sentence, hint))
 
 
 @cache

@@ -77,7 +77,7 @@ def _retry_while_busy(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # In this order: tables and mark are committed together, so a reader that sees the tables sees the mark.
+    # In this order: tables and application id are committed together, so a reader of the tables also reads the id.
     (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if n_tables and application != APPLICATION_ID:
@@ -324,7 +324,7 @@ def read_rows(db: sqlite3.Connection, keys: Keys, dims: int | None) -> CachedRow
     width = _commonest_dims(blocks) if dims is None else dims
     vectors = np.empty((len(positions), width), dtype=np.float32)
     is_intact = np.zeros(len(positions), dtype=np.bool_)
-    for start, end in _stretches(numbers):
+    for start, end in _equal_runs(numbers):
         number = int(numbers[start])
         shape = blocks.get(number)
         if shape is not None and shape.dims == width:
@@ -368,7 +368,7 @@ def mark_used(db: sqlite3.Connection, numbers: list[int], now: int) -> None:
 
 
 def name_identity(db: sqlite3.Connection, identity: str, name: str) -> None:
-    """Remember what people call this model."""
+    """Store the name of the model."""
     with transaction(db):
         db.execute(NAMES)
         db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (_storable(identity), _storable(name)))
@@ -482,7 +482,7 @@ def _chunks(values: list[int]) -> Iterator[list[int]]:
         yield values[start : start + _PARAMETERS]
 
 
-def _stretches(values: Ints) -> Iterator[tuple[int, int]]:
+def _equal_runs(values: Ints) -> Iterator[tuple[int, int]]:
     """Start and end of each stretch of equal values."""
     edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
     yield from ((start, end) for start, end in pairwise(edges) if end > start)

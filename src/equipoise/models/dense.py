@@ -139,10 +139,9 @@ class DenseRetriever(Retriever):
 class FittedDenseRetriever(FittedRetriever):
     """The vectors of the documents.
 
-    ``indexed`` is the store that answers ``search``, where one was asked for. ``score_blocks``, and with it
-    every full-depth rank, stays exact: an index gives no ranks beyond what it returns. ``index_recall`` is
-    what an approximate index found of the exact answer, measured at the first search on up to 200 of its
-    queries; None before that, and where search is exact.
+    ``indexed`` is the store that ``search`` uses, if one was named. ``score_blocks`` and full-depth ranks are always
+    exact. ``index_recall`` is the recall of an approximate index, measured at the first search on up to 200 of its
+    queries; None before that, and for exact search.
     """
 
     def __init__(
@@ -281,10 +280,7 @@ class StoreIndex:
         return cls(open_store(store, collection=name, dims=dims, geometry=geometry.name), len(texts))
 
     def fill(self, vectors: Vectors, texts: Sequence[str], watch: Callable[[int], None] | None = None) -> None:
-        """Put the documents in; those that are there from an earlier run are not sent again.
-
-        ``watch`` is told how many are there. A store that goes away meanwhile keeps what it has.
-        """
+        """Add the documents that the store does not have yet; ``watch`` is called with the number of stored ones."""
 
         def blocks(start: int, size: int) -> Iterator[Block]:
             for first in range(start, len(texts), size):
@@ -294,10 +290,10 @@ class StoreIndex:
         self.sent = ingest(self.store, len(texts), blocks, watch, hint=_REFILL_HINT)
 
     def search(self, queries: Vectors, k: int) -> Neighbors:
-        """The store's answer as rows of documents.
+        """The hits of the store as rows of documents.
 
-        A row that the index left short is filled up with documents that it did not return, in their order,
-        at a score of minus infinity.
+        If the index returns fewer than k, the row is filled with other documents in their order, with the score minus
+        infinity.
         """
         hits = self.store.search(queries, k)
         rows = np.full(hits.ids.shape, -1, dtype=np.int64)
@@ -453,7 +449,7 @@ def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
     """What the model leaves out of texts that it embeds as documents; cached token counts are used."""
     encoder = model.encoder
     if encoder.card.max_tokens is None:
-        # All packaged models count tokens; they are not loaded only to answer this.
+        # All packaged models count tokens, so that they need not be loaded here.
         counts_tokens = isinstance(encoder, DeferredEncoder) or encoder.token_counts(["word"]) is not None
         return Truncation(len(texts), 0, 0) if counts_tokens else Truncation(len(texts), None, None)
     counter = TruncationCounter(encoder, model.cache, model.variant(Role.DOCUMENT), model.prompts[Role.DOCUMENT])

@@ -63,8 +63,8 @@ class FittedRetriever(ABC):
         """The scores of all documents for a few queries at a time, as many as fit ``block_bytes``.
 
         Yields the slice of queries and an array (queries, documents), which may be written over; the next
-        block may reuse it. From these, full-depth ranks are counted, and they are exact: a store that answers
-        ``search`` is not called.
+        block may reuse it. The scores are exact, and
+        full-depth ranks are counted from them; a store is not used.
         """
         queries = check_nonempty_texts(queries, "queries")
         if block_bytes < 1:

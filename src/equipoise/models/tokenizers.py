@@ -180,7 +180,7 @@ def text_segments(text: str) -> Iterator[slice]:
 
 
 def utf8_character_index(data: bytes) -> Ints:
-    """For each byte of UTF-8 how many characters have begun, its own among them."""
+    """For each byte of UTF-8 the number of characters that begin at it or before it."""
     # Bytes that continue a character are 10xxxxxx.
     return np.cumsum((np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80)
 
@@ -239,9 +239,8 @@ _OPENAI_CL100K = ("text-embedding-3-", "text-embedding-ada-002")
 def tokenizer_for(model: object = None) -> Tokenizer:
     """The tokenizer of a model that is given as a spec, a folder, a ``tokenizer.json``, or an object.
 
-    ``cl100k`` and ``words`` name two that need no model. Without a model it is cl100k where its package is
-    installed and words where not; ``name`` says which. What was named is taken or refused, never replaced:
-    chunks would have other sizes than those asked for.
+    ``cl100k`` and ``words`` need no model. Without a model it is cl100k if its package is installed, else words. A
+    named tokenizer that is not available is an error: with another one, chunks would have other sizes.
 
     >>> tokenizer_for("words").name
     'words'

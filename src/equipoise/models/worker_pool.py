@@ -1,7 +1,7 @@
 """Encode in other processes or on a cluster: each worker loads the model and takes the next block of texts.
 
-A worker is a fresh interpreter that talks through pipes, so the caller's
-script is not run again, as it would be by a spawned pool, and a worker ends when its parent does.
+A worker is a new interpreter with pipes: the script of the caller is not run again, as by a spawned pool, and a worker
+ends with its parent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WorkerJob(Protocol):
 
 
 class WorkerPool:
-    """Processes that have each opened the same job; a request goes to whichever is free."""
+    """Processes that have opened the same job; a request goes to an idle one."""
 
     def __init__(self, job: WorkerJob, processes: int) -> None:
         self.processes = processes
@@ -55,11 +55,11 @@ class WorkerPool:
             self._idle.put(worker)
 
     def submit(self, request: Any) -> Future[Any]:
-        """The future answer to a request."""
+        """The future of the response to a request."""
         return self._threads.submit(self.call, request)
 
     def call(self, request: Any) -> Any:
-        """The answer to a request."""
+        """The response to a request."""
         worker = self._idle.get()
         try:
             return worker.call(request)
@@ -74,7 +74,7 @@ class WorkerPool:
 
 
 class WorkerPoolEncoder(LocalEncoder):
-    """The same vectors as the model in one process, made by several."""
+    """A model in several processes; the vectors are the same."""
 
     def __init__(self, spec: ModelSpec, processes: int) -> None:
         self._pool = WorkerPool(EncoderJob(spec), processes)
@@ -82,12 +82,12 @@ class WorkerPoolEncoder(LocalEncoder):
             setattr(self, name, value)
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
-        """One block, by whichever worker is free."""
+        """Encode one block in an idle worker."""
         encoded: EncodedBatch = self._pool.call((list(texts), role))
         return encoded
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths, by whichever worker is free."""
+        """Count tokens in an idle worker."""
         counts: list[int] | None = self._pool.call((list(texts), None))
         return counts
 
@@ -132,7 +132,7 @@ class _Worker:
         return self.receive()
 
     def receive(self) -> Any:
-        """The next answer; an error of the worker is raised here."""
+        """The next response; an error of the worker is raised here."""
         assert self._process.stdout is not None
         try:
             answer = pickle.load(self._process.stdout)

@@ -48,28 +48,28 @@ class EmbeddingResponse:
 
 
 def parse_response(items: Any, texts: int, dims: int | None, tokens: int | None) -> EmbeddingResponse:
-    """The rows of an answer in the order of the texts; raises ``RequestFailedError`` when anything is amiss.
+    """The rows of a response in the order of the texts; raises ``RequestFailedError`` if the response is invalid.
 
     Each item has an ``embedding``, a list of numbers or base64 of little-endian float32, and an ``index``;
     where no item has one, they are in order.
     """
     if not isinstance(items, list | tuple):
-        raise _wrong("something that is not a list of vectors")
+        raise _invalid_response("something that is not a list of vectors")
     if len(items) != texts:
-        raise _wrong(f"{len(items)} vectors for {texts} texts")
+        raise _invalid_response(f"{len(items)} vectors for {texts} texts")
     rows = [_row(_field(item, "embedding")) for item in items]
     order = _order([_field(item, "index") for item in items])
     lengths = {len(row) for row in rows} | ({dims} if dims is not None else set())
     if len(lengths) != 1 or lengths == {0}:
         lengths_text = " and ".join(str(length) for length in sorted(lengths))
-        raise _wrong(f"vectors of {lengths_text} dimensions, which must be equal")
+        raise _invalid_response(f"vectors of {lengths_text} dimensions, which must be equal")
     vectors = np.empty((texts, len(rows[0])), dtype=np.float32)
     for index, row in zip(order, rows, strict=True):
         vectors[index] = row
     if not np.isfinite(vectors).all():
-        raise _wrong("a vector with NaN or infinity")
+        raise _invalid_response("a vector with NaN or infinity")
     if not vectors.any(axis=1).all():
-        raise _wrong("a vector of zeros")
+        raise _invalid_response("a vector of zeros")
     return EmbeddingResponse(vectors, tokens if type(tokens) is int and tokens >= 0 else None)
 
 
@@ -78,7 +78,7 @@ def _order(indexes: Sequence[Any]) -> list[int]:
     if all(index is None for index in indexes):
         return list(range(len(indexes)))
     if not all(type(index) is int for index in indexes) or sorted(indexes) != list(range(len(indexes))):
-        raise _wrong(f"the indexes {', '.join(map(repr, indexes[:5]))}..., which do not number the texts")
+        raise _invalid_response(f"the indexes {', '.join(map(repr, indexes[:5]))}..., which do not number the texts")
     return list(indexes)
 
 
@@ -89,11 +89,11 @@ def _row(embedding: Any) -> Vectors:
         # No dtype here, to detect the sent type: with one, "1" and true would become 1.0.
         row = np.asarray(embedding)
         if row.ndim != 1 or row.dtype.kind not in "iuf" or _has_bool(embedding):
-            raise _wrong("something that is not a vector")
+            raise _invalid_response("something that is not a vector")
         with np.errstate(over="ignore"):
             return row.astype(np.float32)
     except (TypeError, ValueError, OverflowError):
-        raise _wrong("something that is not a vector") from None
+        raise _invalid_response("something that is not a vector") from None
 
 
 def _has_bool(embedding: Any) -> bool:
@@ -105,7 +105,7 @@ def _field(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
-def _wrong(problem: str) -> RequestFailedError:
+def _invalid_response(problem: str) -> RequestFailedError:
     return RequestFailedError(RequestFailure(f"the server answered with {problem}", invalid_response=True))
 
 
@@ -119,14 +119,14 @@ Job = Callable[[Event], T]
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome(Generic[T]):
-    """What became of a job: a value, an error, or neither when it was not begun."""
+    """The outcome of a job: a value, an error, or neither if it was not started."""
 
     value: T | None = None
     error: Exception | None = None
 
 
 def run_concurrently(jobs: Sequence[Job[T]], workers: int) -> list[RequestOutcome[T]]:
-    """Run the jobs in order, so many at a time; after an error none is begun.
+    """Run the jobs in order, ``workers`` at a time; after an error no further job is started.
 
     >>> [outcome.value for outcome in run_concurrently([lambda stop: 1, lambda stop: 2], workers=2)]
     [1, 2]
@@ -231,7 +231,7 @@ class ApiEncoder(Encoder):
 
     @abstractmethod
     def request(self, texts: Sequence[str], role: Role) -> Any:
-        """The answer of the service: ``data`` with the vectors and ``usage``, as attributes or as members."""
+        """The response of the service: ``data`` with the vectors and ``usage``, as attributes or as members."""
 
     def request_vectors(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
         """One request, checked; raises ``RequestFailedError``, and nothing else."""
@@ -247,7 +247,7 @@ class ApiEncoder(Encoder):
         raise RequestFailedError(refusal)
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
-        """One row a text, in order; raises ``PartialError`` with what was finished."""
+        """One row per text, in order; raises ``PartialError`` with the finished rows."""
         parts = list(_requests(texts, self._most))
         jobs = [partial(self._job, [texts[index] for index in part], role) for part in parts]
         outcomes = run_concurrently(jobs, self._parallel)
@@ -257,7 +257,7 @@ class ApiEncoder(Encoder):
                 done.update(zip(part, outcome.value, strict=True))
         errors = [outcome.error for outcome in outcomes if outcome.error is not None]
         if errors:
-            # The one that failed first is the reason; others only stopped because of it.
+            # The first failure is the reason; the other requests stopped because of it.
             reason = [
                 error for error in errors if not (isinstance(error, RequestFailedError) and error.refusal is STOPPED)
             ]
@@ -265,7 +265,7 @@ class ApiEncoder(Encoder):
         return np.stack([done[index] for index in range(len(texts))]) if texts else NOTHING.vectors
 
     def _job(self, texts: Sequence[str], role: Role, stop: Event) -> Vectors:
-        """One request of several, which gives up when another has failed."""
+        """One of several requests; it stops when another one has failed."""
         retry_policy = self._retry_policy.until(stop)
 
         def request(batch: Sequence[str]) -> Vectors:
@@ -274,7 +274,7 @@ class ApiEncoder(Encoder):
         return self._halved(texts, request).vectors
 
     def _halved(self, texts: Sequence[str], request: RequestFunction) -> _Part:
-        """The vectors of a request, halved as often as the service demands."""
+        """The vectors of a request; if it is too large, it is halved repeatedly."""
         try:
             return _Part(request(texts))
         except RequestFailedError as error:
@@ -287,13 +287,13 @@ class ApiEncoder(Encoder):
         first, second = self._halved(texts[:half], request), self._halved(texts[half:], request)
         complete = first.complete and second.complete
         if complete:
-            # Every text passed as it is, so it was their number that was too much, and will be again.
+            # No text was too long, so the number of texts was too large, as it will be in later requests.
             with self._lock:
                 self._most = min(self._most, half)
         return _Part(np.concatenate([first.vectors, second.vectors]), complete)
 
     def _cut(self, text: str, request: RequestFunction, refusal: RequestFailure) -> Vectors:
-        """A single text that is too long: truncated by quarters, if requested."""
+        """The vector of a text that is too long: if requested, it is truncated by quarters."""
         rest = text
         while self._truncates and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
             rest = rest[: len(rest) * 3 // 4]

@@ -65,7 +65,7 @@ class RetryPolicy:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     def until(self, stop: Event) -> RetryPolicy:
-        """The same, but real waiting ends when the event is set, and then nothing is tried again."""
+        """The same policy, but waiting ends when the event is set, and there are no further attempts."""
 
         def sleep(seconds: float) -> None:
             if stop.is_set() or (self.sleep is time.sleep and stop.wait(seconds)):
@@ -147,7 +147,7 @@ def without_secrets(text: str, secrets: Iterable[str] | None = None) -> str:
     text = _KEY_SHAPE.sub(HIDDEN, text)
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
     line = " ".join(text.split())
-    # The truncation may have split a key, whose rest is too short to be recognised.
+    # The truncation may have split a key, and a part of it may be too short to be recognised.
     line = line[:-8] if cut else line
     return line if len(line) <= MAX_MESSAGE_LENGTH else f"{line[: MAX_MESSAGE_LENGTH - 3]}..."
 
@@ -217,9 +217,9 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
         return milliseconds / 1000
     if "retry-after" in folded:
         after = _number(folded["retry-after"])
-        return after if after is not None else _until(folded["retry-after"], now)
+        return after if after is not None else _seconds_until(folded["retry-after"], now)
     resets = [
-        _lasting(value, now)
+        _parse_duration(value, now)
         for name, value in folded.items()
         if "ratelimit-reset" in name and folded.get(name.replace("reset", "remaining"), "0").strip() == "0"
     ]
@@ -255,7 +255,7 @@ def _is_timeout(error: Exception) -> bool:
 
 
 def _headers(error: BaseException | None, depth: int = 5) -> Mapping[str, str]:
-    """The headers of the answer: on the error, in litellm's attribute, or on its cause."""
+    """The headers of the response: on the error, in litellm's attribute, or on its cause."""
     if error is None or not depth:
         return {}
     response = getattr(error, "response", None)
@@ -286,14 +286,14 @@ def _number(text: str) -> float | None:
     return number if 0 <= number < float("inf") else None
 
 
-def _until(date: str, now: float) -> float | None:
+def _seconds_until(date: str, now: float) -> float | None:
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - now)
     except (TypeError, ValueError):
         return None
 
 
-def _lasting(text: str, now: float) -> float | None:
+def _parse_duration(text: str, now: float) -> float | None:
     """``1m30s``, a number of seconds, or the second of the epoch when the limit is lifted."""
     number = _number(text)
     if number is not None:

@@ -91,7 +91,7 @@ def open_engine(spec: ModelSpec, model: str) -> ModuleType:
         note_secret(secret)
     if "base_url" in spec.options:
         checked_url(spec.options["base_url"])
-    with _quiet():
+    with _without_price_download():
         engine = require_extra("litellm", extra="litellm")
     # Disable advertisements on standard output, and retries that would hide the server's message.
     engine.suppress_debug_info, engine.DEFAULT_MAX_RETRIES = True, 0  # type: ignore[attr-defined]
@@ -109,7 +109,7 @@ def _sizes(engine: ModuleType, model: str) -> tuple[int | None, int | None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _without_price_download() -> Iterator[None]:
     """While litellm is imported, it would fetch a table of prices; it has one inside."""
     name = "LITELLM_LOCAL_MODEL_COST_MAP"
     before = os.environ.get(name)

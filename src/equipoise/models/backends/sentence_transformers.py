@@ -308,9 +308,9 @@ def _hub_is_reachable() -> bool:
 def loading(name: str, *, from_hub: bool, offline: str, trusted_spec: str = "") -> Iterator[None]:
     """Load a model inside the block: without output, and with errors of the library as ours.
 
-    The library requests every file six times, over more than 20 seconds, before it looks into its cache. A
-    hub that does not answer one question is taken for absent, so that the cache is looked into at once.
-    ``offline`` says which models need no network, ``trusted_spec`` is the spec that allows custom code.
+    The library requests every file six times, over more than 20 seconds, before it uses its cache. If the hub does
+    not answer a first request, the cache is used at once. ``offline`` names the models that need no network,
+    ``trusted_spec`` is the spec that allows custom code.
     """
     hub = require_extra("huggingface_hub", extra="st")
     log, constants = hub.utils.logging, hub.constants

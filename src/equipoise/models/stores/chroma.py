@@ -101,6 +101,6 @@ class ChromaStore(base.VectorStore):
 
 
 def _schema(metadata: dict[str, Any] | None) -> base.CollectionSchema:
-    """Collections that others made have no such record: no dimensions and no geometry agree with them."""
+    """The dimensions and geometry in the metadata; collections of other programs match none."""
     facts = metadata or {}
     return base.CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))

@@ -89,6 +89,6 @@ def _arrow_schema(shape: CollectionSchema) -> Any:
 
 
 def _schema(metadata: dict[bytes, bytes] | None) -> CollectionSchema:
-    """Tables of other programs have no such record: no dimensions and no geometry agree with them."""
+    """The dimensions and geometry in the metadata; tables of other programs match none."""
     facts = metadata or {}
     return CollectionSchema(int(facts.get(b"dims", b"0")), facts.get(b"geometry", b"of another program").decode())
