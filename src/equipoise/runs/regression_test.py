@@ -304,9 +304,9 @@ def _mean_verdict(
     is_loss = _exceeds(gain, test.margin)
     undecided = _undecided(gains, adjusted, test) if is_loss else ""
     failed = is_loss and (bool(undecided) or p < test.alpha)
-    verdict = f"{'a' if failed else 'no'} significant loss{_beyond(test)}"
+    verdict = f"{'a' if failed else 'no'} significant loss{_margin_text(test)}"
     if undecided:
-        verdict = f"a loss{_beyond(test)} that cannot be tested: {undecided}"
+        verdict = f"a loss{_margin_text(test)} that cannot be tested: {undecided}"
     details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), words.units(n)]
     if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
@@ -349,7 +349,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
     else:
         best, details = gain, f"{interval.reason}, {units}"
     significant = _exceeds(best, test.margin)
-    verdict = f"{'a' if significant else 'no'} significant loss{_beyond(test)}"
+    verdict = f"{'a' if significant else 'no'} significant loss{_margin_text(test)}"
     message = f"{_describe_gain(current, reference, gain)}, {verdict} ({details})"
     return GateCheck(not significant, message, "regression", metric, current.value, best, gain, None, contrast.n)
 
@@ -372,5 +372,5 @@ def _describe_gain(current: Estimate, reference: Estimate, gain: float) -> str:
     return f"{values}, {format_value(abs(gain), _PLACES)} {better}" if gain else f"{values}, the same"
 
 
-def _beyond(test: RegressionTest) -> str:
+def _margin_text(test: RegressionTest) -> str:
     return f" beyond the margin of {test.margin:g}" if test.margin else ""

@@ -272,17 +272,17 @@ class RayExecutor(Executor):
                     node_reply = NodeReply(*self._ray.get(reference))
             except worker_loss_errors(self._ray) as error:
                 if item.attempt == ATTEMPTS:
-                    yield item.index, WorkerReply(_gave_up(error))
+                    yield item.index, WorkerReply(_too_many_failures(error))
                     continue
                 self._report(f"{self.item_label} is started again: {first_line(error)}")
                 item.attempt += 1
                 work.waiting.appendleft(item)
             except self._ray.exceptions.RayTaskError as error:
-                yield item.index, WorkerReply(_unable("a worker", error_summary(error)))
+                yield item.index, WorkerReply(_worker_start_error("a worker", error_summary(error)))
             else:
                 reply = node_reply.answer
                 if isinstance(reply, str):
-                    reply = WorkerReply(_unable(f"the node {node_reply.host}", reply), unfit=True)
+                    reply = WorkerReply(_worker_start_error(f"the node {node_reply.host}", reply), unfit=True)
                 if self._can_retry(node_reply.node, reply, item, work.n_cores):
                     work.waiting.appendleft(item)
                 else:
@@ -385,14 +385,14 @@ def _pickle(value: Any) -> bytes:
     return data
 
 
-def _gave_up(error: Exception) -> EquipoiseError:
+def _too_many_failures(error: Exception) -> EquipoiseError:
     return PartialError(
         f"its worker died {ATTEMPTS} times: {first_line(error)}",
         hint="if memory was short: with more threads per job, fewer jobs share a node",
     )
 
 
-def _unable(node: str, reason: str) -> EquipoiseError:
+def _worker_start_error(node: str, reason: str) -> EquipoiseError:
     """A worker could not start: it has no equipoise, or another version."""
     return MissingExtraError(
         f"{node} cannot run equipoise: {reason}",

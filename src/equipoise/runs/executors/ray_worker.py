@@ -24,7 +24,7 @@ from equipoise.types import require_extra
 # On a worker: one item, with the working directory and the settings of the caller.
 
 SENT = ("EQUIPOISE_CACHE", "EQUIPOISE_CACHE_BYTES")
-"""Environment variables that are sent to workers. Keys of services are not sent: a node has its own."""
+"""Environment variables that are sent to workers. Keys of services are not: each node has its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ class NodeReply(NamedTuple):
 def worker_entry_point() -> Begin:
     """The function that starts an item. It is a closure, so that its code is sent.
 
-    A function of a module would be imported on the worker, and a worker without the module dies without a
-    message that names its node.
+    A function of a module would be imported on the worker. A worker without the module would end without naming its
+    node.
     """
 
     def start(sent: bytes, shared: bytes, caller: bytes) -> tuple[str, str, WorkerReply | str]:
@@ -224,7 +224,7 @@ def _try_connection(address: str) -> None:
 RAY_THREADS = "ray_"
 """The prefix of the names of its threads."""
 _RAY_PACKAGES = ("grpc", "ray")
-"""Packages whose threads may die of a lost connection."""
+"""Packages whose threads may end with an error when the connection is lost."""
 
 
 class _StreamWithoutRay:
@@ -242,7 +242,7 @@ class _StreamWithoutRay:
 
 @contextmanager
 def suppress_ray_output() -> Iterator[None]:
-    """Suppress what Ray prints: the log of a node that dies, and tracebacks when the head dies."""
+    """Suppress what Ray prints when a node or the head ends: its log and tracebacks."""
     stream, hook = sys.stdout, threading.excepthook
 
     def hook_without_ray(args: ExceptHookArgs, /) -> None:
