@@ -41,7 +41,7 @@ class UnitSelection:
 
 def select_units(values: Floats, n_units: int, better: Direction, *, seed: int = SEED) -> UnitSelection:
     """At most ``n_units`` units: where the systems differ most, or where a single one is worst. Ties are random."""
-    ranked = np.lexsort((np.random.default_rng(seed).permutation(len(values)), -_interest(values, better)))
+    ranked = np.lexsort((np.random.default_rng(seed).permutation(len(values)), -_unit_differences(values, better)))
     chosen = ranked[:n_units].astype(np.int64)
     note = ""
     if len(values) > n_units:
@@ -53,7 +53,7 @@ def select_units(values: Floats, n_units: int, better: Direction, *, seed: int =
     return UnitSelection(np.sort(chosen), chosen, note)
 
 
-def _interest(values: Floats, better: Direction) -> Floats:
+def _unit_differences(values: Floats, better: Direction) -> Floats:
     """The difference between the systems on each unit; lowest for a unit that is undefined for all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a row without any value

@@ -268,8 +268,8 @@ def fold_chart(tuned: TuningView) -> Chart:
     rows = [_fold_row(index, fold) for index, fold in enumerate(tuned.folds)]
     choices = scores + marks.text_width(row["scores"] for row in rows) + GAP
     inner_to_outer = {"y": marks.ROW_POSITION, "x": {**x, "field": "inner"}, "x2": {"field": "outer"}}
-    inner = [{**row, "value": row["inner"], **_look("diamond", "paper", "behind")} for row in rows]
-    outer = [{**row, "value": row["outer"], **_look("circle", "lead", "lead")} for row in rows]
+    inner = [{**row, "value": row["inner"], **_mark_style("diamond", "paper", "behind")} for row in rows]
+    outer = [{**row, "value": row["outer"], **_mark_style("circle", "lead", "lead")} for row in rows]
     layers: list[Spec] = [
         marks.row_lines(FOLD_WIDTH),
         marks.layer("rule", inner_to_outer, stroke=LIGHT["line"], strokeWidth=2),
@@ -317,7 +317,7 @@ def _fold_label(fold: FoldScore) -> str:
     return f"{fold.name} folds" if " of " in fold.name else f"fold {fold.name}"
 
 
-def _look(shape: str, fill: str, stroke: str) -> marks.Row:
+def _mark_style(shape: str, fill: str, stroke: str) -> marks.Row:
     return {"shape": shape, "fill": LIGHT[fill], "stroke": LIGHT[stroke]}
 
 

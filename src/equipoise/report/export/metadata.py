@@ -177,7 +177,7 @@ def _references() -> dict[str, str]:
 def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterator[str]:
     for run in runs:
         names = run.result.names if comparison is None else comparison.metrics
-        for cite in _cites(run.result, names):
+        for cite in _citations(run.result, names):
             yield from _parts(cite)
     for run in runs:
         for estimate in run.result.estimates.values():
@@ -191,7 +191,7 @@ def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterat
         yield TIE_GROUP_CITATION
 
 
-def _cites(result: Result, names: Sequence[str]) -> Iterator[str]:
+def _citations(result: Result, names: Sequence[str]) -> Iterator[str]:
     """The sources of the metrics that the program knows; others have none that it could name."""
     kind = None if result.evidence is None else type(result.evidence)
     for name in names:

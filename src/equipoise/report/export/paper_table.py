@@ -132,7 +132,7 @@ class PaperTable:
         return shared_decimals(estimate.interval for estimate in self.column(metric))
 
     def _best(self, metric: str) -> str:
-        """The best figure as it is printed: who prints the same is as good to a reader."""
+        """The best value as printed; all equal printed values are marked as best."""
         known = [estimate.value for estimate in self.column(metric) if not isnan(estimate.value)]
         return format_value(_best_of(known, self.better(metric)), self._places(metric)) if known else ""
 
@@ -179,7 +179,7 @@ def table_caption(sheet: PaperTable) -> list[str]:
 
 
 def table_notes(sheet: PaperTable) -> list[str]:
-    """What must be said where there is no table to explain."""
+    """The notes of an export without a table."""
     letters = [] if sheet.comparison is None else [_letters(sheet.comparison)]
     return [*filter(None, (_subject(sheet), _like(sheet))), *letters, *_cautions(sheet)]
 

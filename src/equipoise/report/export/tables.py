@@ -105,7 +105,7 @@ def _written(rows: Iterable[Sequence[Any]], formulas: bool = False) -> str:
     lines = []
     for row in rows:
         buffer = io.StringIO()
-        # Told to end lines by both signs, the writer also quotes cells that hold either of them.
+        # With this line terminator the writer also quotes cells that contain \r or \n.
         csv.writer(buffer, lineterminator="\r\n").writerow([_cell(value, formulas) for value in row])
         lines.append(buffer.getvalue().removesuffix("\r\n"))
     return "".join(f"{line}\n" for line in lines)
@@ -115,7 +115,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def inert_cell(text: str) -> str:
-    """The text as a cell that a spreadsheet does not run: what looks like a formula gets an apostrophe."""
+    """The text as a cell that a spreadsheet does not evaluate: a formula gets an apostrophe."""
     return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
 
 
