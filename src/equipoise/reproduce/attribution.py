@@ -320,14 +320,14 @@ def _side(preset: Preset, path: ConventionPath, figure: EmulatedScore) -> Librar
     if isnan(figure.value):
         raise UndefinedError(
             f"as {preset.name} scores, no query is left for {path.metric.name}",
-            hint=_why_none(path.inputs, preset.rules(path.metric)),
+            hint=_no_query_reason(path.inputs, preset.rules(path.metric)),
         )
     notes = tuple(limitation_notes(preset, [path.metric], path.inputs))
     called = preset.call(path.metric)
     return LibraryScore(preset.name, preset.title, called, preset.entry, figure.value, figure.n, notes)
 
 
-def _why_none(inputs: RunAndQrels, rules: Conventions) -> str:
+def _no_query_reason(inputs: RunAndQrels, rules: Conventions) -> str:
     """Why no query is left."""
     longest = max((len(scores) for scores in inputs.compared(rules).values()), default=0)
     if longest < rules.fewest:

@@ -37,12 +37,12 @@ def write_formula(
         return f"left out: {_why_left_out(inputs, unit, rules)}"
     gains = {item: gain for item, gain in inputs.qrels(rules)[unit].items() if gain > 0}
     if unit not in inputs.run or not gains:
-        return f"scores {format_value(value, PLACES)}: {_why_nothing(inputs, unit)}"
+        return f"scores {format_value(value, PLACES)}: {_undefined_reason(inputs, unit)}"
     cutoff = getattr(metric, "k", None) or inf
     within = {item: rank_ranges[item] for item in gains if item in rank_ranges and rank_ranges[item][0] <= cutoff}
     tied = [ranks for ranks in within.values() if ranks[0] != ranks[1]]
     if tied and rules.ties in _TIED:
-        positions = ", ".join(format_ranks(*ranks) for ranks in _that_matter(metric, within)[:MOST_TERMS])
+        positions = ", ".join(format_ranks(*ranks) for ranks in _relevant_ranges(metric, within)[:MOST_TERMS])
         terms = f"relevant at rank {positions}, {_TIED[rules.ties]}"
     elif metric.symbol == "MAP" and rules.ties == "threshold":
         terms = f"precision at the end of each group of equals, {_denominator(metric, rules, gains, within)}"
@@ -52,7 +52,7 @@ def write_formula(
     return f"{terms} -> {format_value(value, PLACES)}"
 
 
-def _that_matter(metric: Metric[Any], within: Places) -> list[tuple[int, int]]:
+def _relevant_ranges(metric: Metric[Any], within: Places) -> list[tuple[int, int]]:
     """All rank ranges, or only those that the best relevant item can have."""
     nearest = min(last for _, last in within.values())
     only_best = metric.symbol in ("MRR", "HR")
@@ -68,7 +68,7 @@ def _why_left_out(inputs: RunAndQrels, unit: str, rules: Conventions) -> str:
     return "it has no relevant item"
 
 
-def _why_nothing(inputs: RunAndQrels, unit: str) -> str:
+def _undefined_reason(inputs: RunAndQrels, unit: str) -> str:
     if unit not in inputs.run:
         return "the run misses it"
     has_relevant = any(gain > 0 for gain in inputs.truth[unit].values())
@@ -183,7 +183,7 @@ def worked_example(
     cutoff = getattr(metric, "k", None)
     one, other = (rank_ranges(inputs, unit, side, cutoff) for side in sides)
     relevant = [item for item, gain in gains.items() if gain > 0]
-    competitors = _rivals(inputs, unit, relevant, sides)
+    competitors = _competitors(inputs, unit, relevant, sides)
     rows = [
         ItemRow(str(item), scores.get(item), gains.get(item, 0), one.get(item), other.get(item))
         for item in dict.fromkeys([*scores, *relevant])
@@ -209,7 +209,9 @@ def rank_ranges(
     return {item: ranks for item, ranks in ranges.items() if ranks[0] <= deepest}
 
 
-def _rivals(inputs: RunAndQrels, unit: str, relevant: list[str], sides: tuple[Conventions, Conventions]) -> set[str]:
+def _competitors(
+    inputs: RunAndQrels, unit: str, relevant: list[str], sides: tuple[Conventions, Conventions]
+) -> set[str]:
     """What has the score of a relevant item on either side, or is in the list of one side only."""
     competitors: set[str] = set()
     lists = [inputs.compared(side).get(unit, {}) for side in sides]

@@ -84,7 +84,7 @@ class RunAndQrels:
 
     def compared(self, conventions: Conventions) -> Run:
         """The lists with the scores that are compared, all items in them."""
-        return self._once(
+        return self._memoised(
             ("compared", conventions.own_id, conventions.scores),
             lambda: _convert_scores(self.run, conventions),
         )
@@ -95,14 +95,14 @@ class RunAndQrels:
         With top-k selection, ``k`` is the number of items: it changes the order of ties.
         """
         settings = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
-        return self._once(
+        return self._memoised(
             ("ranked", *settings, k if conventions.ties == PICK else None),
             lambda: _order_run(self.compared(conventions), conventions, self.order(conventions), k),
         )
 
     def qrels(self, conventions: Conventions) -> Truth:
         """The qrels after applying the conventions."""
-        return self._once(
+        return self._memoised(
             ("qrels", conventions.grades, conventions.min_grade, conventions.unretrieved, conventions.own_id),
             lambda: _convert_qrels(self.truth, self.compared(conventions), conventions),
         )
@@ -117,10 +117,10 @@ class RunAndQrels:
             ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
             return ranking.ordered(conventions.ties) if conventions.ties in ("optimistic", "pessimistic") else ranking
 
-        ranking = self._once(("ranking", key, selection_size), make)
+        ranking = self._memoised(("ranking", key, selection_size), make)
         return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
 
-    def _once(self, key: Any, make: Callable[[], T]) -> T:
+    def _memoised(self, key: Any, make: Callable[[], T]) -> T:
         """The memoised value of a key; of each kind the oldest is dropped above a limit."""
         if key not in self._cache:
             same_kind = [entry for entry in self._cache if entry[0] == key[0]]

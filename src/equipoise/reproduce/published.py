@@ -159,7 +159,7 @@ def search_conventions(
     matches += [
         score
         for changes, score in changed.items()
-        if printed.holds(score.value) and not _idle(changes, changed, base, presets, printed)
+        if printed.holds(score.value) and not _has_no_effect(changes, changed, base, presets, printed)
     ]
     nearest = min(candidates, key=lambda score: printed.distance(score.value))
     return ConventionSearch(
@@ -191,7 +191,7 @@ def _difference_from_base(
         return None
 
 
-def _idle(
+def _has_no_effect(
     changes: Changes,
     changed: Mapping[Changes, ConventionMatch],
     base: Preset,

@@ -53,7 +53,7 @@ def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbo
 def _details(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list[Part]:
     """What the two do differently, on which units, and one of these worked out."""
     parts = _meanings(difference)
-    parts += _idle(difference, verbose=verbose)
+    parts += _unused_conventions(difference, verbose=verbose)
     parts += _units(difference, decimals, verbose=verbose)
     if difference.example is not None:
         parts += _example(difference.example, difference, decimals)
@@ -81,7 +81,7 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
         ]
     if quiet:
         return parts
-    parts += [Paragraph(""), Paragraph(_effort(search))]
+    parts += [Paragraph(""), Paragraph(_search_summary(search))]
     if search.skipped:
         parts.append(Paragraph(f"Not tried: {'; '.join(search.skipped.values())}."))
     if search.difference is not None:
@@ -184,7 +184,7 @@ def _pair_lines(pair: ConventionPair, difference: ScoreDifference) -> list[Part]
     ]
 
 
-def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Part]:
+def _unused_conventions(difference: ScoreDifference, *, verbose: bool) -> list[Part]:
     if not difference.idle:
         return []
     parts: list[Part] = [Paragraph(""), heading("Other differences (no effect here)")]
@@ -278,7 +278,7 @@ def _candidate(candidate: ConventionMatch) -> str:
     return f"as {candidate.preset} scores, but {' and '.join(candidate.says)}"
 
 
-def _effort(search: ConventionSearch) -> str:
+def _search_summary(search: ConventionSearch) -> str:
     return (
         f"Tried: all presets, and one or two changes from {search.base}: {pluralize(search.tried, 'set')} of "
         f"conventions, which give {pluralize(search.figures, 'different score')}. That a set gives the score "

@@ -134,7 +134,7 @@ class _Span:
 
 
 def _depth(size: int) -> int:
-    """How many splits are tried before a heap takes over."""
+    """Number of splits before heap sort is used."""
     return 2 * (size.bit_length() - 1) if size else 0
 
 
