@@ -98,7 +98,7 @@ def page_links(choice: RunSelection, metrics: Sequence[str]) -> PageLinks:
 
 PAGES = 16
 GATHERED = 1
-"""Runs with all their units take much memory, so only the last ones asked for are kept."""
+"""Runs with all their units take much memory, so only the last requested ones are kept."""
 
 
 @dataclass(frozen=True)
@@ -351,10 +351,10 @@ def with_security_headers(app: App, port: int) -> App:
             return None
         given = [value.lower() for name, value in scope["headers"] if name == b"host"]
         if len(given) != 1 or given[0] not in hosts:
-            return await _refuse(send, 421, "This server answers only to 127.0.0.1 and localhost.\n")
+            return await _send_error(send, 421, "This server answers only to 127.0.0.1 and localhost.\n")
         if scope["method"] not in METHODS:
             allowed = (b"allow", ", ".join(METHODS).encode())
-            return await _refuse(send, 405, "Results are only read here, never changed.\n", allowed)
+            return await _send_error(send, 405, "Results are only read here, never changed.\n", allowed)
         return await app(scope, receive, _with_headers(send))
 
     return guard
@@ -371,7 +371,7 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-async def _refuse(send: Send, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:
+async def _send_error(send: Send, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:
     text = sentence.encode()
     about = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
     sending = _with_headers(send)
