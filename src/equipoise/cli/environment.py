@@ -290,6 +290,6 @@ def _measure(vector_cache: VectorCache) -> CacheSize:
     if not vector_cache.path.exists():
         return CacheSize(0, 0, vector_cache.max_bytes)
     usage = vector_cache.size()
-    for problem in vector_cache.troubles:
+    for problem in vector_cache.problems:
         raise StoreError(f"{problem.subject}: {problem.message}", hint=problem.hint)
     return usage

@@ -148,7 +148,7 @@ def kinds() -> list[str]:
     return list(BUILT_IN)
 
 
-def _switch(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+def _set_output_flag(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
     """Set a property of the shared ``Output``, before or after the name of the command."""
 
     def turn(ctx: click.Context, parameter: click.Parameter, on: bool) -> None:
@@ -173,9 +173,9 @@ def output_options(command: Command) -> Command:
     """``--json``, ``-q`` and ``-v``."""
     shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
     return joined(
-        click.option("--json", callback=_switch("json"), help="Print the results as JSON.", **shared),
-        click.option("-q", "--quiet", callback=_switch("quiet"), help="Print only the result.", **shared),
-        click.option("-v", "--verbose", callback=_switch("verbose"), help="Print more detail.", **shared),
+        click.option("--json", callback=_set_output_flag("json"), help="Print the results as JSON.", **shared),
+        click.option("-q", "--quiet", callback=_set_output_flag("quiet"), help="Print only the result.", **shared),
+        click.option("-v", "--verbose", callback=_set_output_flag("verbose"), help="Print more detail.", **shared),
     )(command)
 
 
@@ -243,7 +243,7 @@ fail_option = click.option(
 
 
 def _set_trackers(context: click.Context, _: click.Parameter, trackers: tuple[str, ...]) -> None:
-    """Remember the trackers for ``Output.log``; a missing package is an error before anything is computed."""
+    """Store the trackers for ``Output.log``; a missing package is an error before anything is computed."""
     if trackers:
         from equipoise.cli.output import Output
         from equipoise.runs.trackers import check_installed
@@ -276,7 +276,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def collected(*args: Any, **options: Any) -> Any:
         from equipoise.cli.inputs import EvidenceOptions
 
-        return command(*args, reading=_taken(EvidenceOptions, options), **options)
+        return command(*args, reading=_pop_record(EvidenceOptions, options), **options)
 
     return joined(
         click.option("--qrels", type=click.Path(), help="Relevance judgements for run files: TREC, TSV, JSON, ..."),
@@ -366,7 +366,7 @@ def stats_options(
     return decorate
 
 
-def _taken(kind: type[Record], options: dict[str, Any]) -> Record:
+def _pop_record(kind: type[Record], options: dict[str, Any]) -> Record:
     """A record of the options that are its fields. They are removed from ``options``."""
     return kind(**{field.name: options.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
@@ -380,7 +380,7 @@ def options_as(kind: type[Record], name: str, *options: Decorator, section: str 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def collected(*args: Any, **values: Any) -> Any:
-            return command(*args, **{name: _taken(kind, values)}, **values)
+            return command(*args, **{name: _pop_record(kind, values)}, **values)
 
         n_earlier = len(getattr(collected, "__click_params__", ()))
         joined(*options)(collected)
@@ -438,7 +438,7 @@ def _report_cache_problems(out: Output) -> None:
     from equipoise.models.cache import VectorCache
 
     cache = VectorCache.default()
-    for finding in cache.troubles if cache is not None else ():
+    for finding in cache.problems if cache is not None else ():
         out.note(f"warning: {finding.subject}: {finding.message}; {finding.hint}")
 
 
@@ -509,7 +509,7 @@ class MultiValueOption(AliasOption):
         # click has no public way to a parser's options; these tables are there in all versions since 2.0.
         for option in {*parser._long_opt.values(), *parser._short_opt.values()}:
             if option.obj is self:
-                option.process = self._taking(option.process, ctx)
+                option.process = self._multi_value_process(option.process, ctx)
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """The values; lists with commas are split."""
@@ -517,7 +517,9 @@ class MultiValueOption(AliasOption):
             value = [part for word in value for part in _split_commas(word)]
         return super().type_cast_value(ctx, value)
 
-    def _taking(self, process: Callable[[Any, Any], None], ctx: click.Context) -> Callable[[Any, Any], None]:
+    def _multi_value_process(
+        self, process: Callable[[Any, Any], None], ctx: click.Context
+    ) -> Callable[[Any, Any], None]:
         def take(value: Any, state: Any) -> None:
             process(value, state)
             while state.rargs and not _is_option(state.rargs[0]):
@@ -539,7 +541,7 @@ HELP_SECTIONS = {
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists shared options in sections of their own.
+    """A command whose help lists shared options in separate sections.
 
     It completes the second and further values of an option like the first.
     """
@@ -579,7 +581,7 @@ class SectionedCommand(click.Command):
 
 
 MAX_OPTION_WIDTH = 30
-"""Columns of the names of options in the help; a longer name has a line of its own."""
+"""Columns of the names of options in the help; a longer name has its own line."""
 
 command = partial(click.command, cls=SectionedCommand)
 """Decorator of every command."""

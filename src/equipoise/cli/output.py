@@ -236,7 +236,7 @@ def report(error: BaseException, out: Output) -> int:
         out.error({"code": "interrupted", "message": "interrupted", "hint": ""}, "interrupted")
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        return _hang_up()
+        return _exit_on_closed_pipe()
     if isinstance(error, click.ClickException):
         error = _as_ours(error)
     if isinstance(error, EquipoiseError):
@@ -330,7 +330,7 @@ def _unexpected(error: BaseException, out: Output) -> int:
     return UNEXPECTED
 
 
-def _hang_up() -> int:
+def _exit_on_closed_pipe() -> int:
     """The output pipe is closed, as after ``| head``: exit without a message, also when Python flushes at exit."""
     sink = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
