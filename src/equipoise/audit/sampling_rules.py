@@ -152,7 +152,7 @@ def wrong_chance_level(row: PublishedRow) -> Iterator[Violation]:
     for value in row.values:
         chance = _chance_score(value)
         if chance is not None and value is not pool.derived_from:
-            yield from _off(row, value, pool, chance)
+            yield from _chance_deviation(row, value, pool, chance)
 
 
 class CandidateCount(NamedTuple):
@@ -217,7 +217,9 @@ _SQUARES = pi**2 / 6
 """The sum of 1, 1/4, 1/9, ...: an upper bound for squared reciprocal ranks."""
 
 
-def _off(row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance: ChanceScore) -> Iterator[Violation]:
+def _chance_deviation(
+    row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance: ChanceScore
+) -> Iterator[Violation]:
     ends = sorted(chance.mean(size) for size in (pool.least, pool.most))
     expected = ValueRange(ends[0], ends[1])
     if not expected.is_disjoint(value.range):
@@ -313,16 +315,18 @@ class StatedAverage:
 def wrong_averages(table: AuditedTable) -> Iterator[Violation]:
     """EQ417: a stated average that is not the mean of its rows or columns."""
     for average in _row_averages(table):
-        mismatched = _wrong(average)
+        mismatched = _mismatched_values(average)
         if mismatched:
             yield from _violations(average, mismatched, other_scope=_other_scope(average, mismatched))
     columns = list(_column_averages(table))
-    checked = [(average, _wrong(average)) for average in columns if average.shared]
+    checked = [(average, _mismatched_values(average)) for average in columns if average.shared]
     # If no system's average is the mean of its columns, it covers other columns than those shown.
     other_columns = len(checked) > 1 and all(mismatched for _, mismatched in checked)
     for average, mismatched in checked:
         if mismatched:
-            yield from _violations(average, mismatched, other_scope=other_columns and not _beyond(average, mismatched))
+            yield from _violations(
+                average, mismatched, other_scope=other_columns and not _outside_range(average, mismatched)
+            )
 
 
 def _violations(
@@ -388,7 +392,7 @@ def _bare(name: str) -> str:
     return strip_markup(name.rpartition("/")[2].partition(", ")[0]).strip(" :")
 
 
-def _wrong(average: StatedAverage) -> list[PublishedValue]:
+def _mismatched_values(average: StatedAverage) -> list[PublishedValue]:
     """The values of an average that are not the mean, unweighted or weighted by size.
 
     The weights that explain most values are used. A subset of the rows may explain all of them.
@@ -405,10 +409,10 @@ def _wrong(average: StatedAverage) -> list[PublishedValue]:
 def _other_scope(average: StatedAverage, mismatched: Sequence[PublishedValue]) -> bool:
     """Whether most metrics miss the mean together: then the average may cover other rows."""
     shared = len(average.shared)
-    return shared > 1 and 2 * len(mismatched) > shared and not _beyond(average, mismatched)
+    return shared > 1 and 2 * len(mismatched) > shared and not _outside_range(average, mismatched)
 
 
-def _beyond(average: StatedAverage, mismatched: Sequence[PublishedValue]) -> bool:
+def _outside_range(average: StatedAverage, mismatched: Sequence[PublishedValue]) -> bool:
     """Whether an average is outside the range of its members, which no weights explain."""
     for value in mismatched:
         spans = [_value_in_row(member, value.metric).range for member in average.members]  # type: ignore[union-attr]
