@@ -36,7 +36,7 @@ class TruncationStats:
 
 def cache_problem(cache: VectorCache) -> Iterator[Observation]:
     """EQ150: the file of the cache cannot be used, or parts of it failed verification."""
-    for problem in cache.troubles:
+    for problem in cache.problems:
         yield Observation(problem.subject, problem.message, (str(cache.path),), problem.hint)
 
 

@@ -103,9 +103,11 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     estimates = [estimate for estimate in _informative_estimates(scored) if not isnan(estimate.chance - estimate.value)]
     sets = evidence is not None and evidence.kind == "sets"
     below = [
-        estimate for estimate in estimates if estimate.interval.known and _margins(estimate)[1] < -_slack(estimate)
+        estimate for estimate in estimates if estimate.interval.known and _margins(estimate)[1] < -_tolerance(estimate)
     ]
-    within = [estimate for estimate in estimates if estimate not in below and _margins(estimate)[0] <= _slack(estimate)]
+    within = [
+        estimate for estimate in estimates if estimate not in below and _margins(estimate)[0] <= _tolerance(estimate)
+    ]
     if below:
         yield Observation(
             scored.result.system,
@@ -175,7 +177,7 @@ def _margins(estimate: Estimate) -> tuple[float, float]:
     return (low, high) if estimate.better == Direction.UP else (-high, -low)
 
 
-def _slack(estimate: Estimate) -> float:
+def _tolerance(estimate: Estimate) -> float:
     """The tolerance for rounding errors."""
     return ROUNDING * max(1.0, abs(estimate.chance))
 
