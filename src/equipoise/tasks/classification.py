@@ -29,11 +29,11 @@ Encode = Callable[[Sequence[str]], Any]
 
 @dataclass(frozen=True)
 class ClassificationOutput:
-    """What a matrix of scores says of its units.
+    """The ranks, predictions and confidences that follow from a matrix of scores.
 
-    ``ranking`` has the rank of the target of each unit among the ``classes`` candidates, ``labels`` which
-    class came first. ``answerable`` marks units whose target was seen in training, ``confidence`` is the
-    softmax of the first class and ``target_probability`` that of the target, where they were asked for.
+    ``ranking`` has the rank of the target of each unit among the ``classes`` candidates, ``labels`` the
+    class with the largest score. ``answerable`` marks units whose target was in the training data. ``confidence`` is
+    the softmax of the first class and ``target_probability`` that of the target, if requested.
     """
 
     ranking: Ranking
@@ -107,12 +107,12 @@ def classify(
     """The target rank and the first class of each row, from one read of the scores.
 
     ``scores`` is a (units, classes) matrix of logits or probabilities: numpy, also memory-mapped and larger
-    than memory, or torch on any device, where it stays. ``targets`` is a column a row. Columns in ``padding``
-    are no classes; targets in ``unseen`` were not seen in training and are marked as not answerable. ``ks``
-    are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered. ``compiled``
-    asks for the compiled kernel in host memory, which takes little more time than reading. By default it is used
-    once this process has counted 2^24 scores, because compiling it takes about 0.1 s. Its threads share large
-    matrices, as many as there are cores or as OMP_NUM_THREADS says. The counts are the same.
+    than memory, or torch, which stays on its device. ``targets`` has the column of the target of each row. Columns in
+    ``padding`` are no classes; targets in ``unseen`` are not in the training data and marked as not answerable. If
+    there are fewer classes than one of the cutoffs ``ks``, that is an error. Equal scores are counted, not ordered.
+    ``compiled`` uses the compiled kernel in host memory, by default after this process has counted 2^24 scores,
+    because compiling takes about 0.1 s. Large matrices are split over OMP_NUM_THREADS threads or all cores. The
+    counts are the same.
 
     >>> output = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
     >>> output.ranking.above.tolist(), output.ranking.tied.tolist(), output.labels.predicted.tolist()

@@ -1,7 +1,7 @@
 """Quality of a vector index: recall against exact search, latency percentiles and throughput.
 
-The store is filled, asked one query at a time for its latency, then all in batches for its throughput,
-and compared with exact search over the same vectors.
+The store is filled, queried one by one for the latency, then in batches for the throughput, and compared with exact
+search over the same vectors.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ PERCENTILES = (50, 95, 99)
 
 @dataclass(frozen=True, slots=True)
 class IndexMeasurement:
-    """What was measured: recall and seconds a query, and the seconds of everything else.
+    """Recall and seconds per query, and the seconds of the other steps.
 
-    ``stopped`` says why there are fewer queries than were asked for; ``batch_seconds`` is then NaN.
+    ``stopped`` is the reason if not all queries were answered; ``batch_seconds`` is then NaN.
     """
 
     k: int
@@ -53,7 +53,7 @@ class IndexMeasurement:
 
     @property
     def throughput(self) -> float:
-        """Queries a second when they come in batches."""
+        """Queries per second in batches."""
         return len(self.seconds) / self.batch_seconds if self.batch_seconds else nan
 
     def result(self, system: str, *, config: StatsConfig = DEFAULT_STATS) -> Result:
