@@ -2,8 +2,8 @@
 
 The score of a candidate parent is the mean of two similarities of names: of the new name to its own, and to the most
 similar of its children. Confidences are a softmax of the scores, whose temperature is fitted on the tree itself: each
-account in turn is left out. An embedding that was trained on the tree has no place for a new account, so that its
-reconstruction says nothing about such placements; ``evaluate_placement`` measures them on accounts that were removed.
+account in turn is left out. An embedding that was trained on the tree has no vector for a new account, so its
+reconstruction does not measure such placements; ``evaluate_placement`` measures them on held-out accounts.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ class MisfiledAccount:
 def misfiled_accounts(
     placer: AccountPlacer, *, min_confidence: float = 0.5, progress: Callable[[int], None] | None = None
 ) -> list[MisfiledAccount]:
-    """The accounts whose name points to another parent, the surest first.
+    """The accounts whose name indicates another parent, the most confident first.
 
     Each account without children is in turn treated as new. It is listed if another parent has at least
     ``min_confidence`` and is more probable than the actual one.

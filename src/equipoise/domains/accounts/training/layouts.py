@@ -225,7 +225,7 @@ class _EdgePlanner:
         """The angle at a node that is left for its children."""
         return 2.0 * np.pi - 2.0 * self._backward_angle(edges)
 
-    def _wedge(self, shape: int, edges: Floats) -> Floats:
+    def _subtree_angle(self, shape: int, edges: Floats) -> Floats:
         """The angle that a subtree needs at the parent of its top node, for each edge."""
         wedges = sibling_angle(edges)
         if self.shapes.children[shape]:
@@ -236,7 +236,7 @@ class _EdgePlanner:
 
     def _extent(self, children: dict[int, int], angles: Floats) -> Floats:
         """The least extent at which the children fit into each angle."""
-        wedges = [self._wedge(shape, self._longest_edges(shape, _EDGE_GRID)) for shape in children]
+        wedges = [self._subtree_angle(shape, self._longest_edges(shape, _EDGE_GRID)) for shape in children]
         needed = _total_angle(np.array(wedges), np.array(list(children.values())))
         least = max(self.reach[shape][0] for shape in children)
         return np.maximum(np.interp(-angles, np.maximum.accumulate(-needed), _EDGE_GRID), least)
@@ -251,7 +251,7 @@ class _EdgePlanner:
         children = dict(Counter(shapes.tolist()))
         extent = self._extent(children, np.array([angle]))
         length_of = {shape: np.maximum(self._longest_edges(shape, extent), least) for shape in children}
-        wedge_of = {shape: float(self._wedge(shape, length)[0]) for shape, length in length_of.items()}
+        wedge_of = {shape: float(self._subtree_angle(shape, length)[0]) for shape, length in length_of.items()}
         lengths[nodes] = [float(length_of[shape][0]) for shape in shapes.tolist()]
         wedges = np.array([wedge_of[shape] for shape in shapes.tolist()])
         order = np.argsort(-wedges, kind="stable")

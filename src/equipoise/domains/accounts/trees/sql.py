@@ -310,7 +310,7 @@ class _TableReader:
     def rows(self, business_id: str | None) -> list[tuple[str, str, str]]:
         """(id, parent, name) of the rows of one business, in the order of their ids."""
         sql = _sqlalchemy()
-        self._refuse_unknown_schema()
+        self._check_schema_exists()
         table = self._name_of_table()
         columns = [column["name"] for column in sql.inspect(self.connection).get_columns(table, schema=self.schema)]
         ids, parents = (self._column(column, columns) for column in (self.columns.id, self.columns.parent))
@@ -348,7 +348,7 @@ class _TableReader:
     def _called(self) -> str:
         return f"{self.source} (table {self.table})"
 
-    def _refuse_unknown_schema(self) -> None:
+    def _check_schema_exists(self) -> None:
         if self.schema is None:
             return
         schemas = _sqlalchemy().inspect(self.connection).get_schema_names()
