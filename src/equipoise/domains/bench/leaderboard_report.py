@@ -148,7 +148,7 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     config = analysis.config
     level = format_percent(config.confidence_level)
     resampled = {"datasets": "data sets", "units": "units within the data sets", "both": "data sets and their units"}
-    source = "Scores have different scales, so models are ordered by Borda count." if _fell_back(analysis) else ""
+    source = "Scores have different scales, so models are ordered by Borda count." if _uses_fallback(analysis) else ""
     return [
         *([source] if source else []),
         f"Models are ordered by {AGGREGATE_TITLES[analysis.aggregate]}. Rank intervals ({level}) come from a paired "
@@ -240,7 +240,7 @@ def mean_decimals(analysis: LeaderboardAnalysis) -> int:
     return max(least, shared_decimals(known)) if known else least
 
 
-def _fell_back(analysis: LeaderboardAnalysis) -> bool:
+def _uses_fallback(analysis: LeaderboardAnalysis) -> bool:
     return analysis.aggregate == "borda" and not analysis.table.is_comparable
 
 

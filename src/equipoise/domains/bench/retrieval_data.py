@@ -322,7 +322,7 @@ Retrieved = dict[str, list[tuple[str, float]]]
 
 
 class FittedSystem(Protocol):
-    """What has seen the items and can score them all for a text."""
+    """A system that is fitted on the items and scores all of them for a text."""
 
     def score_blocks(self, queries: Sequence[str]) -> Blocks:
         """Rows of queries with their scores against every item, higher being better."""
@@ -332,7 +332,7 @@ class RetrievalSystem(Protocol):
     """What ``equipoise.retriever`` makes, or anything that is fitted on texts in the same way."""
 
     def fit(self, documents: Sequence[str]) -> FittedSystem:
-        """The system after it has seen the items."""
+        """The system, fitted on the items."""
 
 
 def retrieve(system: RetrievalSystem, data: Dataset, *, top: int = 0, retrieved: Retrieved | None = None) -> Ranking:

@@ -133,7 +133,7 @@ class MeasuredEncoder(LocalEncoder):
         return self.inner.token_counts(texts)
 
     def close(self) -> None:
-        """Close the encoder and forget its vectors."""
+        """Close the encoder and release its vectors."""
         self.inner.close()
         if self._memory is not None:
             self._memory.clear()
