@@ -44,8 +44,8 @@ STRONG_EVIDENCE = 0.1
 class ScoreComparison:
     """All models on one score.
 
-    ``terms`` are the summands of the score; ``parts`` are the values behind them, and ``reference_metrics``
-    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
+    ``terms`` are the summands of the score; ``parts`` are their values, and ``reference_metrics``
+    metrics without the faults of the score; each by name and then by model. ``letters`` are tie bands: two models
     share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
     says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
     what p was corrected for. ``readings`` define ambiguous parts.
@@ -201,7 +201,7 @@ def compare_on_score(
         truth=blend.truth,
         truth_contrasts=reference_contrasts(measured, config=config),
         terms={
-            str(term): {name: _entering(term, score.observed.parts[term.part]) for name, score in measured.items()}
+            str(term): {name: _blend_part(term, score.observed.parts[term.part]) for name, score in measured.items()}
             for term in blend.terms
         },
         parts=_by_name({name: score.observed.parts for name, score in measured.items()}),
@@ -299,7 +299,7 @@ def _composite_reach(
     )
 
 
-def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
+def _blend_part(term: ScoreTerm, part: Estimate) -> Estimate:
     """A part as it enters the blend; an interval that is taken from 1 changes its ends."""
     ends = sorted((term.entering(part.interval.low), term.entering(part.interval.high)))
     return replace(
@@ -435,8 +435,9 @@ class Recommendation:
 
     ``models`` are the best in the ground-truth ``metric`` and those that are not significantly worse; none if no
     model can be recommended, and ``message`` then says why. ``value`` is the metric of the first of them with interval
-    and chance level, ``test`` the result of the paired test. ``formula`` says which model the ``score`` would have
-    picked, if another, and why it is not taken. ``excluded`` has the models that cannot be recommended, with reasons.
+    and chance level, ``test`` the result of the paired test. ``formula`` names the model that the ``score`` would
+    select, if another, and why it is not recommended. ``excluded`` are the models that cannot be recommended, with
+    reasons.
     """
 
     use: str

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def memoized_encoder(encode: Encode, texts: Sequence[str]) -> Encode:
-    """An encoder that embeds these texts in one go now, and any others when they are asked for.
+    """An encoder that embeds these texts in one go now, and any others on request.
 
     >>> calls = []
     >>> encode = memoized_encoder(lambda texts: calls.append(texts) or [[1.0]] * len(texts), ["a", "b"])
@@ -80,7 +80,7 @@ MIN_POSITIVE = 0.5
 def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:
     """The cosine of each pair's vectors, and the similarity that is expected; a unit is a pair.
 
-    A text without a direction (a zero vector) is as far from everything as can be told: its cosine is 0.
+    The cosine of a zero vector with any other vector is 0.
 
     >>> from equipoise.domains.concepts.concept_set import ConceptPair
     >>> vectors = {"rye": [1.0, 0.0], "wheat": [0.6, 0.8]}
@@ -292,7 +292,7 @@ def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> Relation
     vectors = encode_checked(encode, [*names, *query_row])
     ends = np.array([(row[relation.subject], row[relation.object]) for relation in relations], dtype=np.int64)
     queries = vectors[len(names) :][[query_row[question] for question in questions]]
-    rivals = _rivals(questions, ends)
+    rivals = _other_answers(questions, ends)
     return RelationEvidence(
         Space.of(vectors[: len(names)], edges=np.unique(ends, axis=0), unit_ids=names),
         _ranking(queries, vectors[: len(names)], ends, rivals, relations),
@@ -303,7 +303,7 @@ def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> Relation
     )
 
 
-def _rivals(questions: Sequence[str], ends: Ints) -> list[list[int]]:
+def _other_answers(questions: Sequence[str], ends: Ints) -> list[list[int]]:
     """For each relation, the other entities that answer its query."""
     answers: dict[str, set[int]] = {}
     for question, (_, answer) in zip(questions, ends.tolist(), strict=True):
@@ -360,7 +360,7 @@ def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generato
     ends = np.zeros((len(edges), points))
     rows = np.arange(len(edges))
     ends[rows, edges[:, 0]] = ends[rows, edges[:, 1]] = 1.0
-    # Edges that meet share 1 in ends @ ends.T, but an edge shares 2 with itself: one of them is taken off,
+    # Edges with a common end share 1 in ends @ ends.T, but an edge shares 2 with itself: 1 is subtracted,
     # and negative variances are set to 0. The eigenvalues are those of the smaller matrix.
     values, vectors = np.linalg.eigh(ends.T @ ends)
     above_one = values > 1.0

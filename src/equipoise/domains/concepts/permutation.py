@@ -1,4 +1,4 @@
-"""Permutation tests of the ground-truth metrics: what a model reaches whose vectors have nothing to do with the texts.
+"""Permutation tests of the ground-truth metrics: the scores of vectors that are unrelated to the texts.
 
 A permutation assigns the vectors to other texts. Pairs and relations that share a text are not independent; permuting
 their values would therefore reject too often (the same holds for distance matrices: Mantel, Cancer Research 27, 1967).

@@ -90,10 +90,10 @@ class ResamplingPlan:
         if self.description:
             return self.description
         method = "halves" if self.shares else "as many, with repetition"
-        method = (
-            method if self.groups is None else f"{self.n_blocks:,} groups with the same first text, with repetition"
-        )
-        method = "all, reweighted" if self.errors_of else method
+        if self.errors_of:
+            method = "all, reweighted"
+        elif self.groups is not None:
+            method = f"{self.n_blocks:,} groups with the same first text, with repetition"
         return f"{self.count:,} {self.unit} ({method})"
 
 
@@ -291,12 +291,12 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     parts = dict(observed.parts)
     if sampling.shares or sampling.errors_of:
         for term in blend.terms:
-            part_estimate = parts[term.part]
-            part_interval = of_parts[term.part].interval(part_estimate.value, confidence_level)
-            part_interval = (
-                Interval.unknown(MODEL_INDEPENDENT, confidence_level=confidence_level) if term.fixed else part_interval
-            )
-            parts[term.part] = replace(part_estimate, interval=part_interval)
+            part = parts[term.part]
+            if term.fixed:
+                part_interval = Interval.unknown(MODEL_INDEPENDENT, confidence_level=confidence_level)
+            else:
+                part_interval = of_parts[term.part].interval(part.value, confidence_level)
+            parts[term.part] = replace(part, interval=part_interval)
     by_metric = {estimate.metric: estimate for estimate in parts.values()}
     # A metric that is also a part of the score has one interval.
     reference_metrics = {
