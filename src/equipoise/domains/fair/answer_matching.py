@@ -303,7 +303,7 @@ class WholeWordIndex(AnswerIndex):
         if self._rule.currency and normal.strip(_SIGNS) != normal:
             chunk_ids.update(self._containing(normal.strip(_SIGNS).strip(), unsigned=True))
         if self._rule.fuzzy:
-            chunk_ids.update(self._sharing(normal).tolist())
+            chunk_ids.update(self._above_threshold(normal).tolist())
         return np.array(sorted(chunk_ids), dtype=np.int64)
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
@@ -328,7 +328,7 @@ class WholeWordIndex(AnswerIndex):
             else:
                 position = joined.find(answer, position + 1)
 
-    def _sharing(self, answer: str) -> Ints:
+    def _above_threshold(self, answer: str) -> Ints:
         """The texts that have at least ``threshold`` of the answer's words."""
         words = set(_WORD.findall(answer))
         lists = [self._texts_with[word] for word in words if word in self._texts_with]

@@ -163,12 +163,12 @@ class PassageIndex:
         """For ids of document words that resemble a word of the answer: that word and the similarity."""
         similar_words: dict[int, tuple[str, float]] = {}
         for word in dict.fromkeys(words):
-            for number, similarity in self._resembling(word):
+            for number, similarity in self._similar_document_words(word):
                 if similarity > similar_words.get(number, ("", 0.0))[1]:
                     similar_words[number] = (word, similarity)
         return similar_words
 
-    def _resembling(self, word: str) -> Iterator[tuple[int, float]]:
+    def _similar_document_words(self, word: str) -> Iterator[tuple[int, float]]:
         """The word itself, and words that share many character trigrams with it (Dice)."""
         if word in self._vocabulary:
             yield self._vocabulary[word], 1.0
