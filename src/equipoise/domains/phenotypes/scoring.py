@@ -115,11 +115,11 @@ class RankCollector:
         """The result for all cases in order, including failed ones."""
         rows = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int64)
         missing_rows = np.setdiff1d(np.arange(len(self._resolved_cases.cases)), rows)
-        parts = [*self._rankings, *([self._lost(missing_rows)] if len(missing_rows) else [])]
+        parts = [*self._rankings, *([self._failed_ranking(missing_rows)] if len(missing_rows) else [])]
         ranking = Ranking.concatenated(parts).take(np.argsort(np.concatenate([rows, missing_rows])))
         return RetrievedTerms(ranking, self._first, self._scores, self._ranks, failures, self._cutoff_ties)
 
-    def _lost(self, rows: Ints) -> Ranking:
+    def _failed_ranking(self, rows: Ints) -> Ranking:
         """The ranking of failed cases: no term was retrieved."""
         counts = np.array([len(self._resolved_cases.expected[row]) for row in rows], dtype=np.int64)
         total, pool = int(counts.sum()), np.full(len(rows), self._terms, dtype=np.int64)

@@ -305,7 +305,7 @@ class _Tracer:
         code = self._code.get(gold.term, -1)
         inside, slots = np.nonzero((candidates.terms[rows] == code) & np.isfinite(candidates.scores[rows]))
         if not len(inside):
-            stage = LossStage.RETRIEVAL if self._reached(index, gold.spans) else LossStage.CHUNKING
+            stage = LossStage.RETRIEVAL if self._contains_mention(index, gold.spans) else LossStage.CHUNKING
             return TracedTerm(name, gold.term, gold.assertion, stage)
         chunks = rows[inside]
         reached = self._candidate_stage(chunks, slots)
@@ -337,7 +337,7 @@ class _Tracer:
         expected = gold.assertion if self._settings.assertions else Assertion.AFFIRMED
         return LossStage.FOUND if expected in asserted else LossStage.ASSERTION
 
-    def _reached(self, index: int, spans: Sequence[Span]) -> bool:
+    def _contains_mention(self, index: int, spans: Sequence[Span]) -> bool:
         """Whether a chunk contains a whole mention; assumed if there are no spans."""
         rows = self._rows[index]
         starts, ends = self._candidates.start[rows], self._candidates.end[rows]
