@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 POPULARITY_EXPONENT = 1.1
 """The exponent of Zipf's law for the popularity of places."""
 EXPLORATION_PROBABILITY = 0.1
-"""How often an outing leads somewhere by popularity alone, and not to a habit."""
+"""The probability that a visit is drawn by popularity and not from the habits."""
 GOES_TO_WORK, LUNCHES_OUT, GOES_OUT_AFTER, GOES_OUT_AGAIN, RETURNS_BETWEEN = 0.88, 0.45, 0.5, 0.3, 0.4
 FEWEST_PLACES = 10
 CITY = (47.38, 8.54)
@@ -47,7 +47,7 @@ _TOWN, _PERSON, _MAP = range(3)
 
 
 class SimulatedVisit(NamedTuple):
-    """Someone arrives somewhere at an hour."""
+    """A place and the hour of arrival."""
 
     hour: int
     place: int
@@ -131,7 +131,7 @@ def _popularity(places: int, rng: np.random.Generator) -> Floats:
 
 
 def _simulate_user(popularity: Floats, rng: np.random.Generator) -> SimulatedUser:
-    """Home is anywhere; work and habits are where many go."""
+    """Home is a uniformly random place; work and habits are drawn by popularity."""
     count = 3 + min(int(rng.geometric(0.25)), len(popularity) // 2 - 3)
     chosen = rng.choice(len(popularity), size=count + 1, replace=False, p=popularity)
     weights = 1.0 / np.arange(1, count + 1)

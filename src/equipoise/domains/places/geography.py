@@ -199,7 +199,7 @@ def _summary(distances: Floats) -> dict[str, float]:
 
 
 def _median_interval(values: Floats, config: StatsConfig) -> tuple[float, float]:
-    """The interval of the median by that of the share of values up to it (Woodruff, JASA 1952), which knows clusters.
+    """The interval of the median by that of the share of values up to it, also for clusters (Woodruff, JASA 1952).
 
     The ends of the interval of a share of one half are turned into values by the quantiles.
     """

@@ -107,7 +107,7 @@ class VisitHistory:
         return before
 
     def codes_of(self, users: Ids) -> Ints:
-        """The places of these users among ``names``; -1 for one who has no visit here."""
+        """The positions of these users in ``names``; -1 for a user without visits."""
         names, requested = self.names.tolist(), users.tolist()
         if {str} == set(map(type, names)) != set(map(type, requested)):  # 7 in an array is "7" in a text table
             requested = [str(name) for name in requested]
