@@ -95,7 +95,7 @@ def redact_all(value: Any) -> Any:
 def _secret_spans(text: str, secrets: frozenset[str]) -> list[tuple[int, int]]:
     """The spans of the text that contain a secret, a part of one, or the two ends of one."""
     spans: list[tuple[int, int]] = []
-    grams, short_secrets = _needles(secrets)
+    grams, short_secrets = _substrings(secrets)
     # Letters that change their length with their case would shift the positions.
     folded = "".join(char.lower() if char.isascii() else char for char in text)
     for start in range(len(folded) - _GRAM + 1):
@@ -105,14 +105,14 @@ def _secret_spans(text: str, secrets: frozenset[str]) -> list[tuple[int, int]]:
         spans += [match.span() for match in re.finditer(re.escape(needle), text)]
     for mask in _ELLIPSIS.finditer(text):
         for secret in secrets:
-            left = _agreeing(text[: mask.start()], secret, at_end=True)
-            right = _agreeing(text[mask.end() :], secret, at_end=False)
+            left = _overlap_length(text[: mask.start()], secret, at_end=True)
+            right = _overlap_length(text[mask.end() :], secret, at_end=False)
             if left + right >= _ENDS or max(left, right) >= _ENDS - 1:
                 spans.append((mask.start() - left, mask.end() + right))
     return spans
 
 
-def _agreeing(text: str, secret: str, *, at_end: bool) -> int:
+def _overlap_length(text: str, secret: str, *, at_end: bool) -> int:
     """The length of the suffix of the text that starts the secret, or of its prefix that ends the secret."""
     for count in range(min(len(secret), len(text)), 0, -1):
         if text.endswith(secret[:count]) if at_end else text.startswith(secret[-count:]):
@@ -121,7 +121,7 @@ def _agreeing(text: str, secret: str, *, at_end: bool) -> int:
 
 
 @lru_cache(maxsize=8)
-def _needles(secrets: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+def _substrings(secrets: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
     """All lower-case substrings of 8 characters of the forms of the secrets, and the shorter secrets."""
     forms = [form.lower() for secret in secrets for form in (secret, *_encoded(secret.encode()))]
     grams = {form[at : at + _GRAM] for form in forms for at in range(len(form) - _GRAM + 1)}
@@ -145,14 +145,14 @@ def _unescaped(text: str, offsets: list[int]) -> tuple[str, list[int]]:
     origins: list[int] = []
     at = 0
     for match in _ESCAPE.finditer(text):
-        character = _meant(match)
+        character = _decode_escape(match)
         parts += [text[at : match.start()], character]
         origins += [*offsets[at : match.start()], *[offsets[match.start()]] * len(character)]
         at = match.end()
     return "".join([*parts, text[at:]]), [*origins, *offsets[at:]]
 
 
-def _meant(match: re.Match[str]) -> str:
+def _decode_escape(match: re.Match[str]) -> str:
     digits = match["hex"] or match["unicode"] or match["byte"]
     if digits or match["itself"]:
         return chr(int(digits, 16)) if digits else match["itself"]
