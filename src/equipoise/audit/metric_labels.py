@@ -12,9 +12,9 @@ from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audit.table import AVERAGES, PublishedMetric
-from equipoise.errors import EquipoiseError, did_you_mean
+from equipoise.errors import did_you_mean
 from equipoise.io.published.numbers import strip_markup
-from equipoise.metrics.parser import builtin, parse_metrics
+from equipoise.metrics.parser import builtin, find_metric
 
 if TYPE_CHECKING:
     from equipoise.audit.reading import UnresolvedValue
@@ -163,9 +163,8 @@ def _parse_name(name: str) -> PublishedMetric | None:
     symbol = name.partition("(")[0].partition("@")[0].strip()
     if not symbol or not builtin().named(symbol):
         return None
-    try:
-        metric = parse_metrics(name)[0]
-    except EquipoiseError:
+    metric = find_metric(name)
+    if metric is None:
         return None
     average = re.search(rf"average\s*=\s*({'|'.join(AVERAGES)})", name)
     return PublishedMetric.of(metric, average=average[1] if average else None)

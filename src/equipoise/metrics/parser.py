@@ -73,6 +73,14 @@ def parse_metrics(
     return tuple(parsed.values())
 
 
+def find_metric(name: str, evidence: Evidence | None = None) -> AnyMetric | None:
+    """The built-in metric of this name for this evidence; None if the name is unknown."""
+    try:
+        return parse_metrics(name, evidence=None if evidence is None else type(evidence))[0]
+    except EquipoiseError:
+        return None
+
+
 def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCatalogue) -> list[AnyMetric]:
     match = _PATTERN.match(text)
     if not match:

@@ -13,7 +13,6 @@ import numpy as np
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import (
     DuplicateError,
-    EquipoiseError,
     InputError,
     NotFiniteError,
     ParameterError,
@@ -24,7 +23,7 @@ from equipoise.errors import (
 from equipoise.evidence.base import Evidence, as_ids
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric, MetricValue
-from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.parser import find_metric
 from equipoise.stats.bootstrap_mean import UNBOUNDED, cluster_codes, id_order, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.result import Estimate, Result
@@ -367,11 +366,8 @@ def estimate_from_values(
 
 def _canonical_name(name: str, bounds: Bounds, better: Direction) -> str:
     """The catalogue's name of a metric, if it is known with these bounds and this direction."""
-    try:
-        (metric,) = parse_metrics(name)
-    except EquipoiseError:
-        return name
-    return metric.name if (metric.bounds, metric.better) == (bounds, better) else name
+    metric = find_metric(name)
+    return metric.name if metric is not None and (metric.bounds, metric.better) == (bounds, better) else name
 
 
 def _by_canonical_name(facts: Mapping[str, T] | None, canonical: Mapping[str, str]) -> dict[str, T]:

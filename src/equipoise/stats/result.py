@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from equipoise.errors import EquipoiseError, UnknownNameError
+from equipoise.errors import UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.types import nan_equal
 
@@ -176,7 +176,10 @@ class Result:
     def __getitem__(self, metric: str) -> Estimate:
         """The estimate of a metric, under any of its names: ``result["Acc@1"]`` is ``result["HR@1"]``."""
         if metric not in self.estimates:
-            metric = _canonical(metric, self.evidence)
+            from equipoise.metrics.parser import find_metric
+
+            known = find_metric(metric, self.evidence)
+            metric = metric if known is None else known.name
         if metric not in self.estimates:
             raise UnknownNameError.of(
                 "metric of this result", metric, self.names, more=f"it has {', '.join(self.names)}"
@@ -293,13 +296,3 @@ def _figure(value: float) -> str:
 
 def _plain(value: float) -> float | None:
     return None if isnan(value) else float(value)
-
-
-def _canonical(metric: str, evidence: Evidence | None) -> str:
-    """The canonical name of a metric, or the given name if it is unknown."""
-    from equipoise.metrics.parser import parse_metrics
-
-    try:
-        return parse_metrics(metric, evidence=None if evidence is None else type(evidence))[0].name
-    except EquipoiseError:
-        return metric

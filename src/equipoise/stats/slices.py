@@ -10,8 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
-from equipoise.errors import EquipoiseError, InputError, UndefinedError
-from equipoise.metrics.parser import parse_metrics
+from equipoise.errors import InputError, UndefinedError
+from equipoise.metrics.parser import find_metric
 from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.estimate import estimate_from_values
 from equipoise.stats.intervals import Bounds, wilson_interval
@@ -75,7 +75,9 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
             f"none of the {len(units)} units of {result.system} has properties",
             hint=f"the result has units such as {units[0]!r}; compare the ids",
         )
-    known_metric = _catalogue_metric(estimate.metric)
+    known_metric = find_metric(estimate.metric)
+    if known_metric is not None and known_metric.name != estimate.metric:
+        known_metric = None
     return tuple(
         Slice(name, value, _estimate(result, estimate, rows, known_metric, _stream(seed, name, value)))
         for name in dict.fromkeys(name for unit_properties in properties for name in unit_properties)
@@ -160,15 +162,6 @@ def _averaged_hits(overall: Estimate, values: Floats) -> bool:
     """
     defined = values[~np.isnan(values)]
     return bool(overall.interval.method.startswith("wilson") and len(defined) > 1 and defined.min() >= 0.0)
-
-
-def _catalogue_metric(metric: str) -> Metric[Any] | None:
-    """The metric of that name, or None if it is not in the catalogue."""
-    try:
-        (parsed,) = parse_metrics(metric)
-    except EquipoiseError:
-        return None
-    return parsed if parsed.name == metric else None
 
 
 def _limits(result: Result, metric: Metric[Any]) -> Bounds:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, isnan, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.stats.formatting import (
     ScoreFormat,
@@ -102,16 +102,11 @@ def plural(noun: str) -> str:
 
 def unit_noun(results: Sequence[Result]) -> str:
     """What the units of these results are called; ``unit`` if it is not known or not the same for all."""
-    nouns = {_recorded_noun(result.settings) or _evidence_noun(result) for result in results}
+    nouns = set()
+    for result in results:
+        of_evidence = "unit" if result.evidence is None else EVIDENCE_NOUNS.get(result.evidence.kind, "unit")
+        nouns.add(str(result.settings.get(UNIT_NOUN) or of_evidence))
     return nouns.pop() if len(nouns) == 1 else "unit"
-
-
-def _recorded_noun(settings: Mapping[str, Any]) -> str:
-    return str(settings.get(UNIT_NOUN, ""))
-
-
-def _evidence_noun(result: Result) -> str:
-    return "unit" if result.evidence is None else EVIDENCE_NOUNS.get(result.evidence.kind, "unit")
 
 
 def score_format(comparison: Comparison, words: Vocabulary) -> ScoreFormat:
@@ -153,7 +148,7 @@ def why_uninformative(comparison: Comparison, words: Vocabulary) -> str:
             f"This setup cannot compare the {words.system}s: a random choice has the maximum {metric} of "
             f"{shown.range(chance_levels)}. {HARDER}"
         )
-    if _at_ceiling(estimates):
+    if all(_is_fraction(estimate) and 1.0 - CEILING_MARGIN <= estimate.value <= 1.0 for estimate in estimates):
         return (
             f"This setup cannot compare the {words.system}s: all of them are at the ceiling of {metric} ({values}), "
             f"where a better {words.system} could not score higher. {HARDER}"
@@ -173,10 +168,6 @@ def why_uninformative(comparison: Comparison, words: Vocabulary) -> str:
 
 def _is_fraction(estimate: Estimate) -> bool:
     return estimate.better == Direction.UP and estimate.unit == "fraction"
-
-
-def _at_ceiling(estimates: Sequence[Estimate]) -> bool:
-    return all(_is_fraction(estimate) and 1.0 - CEILING_MARGIN <= estimate.value <= 1.0 for estimate in estimates)
 
 
 def _above_chance(estimate: Estimate) -> bool:

@@ -17,8 +17,7 @@ import numpy as np
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.concepts.scores import CONCEPT_STATS
-from equipoise.errors import EquipoiseError
-from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.parser import find_metric
 from equipoise.stats.bootstrap_mean import cluster_members
 from equipoise.stats.corpus_metrics import (
     DEFINED_SHARE,
@@ -267,8 +266,11 @@ class TaskScore:
     @property
     def lacking(self) -> str:
         """Why there is no score: the undefined part and its reason; empty if there is one."""
-        undefined = [name for name, estimate in self.observed.parts.items() if isnan(estimate.value)]
-        return f"{undefined[0]} is{_undefined_reason(self.observed.parts[undefined[0]].metric)}" if undefined else ""
+        for name, estimate in self.observed.parts.items():
+            if isnan(estimate.value):
+                metric = find_metric(estimate.metric)
+                return f"{name} is ({metric.undefined})" if metric is not None and metric.undefined else f"{name} is"
+        return ""
 
     @property
     def value(self) -> float:
@@ -315,12 +317,3 @@ def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confid
     if undefined:
         return Interval.unknown(f"{undefined[0]} is undefined", confidence_level=confidence_level)
     return spread.interval(value, confidence_level)
-
-
-def _undefined_reason(metric: str) -> str:
-    """The condition under which a metric is undefined, from its declaration."""
-    try:
-        (parsed,) = parse_metrics(metric)
-    except EquipoiseError:
-        return ""
-    return f" ({parsed.undefined})" if parsed.undefined else ""
