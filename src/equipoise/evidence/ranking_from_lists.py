@@ -202,7 +202,8 @@ def _codes(lists: RaggedIds, truth: RaggedIds) -> tuple[Ints, Ints, int]:
         span = max(lists.largest, truth.largest) + 1
         if span <= 8 * _TABLE_SLOTS:
             return _with_filler_code(lists, span), _with_filler_code(truth, span), span
-    values = np.concatenate([rows.cells[rows.inside].astype(_common_dtype(lists, truth)) for rows in (lists, truth)])
+    dtype = np.int64 if lists.cells.dtype.kind == truth.cells.dtype.kind == "i" else str
+    values = np.concatenate([rows.cells[rows.inside].astype(dtype) for rows in (lists, truth)])
     names, code = np.unique(values, return_inverse=True)
     split = int(lists.lengths.sum())
     codes = []
@@ -211,10 +212,6 @@ def _codes(lists: RaggedIds, truth: RaggedIds) -> tuple[Ints, Ints, int]:
         cells[rows.inside] = part
         codes.append(cells)
     return codes[0], codes[1], len(names)
-
-
-def _common_dtype(lists: RaggedIds, truth: RaggedIds) -> Any:
-    return np.int64 if lists.cells.dtype.kind == truth.cells.dtype.kind == "i" else str
 
 
 def _with_filler_code(rows: RaggedIds, span: int) -> Ints:

@@ -108,7 +108,8 @@ def _count_many_targets(scores: NDArray[Any], flat: Ints, counts: Ints, dropped:
         for item in np.flatnonzero(tied[items] > 0):
             equal = block[row[item]] == limit[item]
             equal[dropped] = False
-            before[items.start + item] = _n_ties_before(np.flatnonzero(equal), int(flat[items][item]))
+            target = str(flat[items][item])  # ids are compared as strings
+            before[items.start + item] = sum(str(column) > target for column in np.flatnonzero(equal).tolist())
     return above, tied, before
 
 
@@ -123,11 +124,6 @@ def _count_in_turn(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tupl
         ranks = rank_targets(part, flat[items], padding=dropped).counts
         above[items], tied[items], before[items] = ranks.above, ranks.tied, ranks.before
     return above, tied, before
-
-
-def _n_ties_before(equals: Ints, target: int) -> int:
-    """How many columns with the same score precede the target by id; ids are compared as strings."""
-    return sum(str(column) > str(target) for column in equals.tolist())
 
 
 @dataclass

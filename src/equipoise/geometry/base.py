@@ -43,11 +43,8 @@ def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike 
             f"{subject} have no coordinates: their shape is {array.shape}",
             hint="give one column per dimension, and one at least",
         )
-    return array.astype(dtype or _float_type(array.dtype), copy=False)
-
-
-def _float_type(dtype: np.dtype[Any]) -> DTypeLike:
-    return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
+    is_single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    return array.astype(dtype or (np.float32 if is_single else np.float64), copy=False)
 
 
 # Validity: which points are invalid, why, and whether they can be used.

@@ -119,7 +119,7 @@ def _term(file: TextFile, line: int, tags: Tags) -> OboTerm:
         raise file.error(FormatError, line, "begins a term without an id", hint="each [Term] has an id: line")
     return OboTerm(
         id=_word(tags["id"][0]),
-        name=_strip_qualifiers(tags["name"][0]) if "name" in tags else "",
+        name=_plain(_QUALIFIERS.sub("", tags["name"][0]).rstrip()) if "name" in tags else "",
         synonyms=tuple(_quoted_text(file, line, synonym) for synonym in tags.get("synonym", ())),
         definition=_quoted_text(file, line, tags["def"][0]) if "def" in tags else "",
         parents=_words(tags, "is_a"),
@@ -151,10 +151,6 @@ def _quoted_text(file: TextFile, line: int, value: str) -> str:
             hint="definitions and synonyms are written in double quotes",
         )
     return _plain(match.group(1))
-
-
-def _strip_qualifiers(value: str) -> str:
-    return _plain(_QUALIFIERS.sub("", value).rstrip())
 
 
 def _plain(text: str) -> str:

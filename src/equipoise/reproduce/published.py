@@ -222,9 +222,10 @@ def _presets(inputs: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionM
 def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[Changes, ConventionMatch]:
     """The scores after single changes of relevant conventions, and after pairs of them."""
     rules = base.rules(metric)
+    grades = (1, *sorted({int(gain) for gain in inputs.gains if gain > 1}))
     singles = [
         (name, value)
-        for name, values in {**ALTERNATIVES, "min_grade": _grades_above_one(inputs)}.items()
+        for name, values in {**ALTERNATIVES, "min_grade": grades}.items()
         if affects(name, metric)
         for value in values
         if value != rules[name] and not no_effect_reason(name, (rules[name], value), inputs, metric)
@@ -236,11 +237,6 @@ def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> d
     ]
     figures = {changes: _candidate(inputs, metric, base, changes) for changes in [*single_changes, *pairs]}
     return {changes: score for changes, score in figures.items() if score is not None}
-
-
-def _grades_above_one(inputs: RunAndQrels) -> tuple[Value, ...]:
-    """The grades of the qrels that could be the smallest relevant one."""
-    return (1, *sorted({int(gain) for gain in inputs.gains if gain > 1}))
 
 
 def _depths(inputs: RunAndQrels, metric: Metric[Any]) -> list[int]:

@@ -126,7 +126,8 @@ def norm_depth_chart(
         axis["axis"]["grid"] = True
     rows: list[Row] = [
         {
-            "rank": float(ranks[node]) + _jitter(node),
+            # A small offset, so that nodes of one rank do not overlap.
+            "rank": float(ranks[node]) + (node * GOLDEN % 1.0 - 0.5) * JITTER,
             "norm": float(norms[node]),
             "says": _norm_tooltip(nodes[node], ranks[node], norms[node]),
         }
@@ -153,11 +154,6 @@ def norm_depth_chart(
         width=WIDTH,
         height=HEIGHT,
     )
-
-
-def _jitter(position: int) -> float:
-    """A small horizontal offset, so that nodes of one rank do not overlap."""
-    return (position * GOLDEN % 1.0 - 0.5) * JITTER
 
 
 def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
@@ -342,12 +338,9 @@ class TreeCharts:
     def norm_chart(self) -> Chart:
         """Norms against the position between root and leaf."""
         norms = geometry_named(self.vectors.geometry).norm(self.vectors.vectors)
-        correlation_text = next(
-            (_estimate_text(result.estimates[SPEARMAN]) for result in self.results if result.system == self.system), ""
-        )
-        return norm_depth_chart(
-            self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=correlation_text
-        )
+        estimates = [result.estimates[SPEARMAN] for result in self.results if result.system == self.system][:1]
+        text = "".join(f"{format_value(item.value, 2)} {format_interval(item.interval, 2)}" for item in estimates)
+        return norm_depth_chart(self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=text)
 
     @cached_property
     def _nodes(self) -> list[NodeLabel]:
@@ -409,7 +402,3 @@ def _estimate_by_prefix(result: Result, prefix: str) -> Estimate:
 def _curve_point(dim: int, estimate: Estimate) -> CurvePoint:
     ends = (estimate.interval.low, estimate.interval.high) if estimate.interval.known else (None, None)
     return CurvePoint(dim, estimate.value, *ends)
-
-
-def _estimate_text(estimate: Estimate) -> str:
-    return f"{format_value(estimate.value, 2)} {format_interval(estimate.interval, 2)}"

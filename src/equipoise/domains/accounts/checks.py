@@ -285,9 +285,11 @@ def single_positive(subject: ReconstructedTree) -> Iterator[Observation]:
     """EQ305: every node has at most one target, so MAP equals MRR."""
     if subject.reconstruction.has_single_target:
         counts = subject.reconstruction.ranking.counts
+        targets = {"parent": "parent", "ancestors": "ancestor"}
+        target = targets.get(subject.reconstruction.relation, "related node")
         yield Observation(
             subject.system,
-            f"no node has more than one {_target_name(subject.reconstruction)}, so MAP equals MRR",
+            f"no node has more than one {target}, so MAP equals MRR",
             (f"{pluralize(int(counts.sum()), 'node')} with one, {int((counts == 0).sum()):,} with none",),
         )
 
@@ -348,10 +350,6 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
     scored = ScoredResult(replace(result, estimates=ranking_estimates), metric_of)
     findings = (*run_checks(scored), *run_checks(ReconstructedTree(result.system, reconstruction)))
     return replace(result, findings=tuple(dict.fromkeys((*result.findings, *findings))))
-
-
-def _target_name(reconstruction: Reconstruction) -> str:
-    return {"parent": "parent", "ancestors": "ancestor"}.get(reconstruction.relation, "related node")
 
 
 def _precision(vectors: Any) -> str:

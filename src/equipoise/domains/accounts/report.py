@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
     from equipoise.stats.seeds import MeanAndDeviation
-    from equipoise.stats.slices import Slice
 
 SINGLE_TARGET_NOTE = "Every node has at most one target, so that MAP is the mean reciprocal rank."
 TARGETS = {
@@ -398,19 +397,16 @@ def slice_section(data: AccountsEvaluation) -> list[Section]:
     shown = [item for item in row.slices if item.estimate.n]
     if not shown:
         return []
+    values = [names.get(item.value, item.value) if item.name == "branch" else item.value for item in shown]
     columns = [
         ReportColumn("slice", [item.name for item in shown]),
-        ReportColumn("", [_slice_value(item, names) for item in shown], shortens="end"),
+        ReportColumn("", values, shortens="end"),
         ReportColumn("n", [f"{format_count(item.estimate.n)}{'*' if item.few else ''}" for item in shown], right=True),
         ReportColumn("estimate", [format_value(item.estimate.value, 2) for item in shown], right=True),
         ReportColumn("interval", [format_interval(item.estimate.interval, 2) for item in shown], right=True, rank=1),
     ]
     note = "* few nodes: the estimate is unreliable." if any(item.few for item in shown) else ""
     return [Section.of_table(f"{shown[0].estimate.metric} of {row.system} by depth and branch", columns, note)]
-
-
-def _slice_value(part: Slice, names: Mapping[str, str]) -> str:
-    return names.get(part.value, part.value) if part.name == "branch" else part.value
 
 
 def summary_line(row: EmbeddingEvaluation) -> str:

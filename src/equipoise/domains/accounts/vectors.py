@@ -286,7 +286,7 @@ def _raw_vectors(embedder: Any, tree: Tree, defaults: dict[str, Any], training: 
     fit = getattr(embedder, "fit", None)
     if callable(fit):
         fitted = _fit(fit, tree, names, defaults, training)
-        if _is_vectors(fitted):
+        if isinstance(fitted, NodeVectors | Mapping | np.ndarray | list | tuple) or _is_tensor(fitted):
             return fitted
         embedder = embedder if fitted is None else fitted
     elif training:
@@ -324,10 +324,6 @@ def _fit(
         if name in parameters and name not in training and value is not None
     }
     return fit(tree if first in TREE_PARAMETER_NAMES else names, **extra, **training)
-
-
-def _is_vectors(fitted: Any) -> bool:
-    return isinstance(fitted, NodeVectors | Mapping | np.ndarray | list | tuple) or _is_tensor(fitted)
 
 
 def _is_tensor(value: Any) -> bool:

@@ -148,9 +148,9 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     config = analysis.config
     level = format_percent(config.confidence_level)
     resampled = {"datasets": "data sets", "units": "units within the data sets", "both": "data sets and their units"}
-    source = "Scores have different scales, so models are ordered by Borda count." if _uses_fallback(analysis) else ""
+    by_fallback = analysis.aggregate == "borda" and not analysis.table.is_comparable
     return [
-        *([source] if source else []),
+        *(["Scores have different scales, so models are ordered by Borda count."] if by_fallback else []),
         f"Models are ordered by {AGGREGATE_TITLES[analysis.aggregate]}. Rank intervals ({level}) come from a paired "
         f"bootstrap of {resampled[analysis.resample]} ({format_count(config.n_resamples)} resamples, seed "
         f"{config.seed}): a model is above another one if their studentised difference exceeds the bootstrap "
@@ -238,10 +238,6 @@ def mean_decimals(analysis: LeaderboardAnalysis) -> int:
     least = 3 if set(analysis.table.scales.values()) == {"fraction"} else 1
     known = [entry.interval for entry in analysis.entries if entry.interval.known]
     return max(least, shared_decimals(known)) if known else least
-
-
-def _uses_fallback(analysis: LeaderboardAnalysis) -> bool:
-    return analysis.aggregate == "borda" and not analysis.table.is_comparable
 
 
 def _tau(change: OrderChange) -> str:

@@ -334,7 +334,8 @@ def token_budget_section(data: FairComparison) -> list[Section]:
         return []
     highest = max(frontier[-1].cost or 0.0 for frontier in frontiers.values())
     lowest = min(frontier[0].cost or 0.0 for frontier in frontiers.values())
-    known = sorted({*TOKEN_BUDGETS, *_budget_row(data)})
+    budget = data.plan.requested.budget
+    known = sorted({*TOKEN_BUDGETS, *(() if budget is None else (budget,))})
     prices = [*(price for price in known if lowest <= price < highest), highest]
     heads = [*(f"<= {format_count(round(price))}" for price in prices[:-1]), "any"]
     columns = [ReportColumn("tokens", heads, right=True)]
@@ -400,10 +401,6 @@ def params_text(params: Params) -> str:
     named = f"{params['chunker']} " if "chunker" in params else ""
     reranked = f"rerank {params['rerank_depth']} " if "rerank_depth" in params else ""
     return f"{named}{params['chunk_size']}/{params['overlap']} {reranked}top {params['top_k']}"
-
-
-def _budget_row(data: FairComparison) -> Sequence[float]:
-    return () if data.plan.requested.budget is None else (data.plan.requested.budget,)
 
 
 def _score(value: float) -> str:

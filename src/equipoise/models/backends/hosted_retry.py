@@ -244,14 +244,10 @@ def _status(error: Exception) -> int | None:
     for holder in (error, response):
         status = getattr(holder, "status_code", None)
         if isinstance(status, int) and status >= 400:
-            connection = any("Connection" in kind.__name__ for kind in type(error).__mro__)
             # litellm gives broken connections and timeouts an invented status.
-            return None if connection or _is_timeout(error) else status
+            kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
+            return None if "Connection" in kinds or "Timeout" in kinds else status
     return None
-
-
-def _is_timeout(error: Exception) -> bool:
-    return any("Timeout" in kind.__name__ for kind in type(error).__mro__)
 
 
 def _headers(error: BaseException | None, depth: int = 5) -> Mapping[str, str]:

@@ -262,18 +262,15 @@ def render_views(
             links=links or {},
             charts=embed_charts(placed) if charts else PageCharts({}),
             short_headings={},
-            sections=[(f"view-{number}", _view_heading(view, views)) for number, view in enumerate(views)],
+            sections=[
+                (f"view-{number}", view.title if len(views) > 1 else "Result") for number, view in enumerate(views)
+            ],
             policy=content_security_policy(style, script),
             style=style,
             script=script,
         )
     )
     return text
-
-
-def _view_heading(view: View, views: Sequence[View]) -> str:
-    """The title of a view; on a page of one view it would repeat that of the page."""
-    return view.title if len(views) > 1 else "Result"
 
 
 def _shown_findings(view: View) -> tuple[Finding, ...]:

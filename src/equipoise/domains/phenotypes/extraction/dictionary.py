@@ -279,7 +279,8 @@ class TermDictionary:
         matches = [*self._direct(tokens), *self._coordinated(tokens), *self._short(tokens)]
         used: set[int] = set()
         chosen: list[_PartialMatch] = []
-        for match in sorted(matches, key=_priority):
+        # More exclusive words first, then the more exact kind, then the earlier match.
+        for match in sorted(matches, key=lambda match: (-len(match.exclusive), match.kind, match.first)):
             if used.isdisjoint(match.exclusive):
                 used.update(match.exclusive)
                 chosen.append(match)
@@ -478,11 +479,6 @@ def _is_in_capitals(tokens: Sequence[Token], index: int) -> bool:
 def _applies(translations: Translations, language: str) -> bool:
     """Whether translated names may be in texts of a language: texts of other languages are read as English."""
     return language in translations.languages or not set(LANGUAGES) & set(translations.languages)
-
-
-def _priority(match: _PartialMatch) -> tuple[int, int, int]:
-    """More own words first, then the more exact kind, then the earlier one."""
-    return -len(match.exclusive), match.kind, match.first
 
 
 def _lists(tokens: Sequence[Token]) -> Iterator[list[list[int]]]:
