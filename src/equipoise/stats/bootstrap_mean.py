@@ -256,13 +256,13 @@ def _count_blocks(draws: int, n_resamples: int, rng: np.random.Generator) -> Ite
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """A quotient that is NaN where nothing is counted."""
+    """A quotient that is NaN where the denominator is 0."""
     positive = denominator > 0.0
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), np.nan)
 
 
 def id_order(ids: Ids) -> Ints:
-    """The order of the units by their ids, whatever the order in which they were read.
+    """The order of the units by their ids, independent of the order of the file.
 
     >>> id_order(np.array(["b", "a"]))
     array([1, 0])

@@ -203,7 +203,7 @@ def quantile(values: Floats, share: float) -> float:
 def quantile_interval(values: Floats, share: float, confidence_level: float = CONFIDENCE_LEVEL) -> Interval:
     """Two of the sorted values that enclose the quantile of all that could have been measured.
 
-    How many of n values fall below that quantile is binomial, whatever their distribution, so the ranks of
+    How many of n values fall below that quantile is binomial for any distribution, so the ranks of
     the two ends follow from it; the level is reached or exceeded. A high quantile of few values has no upper
     end, and the reason says how many it needs. [Thompson, 1936]
 

@@ -90,7 +90,7 @@ def paired_t_test(
     """Student's t on the mean difference; with ``clusters`` the error is cluster-robust, df = clusters - 1.
 
     Ignoring clusters would make it anti-conservative. NaN below two blocks, and where all differences
-    are equal but not 0 (the standard error is 0); 1 where nothing differs at all.
+    are equal but not 0 (the standard error is 0); 1 if all differences are 0.
 
     >>> paired_t_test([[1.0], [2.0], [3.0], [0.0]]).round(4)
     array([0.1027])
@@ -306,7 +306,7 @@ def _as_extreme(flipped: Floats, sums: Floats, two_sided: bool) -> Floats:
 def _signed_ranks(column: Floats) -> Floats:
     """Average ranks of the magnitudes with the signs of the differences; zeros remain 0 and NaN remains NaN."""
     largest = np.nanmax(np.abs(column), initial=0.0)
-    # Differences of sums carry rounding: 0.3 - 0.2 and 0.2 - 0.1 must share a rank.
+    # Differences of sums have rounding errors: 0.3 - 0.2 and 0.2 - 0.1 must share a rank.
     rounded = np.round(column / largest, 12) if largest > 0 else column
     nonzero = ~np.isnan(rounded) & (rounded != 0)
     signed = np.where(np.isnan(column), np.nan, 0.0)

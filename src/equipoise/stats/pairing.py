@@ -137,7 +137,7 @@ def _unequal(
 
 
 def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids | None:
-    """The cluster labels that the results carry; those that carry some must agree."""
+    """The cluster labels of the results; results with labels must agree."""
     clusterings = [
         (result.system, np.asarray(result.clusters)[order])
         for result, order in zip(results, orders, strict=True)
