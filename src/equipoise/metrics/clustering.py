@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from equipoise.types import Ints
 
 MAX_CLASSES = 64
-"""Up to so many classes and clusters, every cell of the contingency table is counted."""
+"""Up to this many classes and clusters, every cell of the contingency table is counted."""
 
 Normaliser = Literal["arithmetic", "geometric", "min", "max"]
 

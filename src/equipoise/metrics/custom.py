@@ -66,7 +66,7 @@ class BaseMetric(Metric[Any]):
             answer = np.asarray(self.calculate(evidence), dtype=np.float64)
         except EquipoiseError:
             raise
-        except Exception as error:  # whatever a user's own code may raise
+        except Exception as error:  # a metric of the user may raise anything
             raise UndefinedError(
                 f"the metric {self.name} failed: {type(error).__name__}: {error}", hint="fix its calculate method"
             ) from error

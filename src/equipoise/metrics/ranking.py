@@ -94,7 +94,7 @@ class HitRate(BinaryRankingMetric):
     formula = "1 if the best relevant rank <= k, else 0"
 
     def unit_values(self, evidence: Ranking) -> Floats:
-        """Whether the top k hold an answer."""
+        """Whether the top k contain a relevant item."""
         return hit_rate(evidence, self.k or 1)
 
 
@@ -125,7 +125,7 @@ class NDCG(RankingMetric):
 class AveragePrecision(BinaryRankingMetric):
     """The precisions at the ranks of the relevant items within k, summed, over min(k, R).
 
-    With ``norm=R`` the sum is over R whatever the cutoff, as trec_eval's map_cut has it.
+    With ``norm=R`` the sum is divided by R at every cutoff, as in map_cut of trec_eval.
 
     >>> ranking = Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 4, 5]])
     >>> AveragePrecision(5).per_unit(ranking).round(9)
@@ -400,7 +400,7 @@ def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
 
 
 def check_not_filtered(ranking: Ranking) -> None:
-    """Metrics that look at several relevant items together have no meaning on filtered ranks."""
+    """Metrics of several relevant items together are undefined on filtered ranks."""
     if ranking.filtered:
         raise UndefinedError(
             "filtered ranks drop the other relevant items, so only MR and MedianRank are defined on them",

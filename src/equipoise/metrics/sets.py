@@ -32,7 +32,7 @@ def overlap(sets: Sets, mode: Mode, *, soft: bool = False) -> SetOverlap:
     """The overlap of gold and predicted sets; ``mode`` defines what an entry is.
 
     ``strict``: a term with its assertion. ``present``: affirmed terms only, on both sides.
-    ``id``: a term, whatever its assertion. Counts are cached with the sets: matching one
+    ``id``: a term with any assertion. Counts are cached with the sets: matching one
     to one is slow, and a bootstrap needs the same documents many times.
     """
     if (mode, soft) not in sets.counted:
