@@ -23,7 +23,7 @@ PointArray = NDArray[np.floating[Any]]
 
 
 def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike | None = None) -> PointArray:
-    """One point a row, as float32 or float64; no copy where there is nothing to convert.
+    """One point per row, as float32 or float64; not copied unless converted.
 
     Half precision widens to float32; integers, booleans and longer floats become float64.
     """
@@ -70,7 +70,7 @@ class InvalidRows:
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """The verdict of ``Geometry.check``: nothing is clamped or dropped, everything is named."""
+    """The result of ``Geometry.check``: it lists all faults; no point is changed or dropped."""
 
     geometry: str
     points: int
@@ -172,7 +172,7 @@ class Geometry(ABC):
         return distances.norm(points)
 
     def check(self, points: ArrayLike) -> Validity:
-        """Which points are invalid here, and why; an opinion, nothing is changed."""
+        """Which points are invalid here, and why; no point is changed."""
         rows = as_vectors(points)
         finite = test_rows_in_blocks(rows, _all_finite)
         faults = () if finite.all() else (_not_finite(~finite),)

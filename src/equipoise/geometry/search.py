@@ -308,7 +308,7 @@ class _Search:
     def _from_shortlist(self, queries: PointArray, k: int) -> tuple[Ints, PointArray, Bools]:
         """The best k of the distinct corpus points, and for which queries they are proven.
 
-        Tile i holds every step-th distinct point from the i-th on: an even sample, whatever order they have.
+        Tile i holds every step-th distinct point from the i-th on: an even sample in any order of the points.
         """
         distinct = self.duplicates.distinct
         step = -(-len(distinct) // _TILE)

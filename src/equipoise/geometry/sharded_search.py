@@ -75,7 +75,7 @@ class PreparedQueries:
     def of(
         cls, queries: ArrayLike, geometry: str | Geometry, dims: int, dtype: np.dtype[np.floating]
     ) -> PreparedQueries:
-        """Checked queries for a corpus of so many dimensions, whose vectors are of this type."""
+        """Checked queries for a corpus with this number of dimensions and this type."""
         space = geometry_of(geometry)
         if space.name not in PLAIN:
             raise ParameterError(
@@ -152,7 +152,7 @@ class PreparedQueries:
         return near
 
     def buffers(self, most: int) -> PointArray:
-        """Memory for the products of at most so many queries."""
+        """Memory for the products of at most ``most`` queries."""
         return np.empty((2, min(len(self), most), TILE), dtype=self.left.dtype)
 
     def slack(self, tile: CorpusTile) -> Floats:
@@ -168,7 +168,7 @@ class PreparedQueries:
         return units * size + dims * _SMALLEST[kind.itemsize]
 
     def scores(self, tile: CorpusTile, queries: Ints, columns: Ints) -> Floats:
-        """The score of each pair by itself: the cosine, the inner product, or minus the squared distance."""
+        """The score of each pair, without a matrix product: cosine, inner product, or minus the squared distance."""
         return self.pairs(queries, tile.rows, tile.lengths, columns)
 
     def pairs(self, queries: Ints, rows: PointArray, lengths: Floats, columns: Ints) -> Floats:
@@ -202,7 +202,7 @@ class PreparedQueries:
 T = TypeVar("T")
 R = TypeVar("R")
 MapFunction = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""Applies a pure function to every item and gives the answers in order, as ``map`` does; an engine is one."""
+"""Applies a pure function to every item and yields the results in order, as ``map`` does."""
 
 QUERIES_AT_ONCE = 1024
 
@@ -294,7 +294,7 @@ def tiles(queries: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusT
 def map_in_order(
     work: Callable[[T], R], items: Iterable[T], threads: int, map_function: MapFunction | None
 ) -> Iterator[tuple[T, R]]:
-    """Every item with its answer, in order; no more answers wait than there are threads."""
+    """Every item with its result, in order; at most one finished result per thread waits."""
     if map_function is not None:
         yield from zip(items, map_function(work, items), strict=True)
         return

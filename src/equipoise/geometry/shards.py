@@ -126,7 +126,7 @@ class Shard:
         return self._decoded(_take_rows(self.rows, local), steps)
 
     def parts(self, rows: int) -> list[Shard]:
-        """The same vectors as shards of at most so many."""
+        """The same vectors in shards of at most this number."""
         return [
             Shard(
                 self.rows[start : start + rows],
@@ -173,7 +173,7 @@ class Shards:
         return np.result_type(*(part.dtype for part in self.parts))
 
     def split(self, shard_bytes: int = SHARD_BYTES) -> Shards:
-        """The same corpus in shards of at most so many bytes as they are looked at."""
+        """The same corpus in shards of at most this number of bytes as they are read."""
         rows = max(1, shard_bytes // (self.dims * self.dtype.itemsize))
         return Shards(tuple(part for shard in self.parts for part in shard.parts(rows)))
 
@@ -378,7 +378,7 @@ def _remove_beyond(folder: Path, shards: int) -> None:
 
 
 def _regroup(blocks: Iterable[Any], rows: int) -> Iterator[NDArray[np.float32]]:
-    """The rows of all blocks, so many at a time."""
+    """The rows of all blocks, regrouped to blocks of this size."""
     pending: list[NDArray[Any]] = []
     count = 0
     for block in blocks:
