@@ -75,7 +75,7 @@ def break_ties(ranking: Ranking, policy: Ties) -> Ints:
     """``above`` after equal scores were put into one order."""
     if policy is Ties.BY_ID:
         return ranking.above + ranking.before
-    # Within a group the larger gain goes first for the best case, last for the worst.
+    # Within a group the larger gain is first in the best case and last in the worst.
     offset = rank_within_tie(ranking, -ranking.gain)
     if policy is Ties.PESSIMISTIC:
         offset = ranking.tied - offset - multiplicities(ranking) + 1
@@ -147,7 +147,7 @@ def candidate_counts(corpus_size: int, depth: Ints) -> Ints:
 
 
 SEARCHED_RANKS = 1000
-"""Up to so many numbers, two searches in the sorted ones take less time: 6 against 76 microseconds for 66 numbers."""
+"""Up to this many numbers, two searches in the sorted ones are faster: 6 against 76 microseconds for 66 numbers."""
 
 
 def average_ranks(x: Floats) -> Floats:
