@@ -297,7 +297,7 @@ def _chosen(path: Path, names: Sequence[str], member: str | None) -> str:
 
 
 class MappedPages:
-    """The mapping beneath an array, if there is one whose pages may be dropped after use.
+    """The memory map of an array, if its pages may be dropped after use.
 
     Pages of a mapped file remain in the memory of the process once they are read, up to the size of the file.
     Clean pages can be dropped: they are read from the file again if needed.
@@ -320,7 +320,7 @@ class MappedPages:
 
 
 def _find_mapping(array: NDArray[Any]) -> mmap.mmap | None:
-    """The mapping that the array looks into; None for one that may hold what the file does not."""
+    """The memory map that an array is a view of; None if it may have been changed."""
     holder: Any = array
     while holder is not None and not isinstance(holder, mmap.mmap):
         # A private mapping (mode "c") would lose what was written into it.

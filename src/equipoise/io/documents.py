@@ -74,7 +74,7 @@ def _codec(path: PathLike, data: bytes) -> str:
         raise FormatError(
             f"{display_path(path)} declares the charset {label!r}, which is unknown", hint="save it as UTF-8"
         ) from error
-    # A declaration that can be read byte by byte is not UTF-16, whatever it declares.
+    # A declaration that can be read byte by byte is not UTF-16, even if it declares UTF-16.
     if name.startswith("utf-16") or name.startswith("utf-32"):
         return "utf-8"
     return "cp1252" if name in _WESTERN else name
@@ -180,7 +180,7 @@ class _Reader(HTMLParser):
             self._mark = ""
 
     def _stays_in_table(self, tag: str) -> bool:
-        """Whether the tag parts no more than the rows of a table, or the words of a cell."""
+        """Whether the tag only separates rows of a table, or words of a cell."""
         if tag == "tr" and self._rows:
             self._end_row()
             return True
@@ -278,7 +278,7 @@ def _encrypted_error(name: str) -> InputError:
 
 
 def _whole_characters(text: str) -> str:
-    """Surrogates put together where they pair up, replaced where a font maps to half of a character."""
+    """Join pairs of surrogates, and replace single ones, which fonts map to half of a character."""
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
 
@@ -535,7 +535,7 @@ _CONVERTED_BY_OFFICE = frozenset({".doc", ".odt", ".rtf", ".wpd", ".pages"})
 
 
 def _suffix(path: Path) -> str:
-    """The suffix that names the format, beneath a .gz if there is one."""
+    """The suffix of the format, before a .gz if there is one."""
     return Path(path.name.casefold().removesuffix(".gz")).suffix
 
 

@@ -116,7 +116,7 @@ def read_table(path: PathLike) -> Table:
 
 
 def table_format(path: PathLike) -> str | None:
-    """The table format of a file extension, beneath that of a compression if there is one.
+    """The table format of a file extension, before that of a compression if there is one.
 
     >>> table_format("runs/bm25.tsv.gz"), table_format("runs/bm25.trec")
     ('tsv', None)

@@ -369,7 +369,7 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
     """Whole lines of a UTF-8 file, plain or compressed, about ``BLOCK_BYTES`` at a time.
 
     A byte order mark is dropped. Only regular files are opened, since a pipe could not be read once more.
-    Whatever is unusual raises ``NotStreamableError``: a file that cannot be opened, another encoding, a NUL
+    Unusual files raise ``NotStreamableError``: a file that cannot be opened, another encoding, a NUL
     byte, a very long line.
     """
     try:

@@ -73,7 +73,7 @@ _ENDS = re.compile(
 _CHANGE = re.compile(rf"\s*[(\[](?=\s*[-+\u2212])\s*{_NUMBER}\s*%?\s*[)\]]")
 """A difference printed after a score, as in ``82.4 (+5.4)``."""
 _PRESET_DIGITS = 5
-"""Presets of libraries round to so many digits before they report."""
+"""Digits to which presets of libraries round before they report."""
 _LARGEST_EXPONENT = 300
 _MARKS = re.compile(r"[\s*†‡§¶,a-e¹²³⁴⁵ᵃᵇᶜ]*")
 _THOUSANDS = re.compile(r"^[-+\u2212]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
