@@ -64,7 +64,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def _retry_while_busy(connection: sqlite3.Connection, path: Path) -> None:
-    """Prepare the file; SQLite does not wait by itself while another process turns the log on."""
+    """Prepare the file; SQLite does not wait while another process enables the log."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -314,7 +314,7 @@ class CacheSize:
 
 
 def read_rows(db: sqlite3.Connection, keys: Keys, dims: int | None) -> CachedRows:
-    """Look the keys up. Without ``dims``, the length that most rows have is taken for the right one."""
+    """Look up the keys. Without ``dims``, the length of most rows is assumed."""
     slots = _slots(db, keys[:, 0])
     positions = np.flatnonzero(slots != _MISSING)
     positions = positions[np.argsort(slots[positions], kind="stable")]

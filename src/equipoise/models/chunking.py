@@ -303,7 +303,7 @@ class FixedSizeChunker(_Windows):
     """Windows of ``chunk_size`` tokens, of which ``overlap`` are shared with the window before.
 
     Every window adds new text, so the last may be shorter. Borders do not split characters: if one is
-    made of several tokens, or carries accents, a window is a little shorter.
+    made of several tokens or has accents, a window is slightly shorter.
 
     >>> [chunk.text for chunk in FixedSizeChunker(3, 1, "words").chunk("one two three four five")]
     ['one two three', 'three four five']

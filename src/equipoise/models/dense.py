@@ -50,7 +50,7 @@ def dense_retriever(
     threads: int = 1,
     **options: object,
 ) -> DenseRetriever:
-    """A retriever from whatever ``embedder`` takes; ``geometry`` and ``store`` may be options of the spec."""
+    """A retriever from any argument of ``embedder``; ``geometry`` and ``store`` may be options of the spec."""
     from equipoise.models.embedder import Embedder, embedder
 
     if isinstance(system, Embedder):
@@ -109,7 +109,7 @@ class DenseRetriever(Retriever):
         return content_fingerprint("dense 1", self.embedder.fingerprint, repr(self.geometry), *store)
 
     def fit(self, documents: Iterable[str]) -> FittedDenseRetriever | FittedShards:
-        """Embed the documents, and put them into the store where there is one."""
+        """Embed the documents, and add them to the store if there is one."""
         texts = check_nonempty_texts(documents, "documents")
         if self.store is None and len(texts) >= SHARDED_TEXTS:
             return self._fit_shards(texts)
@@ -167,7 +167,7 @@ class FittedDenseRetriever(FittedRetriever):
         return nearest_neighbors(vectors, self.vectors, k, geometry=self._geometry, threads=self._threads)
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
-        """All scores, from the geometry's own blocks: exact, whatever store answers ``search``."""
+        """All scores, from the geometry's own blocks: exact with any store."""
         vectors = self._embedder.embed(queries, role=Role.QUERY)
         row_bytes = self.documents * np.result_type(vectors, self.vectors).itemsize
         return score_blocks(vectors, self.vectors, self._geometry, block_bytes=rows * row_bytes)
@@ -181,7 +181,7 @@ class FittedDenseRetriever(FittedRetriever):
 # A large corpus: embedded one shard of texts at a time, here or on an executor; the vectors are files.
 
 SHARDED_TEXTS = 200_000
-"""A corpus of so many documents is kept in files, and is not held in memory."""
+"""From this number of documents on, a corpus is kept in files, not in memory."""
 
 SHARD_TEXTS = 8192
 """Texts of a shard: what one job embeds, and what a killed run loses."""
@@ -241,7 +241,7 @@ class FittedShards(FittedRetriever):
 # Documents in a vector store, and the recall of its index.
 
 RECALL_QUERIES = 200
-"""So many queries, evenly spread, tell the recall of an index to a percent or so."""
+"""Number of evenly spaced queries that estimate the recall of an index to about a percent."""
 
 _REFILL_HINT = "delete that collection: the same command creates and fills it again"
 

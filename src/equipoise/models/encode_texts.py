@@ -93,7 +93,7 @@ def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
 def token_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
     """Indexes of texts to run together, longest first: padded to the longest, none exceeds ``max_tokens``.
 
-    A text that is longer by itself is a batch of one. A batch of a quarter of ``max_tokens`` is not padded further:
+    A longer text is a batch of one. A batch of a quarter of ``max_tokens`` is not padded further:
     it ends before a shorter text.
 
     >>> list(token_batches([2, 5, 2, 1], max_tokens=5))

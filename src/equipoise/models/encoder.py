@@ -96,7 +96,7 @@ class EncodedBatch:
 
 
 class LocalEncoder(Encoder):
-    """An encoder whose vectors and token counts come out of the same call."""
+    """An encoder that returns vectors and token counts in one call."""
 
     symmetric = True
 

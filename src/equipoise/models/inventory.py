@@ -178,7 +178,7 @@ def weights_revision(text: str) -> str:
 
 
 def _is_downloaded(name: str) -> bool:
-    """Whether the hub's library has files of this model; a download that failed leaves folders alone."""
+    """Whether the hub's library has files of this model; a failed download leaves folders without files."""
     return any((_hub_model_folder(name) / "snapshots").glob("*/config.json"))
 
 

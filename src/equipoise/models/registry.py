@@ -194,7 +194,7 @@ def parse_spec(text: str) -> ModelSpec:
 
 
 def as_path(name: str) -> Path:
-    """A name as a path; ``~`` is the home folder where there is one."""
+    """A name as a path; ``~`` is the home folder if there is one."""
     return Path(os.path.expanduser(name))
 
 
@@ -216,7 +216,7 @@ def _split_options(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _quote_is_open(part: str) -> bool:
-    """Whether a quoted name or value has begun in this part and not ended."""
+    """Whether a quoted name or value starts in this part and does not end in it."""
     start = re.match(r'(?:[A-Za-z][A-Za-z0-9_-]+[:=])?"', part)
     if start is None:
         return False

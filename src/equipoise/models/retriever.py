@@ -33,7 +33,7 @@ class ScoreScale(StrEnum):
     COSINE = "cosine"
     """In [-1, 1], the same for every query."""
     POSITIVE = "positive"
-    """0 where nothing agrees, with no upper bound."""
+    """0 if no term matches, with no upper bound."""
     ORDER = "order"
     """Only the order counts."""
 

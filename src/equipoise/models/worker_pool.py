@@ -229,7 +229,7 @@ if __name__ == "__main__":
     main()
 
 
-# Remote encoding: the model is loaded where the texts arrive, and the vectors are returned.
+# Remote encoding: the model is loaded on the node, and the vectors are returned.
 
 ExecutorMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int, Any]]]
 """Applies a pure function to every item; yields the index of an item and its result as they are finished."""
@@ -256,7 +256,7 @@ def embed_parts(
 
 @dataclass(frozen=True)
 class PortableModel:
-    """A model that was named is loaded on a node by its name; one in hand travels.
+    """A model given by name is loaded on each node; a model object is sent.
 
     An identity of "" is any: the model does not say which one it is.
     """
@@ -266,12 +266,12 @@ class PortableModel:
     identity: str = ""
 
     def load(self) -> Encoder:
-        """The model on this node, if it is the one that the texts were sent for."""
+        """The model on this node, if its identity matches."""
         if self.encoder is not None:
             return self.encoder
         try:
             encoder = _load_model(self.spec)
-        except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
+        except EquipoiseError as error:  # it was loaded on the calling machine, so something is missing here
             raise MissingExtraError(
                 f"the node {platform.node()} cannot load the model: {error.message}",
                 hint="install the same packages and models on every node",

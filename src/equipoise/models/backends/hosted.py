@@ -1,6 +1,6 @@
 """Hosted models: batches of bounded size, split when too large, concurrent, with retries and usage counts.
 
-A failure never becomes a vector. It ends the call with an error that carries what was finished before it.
+A failure is never replaced by a vector. It ends the call with an error that has the vectors finished before it.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ class ApiEncoder(Encoder):
 
 
 def _requests(texts: Sequence[str], most: int) -> Iterator[list[int]]:
-    """Indexes that go into one request: at most so many, and not too much text."""
+    """The indices of each request: at most ``most`` texts, and a bounded number of characters."""
     part: list[int] = []
     characters = 0
     for index, text in enumerate(texts):

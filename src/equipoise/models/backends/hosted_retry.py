@@ -135,7 +135,7 @@ def environment_secrets(environment: Mapping[str, str] | None = None) -> list[st
 
 
 def without_secrets(text: str, secrets: Iterable[str] | None = None) -> str:
-    """A message of a server, on one line and shortened, without keys or what looks like one.
+    """A message of a server, on one line and shortened, without keys and similar strings.
 
     Hidden are the secrets that were used, in every form, and those of the environment.
 
@@ -204,7 +204,7 @@ def classify_error(error: Exception, *, now: float | None = None) -> RequestFail
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
     """The wait in seconds that a server requests; None if there is none.
 
-    ``Retry-After`` is seconds or a date; the reset of a limit counts where nothing remains of it.
+    ``Retry-After`` is seconds or a date; the reset of a limit is used if the limit is reached.
 
     >>> retry_after_seconds({"retry-after": "2.5"}, now=0), retry_after_seconds({}, now=0)
     (2.5, None)

@@ -87,7 +87,7 @@ def load(spec: ModelSpec, *, retry_policy: RetryPolicy | None = None) -> Litellm
 
 def open_engine(spec: ModelSpec, model: str) -> ModuleType:
     """The package litellm for ``PROVIDER/NAME``, after its URL and its key were checked."""
-    for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
+    for secret in environment_secrets():  # litellm reads the variables of a provider from the environment
         note_secret(secret)
     if "base_url" in spec.options:
         checked_url(spec.options["base_url"])

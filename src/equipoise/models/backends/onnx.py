@@ -103,7 +103,7 @@ class OnnxEncoder(LocalEncoder):
 
 
 def load(spec: ModelSpec) -> Encoder:
-    """The model of a folder, or one in a package; MiniLM runs by torch where there is a GPU."""
+    """The model of a folder, or one in a package; MiniLM runs in torch if there is a GPU."""
     if spec.name == "minilm" and _runs_on_gpu(spec):
         from equipoise.models.backends.sentence_transformers import load_packaged_minilm
 

@@ -49,7 +49,7 @@ CONVENTIONS = (
     CallingConvention("model2vec, mteb and others", "encode", "encode"),
     CallingConvention("others", "embed", "embed"),
 )
-"""What is tried, in this order: methods by role come first."""
+"""The conventions, in the order in which they are tried: methods by role first."""
 
 
 class PythonObjectEncoder(LocalEncoder):
@@ -167,7 +167,7 @@ def _await_result(output: Any) -> Any:
     async def result() -> Any:
         return await output
 
-    # In a thread of its own, because a notebook has a running loop in this one.
+    # In another thread, because a notebook has a running loop in this one.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, result()).result()
 

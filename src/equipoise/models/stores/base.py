@@ -172,7 +172,7 @@ class VectorStore(Closable, ABC):
                 self._add(names[part], scaled[part], checked[part])
 
     def search(self, queries: ArrayLike, k: int) -> Hits:
-        """The k nearest vectors of every query; all of them where there are fewer than k."""
+        """The k nearest vectors of every query; all of them if there are fewer than k."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ParameterError(f"k is {k!r}; it must be an integer of 1 or more")
         rows = self._scaled(self._rows(queries, "the queries"))
@@ -197,13 +197,13 @@ class VectorStore(Closable, ABC):
             return sum(self._delete(names[part]) for part in batches(len(names), self.batch))
 
     def texts(self, ids: Sequence[str]) -> list[str | None]:
-        """The texts that were added under these ids; None where there is no text or no such id."""
+        """The texts that were added under these ids; None if there is no text or no such id."""
         names = self._ids(ids)
         stored = self._stored("text", names)
         return [stored.get(name) for name in names]
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
-        """The vectors under these ids, NaN where there is none; at length 1 where the cosine counts."""
+        """The vectors under these ids, NaN where there is none; of length 1 for the cosine."""
         names = self._ids(ids)
         rows = np.full((len(names), self.dims), np.nan, dtype=np.float32)
         vector_by_id = self._stored("vector", names)
@@ -490,7 +490,7 @@ Block = tuple[int, Sequence[str], Any, Sequence[str] | None]
 """The row of the first vector, the ids, the vectors and, where there are any, the texts."""
 
 Blocks = Callable[[int, int], Iterable[Block]]
-"""The vectors from a row on, so many a block."""
+"""The blocks of vectors from a row on, with at most this number of vectors each."""
 
 
 def ingest(

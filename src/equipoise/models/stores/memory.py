@@ -112,7 +112,7 @@ INDEXES = ("flat", "hnsw")
 
 
 class FaissStore(TableStore):
-    """An index of faiss over vectors in memory: ``flat`` compares with all, ``hnsw`` walks a graph.
+    """An index of faiss over vectors in memory: ``flat`` compares with all, ``hnsw`` searches a graph.
 
     The graph cannot delete, so it is rebuilt at the next search when a vector was replaced or removed;
     further vectors are linked in.

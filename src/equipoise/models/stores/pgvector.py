@@ -1,6 +1,6 @@
 """pgvector: a table of vectors in a PostgreSQL database.
 
-Values travel as bound parameters only; a collection's name becomes a quoted identifier. Every call is one
+Values are passed as bound parameters only; a collection's name becomes a quoted identifier. Every call is one
 transaction, so nothing is ever half-written.
 """
 
@@ -254,5 +254,5 @@ def _open_table(
 
 
 def _table(number: int, collection: str) -> str:
-    """A name that the server neither cuts nor misreads, and in which people see the collection's."""
+    """A valid identifier of the server that contains the name of the collection."""
     return f"equipoise_{number}_{re.sub('[^a-z0-9]+', '_', collection.lower())[:32]}"

@@ -93,7 +93,7 @@ def recall_per_query(
     ids: Sequence[str] | None = None,
     truth: ExactNeighbors | None = None,
 ) -> Floats:
-    """For each query the share of its ``width`` nearest among the hits; NaN where there is nothing to find.
+    """For each query the share of its ``width`` nearest among the hits; NaN without neighbours.
 
     ``ids`` and ties are those of ``index_recall``. A hit beyond the exact ones is scored by ``truth``
     for its row, and an unknown id does not count; without ``truth``, its reported score is used.
