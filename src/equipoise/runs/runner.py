@@ -252,7 +252,7 @@ def _execute(
     n_cores: int,
     divisible: bool,
 ) -> Iterator[Any]:
-    """Run the items on the executor; a single divisible one in this process, with the executor at hand."""
+    """Run the items on the executor; a single divisible one in this process, with the executor in its context."""
     if divisible and len(items) == 1 and executor.is_remote:
         label, executor.item_label = executor.item_label, "a block of texts"
         (completed,) = LocalExecutor().map(_run_job, items, (*shared, executor), progress=progress)

@@ -108,7 +108,7 @@ class LocalExecutor(Executor):
         progress: ProgressCallback | None = None,
         n_cores: int = 1,
     ) -> Iterator[Completed[Value]]:
-        """Every item in turn."""
+        """The items one after another."""
         for index, item in enumerate(items):
             try:
                 value = function(item, shared, progress or ignore_progress)

@@ -188,7 +188,7 @@ def is_listening(address: str) -> bool:
 
 
 def cluster_not_found(address: str, reason: str, *, listens: bool = False) -> MissingExtraError:
-    """The error for an address where nothing listens, or where something rejects the connection."""
+    """The error for an address that does not accept the connection."""
     return MissingExtraError(f"no Ray cluster answers at {address}: {reason}", hint=_TOKEN if listens else _START)
 
 
