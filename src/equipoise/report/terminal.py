@@ -38,7 +38,7 @@ def console(stream: TextIO, width: int | None = None) -> Console:
         """A console that shows control characters in names and texts instead of obeying them."""
 
         def render(self, *args: Any, **options: Any) -> Iterator[Segment]:
-            """The segments of a renderable; those that rich itself made to control the terminal stay."""
+            """The segments of a renderable; control segments of rich are kept."""
             for segment in super().render(*args, **options):
                 yield segment if segment.control else Segment(inert(segment.text), segment.style)
 
@@ -98,10 +98,10 @@ SHORTEST = {"middle": 10, "end": 16}
 
 @dataclass(frozen=True, slots=True)
 class ReportColumn:
-    """A head and its cells. ``rank`` 0 always stays; of the others the largest goes first.
+    """A head and its cells. ``rank`` 0 always stays; of the others the largest is dropped first.
 
     A column that ``shortens`` may lose the "middle" of its names or the "end" of its texts; one that is
-    an ``extra`` is shown only where there is room without shortening the others.
+    an ``extra`` is shown only if the others need not be shortened.
     """
 
     head: str
@@ -187,7 +187,7 @@ def fit_columns(columns: Sequence[ReportColumn], width: int) -> tuple[list[Repor
         excess = total_width(shown) - width
         droppable = [column for column in shown if column.rank]
         extras = [column for column in droppable if column.extra]
-        # Extras may be shortened for their own sake, never the others for the sake of an extra.
+        # Extras may be shortened to fit; other columns are never shortened for an extra.
         slack = sum(column.slack for column in extras or shown)
         if excess <= slack or len(shown) == 1:
             break
@@ -248,7 +248,7 @@ def shorten(text: str, width: int, what: str = "middle") -> str:
 
 
 def render_text(*parts: Part) -> str:
-    """Tables and paragraphs as text, whatever screen there is: tables whole, paragraphs folded, no colours.
+    """Tables and paragraphs as text, independent of the terminal: whole tables, folded paragraphs, no colours.
 
     >>> from equipoise.report.terminal import heading
     >>> render_text(heading("Results"))

@@ -256,7 +256,7 @@ _LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
 
 
 def as_markdown(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
-    """The table, its caption below, and the verdict where there is one."""
+    """The table, its caption below, and the verdict if there is one."""
     return markdown_table(PaperTable.of(runs, comparison))
 
 
