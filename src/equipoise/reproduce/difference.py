@@ -200,7 +200,7 @@ def worked_example(
 def rank_ranges(
     inputs: RunAndQrels, unit: str, conventions: Conventions, k: int | None = None
 ) -> dict[str, tuple[int, int]]:
-    """The ranks that each item of a list can have; equals share a range where nothing puts them in order."""
+    """The ranks that each item of a list can have; tied items without an order share a range."""
     scores: Scores = inputs.ranked(conventions, k).get(unit, {})
     ranges = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
     if conventions.ties == "threshold":

@@ -122,7 +122,7 @@ OTHER_QUERIES, EMPTY = "other queries", "empty"
 
 @dataclass(frozen=True)
 class LibraryLimitation:
-    """What a library would do where we go on, for some of its metrics or, with no ``forms``, for all."""
+    """The behaviour of a library that is not emulated, for the metrics ``forms`` or for all."""
 
     message: str
     forms: tuple[str, ...] = ()

@@ -104,7 +104,7 @@ def _difference_parts(search: ConventionSearch, difference: ScoreDifference, *, 
 
 
 def emulation_notes(results: Sequence[Result], *, quiet: bool = False) -> list[Part]:
-    """What scoring as another library meant, beneath the table of scores."""
+    """Notes on scoring as another library, below the table of scores."""
     settings = results[0].settings
     title = f"Scored as {settings['like']} {settings['like_version']}".rstrip()
     parts: list[Part] = [Paragraph(""), heading(title)]
@@ -142,7 +142,7 @@ def _side(side: LibraryScore, decimals: int) -> str:
 
 
 def _changes(difference: ScoreDifference, decimals: int) -> list[Part]:
-    """The table of parts, its sum beneath."""
+    """The table of parts with the sum in the last row."""
     rows = difference.changes
     if not rows:
         return [Paragraph("Their conventions differ only in ways that do not affect this metric on this data.")]

@@ -1,7 +1,7 @@
 """The order of equal scores in the C++ library of GNU, which torch's sort and top-k use on a CPU.
 
 Up to sixteen items are sorted by insertion, which keeps equals in their order. Longer lists are split around
-the median of three items first, and the exchanges carry equals past each other. The k best are picked by the
+the median of three items first, and the exchanges reorder equal items. The k best are picked by the
 same splits, or from a heap where they are few. The result is a fixed order, on which the scores depend.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 SHORT, SHORTEST = 16, 3
-"""Spans of up to so many items are left to insertion, when all are sorted and when some are picked."""
+"""Spans of up to this many items are sorted by insertion, in a full sort and in a selection."""
 FEW = 64
 """A heap selects the best k if k is at most one in this many items."""
 
