@@ -277,7 +277,7 @@ async def _handle_unexpected(request: Request, error: Exception) -> Response:
 
 # Responses: pages, data, files and errors.
 
-# The viewer's own pages, from templates that escape whatever they are given.
+# The pages of the viewer, from templates that escape all values.
 
 PACKAGE = "equipoise.view"
 
@@ -315,7 +315,7 @@ def _environment() -> Any:
     )
 
 
-# What every request must be and every answer must say, before and after all pages.
+# Checks of every request, and headers of every response.
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -337,7 +337,7 @@ HEADERS = {
     b"cross-origin-opener-policy": b"same-origin",
     b"cache-control": b"no-cache",
 }
-"""On every answer, unless it brings its own."""
+"""Headers of every response that does not set them."""
 
 
 def with_security_headers(app: App, port: int) -> App:

@@ -60,7 +60,7 @@ class RunSummary:
 
     @classmethod
     def unreadable(cls, key: str, path: Path, fingerprint: str, note: str) -> RunSummary:
-        """A directory that looks like a run, and why it cannot be shown."""
+        """A directory with files of a run, and why it cannot be shown."""
         return cls(key, path, fingerprint, path.name, UNREADABLE, note=note)
 
     @property
@@ -128,7 +128,7 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
 
 
 RESCAN_SECONDS = 0.5
-"""Seconds between two looks at the disk, at the least."""
+"""Minimum seconds between two scans of the disk."""
 MAX_SCAN_SHARE = 5
 """A look that took a second is followed by a rest of this many."""
 
