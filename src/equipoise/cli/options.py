@@ -504,7 +504,7 @@ class MultiValueOption(AliasOption):
         self.commas = commas
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser go on taking words for this option."""
+        """Let the parser assign the following words to this option."""
         super().add_to_parser(parser, ctx)
         # click has no public way to a parser's options; these tables are there in all versions since 2.0.
         for option in {*parser._long_opt.values(), *parser._short_opt.values()}:
