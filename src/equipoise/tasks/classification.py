@@ -315,7 +315,7 @@ def _dense(matrix: Any) -> Floats:
 # Clustering: agreement of K-means clusters with the labels.
 
 N_INIT = 10
-"""K-means is started so many times, and the tightest outcome is kept."""
+"""Number of starts of K-means; the result with the smallest inertia is kept."""
 
 
 @dataclass(frozen=True)
@@ -388,7 +388,7 @@ def cluster_texts(encode: Encode, clusters: Sequence[ConceptCluster], *, seed: i
 
 
 def kmeans(vectors: Floats, count: int, *, seed: int = 0, starts: int = N_INIT) -> Ints:
-    """The cluster of each row by K-means; fewer than ``count`` where so many rows are not different."""
+    """The cluster of each row by K-means; fewer than ``count`` if there are fewer different rows."""
     if vectors.shape[0] < count:
         raise InputError(
             f"there are {vectors.shape[0]} concepts for {count} clusters", hint="every cluster needs a concept"
