@@ -98,7 +98,7 @@ class TuningRecord:
 
     @property
     def fold_count(self) -> int:
-        """The number of folds of a split; 0 where nothing is nested."""
+        """The number of folds of a split; 0 without nested cross-validation."""
         return sum(choice.times for choice in self.folds) // self.splits
 
     @property

@@ -3,7 +3,7 @@
 The best of many trials has a selection-biased score on the units that selected it. Therefore a trial is
 selected for every fold on the units outside it, and scored on the units inside.
 
-Trials have no parameters that are fitted to units: a trial's value on a unit is the same whatever other
+Trials have no parameters that are fitted to units: a trial's value on a unit does not depend on which other
 units there are. An inner cross-validation would therefore average, over its folds, the same values that
 the training units already have, and the mean over the training units is the inner cross-validation score.
 """
