@@ -355,7 +355,7 @@ def read_user_vectors(arguments: tuple[str, ...], geometry: str | None) -> dict[
 
 
 def _report_assumed_geometry(out: Output, vectors: Mapping[str, NodeVectors], option: str) -> None:
-    """A CSV has no geometry, and a wrong one would look like a bad embedding."""
+    """A CSV has no geometry, and with a wrong one the scores would be too low."""
     for name, item in vectors.items():
         if item.geometry == "euclidean" and not item.settings:
             out.note(f"{name}: read as euclidean; use {option} for another geometry")

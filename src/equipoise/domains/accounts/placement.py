@@ -1,8 +1,8 @@
 """The place of an account: its nearest nodes, other parents that fit better, and the parents of a new account.
 
 The score of a candidate parent is the mean of two similarities of names: of the new name to its own, and to the most
-similar of its children. Confidences are a softmax of the scores, whose temperature is fitted on the tree itself: each
-account in turn is left out. An embedding that was trained on the tree has no vector for a new account, so its
+similar of its children. Confidences are a softmax of the scores, whose temperature is fitted on the tree by
+leave-one-out. An embedding that was trained on the tree has no vector for a new account, so its
 reconstruction does not measure such placements; ``evaluate_placement`` measures them on held-out accounts.
 """
 
@@ -351,7 +351,7 @@ def misfiled_accounts(
 ) -> list[MisfiledAccount]:
     """The accounts whose name indicates another parent, the most confident first.
 
-    Each account without children is in turn treated as new. It is listed if another parent has at least
+    Each account without children is treated as new. It is listed if another parent has at least
     ``min_confidence`` and is more probable than the actual one.
 
     Parameters

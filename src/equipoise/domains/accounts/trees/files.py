@@ -38,7 +38,7 @@ NAME_COLUMNS = ("name", "account_name", "title", "label", "description", "text")
 
 
 def guess_column(aliases: tuple[str, ...], columns: Iterable[str]) -> str | None:
-    """The column that bears one of the known names, whatever its case; the first known name wins.
+    """The column with one of the known names, in any case; the first known name has priority.
 
     >>> guess_column(PARENT_COLUMNS, ["Account", "Parent Account", "Name"])
     'Parent Account'

@@ -168,7 +168,7 @@ def _address(url: str) -> Any:
     return address.set(drivername=f"{name}+{driver}" if driver else name)
 
 
-# Separation of tenants: business ids are compared byte by byte, whatever collation a database uses.
+# Separation of tenants: business ids are compared byte by byte, because databases differ in collation.
 
 MYSQL = ("mysql", "mariadb")
 _LISTED = 5
@@ -216,7 +216,7 @@ def validate_business_id(business_id: str | int) -> str:
 
 
 def check_rows_of_business(owners: list[Any], business_id: str, source: str) -> None:
-    """A second look at what the database selected: a row of another business is never used."""
+    """Check the selected rows again: a row of another business is never used."""
     n_foreign = sum(_text(owner) != business_id for owner in owners)
     if n_foreign:
         raise StoreError(
