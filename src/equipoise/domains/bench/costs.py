@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise.domains.bench.systems import EncoderUse, MeasuredEncoder, OpenSystem
 
 MIN_TEXTS = 64
-"""A rate is taken from the run if so many texts were encoded in it; otherwise a sample is encoded."""
+"""From this number of encoded texts on, the rate of the run is used; otherwise a sample is encoded."""
 SAMPLE_SECONDS = 1.0
 """A sample ends after this time."""
 LATENCY_QUERIES = 20

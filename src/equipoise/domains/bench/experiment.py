@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 SHARDS = "shards"
 """The folder of vectors of large corpora in the output folder."""
 DIVISIBLE_TEXTS = 10_000
-"""On a cluster, several workers share the documents of one model if there are so many."""
+"""From this number of documents on, several workers of a cluster share those of one model."""
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
