@@ -39,7 +39,7 @@ class ConceptSpace:
 
 @dataclass(frozen=True)
 class ZeroVectors:
-    """The texts that a model gave a vector of zeros, of so many in all."""
+    """The texts with a vector of zeros, and the number of all texts."""
 
     model: str
     texts: tuple[str, ...]

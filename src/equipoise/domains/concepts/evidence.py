@@ -152,7 +152,7 @@ def binary_pairs(pairs: Pairs) -> Pairs | None:
 def annotator_ceiling(pairs: Sequence[ConceptPair]) -> float:
     """Mean Spearman correlation of each annotator with the mean of the others: what a human reaches on these pairs.
 
-    The annotator in position j of every pair is taken for the same person. NaN for fewer than two annotators.
+    The annotators in position j of all pairs are assumed to be one person. NaN for fewer than two annotators.
     """
     annotators = max((len(pair.ratings) for pair in pairs), default=0)
     ratings = np.full((len(pairs), annotators), nan)
@@ -258,7 +258,7 @@ def _mention_ids(mentions: Sequence[tuple[int, EntityMention]]) -> Ids:
 class RelationEvidence:
     """Entities and what joins them.
 
-    ``space`` has one point an entity and one edge a pair that is related, in whatever way; relation coherence
+    ``space`` has one point an entity and one edge per related pair; relation coherence
     is ``Coherence`` on it. ``ranking`` has one unit a relation: the rank of its object among all entities
     but the subject. Other correct answers to the same query are not candidates. ``subjects`` can
     serve as clusters: relations of one subject have nearly the same query vector.

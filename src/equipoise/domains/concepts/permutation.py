@@ -25,7 +25,7 @@ N_PERMUTATIONS = 9_999
 BLOCK_VALUES = 200_000
 """Values that are held in memory at once: as many as fit in the cache of a processor."""
 LENGTH_GROUP = 8
-"""Vectors are exchanged within groups of at least so many texts of consecutive lengths."""
+"""Smallest group of texts of consecutive lengths within which vectors are exchanged."""
 MAX_GRAM_TEXTS = 5_000
 """With more texts, the cosines of all pairs of texts would need over 100 MB."""
 
@@ -170,7 +170,7 @@ def permuted_mrr(scores: Floats, ends: Ints, rivals: Sequence[Sequence[int]], or
     ordered = np.sort(scores, axis=1)
     below = np.array([np.searchsorted(row, values) for row, values in zip(ordered, scores, strict=True)])
     upto = np.array([np.searchsorted(row, values, side="right") for row, values in zip(ordered, scores, strict=True)])
-    # Relations without a further rival point to an additional column that is below every score.
+    # Relations without a further other answer point to an additional column that is below every score.
     widest = max((len(others) for others in rivals), default=0)
     excluded = np.full((n_relations, widest + 1), n_entities)
     excluded[:, 0] = ends[:, 0]

@@ -389,7 +389,7 @@ def weight_section(evaluation: ConceptEvaluation) -> list[Section]:
 _SUMMARISING = ("EQ130", "EQ131", "EQ132", "EQ136")
 """Findings that sum up the problems, which the view lists one by one."""
 MAX_LISTED = 100
-"""So many problems are listed without ``--verbose``: a table with a wrong header has one per row."""
+"""Problems that are listed without ``--verbose``: a table with a wrong header has one per row."""
 
 
 def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, verbose: bool = False) -> View:

@@ -214,7 +214,7 @@ def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, con
 
 
 def _random_parts(space: Space, count: int, measured_parts: Callable[[Evidence], Parts], seed: int) -> dict[str, float]:
-    """The parts of the clustering score where there is nothing to find: K-means on random directions."""
+    """The parts of the clustering score without clusters: K-means on random directions."""
     rng = np.random.default_rng([seed, count])
     rows = []
     for _ in range(N_RANDOM_BASELINES):

@@ -51,7 +51,7 @@ class ResamplingPlan:
 
     ``shares`` are the subsample fractions without replacement; empty means bootstrap with replacement. Units of one
     of the ``groups`` depend on each other and are resampled together.
-    ``errors_of`` gives the errors of the parts at once, where nothing needs to be measured again.
+    ``errors_of`` gives the errors of the parts directly, without measuring again.
     """
 
     unit: str
