@@ -1,6 +1,6 @@
 """Draft questions about a document: cloze and heading questions without a model, or questions of a chat model.
 
-Drafts are to be edited: each carries its passage and the mark ``draft``, and a comparison refuses them until the mark
+Drafts are to be edited: each has its passage and the mark ``draft``, and a comparison refuses them until the mark
 is removed.
 """
 
@@ -375,7 +375,7 @@ class _Collector:
         self._dropped: Counter[str] = Counter()
 
     def add_from(self, sources: Sequence[Iterator[_Draft]], limit: int | None = None) -> None:
-        """Take one accepted draft of each source in turn, until there are enough or no source has another one."""
+        """Take accepted drafts round-robin from the sources, until there are enough or no source has another one."""
         limit = self._limit if limit is None else min(limit, self._limit)
         open_sources = list(sources)
         while open_sources and len(self._accepted) < limit:
