@@ -46,7 +46,7 @@ class ExpectedTerm:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTerms:
-    """The expected terms of all cases, seen by these systems among so many terms."""
+    """The expected terms of all cases with their ranks by these systems, and the number of candidates."""
 
     terms: Sequence[ExpectedTerm]
     systems: Sequence[str]

@@ -183,7 +183,7 @@ def random_max_similarity(similarity: TermSimilarity, expected: Rows | Sequence[
         block = filled[start : start + units_in_block]
         terms = relevant.values[relevant.slots(block)]
         similarities = similarity.between(terms, all_terms)
-        similarities[np.arange(len(terms)), terms] = 1.0  # a hit counts 1, whatever the measure gives equal terms
+        similarities[np.arange(len(terms)), terms] = 1.0  # also if the measure has another value there
         best = np.maximum.reduceat(similarities, segment_offsets(relevant.counts[block])[:-1], axis=0)
         best.sort(axis=1)
         table[block] = best[:, ::-1] @ weights

@@ -382,7 +382,7 @@ def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
 
 
 def _trials(generated: Generated, context: TuningContext) -> tuple[TrialSetting, ...]:
-    """The trials of the grid, by generator in turn, then those that refine it."""
+    """The trials of the grid, alternating between generators, then those that refine it."""
     budget, seed = context.budget, context.settings.config.seed
     n_refined = int(budget * REFINED_SHARE)
     per_generator = -(-(budget - n_refined) // len(generated))
@@ -390,7 +390,7 @@ def _trials(generated: Generated, context: TuningContext) -> tuple[TrialSetting,
         [TrialSetting(generator, selection) for selection in trial_configurations(candidates, per_generator, seed)]
         for generator, candidates in generated.items()
     ]
-    # Generators take turns, so that a small budget tries all of them.
+    # Trials alternate between generators, so that a small budget includes all of them.
     grid = [trial for turn in zip(*rows, strict=True) for trial in turn][: budget - n_refined]
     scores = score_trials(generated, context.gold, tuple(grid), context.settings.mode).f1
     training = [train for train, _ in context.folds] or [np.arange(scores.shape[1])]
@@ -410,7 +410,7 @@ def _trials(generated: Generated, context: TuningContext) -> tuple[TrialSetting,
             if len(refined) < n_refined and key not in keys:
                 keys.add(key)
                 refined.append(TrialSetting(generator, selection))
-    # Where nothing is left to refine, trials are repeated, so that all models have the same number.
+    # If there is nothing left to refine, trials are repeated, so that all models have the same number.
     return (*grid, *refined, *grid[: n_refined - len(refined)])
 
 

@@ -325,7 +325,7 @@ class QueryTranslator:
                         best[position] = (new, [*parts, english])
         if len(word) not in best:
             return None
-        # Parts that are words of the ontology as they stand, such as radiosensitive, are no translation.
+        # Parts that are already words of the ontology, such as radiosensitive, are no translation.
         parts = best[len(word)][1]
         return None if "".join(parts) == word else " ".join(parts)
 

@@ -141,7 +141,7 @@ class TermHits:
 class TermRetriever:
     """Scores the terms of an ontology for texts, exactly, over all components of every term.
 
-    ``spec`` is whatever ``models.retriever`` takes. A dense model uses the vectors of ``index`` if an index of
+    ``spec`` is any argument of ``models.retriever``. A dense model uses the vectors of ``index`` if an index of
     that model is given; otherwise it embeds the components at first use. Lexical systems and fusions are fitted
     on the components. ``multi_vector`` and ``strategy`` say how the texts of a term become a score; a
     single-vector system has one text per term, and no strategy. With ``translate``, a query with German words is

@@ -117,7 +117,7 @@ class StoredVectorScorer(FittedRetriever):
         return self._space.prepare_queries(vectors)
 
     def of_prepared(self, query: PointArray, columns: Ints) -> PointArray:
-        """The scores of some documents for one prepared query, each by itself, so equal rows score equal."""
+        """The scores of some documents for one prepared query, one by one, so that equal rows get equal scores."""
         scores: PointArray = np.einsum("ij,j->i", self._corpus.rows[columns], query)
         return scores if self._corpus.scale is None else scores * self._corpus.scale[columns]
 
