@@ -201,7 +201,7 @@ def _summary(distances: Floats) -> dict[str, float]:
 def _median_interval(values: Floats, config: StatsConfig) -> tuple[float, float]:
     """The interval of the median by that of the share of values up to it, also for clusters (Woodruff, JASA 1952).
 
-    The ends of the interval of a share of one half are turned into values by the quantiles.
+    The ends of the interval of a share of one half are converted to values by the quantiles.
     """
     shares = (values <= np.median(values)).astype(float)
     estimate = result_from_values("median", np.arange(len(values)), {"share": shares}, config=config)["share"]

@@ -100,7 +100,7 @@ def rank_distribution(ranking: Ranking) -> Floats:
 
 
 def accuracy_curve(ranking: Ranking, deepest: int = 50) -> Floats:
-    """Acc@1, Acc@2, ... up to a cutoff, or to the number of candidates where there are fewer."""
+    """Acc@1, Acc@2, ... up to a cutoff, or to the number of candidates if it is smaller."""
     return np.minimum(np.cumsum(rank_distribution(ranking)), 1.0)[:deepest]
 
 

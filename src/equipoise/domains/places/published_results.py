@@ -164,7 +164,7 @@ def infer_unit(written: WrittenValue, total: int | None, curve: Curve) -> UnitDe
 def _readings(written: WrittenValue, total: int | None) -> Mapping[ValueUnit, RoundingRange]:
     number = written.number
     scales = {ValueUnit.FRACTION: 1.0, ValueUnit.PERCENT: 0.01}
-    # A share cannot exceed 100 %, so what does is a sum, whatever it is called.
+    # A share cannot exceed 100 %, so a larger value is a sum, whatever its name.
     if total is not None and (written.summed or number.low > MOST_PERCENT) and written.symbol != "F1":
         scales[ValueUnit.SUM] = 1.0 / total
     return {unit: RoundingRange(number.low * scale, number.high * scale) for unit, scale in scales.items()}

@@ -47,7 +47,7 @@ class PlaceMetric(Metric):  # type: ignore[misc]
     num_classes
         Number of columns of the logits.
     ks
-        Cutoffs of the accuracy; by default 1, 3, 5 and 10, as far as there are so many classes.
+        Cutoffs of the accuracy; by default those of 1, 3, 5 and 10 that do not exceed the number of classes.
     padding
         Columns that are not classes.
     ignore_index
