@@ -234,8 +234,8 @@ def too_few_resamples(n_resamples: int, confidence_level: float) -> str:
     needed = ceil(round(2.0 / (1.0 - confidence_level), 6))
     if n_resamples >= needed:
         return ""
-    few = "1 resample is" if n_resamples == 1 else f"{n_resamples} resamples are"
-    return f"{few} too few for a {format_percent(confidence_level)} interval, {needed} are needed"
+    resamples_text = "1 resample is" if n_resamples == 1 else f"{n_resamples} resamples are"
+    return f"{resamples_text} too few for a {format_percent(confidence_level)} interval, {needed} are needed"
 
 
 def checked_seed(seed: int) -> int:
@@ -246,7 +246,7 @@ def checked_seed(seed: int) -> int:
 
 
 def _count_blocks(draws: int, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """How often each unit is in each resample, in blocks of rows of bounded size."""
+    """The count of each unit in each resample, in blocks of rows of bounded size."""
     height = max(1, BLOCK_CELLS // max(draws, 1))
     for start in range(0, n_resamples if draws else 0, height):
         rows = min(height, n_resamples - start)

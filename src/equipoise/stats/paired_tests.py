@@ -295,7 +295,7 @@ def _monte_carlo_p(sums: Floats, n_permutations: int, two_sided: bool, rng: np.r
 
 
 def _as_extreme(flipped: Floats, sums: Floats, two_sided: bool) -> Floats:
-    """How many flipped totals are at least as far out as the observed one, up to rounding."""
+    """The number of sign-flipped totals at least as extreme as the observed one, up to rounding."""
     observed = sums.sum(axis=0)
     slack = EQUAL * np.abs(sums).sum(axis=0)
     if two_sided:

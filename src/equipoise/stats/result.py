@@ -25,28 +25,28 @@ MATCHER = "matcher"
 """The rule by which a unit counts as right."""
 
 TRIALS = "configurations"
-"""How many configurations were tried before one was reported."""
+"""The number of configurations that were tried."""
 
 GRID = "grid"
-"""Over which values each parameter was tuned."""
+"""The values over which each parameter was tuned."""
 
 BUDGET = "budget"
-"""What a configuration might cost at most in order to be chosen; None where any might be."""
+"""The maximum cost of a configuration that can be selected; None without a limit."""
 
 SPENT = "retrieved_tokens"
-"""What the configuration that was chosen costs a unit."""
+"""The cost per unit of the selected configuration."""
 
 FOLDS = "folds"
 """The number of folds of the nested cross-validation; 1 means none."""
 
 TOKENIZER = "tokenizer"
-"""What a token is, in sizes, costs and budgets."""
+"""The tokenizer of sizes, costs and budgets."""
 
 SPEC = "model"
 """The spec of the model that was measured."""
 
 WINDOW = "window"
-"""How many tokens the model reads of a text, how many texts it was given, and how many it truncated."""
+"""The window of the model in tokens, the number of texts, and the number of truncated ones."""
 
 NOTES = "notes"
 """What to know about how the measurement was made, in sentences."""

@@ -103,7 +103,7 @@ class SeedContrast:
 
     @property
     def seeds(self) -> int:
-        """How many seeds gave a difference."""
+        """The number of seeds with a difference."""
         return self.differences.seeds
 
     def __str__(self) -> str:
@@ -131,9 +131,9 @@ def compare_seeds(
     0.02333 ± 0.0058 (3 seeds), paired t p 0.02 0.25
     """
     if set(a) != set(b):
-        odd = sorted(map(str, set(a) ^ set(b)))
+        unpaired = sorted(map(str, set(a) ^ set(b)))
         raise PairingError(
-            f"the two systems were not run with the same seeds: {', '.join(odd)}",
+            f"the two systems were not run with the same seeds: {', '.join(unpaired)}",
             hint="run both with every seed",
         )
     checked_permutations(n_permutations)

@@ -33,14 +33,14 @@ DISPLAY = "display"
 metrics that are printed in percent to the names under which they are."""
 
 EVIDENCE_NOUNS = {"ranking": "query", "pairs": "pair", "labels": "example", "sets": "document", "space": "item"}
-"""What a unit is called if the result does not say it, by the kind of its evidence."""
+"""The default noun of a unit by the kind of evidence."""
 
 MAX_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a unit, a system, the metric and a cluster are called, and whether scores are printed in percent."""
+    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent."""
 
     unit: str = "unit"
     system: str = "system"
@@ -252,7 +252,7 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
 
 
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
-    """How many units would separate the best system from the next, or the first pair that is not decided.
+    """The number of units that would separate the best system from the next, or the first undecided pair.
 
     ``brief`` leaves out the adjustment, the assumed difference, and what would show which system is best.
     """
@@ -273,7 +273,7 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
 
 
 def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool = False) -> str:
-    """How many units would separate two systems, as a clause."""
+    """The number of units that would separate two systems, as a clause."""
     if contrast.reason:
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
     if contrast.difference == 0 and contrast.wins == contrast.losses == 0:
@@ -314,7 +314,7 @@ def _with_power(comparison: Comparison) -> str:
 
 
 def _to_show_best(comparison: Comparison, contrast: Contrast) -> str:
-    """How many units would show that the first system is best, if it has several competitors."""
+    """The number of units that would show that the first system is best, if it has several competitors."""
     needed = comparison.needed_for_best
     if comparison.leader not in (contrast.a, contrast.b) or len(comparison.scored) < 3 or not needed.known:
         return ""
