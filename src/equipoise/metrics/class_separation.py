@@ -257,6 +257,6 @@ def same_class_fractions(units: Floats, labels: Ints, neighbours: int) -> Floats
     """How much of each point's neighbourhood is of its class; ties share the last ranks."""
     shares = np.empty(len(units))
     for rows, nearer, tied, share in neighbourhoods(units, neighbours):
-        same = labels[rows][:, None] == labels
-        shares[rows] = (nearer & same).sum(axis=1) + share * (tied & same).sum(axis=1)
+        same_class = labels[rows][:, None] == labels
+        shares[rows] = (nearer & same_class).sum(axis=1) + share * (tied & same_class).sum(axis=1)
     return shares / neighbours

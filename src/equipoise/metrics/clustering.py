@@ -22,7 +22,7 @@ Normaliser = Literal["arithmetic", "geometric", "min", "max"]
 
 
 class Contingency(NamedTuple):
-    """How many units fall in each occupied cell of class by cluster, in each class, in each cluster."""
+    """The number of units in each occupied cell of class by cluster, in each class, in each cluster."""
 
     cells: Ints
     classes: Ints

@@ -202,7 +202,7 @@ class Hubness(IntrinsicMetric):
 
 
 def k_occurrences(units: Floats, neighbours: int) -> Floats:
-    """How often each point is among the nearest ``neighbours`` of another; ties share the last ranks."""
+    """The number of times each point is among the nearest ``neighbours`` of another; ties share the last ranks."""
     times = np.zeros(len(units))
     for _, nearer, tied, share in neighbourhoods(units, neighbours):
         times += nearer.sum(axis=0) + share @ tied

@@ -306,7 +306,7 @@ def hit_rate(ranking: Ranking, k: int) -> Floats:
 
 
 def n_relevant_within(ranking: Ranking, k: int | Ints) -> Floats:
-    """How many relevant items rank within ``k``, one number or one per unit."""
+    """The number of relevant items within rank ``k``, one number or one per unit."""
     check_not_filtered(ranking)
     if isinstance(k, np.ndarray):
         k = np.repeat(k, ranking.counts)
@@ -349,7 +349,7 @@ def ndcg(ranking: Ranking, k: int | None = None, *, exponential: bool = False) -
 
 
 def _ideal(ranking: Ranking, k: int | None, exponential: bool) -> Floats:
-    """What a perfect order would earn."""
+    """The value of a perfect order."""
     counts = ranking.counts
     longest = int(counts.max(initial=0))
     table = _discounts(longest) if k is None else _cut_discounts(k)

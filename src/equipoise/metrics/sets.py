@@ -56,7 +56,7 @@ def select_mode(side: TermSets, mode: Mode) -> TermSets:
 
 
 def exact_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
-    """How many predicted entries of each document are gold."""
+    """The number of predicted entries of each document that are gold."""
     terms, assertions = max(1, len(sets.terms)), len(sets.assertions)
     gold_codes, predicted_codes = (
         (side.documents * terms + side.terms) * assertions + side.assertions for side in (gold, predicted)
@@ -101,13 +101,13 @@ def pair_credits(
 
 MIN_PERMUTATIONS = 20
 N_PERMUTATIONS = 200
-"""How many deals there are at least, where documents are few."""
+"""The minimum number of random assignments if there are few documents."""
 PAIRS = 20_000
-"""How many pairs of a gold and a predicted set are matched; with fewer in all, every one is."""
+"""The number of pairs of a gold and a predicted set that are matched; fewer are all matched."""
 
 
 def random_assignments(documents: int, rng: np.random.Generator) -> Ints:
-    """Deals, a row each: which document's predictions every document gets.
+    """Random assignments, one per row: the document whose predictions each document gets.
 
     A round is a random order and its rotations, in which every document gets every set once; so if a full
     round is affordable, sums over documents have no sampling error.
