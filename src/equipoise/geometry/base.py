@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Conversion of input to a two-dimensional array of floats.
 
 PointArray = NDArray[np.floating[Any]]
-"""One point a row, float32 or float64."""
+"""One point per row, float32 or float64."""
 
 
 def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike | None = None) -> PointArray:

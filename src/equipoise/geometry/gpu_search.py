@@ -175,7 +175,7 @@ def _product(left: Any, right: Any, dtype: Any) -> Any:
 
 
 def block_rows(corpus: Any, total: int, block_bytes: int | None) -> int:
-    """How many queries' scores fit in the free memory of the device, at least one."""
+    """The number of queries whose scores fit into the free memory of the device, at least one."""
     if block_bytes is not None and block_bytes < 1:
         raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
     memory = block_bytes or int(MEMORY_FRACTION * free_bytes(corpus.device))

@@ -331,7 +331,7 @@ class _Search:
 
 
 def _even_share(count: int, most: int) -> int:
-    """How many at a time, at most ``most`` and at least one, so that the last block is not a small one."""
+    """A block size from 1 to ``most`` for which the last block is not much smaller."""
     blocks = -(-count // max(1, most))
     return max(1, -(-count // max(1, blocks)))
 

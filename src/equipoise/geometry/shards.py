@@ -103,7 +103,7 @@ class Shard:
 
     @property
     def dims(self) -> int:
-        """How many coordinates a vector has."""
+        """The number of coordinates of a vector."""
         return self.rows.dims if isinstance(self.rows, MappedRows) else int(self.rows.shape[1])
 
     @property
@@ -164,7 +164,7 @@ class Shards:
 
     @property
     def dims(self) -> int:
-        """How many coordinates a vector has."""
+        """The number of coordinates of a vector."""
         return self.parts[0].dims
 
     @property
@@ -253,10 +253,10 @@ def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
     shards = [_open_shard(file) for file in files]
     scaled = {shard.steps is not None for shard in shards if shard.rows.dtype == np.int8}
     if len(scaled) > 1:
-        bare = next(shard for shard in shards if shard.rows.dtype == np.int8 and shard.steps is None)
+        unscaled = next(shard for shard in shards if shard.rows.dtype == np.int8 and shard.steps is None)
         raise InputError(
-            f"{bare.name} holds int8 rows without steps, and other shards have them",
-            hint=f"put {Path(bare.name).stem}{STEPS} next to it, or write the shards again",
+            f"{unscaled.name} holds int8 rows without steps, and other shards have them",
+            hint=f"put {Path(unscaled.name).stem}{STEPS} next to it, or write the shards again",
         )
     return Shards.of(shards)
 

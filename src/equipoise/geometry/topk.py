@@ -67,8 +67,8 @@ class ThresholdTopK:
         if width < rank:
             return
         buffered = self.scores[:, :width]
-        safe = np.partition(buffered, width - rank, axis=1)[:, width - rank, None]
-        np.maximum(self.threshold, safe, out=self.threshold)
+        bound = np.partition(buffered, width - rank, axis=1)[:, width - rank, None]
+        np.maximum(self.threshold, bound, out=self.threshold)
         keep = buffered > self.threshold
         scores, indices = buffered[keep], self.indices[:, :width][keep]
         buffered[...] = -np.inf
