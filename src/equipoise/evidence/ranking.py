@@ -386,7 +386,7 @@ class Ranking(Evidence):
 
     @cached_property
     def slot(self) -> Ints:
-        """How many relevant items of the same unit precede each item."""
+        """The number of relevant items of the same unit before each item."""
         return np.arange(len(self.above)) - np.repeat(self.starts[:-1], self.counts)
 
     @cached_property
@@ -487,13 +487,13 @@ class Ranking(Evidence):
         >>> ranking.at_least(2).ranks
         array([2.])
         """
-        kept = self.gain >= gain
-        if kept.all():
+        is_kept = self.gain >= gain
+        if is_kept.all():
             return self
-        other = self._items(~kept)
+        other = self._items(~is_kept)
         if self.nonrelevant is not None:
             other = merge_items(other, self.nonrelevant)
-        return replace(self._items(kept), nonrelevant=other, near=self.near, random_near=self.random_near)
+        return replace(self._items(is_kept), nonrelevant=other, near=self.near, random_near=self.random_near)
 
     def _items(self, chosen: Bools) -> Ranking:
         """The same units with these items only."""
@@ -517,10 +517,12 @@ class Ranking(Evidence):
         tied = np.repeat(self.pool - 1, self.counts)
         near = None if self.near is None else self.near.uninformed()
         other = None if self.nonrelevant is None else self.nonrelevant.uninformed()
-        same = replace(self, above=above, tied=tied, before=above, near=near, nonrelevant=other)
+        uninformed_ranking = replace(self, above=above, tied=tied, before=above, near=near, nonrelevant=other)
         # What depends on the units alone is computed once, not for the chance level of every metric.
-        same.__dict__.update({name: getattr(self, name) for name in ("counts", "pool", "unit_of", "slot")})
-        return same
+        uninformed_ranking.__dict__.update(
+            {name: getattr(self, name) for name in ("counts", "pool", "unit_of", "slot")}
+        )
+        return uninformed_ranking
 
     def take(self, index: Ints) -> Ranking:
         """The units at ``index``, in that order; an index may repeat."""

@@ -253,8 +253,8 @@ def _nearest_first(pairs: Ints, excess: Floats) -> Ints:
         half = (pairs[:, 0] >> shift).astype(np.uint16)
         if shift == 0 or half.any():
             order = order[np.argsort(half[order], kind="stable")]
-    ordered, far = pairs[order, 0], excess[order]
-    if ((ordered[1:] == ordered[:-1]) & (far[1:] == far[:-1])).any():
+    ordered, distances = pairs[order, 0], excess[order]
+    if ((ordered[1:] == ordered[:-1]) & (distances[1:] == distances[:-1])).any():
         return np.lexsort((pairs[:, 1], excess, pairs[:, 0]))
     return order
 

@@ -275,14 +275,14 @@ def _duplicate_error(rows: RaggedIds, units: Ids, row: int, name: str) -> Duplic
 def _tie_counts(values: Floats, lists: RaggedIds, retrieved_at: Ints, truth: RaggedIds) -> tuple[Ints, Ints, Ints]:
     """Above, tied and before of each relevant item, from scores that may be equal; lists are best first."""
     zeros = np.zeros_like(retrieved_at)
-    same = (values[:, 1:] == values[:, :-1]) & lists.inside[:, 1:]
-    if not same.any():
+    is_tied = (values[:, 1:] == values[:, :-1]) & lists.inside[:, 1:]
+    if not is_tied.any():
         return retrieved_at, zeros, zeros
     width = values.shape[1]
     column = np.broadcast_to(np.arange(width), values.shape)
     edge = np.ones((len(values), 1), dtype=bool)
-    opens = np.where(np.hstack([edge, ~same]), column, 0)
-    closes = np.where(np.hstack([~same, edge]), column, width)
+    opens = np.where(np.hstack([edge, ~is_tied]), column, 0)
+    closes = np.where(np.hstack([~is_tied, edge]), column, width)
     first = np.maximum.accumulate(opens, axis=1)
     last = np.minimum.accumulate(closes[:, ::-1], axis=1)[:, ::-1]
     is_retrieved = (retrieved_at != NOT_RETRIEVED) & truth.inside
@@ -347,7 +347,7 @@ def ranking_from_runs(
 
 def _as_mappings(qrels: Any, run: Any, columns: Mapping[str, str] | None) -> tuple[Any, Any]:
     """Judgements and run, with frames and objects of other libraries as dicts; other values unchanged."""
-    if all(isinstance(given, _DICT_OR_PATH) and not hasattr(given, "column_names") for given in (qrels, run)):
+    if all(isinstance(value, _DICT_OR_PATH) and not hasattr(value, "column_names") for value in (qrels, run)):
         return qrels, run
     from equipoise.io.retrieval_tables import judgements_and_run
 

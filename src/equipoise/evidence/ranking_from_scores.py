@@ -117,9 +117,9 @@ def _count_in_turn(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tupl
     """The same for the first target of each row, then the second, on the device of the array."""
     above, tied, before = np.zeros((3, len(flat)), dtype=np.int64)
     starts = segment_offsets(counts)
-    for turn in range(int(counts.max(initial=0))):
-        rows = np.flatnonzero(counts > turn)
-        items = starts[rows] + turn
+    for position in range(int(counts.max(initial=0))):
+        rows = np.flatnonzero(counts > position)
+        items = starts[rows] + position
         part = scores if len(rows) == len(counts) else take_rows(scores, rows)
         ranks = rank_targets(part, flat[items], padding=dropped).counts
         above[items], tied[items], before[items] = ranks.above, ranks.tied, ranks.before

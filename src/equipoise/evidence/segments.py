@@ -97,7 +97,7 @@ def rank_within_tie(ranking: Ranking, key: Floats | Ints) -> Ints:
 
 
 def multiplicities(ranking: Ranking) -> Ints:
-    """How many equal items each item represents."""
+    """The number of equal items that each item represents."""
     return np.ones_like(ranking.above) if ranking.copies is None else ranking.copies
 
 

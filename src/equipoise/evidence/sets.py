@@ -33,7 +33,7 @@ class TermSets(NamedTuple):
 
     @property
     def sizes(self) -> Ints:
-        """How many entries each document has."""
+        """The number of entries of each document."""
         return np.diff(self.offsets)
 
     @property
@@ -55,7 +55,7 @@ class TermSets(NamedTuple):
 
 
 class PartialCredit(NamedTuple):
-    """What a predicted term earns for another gold term: pairs of codes, sorted; absent pairs earn 0."""
+    """The credit of a predicted term for another gold term: pairs of codes, sorted; absent pairs have 0."""
 
     gold: Ints
     predicted: Ints

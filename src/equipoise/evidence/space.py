@@ -72,12 +72,12 @@ class Space(Evidence):
             classes, codes = np.unique(names, return_inverse=True)
             codes = codes.astype(np.int64)
         deep = None if depth is None else float_column(depth, "the depths", nan=True)
-        far = None if norms is None else float_column(norms, "the norms")
-        for column, name in ((deep, "depths"), (far, "norms")):
+        norm_column = None if norms is None else float_column(norms, "the norms")
+        for column, name in ((deep, "depths"), (norm_column, "norms")):
             if column is not None:
                 check_same_length(matrix, column, "vectors", name)
         joined = None if edges is None else _edges(edges, len(matrix))
-        return cls(unique_ids(unit_ids, len(matrix)), matrix, codes, classes, deep, far, joined)
+        return cls(unique_ids(unit_ids, len(matrix)), matrix, codes, classes, deep, norm_column, joined)
 
     @property
     def radii(self) -> Floats:
@@ -192,8 +192,8 @@ def _edges_among(edges: Ints, index: Ints, points: int) -> Ints:
     from_copies, to_copies = copies[edges[:, 0]], copies[edges[:, 1]]
     products = from_copies * to_copies
     edge = np.repeat(np.arange(len(edges)), products)
-    nth = np.arange(len(edge)) - np.repeat(np.cumsum(products) - products, products)
+    position = np.arange(len(edge)) - np.repeat(np.cumsum(products) - products, products)
     start, end = edges[edge].T
-    one = order[first_place[start] + nth // to_copies[edge]]
-    other = order[first_place[end] + nth % to_copies[edge]]
+    one = order[first_place[start] + position // to_copies[edge]]
+    other = order[first_place[end] + position % to_copies[edge]]
     return np.stack([one, other], axis=1).astype(np.int64)
