@@ -70,11 +70,11 @@ class ColumnTable:
 
     def rows(self, keep: Sequence[bool]) -> ColumnTable:
         """The rows that are kept."""
-        kept = {
+        columns = {
             name: [value for value, is_kept in zip(values, keep, strict=True) if is_kept]
             for name, values in self.columns.items()
         }
-        return ColumnTable(self.name, kept)
+        return ColumnTable(self.name, columns)
 
     def records(self, **roles: str) -> list[dict[str, Any]]:
         """One dict per row without missing values; ``roles`` names keys after the column of a role."""

@@ -189,7 +189,7 @@ class AncestorTable:
 
     @cached_property
     def below(self) -> Ints:
-        """How many terms have each term among their ancestors: its descendants and itself."""
+        """The number of descendants of each term, itself included."""
         return np.bincount(self.rows.values, minlength=len(self.rows))
 
 
@@ -331,7 +331,7 @@ def _pair(file: TextFile, line: int, fields: list[str]) -> tuple[str, str]:
 
 
 def _header(lines: list[tuple[int, list[str]]]) -> tuple[Roles | None, bool]:
-    """What a first line calls its two ids, and whether a weight follows; None when it is an edge."""
+    """The two column names in a first line, and whether a weight follows; None if it is an edge."""
     fields = lines[0][1]
     weighted = len(fields) == 3 and fields[2].strip().casefold() == _WEIGHT
     ids = fields[:2] if weighted else fields

@@ -23,9 +23,9 @@ def kfold_splits(
 ) -> list[Fold]:
     """``k`` pairs of (train, test) positions; each unit is in exactly one test part.
 
-    ``stratify`` and ``groups`` give one value a unit. Without groups, the folds differ by at most one
-    unit, and by at most one within each stratum. Units of one group are never parted; sizes and strata
-    are then evened out as far as a greedy placing of the largest groups first allows.
+    ``stratify`` and ``groups`` give one value per unit. Without groups, the sizes of the folds differ by at most one,
+    overall and within each stratum. Units of one group are in one fold; then sizes and strata are balanced greedily,
+    the largest groups first.
     """
     n = len(unit_ids)
     _check(unit_ids, k, stratify=stratify, groups=groups)
@@ -50,7 +50,7 @@ def _assign_units(strata: Ints, k: int, rng: np.random.Generator) -> Ints:
 
 
 def _assign_groups(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> Ints:
-    """The fold of each group: the largest first, each to where it disturbs the balance least."""
+    """The fold of each group, the largest first: the fold with the smallest increase of imbalance."""
     counts = np.zeros((int(members.max()) + 1, int(strata.max()) + 1))
     np.add.at(counts, (members, strata), 1.0)
     weights = 1.0 / counts.sum(axis=0) ** 2  # squared shares of a stratum, so that rare ones count as well

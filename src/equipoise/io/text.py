@@ -33,7 +33,7 @@ _BLOCK = 1 << 20
 
 
 def expansion_limit(compressed: int, floor: int = FLOOR) -> int:
-    """How many bytes a file of ``compressed`` bytes may expand to."""
+    """The number of bytes to which a file of ``compressed`` bytes may expand."""
     setting = os.environ.get(VARIABLE, "")
     if setting:
         return _parse_limit(setting)

@@ -26,7 +26,7 @@ class UnitScoreTable:
     unit_ids: list[str]
     values: Mapping[str, list[float]]
     noun: str
-    """What a unit is called, by its column: question, query or example."""
+    """The noun of a unit by its column: question, query or example."""
 
     @property
     def within_unit_interval(self) -> bool:

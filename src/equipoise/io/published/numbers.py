@@ -111,15 +111,15 @@ def parse_printed(text: str) -> PrintedNumber | None:
 
     A bound such as ``<0.01`` is not a number, and neither is a range.
     """
-    bare = strip_markup(text)
-    match = _VALUE.match(bare)
+    plain_text = strip_markup(text)
+    match = _VALUE.match(plain_text)
     if match is None:
         return None
     value = _plain_number(match["number"])
-    rest, spread, ends = bare[match.end() :], None, None
+    rest, spread, ends = plain_text[match.end() :], None, None
     if tail := _SPREAD.match(rest):
         spread, rest = _plain_number(tail["number"]).value, rest[tail.end() :]
-    percent = bool(match["percent"]) or (spread is not None and "%" in bare[match.end() :])
+    percent = bool(match["percent"]) or (spread is not None and "%" in plain_text[match.end() :])
     if tail := _ENDS.match(rest):
         ends = (_end(tail[1], tail[2], percent), _end(tail[3], tail[4], percent))
         rest = rest[tail.end() :]

@@ -170,7 +170,7 @@ def _name(grid: RawTable, row: Sequence[str]) -> str:
 
 
 def _long(grid: RawTable, folded: Sequence[str]) -> list[SystemRecord]:
-    """One row a system and metric, as ``eq export --to csv`` writes them."""
+    """One row per system and metric, as ``eq export --to csv`` writes them."""
     at = {name: folded.index(name) for name in (*_LONG_FIGURE, *_LONG_FACTS) if name in folded}
     keys = [column for column, head in enumerate(folded) if head in _LONG_NAMES]
     groups: dict[tuple[str, ...], dict[str, TableCell]] = {}
@@ -267,7 +267,7 @@ def delimited_grid(file: TextFile, delimiter: str) -> RawTable:
     return RawTable.of(file.name, lines, strict=True)
 
 
-# What a search for parameters prints: ``Baseline: 90.1%`` and ``Optimized: 94.4% (95% CI: ...)``.
+# The output of a parameter search: ``Baseline: 90.1%`` and ``Optimized: 94.4% (95% CI: ...)``.
 
 _LINE = re.compile(r"^\s*(?:[-*+]\s+)?\**(Baseline|Default|Optimi[sz]ed|Tuned|Best)\**\s*:\**\s*(.+?)\s*$", re.I)
 _PARAMETERS = re.compile(r"^\s*(?:[-*+]\s+)?\**best (?:params|parameters|config)\w*\**\s*:\s*(\S.*)$", re.I)
