@@ -208,7 +208,7 @@ DIGEST_SIZE = 16
 _CRC = np.dtype("<u4")
 
 Keys = NDArray[np.int64]
-"""One row a text: its digest, read as two integers. The first is what the cache looks it up by."""
+"""One row per text: its digest as two integers. The cache is indexed by the first one."""
 
 
 def cache_keys(identity: str, variant: str, texts: Sequence[str]) -> Keys:

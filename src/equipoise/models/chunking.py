@@ -155,21 +155,21 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
     fence = ""
     above: tuple[int, str] | None = None
     for start, end, line in _lines_after_front_matter(text):
-        bare = line.strip()
+        stripped = line.strip()
         indent = len(line) - len(line.lstrip(" "))
-        mark = _fence(bare) if indent < 4 else ""
+        mark = _fence(stripped) if indent < 4 else ""
         if fence:
-            fence = "" if mark[:1] == fence[:1] and len(mark) >= len(fence) and bare == mark else fence
+            fence = "" if mark[:1] == fence[:1] and len(mark) >= len(fence) and stripped == mark else fence
         elif mark:
             fence, above = mark, None
-        elif indent < 4 and (level := _hash_level(bare)):
-            yield start, end, level, _hash_title(bare[level:])
+        elif indent < 4 and (level := _hash_level(stripped)):
+            yield start, end, level, _hash_title(stripped[level:])
             above = None
-        elif above is not None and indent < 4 and bare and not bare.strip(bare[0]) and bare[0] in "=-":
-            yield above[0], end, "=-".index(bare[0]) + 1, above[1]
+        elif above is not None and indent < 4 and stripped and not stripped.strip(stripped[0]) and stripped[0] in "=-":
+            yield above[0], end, "=-".index(stripped[0]) + 1, above[1]
             above = None
         else:
-            above = (start, bare) if bare and indent < 4 and bare[0] not in "-*+>|" else None
+            above = (start, stripped) if stripped and indent < 4 and stripped[0] not in "-*+>|" else None
 
 
 def _lines_after_front_matter(text: str) -> Iterator[tuple[int, int, str]]:
@@ -190,17 +190,17 @@ def _lines(text: str) -> Iterator[tuple[int, int, str]]:
         start = end
 
 
-def _fence(bare: str) -> str:
+def _fence(line: str) -> str:
     """The run of three or more backticks or tildes that a line begins with."""
-    if not bare.startswith(("```", "~~~")):
+    if not line.startswith(("```", "~~~")):
         return ""
-    run = bare[: len(bare) - len(bare.lstrip(bare[0]))]
-    return "" if bare[0] == "`" and "`" in bare[len(run) :] else run
+    run = line[: len(line) - len(line.lstrip(line[0]))]
+    return "" if line[0] == "`" and "`" in line[len(run) :] else run
 
 
-def _hash_level(bare: str) -> int:
-    level = len(bare) - len(bare.lstrip("#"))
-    return level if 1 <= level <= 6 and bare[level : level + 1] in ("", " ", "\t") else 0
+def _hash_level(line: str) -> int:
+    level = len(line) - len(line.lstrip("#"))
+    return level if 1 <= level <= 6 and line[level : level + 1] in ("", " ", "\t") else 0
 
 
 def _hash_title(rest: str) -> str:

@@ -260,7 +260,7 @@ class StoreIndex:
     def __init__(self, store: VectorStore, documents: int) -> None:
         self.store = store
         self.sent = 0
-        """How many documents the last ``fill`` has sent."""
+        """The number of documents that the last ``fill`` has sent."""
         # Stores settle ties by id: with leading zeros that is the order of the documents.
         digits = len(str(documents - 1))
         self.ids = [f"{row:0{digits}}" for row in range(documents)]
@@ -367,7 +367,7 @@ class MemoisedEmbedder(Embedder):
         super().__init__(model.encoder, model.spec, cache=model.cache)
         self._rows: dict[Role, dict[str, Vectors]] = {role: {} for role in Role}
         self.cached = 0
-        """How many texts the cache of an earlier run had."""
+        """The number of texts in the cache of an earlier run."""
 
     def embed_report(
         self,
@@ -433,7 +433,7 @@ def n_cached_texts(system: Retriever) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """How many of some texts a model reads only in part, and what it does not read; None is unknown."""
+    """The number of texts that a model truncates, and of the tokens that it ignores; None is unknown."""
 
     texts: int
     truncated: int | None
@@ -453,9 +453,9 @@ def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
         counts_tokens = isinstance(encoder, DeferredEncoder) or encoder.token_counts(["word"]) is not None
         return Truncation(len(texts), 0, 0) if counts_tokens else Truncation(len(texts), None, None)
     counter = TruncationCounter(encoder, model.cache, model.variant(Role.DOCUMENT), model.prompts[Role.DOCUMENT])
-    once = unique_texts(texts)
-    counter.note_cached(once.texts, np.arange(len(once.texts)))
-    truncated_tokens = counter.lost(once)
+    unique = unique_texts(texts)
+    counter.note_cached(unique.texts, np.arange(len(unique.texts)))
+    truncated_tokens = counter.lost(unique)
     if truncated_tokens is None:
         return Truncation(len(texts), None, None)
     return Truncation(len(texts), int((truncated_tokens > 0).sum()), int(truncated_tokens.sum()))

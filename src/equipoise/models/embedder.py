@@ -100,18 +100,18 @@ class Embedder(Closable):
         start = perf_counter()
         role = _role(role)
         text_list = check_texts(texts)
-        once = unique_texts(text_list)
-        work = EncodePass(self, once, len(text_list), role, progress, map_function)
+        unique = unique_texts(text_list)
+        work = EncodePass(self, unique, len(text_list), role, progress, map_function)
         missing = work.from_cache()
         work.embed(missing)
         vectors = work.vectors()
-        truncated_tokens = work.lengths.lost(once)
+        truncated_tokens = work.lengths.lost(unique)
         return EmbedResult(
             vectors,
             EmbedStats(
                 texts=len(text_list),
-                distinct=len(once.texts),
-                from_cache=len(once.texts) - len(missing),
+                distinct=len(unique.texts),
+                from_cache=len(unique.texts) - len(missing),
                 embedded=len(missing),
                 truncated=None if truncated_tokens is None else int((truncated_tokens > 0).sum()),
                 tokens=work.lengths.tokens,

@@ -69,10 +69,12 @@ def unique_texts(texts: Sequence[str]) -> UniqueTexts:
     ['a', 'b']
     """
     first_index: dict[str, int] = {}
-    same = np.fromiter((first_index.setdefault(text, index) for index, text in enumerate(texts)), np.int64, len(texts))
-    again = np.flatnonzero(same != np.arange(len(texts)))
+    first_positions = np.fromiter(
+        (first_index.setdefault(text, index) for index, text in enumerate(texts)), np.int64, len(texts)
+    )
+    again = np.flatnonzero(first_positions != np.arange(len(texts)))
     first = np.fromiter(first_index.values(), np.int64, len(first_index))
-    return UniqueTexts(list(first_index), first, again, same[again])
+    return UniqueTexts(list(first_index), first, again, first_positions[again])
 
 
 def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
@@ -162,16 +164,16 @@ class TruncationCounter:
         self._keep([long_texts[at] for at in absent], counted)
         self._note(positions[long].tolist(), [counts[at] for at in range(len(long_texts))])
 
-    def lost(self, once: UniqueTexts) -> NDArray[np.int64] | None:
+    def lost(self, unique: UniqueTexts) -> NDArray[np.int64] | None:
         """For every text the number of tokens beyond the window; None if unknown."""
         if self._window is None and not self._unknown:
             return np.zeros(1, dtype=np.int64)
         if self._unknown:
             return None
-        n_tokens = np.zeros(len(once.first) + len(once.again), dtype=np.int64)
+        n_tokens = np.zeros(len(unique.first) + len(unique.again), dtype=np.int64)
         for position, n_truncated in self._lost.items():
-            n_tokens[once.first[position]] = n_truncated
-        n_tokens[once.again] = n_tokens[once.same_as]
+            n_tokens[unique.first[position]] = n_truncated
+        n_tokens[unique.again] = n_tokens[unique.same_as]
         return n_tokens
 
     def _long(self, texts: Sequence[str]) -> list[int]:
@@ -332,7 +334,7 @@ class EncodePass:
             self._has[positions] = True
 
     def _texts_done(self) -> int:
-        """How many of the texts of the call have a vector, repetitions included."""
+        """The number of texts of the call with a vector, repetitions included."""
         first = self._once.first[self._has]
         return len(first) + int(np.isin(self._once.same_as, first).sum())
 

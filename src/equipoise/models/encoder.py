@@ -54,7 +54,7 @@ class Encoder(ABC):
     card: ModelCard
     identity: str
     block_texts: int = 256
-    """How many texts one call takes; what is lost at most when the process is killed."""
+    """The number of texts of one call, which is the most that is lost when the process is killed."""
     symmetric: bool = False
     """Whether queries and documents get the same vector but for their prompts."""
     cacheable: bool = True
@@ -68,7 +68,7 @@ class Encoder(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
-        """One row a text, in order, float32. A failure is raised; it never becomes a vector."""
+        """One row per text, in order, float32. Failures are raised."""
 
     def encode_blocks(self, blocks: Iterable[list[str]], role: Role) -> Iterator[tuple[int, EncodedBatch]]:
         """The number of each block and its vectors; an encoder that works on several at a time overrides this."""
@@ -102,10 +102,10 @@ class LocalEncoder(Encoder):
 
     @abstractmethod
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
-        """One row a text, in order, float32, with the lengths of the texts."""
+        """One row per text, in order, float32, with the lengths of the texts."""
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
-        """One row a text, in order, float32."""
+        """One row per text, in order, float32."""
         return self.encode_counted(texts, role).vectors
 
 

@@ -129,7 +129,7 @@ class _Fusion(Retriever):
 
     @abstractmethod
     def contribution(self, part: int, scores: PointArray) -> Floats:
-        """What a part adds, from its scores of all documents for some queries."""
+        """The contribution of a part, from its scores of all documents for some queries."""
 
     @abstractmethod
     def _note(self) -> str: ...

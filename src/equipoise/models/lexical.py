@@ -93,7 +93,7 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """How often each key occurs in each group, and which keys there are; ascending by key, then by group."""
+    """The number of occurrences of each key in each group, and the keys; ascending by key, then by group."""
 
     keys: Ints
     postings: Postings
@@ -130,7 +130,7 @@ class SymbolSequence:
 
     symbols: Ints
     left: Ints
-    """How many symbols the run still has, this one included."""
+    """The number of symbols from this one to the end of the run."""
     texts: Ints
     """The text that each symbol belongs to."""
     whole_short_runs: bool = False
@@ -523,9 +523,9 @@ class FittedTfidf(FittedRetriever):
     def leading(self, documents: int) -> FittedTfidf:
         """The same system over its first documents only, which keep their scores."""
         postings = self._weights
-        kept = postings.documents < documents
-        starts = np.concatenate([[0], np.cumsum(kept)])[postings.starts]
-        weights = Postings(starts, postings.documents[kept], postings.values[kept])
+        is_leading = postings.documents < documents
+        starts = np.concatenate([[0], np.cumsum(is_leading)])[postings.starts]
+        weights = Postings(starts, postings.documents[is_leading], postings.values[is_leading])
         return FittedTfidf(self._system, self._grams, self._idf, weights, documents)
 
     def document_matrix(self) -> Any:

@@ -136,8 +136,8 @@ class ModelSpec:
 
     def __str__(self) -> str:
         options = "".join(f",{key}={_written(self.options[key])}" for key in sorted(self.options))
-        bare = not self.name and ALIASES.get(self.kind) == (self.kind, "")
-        return f"{self.kind}{'' if bare else ':'}{_written(self.name)}{options}"
+        is_alias = not self.name and ALIASES.get(self.kind) == (self.kind, "")
+        return f"{self.kind}{'' if is_alias else ':'}{_written(self.name)}{options}"
 
     def with_options(self, **options: object) -> ModelSpec:
         """The same model with further options; an option that is None is unchanged."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class WorkerJob(Protocol):
-    """What a worker process does: ``open`` loads its resource, and returns facts about it and a function."""
+    """The job of a worker process: ``open`` loads its resource, and returns facts about it and a function."""
 
     def open(self) -> tuple[Any, Callable[[Any], Any]]:
         """Called once in the process."""
@@ -194,7 +194,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     questions = sys.stdin.buffer
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not mix with answers
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of libraries must not mix with responses
     try:
         facts, work = pickle.load(questions).open()
     except Exception as error:
@@ -305,5 +305,5 @@ def _embed_part(model: PortableModel, spec: ModelSpec, texts: Sequence[str]) -> 
 
 @lru_cache(maxsize=1)
 def _load_model(packed: bytes) -> Encoder:
-    """The model of a spec, loaded once a process."""
+    """The model of a spec, loaded once per process."""
     return load_encoder(pickle.loads(packed))

@@ -383,7 +383,7 @@ SERVICE_OPTIONS = ("batch", "parallel", "timeout", "attempts", "truncate", "pric
 
 
 def retry_policy_from(spec: ModelSpec) -> RetryPolicy:
-    """How often to try."""
+    """The retry policy of a spec."""
     attempts = spec.count("attempts")
     return RetryPolicy() if attempts is None else RetryPolicy(attempts=attempts)
 

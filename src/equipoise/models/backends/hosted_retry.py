@@ -54,7 +54,7 @@ class RequestFailedError(Exception):
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often and how long to try, and how to wait."""
+    """The number and total time of attempts, and the waits between them."""
 
     attempts: int = 6
     total_seconds: float = 300.0

@@ -222,7 +222,7 @@ class ModelFolder:
         return config if isinstance(config, dict) else {}
 
     def max_tokens(self) -> int | None:
-        """How many tokens the model reads, by the most specific file that states it."""
+        """The maximum number of tokens of the model, from the most specific file that states it."""
         truncation = self._tokenizer().get("truncation") or {}
         limits = (
             self.json("sentence_bert_config.json").get("max_seq_length"),

@@ -61,7 +61,7 @@ class PythonObjectEncoder(LocalEncoder):
         self._convention = next((convention for convention in CONVENTIONS if convention.fits(model)), None)
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
-        """Call the object, and hold it to one row of numbers a text."""
+        """Call the object; it must return one row of numbers per text."""
         rows = self._call(list(texts), role)
         if rows.ndim != 2 or len(rows) != len(texts):
             raise ShapeError(

@@ -160,7 +160,7 @@ class TokenEncoder(Protocol):
     identity: str
 
     def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        """One array (tokens, dims) a text."""
+        """One array (tokens, dims) per text."""
 
 
 class MaxSimReranker(Reranker):

@@ -95,7 +95,7 @@ class TokenBlock:
 
 @dataclass(frozen=True)
 class TokenizerJob:
-    """What a tokenizing process needs: the content of a ``tokenizer.json`` and the window."""
+    """The content of a ``tokenizer.json`` and the window, for a tokenizing process."""
 
     content: str
     max_tokens: int | None

@@ -75,9 +75,9 @@ class StaticEncoder(LocalEncoder):
             token_ids = [[token for token in ids if token != self._unknown] for ids in token_ids]
         lengths = np.fromiter(map(len, token_ids), np.int64, len(token_ids))
         if not lengths.all():
-            bare = texts[int(np.argmin(lengths))]
+            empty_text = texts[int(np.argmin(lengths))]
             raise InputError(
-                f"the vocabulary contains no token of the text {bare[:60]!r}",
+                f"the vocabulary contains no token of the text {empty_text[:60]!r}",
                 hint="leave the text out, or use another model",
             )
         means = self._means(token_ids, lengths)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise.models.stores.base import Hits, VectorStore
 
 ExactNeighbors = Callable[[int, Ints], Floats]
-"""What a query scores with some rows of the corpus."""
+"""The scores of a query with some rows of the corpus."""
 
 _ROUNDING = 32 * float(np.finfo(np.float32).eps)
 
