@@ -74,7 +74,7 @@ class RegressionTest:
 
 @dataclass(frozen=True)
 class UnitGains:
-    """By how much a run is better per unit; ``width`` is the largest gain that the metric allows."""
+    """The gain of a run per unit; ``width`` is the largest gain that the metric allows."""
 
     values: Floats
     weights: Floats | None

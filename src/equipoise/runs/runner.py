@@ -58,7 +58,7 @@ class Job(Generic[Inputs]):
 
 @dataclass(frozen=True)
 class JobContext(Generic[Shared]):
-    """What a job function receives besides its job.
+    """The arguments of a job function besides its job.
 
     ``shared`` is sent once per run, not once per job. ``stored_key`` is the key of the stored output, empty if
     there is none. ``executor`` is set for a job that runs in this process and may distribute its own work.

@@ -99,7 +99,7 @@ def first_line(error: Exception) -> str:
 
 
 ATTEMPTS = 5
-"""How often an item is started before it is assumed to kill its workers."""
+"""The number of starts of an item before it is assumed to end its workers."""
 NODE_TIMEOUT_SECONDS = 60.0
 """How long no node may be large enough for an item: nodes come and go."""
 _HEADLESS_SECONDS = 20.0
@@ -309,9 +309,9 @@ class RayExecutor(Executor):
         last_fit = monotonic()
         while work.running:
             with self._connection():
-                ready, _ = self._ray.wait(list(work.running), num_returns=1, timeout=_LOOK_SECONDS)
-            if ready:
-                return list(ready)
+                finished, _ = self._ray.wait(list(work.running), num_returns=1, timeout=_LOOK_SECONDS)
+            if finished:
+                return list(finished)
             largest, now = self._largest(), monotonic()
             last_fit = now if largest >= work.n_cores else last_fit
             if now - last_fit > NODE_TIMEOUT_SECONDS:
@@ -357,7 +357,7 @@ class RayExecutor(Executor):
         return max((node["Resources"].get("CPU", 0.0) for node in fit), default=0.0)
 
     def _window(self, n_cores: int) -> int:
-        """How many items the cluster should have; it may grow, so its size is queried now and then."""
+        """The number of items that the cluster should have; it may grow, so its size is queried regularly."""
         if monotonic() > self._counted + _LOOK_SECONDS:
             self._cores = sum(node["Resources"].get("CPU", 0.0) for node in self._nodes())
             self._counted = monotonic()
