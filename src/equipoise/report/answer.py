@@ -55,7 +55,7 @@ METRIC_RANK = 10
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reader needs first. ``notes`` are one line each; ``warnings`` belong to the table."""
+    """The short answer. ``notes`` are one line each; ``warnings`` belong to the table."""
 
     headline: str
     columns: tuple[ReportColumn, ...]
@@ -82,7 +82,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """What a domain adds to the answer of a comparison.
+    """The parts of a domain in the answer of a comparison.
 
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
     about chance, ``score_note`` follows it in the same line. ``notes`` are further lines. ``details`` says where the

@@ -95,7 +95,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
     """The other metrics in the order of the primary one, with differences to the best system on the primary one."""
     rows = []
     bounded = bounded_systems(comparison.findings)
-    marked = dict(zip(comparison.order, marked_names(comparison), strict=True))
+    marked_name = dict(zip(comparison.order, marked_names(comparison), strict=True))
     for metric in metrics:
         estimates = {name: comparison.estimates[name][metric] for name in comparison.order}
         decimals = shared_decimals(estimate.interval for estimate in estimates.values())
@@ -104,7 +104,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
             rows.append(
                 (
                     metric if number == 0 else "",
-                    marked[name],
+                    marked_name[name],
                     format_value(estimate.value, decimals),
                     format_interval(estimate.interval, decimals),
                     _difference(contrast, decimals, otherwise=_self_text(comparison)),

@@ -277,8 +277,8 @@ def _pairs_caption(comparison: Comparison) -> str:
     return (
         f"The first system minus the second on {metric_in_percent(comparison.primary)}, with "
         f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
-        f"first is better. "
-        f"{comparison.test[:1].upper()}{comparison.test[1:]}; {comparison.family.replace(PERCENT_UNIT, '')}."
+        f"first is better. {comparison.test[:1].upper()}{comparison.test[1:]}; "
+        f"{comparison.family.replace(PERCENT_UNIT, '')}."
     )
 
 
@@ -374,10 +374,10 @@ def axis_scale(values: Iterable[view_model.Value], extra: Iterable[view_model.Nu
     return view_model.AxisScale(ticks[0][0], ticks[-1][0], ticks)
 
 
-def _step(rough: float) -> float:
+def _step(minimum: float) -> float:
     """The smallest of 1, 2 and 5 times a power of ten that is not below this."""
-    power: float = 10.0 ** floor(log10(rough))
-    return next(step for step in TICK_STEPS if step * power >= rough * (1 - 1e-9)) * power
+    power: float = 10.0 ** floor(log10(minimum))
+    return next(step for step in TICK_STEPS if step * power >= minimum * (1 - 1e-9)) * power
 
 
 def cost_table(subject: RunSet) -> tuple[SystemColumn, ...]:

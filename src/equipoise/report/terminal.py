@@ -118,7 +118,7 @@ class ReportColumn:
 
     @property
     def slack(self) -> int:
-        """By how much it may be shortened; different names stay different."""
+        """The number of characters that can be removed; different names stay different."""
         if not self.shortens:
             return 0
         least = max(SHORTEST[self.shortens], display_width(self.head))
@@ -221,7 +221,7 @@ def _narrowed(columns: list[ReportColumn], excess: int) -> list[ReportColumn]:
 
 
 def display_width(text: str) -> int:
-    """How many columns of a screen a text takes."""
+    """The number of terminal columns of a text."""
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -265,7 +265,7 @@ def print_text(text: str) -> None:
 
 
 Part: TypeAlias = "Paragraph | TerminalTable | StatusLine"
-"""What a terminal report is made of."""
+"""The parts of a terminal report."""
 
 
 # Findings: severity, code, subject, message and hint.

@@ -276,9 +276,9 @@ def _first_with_hits(known: Mapping[str | int, Found]) -> dict[str | int, Found]
     return listed
 
 
-def _texts(known: Mapping[str | int, Found], listed: Mapping[str | int, Found]) -> set[str]:
+def _texts(known: Mapping[str | int, Found], shown: Mapping[str | int, Found]) -> set[str]:
     texts = {text for details in known.values() for text in (_shown(details).text, *_shown(details).expected)}
-    hits = (hit for details in listed.values() for detail in details if detail for hit in detail.retrieved)
+    hits = (hit for details in shown.values() for detail in details if detail for hit in detail.retrieved)
     return texts.union(*((hit.text, hit.where) for hit in hits))
 
 

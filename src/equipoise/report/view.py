@@ -198,7 +198,7 @@ class RunsView(View):
     notes: tuple[str, ...] = ()
     unit: str = "unit"
     units: str = "units"
-    """What a unit is called, and the plural."""
+    """The noun of a unit, and its plural."""
     related: tuple[tuple[str, str], ...] = ()
     """Names and files of other pages of the same experiment."""
 

@@ -199,8 +199,10 @@ def shorten_labels(names: Sequence[str], max_length: int = MAX_LABEL) -> list[st
 def _common_prefix(names: Sequence[str]) -> int:
     """The length of the common prefix of all names, up to a separator."""
     first, last = min(names), max(names)
-    same = next((index for index, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
-    ends = [match.end() for match in _SEPARATOR.finditer(first[:same])]
+    n_same = next(
+        (index for index, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first)
+    )
+    ends = [match.end() for match in _SEPARATOR.finditer(first[:n_same])]
     return ends[-1] if ends else 0
 
 

@@ -249,12 +249,12 @@ def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell
     shown = [mark for mark in cell.marks if mark != BUDGET or BEST not in cell.marks]
     labels = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in shown]
     cost = f"; cost {cell.note}" if cell.note else ""
-    marked = f"; {', '.join(cell.marks)}" if cell.marks else ""
+    marks_text = f"; {', '.join(cell.marks)}" if cell.marks else ""
     return HeatmapCell(
         row,
         column,
         cell.text,
-        f"{where}: {cell.text}{cost}{marked}",
+        f"{where}: {cell.text}{cost}{marks_text}",
         cell.shade,
         subtext=" ".join(labels),
         is_framed=any(mark.startswith(CHOSEN) for mark in cell.marks),

@@ -157,7 +157,7 @@ def _best_of(values: Sequence[float], better: Direction) -> float:
     return max(values) if better == Direction.UP else min(values)
 
 
-# What a table in a paper must state: test, correction, n, confidence level.
+# The caption of a table in a paper: test, correction, n, confidence level.
 
 
 def table_caption(sheet: PaperTable) -> list[str]:

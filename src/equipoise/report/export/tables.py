@@ -45,7 +45,7 @@ CSV_COLUMNS = (
 
 
 def as_csv(runs: Sequence[StoredRun], comparison: Comparison | None, *, formulas: bool = False) -> str:
-    """One row a system and metric; what is not known is empty."""
+    """One row per system and metric; what is not known is empty."""
     sheet = PaperTable.of(runs, comparison)
     status = {run.result.system: str(run.manifest.status) for run in runs}
     rows: list[Sequence[Any]] = [CSV_COLUMNS]

@@ -213,7 +213,7 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
 
     ``charts=False`` leaves the charts out; ``links`` are the links of a server.
     """
-    drawn = page_charts(report) if charts else PageCharts({})
+    charts_of_page = page_charts(report) if charts else PageCharts({})
     style = chart_style() + _asset("style.css")
     script = _script()
     text: str = (
@@ -225,7 +225,7 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
             program=PROGRAM,
             letters={system.name: system.letter for system in report.systems},
             positions={system.name: index for index, system in enumerate(report.systems)},
-            charts=drawn,
+            charts=charts_of_page,
             links=links,
             findings=grouped_findings(report.answer.findings),
             check_titles={check.code: check.title for check in all_checks()},
