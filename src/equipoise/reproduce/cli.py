@@ -106,8 +106,8 @@ def _explain(out: Output, inputs: RunAndQrels, metrics: Sequence[Metric[Any]], p
         out.data({"differences": [difference.to_dict() for difference in differences]})
         return output.DONE
     for number, difference in enumerate(differences):
-        blank = [Paragraph("")] if number else []
-        out.show(*blank, *difference_report(difference, quiet=out.quiet, verbose=out.verbose))
+        separator = [Paragraph("")] if number else []
+        out.show(*separator, *difference_report(difference, quiet=out.quiet, verbose=out.verbose))
     return output.DONE
 
 

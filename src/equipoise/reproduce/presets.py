@@ -80,7 +80,7 @@ class ConventionInfo:
     only: tuple[str, ...] = ()
 
     def describe(self, value: Value) -> str:
-        """What a value means; a number is put into the words for any number."""
+        """The meaning of a value; a number is inserted into the text for any number."""
         name = "none" if value is None else str(value)
         return self.descriptions[name] if name in self.descriptions else self.descriptions["any"].format(value)
 
@@ -117,7 +117,7 @@ EQUIPOISE = "equipoise"
 
 UNJUDGED, FRACTIONS, NEGATIVE, TIES = "unjudged", "fractions", "negative", "ties"
 OTHER_QUERIES, EMPTY = "other queries", "empty"
-"""What a run or a truth may hold that makes a library stumble."""
+"""Contents of runs and qrels that a library cannot handle."""
 
 
 @dataclass(frozen=True)

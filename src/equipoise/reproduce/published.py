@@ -199,11 +199,11 @@ def _has_no_effect(
     printed: ReportedScore,
 ) -> bool:
     """Whether fewer of the changes are enough, or one of them does nothing."""
-    fewer = [changed[(change,)] for change in changes if len(changes) > 1 and (change,) in changed]
+    single_changes = [changed[(change,)] for change in changes if len(changes) > 1 and (change,) in changed]
     unchanged = [preset for preset in presets if preset.preset == base.name]
-    if len(changes) > 1 and any(printed.holds(score.value) for score in fewer):
+    if len(changes) > 1 and any(printed.holds(score.value) for score in single_changes):
         return True
-    return any(score.value == changed[changes].value for score in [*fewer, *unchanged])
+    return any(score.value == changed[changes].value for score in [*single_changes, *unchanged])
 
 
 def _presets(inputs: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionMatch], dict[str, str]]:
