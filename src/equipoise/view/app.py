@@ -349,8 +349,8 @@ def with_security_headers(app: App, port: int) -> App:
     async def guard(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return None
-        given = [value.lower() for name, value in scope["headers"] if name == b"host"]
-        if len(given) != 1 or given[0] not in hosts:
+        host_headers = [value.lower() for name, value in scope["headers"] if name == b"host"]
+        if len(host_headers) != 1 or host_headers[0] not in hosts:
             return await _send_error(send, 421, "This server answers only to 127.0.0.1 and localhost.\n")
         if scope["method"] not in METHODS:
             allowed = (b"allow", ", ".join(METHODS).encode())
