@@ -101,8 +101,8 @@ def report(
 
 
 def _check_not_given(options: Mapping[str, str | None], subject: str, hint: str) -> None:
-    for option, given in options.items():
-        if given:
+    for option, value in options.items():
+        if value:
             raise ParameterError(f"{option} does not apply to {subject}", hint=hint)
 
 
