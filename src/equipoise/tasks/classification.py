@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from equipoise.domains.concepts.concept_set import ConceptCluster
 
 Encode = Callable[[Sequence[str]], Any]
-"""One row a text, in order; ``embedder("minilm").encode`` is one."""
+"""One row per text, in order; ``embedder("minilm").encode`` is one."""
 
 
 @dataclass(frozen=True)
@@ -283,18 +283,18 @@ def few_shot_hits(
     for _ in range(experiments):
         np.random.RandomState(MTEB_SEED).shuffle(order)
         counts: dict[int, int] = {}
-        drawn = []
+        samples = []
         for place in order:
             label = int(codes[train[place]])
             if counts.get(label, 0) < shots:
-                drawn.append(int(train[place]))
+                samples.append(int(train[place]))
                 counts[label] = counts.get(label, 0) + 1
-        queries = np.setdiff1d(train, drawn) if test is None else test
+        queries = np.setdiff1d(train, samples) if test is None else test
         if len(queries) and len(counts) > 1:
             model = engine(max_iter=100)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # 100 iterations may not converge; that is the protocol
-                model.fit(vectors[np.array(drawn)], codes[drawn])
+                model.fit(vectors[np.array(samples)], codes[samples])
             hits[queries] += model.predict(vectors[queries]) == codes[queries]
             tested[queries] += 1
     return np.divide(hits, tested, out=np.full(len(codes), np.nan), where=tested > 0)
