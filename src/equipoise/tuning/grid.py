@@ -219,7 +219,7 @@ def _values(name: str, options: Iterable[Value]) -> tuple[Value, ...]:
 
 
 def _constraint_text(valid: Callable[[Params], bool] | None) -> str:
-    """What a point must satisfy: the first line of the rule's docstring, as a clause."""
+    """The constraint of a point: the first line of the docstring of the rule, as a clause."""
     rule = (valid.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
     return f"{rule[0].lower()}{rule[1:]}" if rule else "change the values of the axes"
 
