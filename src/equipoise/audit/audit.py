@@ -80,8 +80,8 @@ class RuleHit:
 
     def subsumes(self, other: RuleHit) -> bool:
         """Whether it is the same rule on the values of the other, and perhaps more of them."""
-        same = (self.check.code, self.row_index) == (other.check.code, other.row_index)
-        return same and set(other.violation.values) <= set(self.violation.values)
+        same_row = (self.check.code, self.row_index) == (other.check.code, other.row_index)
+        return same_row and set(other.violation.values) <= set(self.violation.values)
 
 
 def audit_findings(reading: TableInterpretation) -> list[Finding]:

@@ -74,9 +74,9 @@ def parse_label(label: str) -> ParsedLabel | None:
     text = strip_markup(label).strip()
     if not text or len(text) > MAX_LABEL_LENGTH or _NO_LEVEL.search(text):
         return None
-    bare = _PERCENT.sub("", text).strip()
-    percent = bare != text
-    parsed = _value(bare) or _interval_end_or_spread(bare)
+    name = _PERCENT.sub("", text).strip()
+    percent = name != text
+    parsed = _value(name) or _interval_end_or_spread(name)
     return replace(parsed, percent=percent) if parsed else None
 
 
@@ -125,8 +125,8 @@ def _candidates(text: str) -> Iterator[tuple[str, str]]:
     yield "", text
     brackets = re.fullmatch(r"(.*?)\s*[(\[]([^()\[\]]*)[)\]]", text)
     if brackets:
-        same = _DIRECTION.fullmatch(brackets[2]) or _measure(brackets[2], is_whole_label=True)
-        yield "" if same else brackets[2], brackets[1]
+        is_alias = _DIRECTION.fullmatch(brackets[2]) or _measure(brackets[2], is_whole_label=True)
+        yield "" if is_alias else brackets[2], brackets[1]
         yield "", brackets[2]
         for match in _SEPARATORS.finditer(brackets[1]):
             yield f"{brackets[1][: match.start()]} {brackets[2]}", brackets[1][match.end() :]
@@ -184,8 +184,8 @@ MAX_NAME_WORDS = 6
 
 def names_difference(name: str) -> bool:
     """Whether a row of this name contains differences or spreads."""
-    bare = strip_markup(name.replace("_", " "))
-    return len(bare.split()) <= MAX_NAME_WORDS and _ROW.search(bare) is not None
+    plain_name = strip_markup(name.replace("_", " "))
+    return len(plain_name.split()) <= MAX_NAME_WORDS and _ROW.search(plain_name) is not None
 
 
 def without_differences(

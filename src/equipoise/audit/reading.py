@@ -279,8 +279,8 @@ def _bare_symbol(cell: TableCell) -> str:
 
 def _with_average(metric: PublishedMetric, average: str) -> PublishedMetric:
     """In a row such as ``macro avg``, precision, recall and F1 are macro averages."""
-    bare = metric.symbol in ("P", "R", "F1") and metric.k is None and not metric.parameters
-    return replace(metric, parameters=(("average", average),)) if average and bare else metric
+    has_average = metric.symbol in ("P", "R", "F1") and metric.k is None and not metric.parameters
+    return replace(metric, parameters=(("average", average),)) if average and has_average else metric
 
 
 def _owner(values: Sequence[UnresolvedValue], group: str, metric: PublishedMetric | None) -> int | None:

@@ -247,21 +247,23 @@ def _max_recall_in_range(precision: ValueRange, k: int, j: int) -> float:
 
 def _hits_against_precision(row: PublishedRow) -> Iterator[Violation]:
     """P@k <= HR@k <= k P@k: a hit is at least one of k items and at most all of them."""
-    few: list[Violation] = []
-    many: list[Violation] = []
+    too_few: list[Violation] = []
+    too_many: list[Violation] = []
     for precision, hits in product(row.values_by_cutoff("P"), row.values_by_cutoff("HR")):
         k, most = int(precision.k), precision.range * precision.k
         if k == hits.k == 1:
             continue
         if hits.k >= k:
-            few += _exceeds(precision, hits, f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most")
+            too_few += _exceeds(
+                precision, hits, f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most"
+            )
         if hits.k <= k and hits.range.is_above(most):
             why = (f"every hit within {int(hits.k)} has a relevant item among the first {k}",)
             so = (f"k P@k, the mean number of relevant items among the first {k}, is {most}",)
             sentence = f"{hits} has more hits than {precision} has relevant items"
-            many.append(Violation((hits, precision), sentence, why, so=so, gap=hits.range.low - most.high))
-    yield from largest_gap(few)
-    yield from largest_gap(many)
+            too_many.append(Violation((hits, precision), sentence, why, so=so, gap=hits.range.low - most.high))
+    yield from largest_gap(too_few)
+    yield from largest_gap(too_many)
 
 
 def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:

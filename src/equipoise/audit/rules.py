@@ -70,9 +70,9 @@ def _hint(row: PublishedRow, value: PublishedValue) -> str:
 
 def _may_be_a_miss_rate(row: PublishedRow, value: PublishedValue) -> bool:
     """Whether MR may be the miss rate of a detector: a bare MR in a row without other rank metrics."""
-    bare = value.metric.symbol == "MR" and strip_markup(value.label).strip().casefold() == "mr"
+    is_ambiguous = value.metric.symbol == "MR" and strip_markup(value.label).strip().casefold() == "mr"
     ranked = any(value.metric.symbol in ("MRR", "HR", "MedianRank", "nDCG") for value in row.values)
-    return bare and not ranked and value.range.high >= 0
+    return is_ambiguous and not ranked and value.range.high >= 0
 
 
 _WHY = {

@@ -451,7 +451,7 @@ class Violation:
     """The part of the table that it concerns; empty for the subject of the rule."""
     so: tuple[str, ...] = ()
     gap: float = 0.0
-    """How far the values are apart."""
+    """The distance between the values."""
 
     @property
     def steps(self) -> tuple[str, ...]:
