@@ -136,7 +136,7 @@ def _unequal_trials(trials: Mapping[str, int]) -> Iterator[str]:
 
 
 def _other_terms(terms: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """How the first system with other tuning settings differs from the first of all."""
+    """The difference between the first system and the first one with other tuning settings."""
     first, *others = terms or [""]
     for other in others:
         different = [

@@ -170,7 +170,7 @@ def _chance_hint(scored: ScoredResult, estimates: list[Estimate]) -> str:
 
 
 def _margins(estimate: Estimate) -> tuple[float, float]:
-    """By how much the worse and the better end of the interval beat chance; without an interval, the value."""
+    """The differences of the worse and the better interval end from chance; without an interval, of the value."""
     interval = estimate.interval
     low, high = (interval.low, interval.high) if interval.known else (estimate.value, estimate.value)
     low, high = low - estimate.chance, high - estimate.chance
@@ -202,7 +202,7 @@ def _near_best(metric: Metric[Any], value: float) -> bool:
 
 
 def _at_best(metric: Metric[Any], share: float, unit: str) -> str:
-    """How many of the units have the best value; empty where that is unknown."""
+    """The number of units with the best value as text; empty if it is unknown."""
     if share < 0:
         return ""
     # Rounded in percent, as the tables are.
@@ -233,12 +233,11 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
         units = int(resampling.counts[0])
         if skewness > (SKEWED_FEW if units < FEW_UNITS else SKEWED):
             noun = "value" if result.clusters is None else "cluster"
-            few = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
+            note = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
             yield Observation(
                 scored.result.system,
                 f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "
-                f"{format_interval(estimate.interval)}, may "
-                f"be too narrow: a few large values decide the mean{few}",
+                f"{format_interval(estimate.interval)}, may be too narrow: a few large values decide the mean{note}",
                 (f"skewness of the mean {skewness:.2f}, n {units}",),
             )
 
