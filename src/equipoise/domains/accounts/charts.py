@@ -91,12 +91,12 @@ def tree_chart(
     return _with_caption(projection_chart(Projection(title, kind, points_drawn, links), kind), caption)
 
 
-def _with_caption(drawn: Chart, caption: str) -> Chart:
+def _with_caption(chart: Chart, caption: str) -> Chart:
     """The chart with more lines below its title, wrapped to its width."""
-    lines = [line for line in (drawn.spec["title"].get("subtitle", ""), *wrap(caption, CAPTION_WIDTH)) if line]
+    lines = [line for line in (chart.spec["title"].get("subtitle", ""), *wrap(caption, CAPTION_WIDTH)) if line]
     if not lines:
-        return drawn
-    return replace(drawn, spec={**drawn.spec, "title": {**drawn.spec["title"], "subtitle": lines}})
+        return chart
+    return replace(chart, spec={**chart.spec, "title": {**chart.spec["title"], "subtitle": lines}})
 
 
 def _branch_groups(branches: Sequence[str]) -> dict[str, str]:

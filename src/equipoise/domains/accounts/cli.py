@@ -121,8 +121,7 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 FILTERED_HELP = (
     "Ignore the other targets of a node when ranking one (filtered ranks), or count them (raw ranks).  [default: raw "
-    "for "
-    "parents, filtered otherwise]"
+    "for parents, filtered otherwise]"
 )
 
 EVALUATE_HELP = """
@@ -157,9 +156,7 @@ class TreeEmbedderParam(options.NameType):
         return [*((name, "") for name in TREE_EMBEDDERS), ("text:", "a text model over the names")]
 
 
-@options.command(
-    help=EVALUATE_HELP,
-)
+@options.command(help=EVALUATE_HELP)
 @tree_options
 @click.option(
     "--geometry",
@@ -204,11 +201,7 @@ class TreeEmbedderParam(options.NameType):
     help="The geometry of vectors in a file that does not record it, such as CSV.  [default: detected]",
 )
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
-@click.option(
-    "--filtered/--raw",
-    default=None,
-    help=FILTERED_HELP,
-)
+@click.option("--filtered/--raw", default=None, help=FILTERED_HELP)
 @click.option(
     "--learning-rates",
     cls=MultiValueOption,
@@ -433,11 +426,7 @@ BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate
 )
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
-@click.option(
-    "--filtered/--raw",
-    default=None,
-    help=FILTERED_HELP,
-)
+@click.option("--filtered/--raw", default=None, help=FILTERED_HELP)
 @options.seed_option
 @click.option("-o", "--output", required=True, metavar="FILE", help="Output file of the vectors: .csv or .npz.")
 @options.output_options
@@ -563,7 +552,7 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
 
 
 def _continued_note(vectors: NodeVectors) -> str:
-    """How many nodes are new, and how many of the earlier vectors are of nodes that no longer exist."""
+    """The numbers of new nodes, and of earlier vectors whose nodes no longer exist."""
     from equipoise.checks.base import pluralize
 
     n_new, n_unused = vectors.settings["new_nodes"], vectors.settings["unused_vectors"]

@@ -417,9 +417,7 @@ is predicted from the vectors.
 """
 
 
-@options.command(
-    help=PLACE_HELP,
-)
+@options.command(help=PLACE_HELP)
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @click.option("--name", "account_name", default="", metavar="TEXT", help="The name of the new account.")
@@ -485,11 +483,7 @@ def place(
     answer = f"{what} most likely belongs below {_label(tree, best.id)} (confidence {best.confidence:.2f})."
     if n_best > 1:
         answer = f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
-    out.show(
-        Paragraph(answer),
-        Paragraph(""),
-        TerminalTable(columns),
-    )
+    out.show(Paragraph(answer), Paragraph(""), TerminalTable(columns))
     return DONE
 
 

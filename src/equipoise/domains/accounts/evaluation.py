@@ -269,7 +269,7 @@ class BranchClusters:
 
     @property
     def caption(self) -> str:
-        """What a caption states about the resampling."""
+        """The resampling, for a caption."""
         resampled = f"Whole branches are resampled: {len(self)}"
         if not self.level:
             return f"{resampled} at the top."

@@ -463,8 +463,8 @@ def _converted_inputs(
     """The embeddings whose points were trained in other coordinates of the same space."""
     converted = []
     for item in inputs:
-        same = None if item.spec is None else config.same_points(item.spec)
-        trained = None if same is None else outputs.get(replace(item, system=same.system).name)
+        config_of_points = None if item.spec is None else config.same_points(item.spec)
+        trained = None if config_of_points is None else outputs.get(replace(item, system=config_of_points.system).name)
         if trained is not None:
             assert item.spec is not None
             vectors = in_geometry(trained.vectors, item.spec.embedder)

@@ -41,7 +41,7 @@ N_VOTES = 5
 MAX_NODES = 6000
 """Larger trees are not searched for displaced nodes: that needs all distances."""
 OWN_CHILD, SIBLING, SAME_BRANCH, MISFILED = "own child", "sibling", "same branch", "likely misfiled"
-"""What a node is to the one that it displaces as nearest node of an account, and what that suggests."""
+"""The relation of a nearest node to the parent, and what it suggests."""
 
 
 @dataclass(frozen=True)
@@ -378,9 +378,9 @@ def misfiled_accounts(
     listed = []
     for node, probability in zip(nodes.tolist(), probabilities, strict=True):
         best = int(probability.argmax())
-        likely = int(placer.candidates[best])
+        best_parent = int(placer.candidates[best])
         parents = np.searchsorted(placer.candidates, tree.parents(node))
-        if likely not in tree.parents(node) and probability[best] >= min_confidence:
+        if best_parent not in tree.parents(node) and probability[best] >= min_confidence:
             p_parent = float(probability[parents].max())
             parent = tree.ids[int(tree.first_parents[node])]
             listed.append(
@@ -388,7 +388,7 @@ def misfiled_accounts(
                     tree.ids[node],
                     tree.names[node],
                     parent,
-                    tree.ids[likely],
+                    tree.ids[best_parent],
                     float(probability[best]),
                     p_parent,
                 )

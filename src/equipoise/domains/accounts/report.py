@@ -192,7 +192,7 @@ def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:
 
 
 def _training_notes(data: AccountsEvaluation) -> list[str]:
-    """That scores are means over seeds, and that two models of hyperbolic space are one embedding."""
+    """Notes on means over seeds, and on two models of hyperbolic space with one embedding."""
     notes = []
     n_seeds = max(len(data.settings.seeds_for(spec)) for spec in data.settings.specs)
     if n_seeds > 1:
@@ -325,7 +325,7 @@ def relation_section(data: AccountsEvaluation) -> list[Section]:
 
 
 def shape_section(data: AccountsEvaluation) -> list[Section]:
-    """How well distances in the tree are kept, and whether hyperbolic space suits the tree."""
+    """The distortion of the distances in the tree, and whether hyperbolic space suits the tree."""
     rows = [(row, row.shape) for row in data.evaluations if row.shape is not None]
     if not rows or data.evaluations[0].tree_shape is None:
         return []

@@ -177,7 +177,7 @@ def write_evaluation(
 
 
 def node_details(tree: Tree) -> dict[str | int, UnitContent]:
-    """What a reader sees of each node: its name, parents, depth and branch."""
+    """The contents of each node in reports: name, parents, depth and branch."""
     names = tree.names
     branches = [names[tree.positions[branch]] for branch in tree.branches]
     return {

@@ -52,7 +52,7 @@ class TreeShape:
 
 @dataclass(frozen=True)
 class EmbeddingShape:
-    """How an embedding keeps the distances of the tree.
+    """The distortion of the distances of the tree by an embedding.
 
     ``scale`` is the mean ratio of distances to edges. ``mean_distortion`` is the mean of
     ``|distance / (scale edges) - 1|``, ``worst_distortion`` the largest ratio over the smallest. ``dasgupta_cost`` is

@@ -95,8 +95,8 @@ def chunk_rows(lists: Rows, size: int) -> Ints:
     """(node, start, stop) of the positives of each node, split at multiples of the chunk size."""
     counts = -(-lists.counts // size)
     nodes = np.repeat(np.arange(len(lists)), counts)
-    nth = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = lists.starts[nodes] + nth * size
+    rank_in_node = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = lists.starts[nodes] + rank_in_node * size
     return np.column_stack([nodes, starts, np.minimum(starts + size, lists.starts[nodes + 1])])
 
 

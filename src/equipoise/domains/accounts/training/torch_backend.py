@@ -186,8 +186,8 @@ class _FullSoftmax:
 
         counts = self.counts[block]
         row = torch.repeat_interleave(torch.arange(len(block), device=block.device), counts)
-        nth = torch.arange(len(row), device=block.device) - (torch.cumsum(counts, 0) - counts)[row]
-        return row, self.targets[self.starts[block][row] + nth]
+        position = torch.arange(len(row), device=block.device) - (torch.cumsum(counts, 0) - counts)[row]
+        return row, self.targets[self.starts[block][row] + position]
 
 
 def _lorentz_product(x: Any, y: Any) -> Any:

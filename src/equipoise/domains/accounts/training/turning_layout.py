@@ -2,7 +2,7 @@
 
 In the growing-edge layout the radius of a node is nearly the sum of the edges above it. A tree of 100 levels then
 needs a radius beyond 30, where float64 cannot represent points of the disk. Here the tree is split into heavy paths:
-each path continues at the child that needs most room and descends slowly, so that its length costs little radius. All
+each path continues at the child that needs the largest width and descends slowly, so that it needs little radius. All
 other children are placed below their parent, and few of these edges are above any node.
 
 The layout is computed in the upper half-plane, with the distance ``d`` given by
@@ -112,8 +112,8 @@ class _PathOptions:
     """The heavy path of a subtree as a function of the radius that is left to it (``_GRID``).
 
     ``needed`` is the depth below its first node, (n_slopes, n_grid) by the edges of the path. ``edges`` are the longest
-    that fit, (n_slopes, n_grid) by the radius left, ``slope`` the number of the best slope and ``room`` the width that
-    the subtree then needs. ``steps`` is the sum of the heights at the steps of the path, (n_slopes, 1).
+    that fit, (n_slopes, n_grid) by the radius left, ``slope`` the number of the best slope and ``path_width`` the
+    width that the subtree then needs. ``steps`` is the sum of the heights at the steps of the path, (n_slopes, 1).
     """
 
     heavy_child: int
@@ -121,7 +121,7 @@ class _PathOptions:
     needed: Floats
     edges: Floats
     slope: Ints
-    room: Floats
+    path_width: Floats
 
     @property
     def is_leaf(self) -> bool:
@@ -166,7 +166,7 @@ class _PathPlanner:
         return _PathOptions(heavy, steps, needed, edges, slope, width_needed[slope, np.arange(len(_GRID))])
 
     def _size(self, shape: int) -> tuple[float, float]:
-        """What a subtree needs: the smallest depth, then the number of steps."""
+        """The smallest depth of a subtree, then the number of steps."""
         return float((_GRID + self.options[shape].needed).min()), float(self.options[shape].steps[0, 0])
 
     def _needed_by(self, light: dict[int, int]) -> Floats:
@@ -177,9 +177,9 @@ class _PathPlanner:
         for shape, count in light.items():
             option = self.options[shape]
             edges = option.chosen_edges()
-            width_needed += count * option.room
+            width_needed += count * option.path_width
             largest_gap = np.maximum(largest_gap, GAP * np.exp(-0.5 * edges))
-            shortest = np.minimum(shortest, np.where(option.room < _INFEASIBLE, edges, 0.0))
+            shortest = np.minimum(shortest, np.where(option.path_width < _INFEASIBLE, edges, 0.0))
         width_needed = np.minimum.accumulate(width_needed + largest_gap)
         zones = 2.0 * USED_SHARE * _half_zone(_GRID, _SLOPES)
         for_room = np.interp(-zones, -width_needed, _GRID, right=_INFEASIBLE)
@@ -276,7 +276,7 @@ class _Placement:
             node, edge_above, edge = int(children[heavy]), edge, edge + growth
 
     def _place_light(self, node: int, children: Ints, half_zone: float, edge_above: float, side: float) -> None:
-        """The light children of a node: the one that needs most room in the middle, the others on both sides."""
+        """The light children of a node: the one with the largest width in the middle, the others on both sides."""
         if not len(children):
             return
         available = max(self.available - float(self.depth[node]), MARGIN)

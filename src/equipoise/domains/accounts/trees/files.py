@@ -22,7 +22,7 @@ from equipoise.io.text import PathLike, TextFile, display_path, open_text
 if TYPE_CHECKING:
     from equipoise.types import Bools
 
-# What the columns of a table of nodes are called, in the words that people use for them.
+# Common names of the columns of a table of nodes.
 
 ID_COLUMNS = ("id", "account_id", "account", "code", "account_code", "node", "node_id", "guid")
 PARENT_COLUMNS = (
@@ -56,7 +56,7 @@ def _plain(column: str) -> str:
 
 def read_table(
     path: PathLike,
-    id: str | None = None,  # noqa: A002  (what everybody calls the column)
+    id: str | None = None,  # noqa: A002  (the usual name of the column)
     parent: str | None = None,
     name: str | None = None,
 ) -> Tree:

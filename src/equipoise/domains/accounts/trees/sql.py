@@ -85,10 +85,10 @@ _DRIVERS = {
 """SQLAlchemy's names of database drivers, by their module."""
 
 _DENIED = ("password", "authentication", "access denied", "permission denied", "no pg_hba.conf")
-"""How error messages of servers about access begin."""
+"""Beginnings of error messages of servers about access."""
 
 _UNKNOWN = ("does not exist", "unknown database")
-"""How they say that they know no such user or database."""
+"""Beginnings of their messages about an unknown user or database."""
 
 
 def _sqlalchemy() -> Any:
@@ -248,7 +248,7 @@ def _text(value: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """What the columns of the table are called."""
+    """The names of the columns of the table."""
 
     id: str = "id"
     parent: str = "parent_id"

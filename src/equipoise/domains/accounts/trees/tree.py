@@ -17,7 +17,7 @@ from equipoise.io import dag
 from equipoise.io.dag import Edge, Rows, find_cycle, longest_paths, reachable, shortest_paths
 from equipoise.types import Bools, Floats, Ints
 
-# What a hierarchy must be before anything is computed from it: unique ids, known parents, no cycle.
+# Requirements of a hierarchy: unique ids, known parents, no cycle.
 
 Node = str | tuple[str, str]
 ErrorExcerpt = Callable[[Sequence[str]], str]
@@ -392,7 +392,7 @@ def _frozen(array: _Array) -> _Array:
 
 
 ORPHAN_POLICIES = ("error", "root", "drop")
-"""What becomes of a node whose parent does not exist, and of its descendants."""
+"""The treatment of a node whose parent does not exist, and of its descendants."""
 
 
 def is_random_id(key: str) -> bool:
