@@ -28,7 +28,7 @@ LONGEST_TEXT = 300
 
 
 class EvaluatedSystem(Protocol):
-    """What the kinds of data need of a system."""
+    """The interface of a system for the kinds of data."""
 
     @property
     def retriever(self) -> Retriever:
@@ -101,7 +101,7 @@ class IssueLog:
 
 @dataclass(frozen=True)
 class BenchObservation:
-    """What a system returned on a data set.
+    """The output of a system on a data set.
 
     ``evidence`` gives the metrics of the kind. ``further`` are metrics on other evidence of the same units: by name,
     the evidence and the metric. ``values`` are per-unit values without evidence. ``details`` is shown to people.

@@ -1,4 +1,4 @@
-"""What a system costs: load time, texts per second, query latency, dimensions, bytes and price."""
+"""The costs of a system: load time, texts per second, query latency, dimensions, bytes and price."""
 
 from __future__ import annotations
 

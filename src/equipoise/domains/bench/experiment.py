@@ -165,7 +165,7 @@ def compare(
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What a benchmark consists of: data sets, systems and jobs."""
+    """The data sets, systems and jobs of a benchmark."""
 
     suite: Sequence[BenchData]
     systems: Sequence[SystemSpec]
@@ -316,7 +316,7 @@ class JobInputs(NamedTuple):
 
 @dataclass(frozen=True)
 class BenchContext:
-    """What all jobs share: systems, data sets, statistics, prices, and the systems that are loaded."""
+    """The shared context of all jobs: systems, data sets, statistics, prices, and loaded systems."""
 
     systems: Sequence[SystemSpec]
     suite: Sequence[BenchData]
@@ -396,7 +396,7 @@ def _own_config(data: BenchData, config: StatsConfig) -> StatsConfig:
 
 
 def _settings(data: BenchData) -> dict[str, Any]:
-    """What a result records of its data set."""
+    """The settings of a result that describe its data set."""
     return {"data": {data.name: data.fingerprint}, "kind": data.kind, UNIT_NOUN: data.unit}
 
 
@@ -457,7 +457,7 @@ class BenchRunStore:
 
 
 def _key(system: SystemSpec, data: BenchData, config: StatsConfig, price: float | None) -> str:
-    """What a stored run depends on."""
+    """The facts that a stored run depends on."""
     prices = () if price is None else (price,)
     return resume_key(PROTOCOL, __version__, system.version(), data.fingerprint, config, data.metrics, *prices)
 

@@ -78,7 +78,7 @@ class LeaderboardEntry:
 
 @dataclass(frozen=True)
 class LeaderboardAnalysis:
-    """What a table of models and data sets shows about the order of the models.
+    """The order of the models in a table of models and data sets, with its uncertainty.
 
     ``source`` is the table as it was read, ``table`` the complete part of it that the statistics use.
     """
@@ -379,7 +379,7 @@ def leaderboard(
 
 
 def _default_resample(units: Sequence[Floats] | None, aggregate: str) -> Resample:
-    """What is resampled unless it is stated; a single data set cannot be resampled."""
+    """The default resampling; a single data set cannot be resampled."""
     if units is None:
         return "datasets"
     return "units" if len(units) == 1 and aggregate == "mean" else "both"

@@ -499,10 +499,12 @@ def _one_revision(results: Sequence[TaskScores]) -> tuple[list[TaskScores], list
     for result in results:
         revisions = tasks.setdefault(result.model, {})
         revisions[result.revision] = revisions.get(result.revision, 0) + 1
-    kept = {model: max(revisions, key=lambda name: (revisions[name], name)) for model, revisions in tasks.items()}
-    several = [f"{model} ({kept[model]})" for model, revisions in tasks.items() if len(revisions) > 1]
+    best_revision = {
+        model: max(revisions, key=lambda name: (revisions[name], name)) for model, revisions in tasks.items()
+    }
+    several = [f"{model} ({best_revision[model]})" for model, revisions in tasks.items() if len(revisions) > 1]
     notes = [f"of models with several revisions the one with the most tasks is used: {join_names(several)}"]
-    return [result for result in results if kept[result.model] == result.revision], notes if several else []
+    return [result for result in results if best_revision[result.model] == result.revision], notes if several else []
 
 
 def _cells(

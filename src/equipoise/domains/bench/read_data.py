@@ -132,14 +132,14 @@ def expand_folder(source: Any) -> list[tuple[Any, str]]:
 
 def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = None) -> list[BenchData]:
     """Several data sets with unique names."""
-    given = (
+    named_sources = (
         [sources]
         if isinstance(sources, str | PathLike | BenchData) or is_frame(sources) or hasattr(sources, "docs_iter")
         else list(sources)
     )
-    if not given:
+    if not named_sources:
         raise InputError("no data was given", hint="give a folder or a table; eq bench ls lists the formats")
-    datasets = _read_all([part for source in given for part in expand_folder(source)], text, split)
+    datasets = _read_all([part for source in named_sources for part in expand_folder(source)], text, split)
     names = Counter(data.name for data in datasets)
     for data in datasets:
         if names[data.name] > 1:  # one table as two kinds of data

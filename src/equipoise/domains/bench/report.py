@@ -133,7 +133,7 @@ def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -
 
 
 def _other_datasets(suite: Aggregate) -> str:
-    """What the data sets say about other data sets of the same kind."""
+    """The conclusions for other data sets of the same kind."""
     worse = [row.system for row in suite.rows[1:] if suite.significant_elsewhere[suite.leader][row.system]]
     verb = "is" if len(worse) == 1 else "are"
     shown = f"{name_list(worse)} {verb} significantly worse" if worse else "no system is significantly worse"

@@ -175,7 +175,7 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
     units: dict[str, str] = {}
     truth: dict[str, dict[str, float]] = {}
     slices: dict[str, dict[str, Any]] = {}
-    blank, without_positive, repeated = [], [], []
+    blank_rows, without_positive, repeated = [], [], []
     properties = table.properties(used)
     number_of: dict[str, str] = {}
     for row, query in enumerate(queries):
@@ -183,7 +183,7 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
         for text in negatives[row]:
             documents.setdefault(text, f"d{len(documents) + 1}")
         if not query:
-            blank.append(f"row {row + 1}")
+            blank_rows.append(f"row {row + 1}")
         elif not ids:
             without_positive.append(f"row {row + 1}")
         else:
@@ -193,7 +193,7 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
             units[unit] = query
             truth.setdefault(unit, {}).update(dict.fromkeys(ids, 1.0))
             slices.setdefault(unit, dict(properties[row]))
-    log.add("blank_queries", blank)
+    log.add("blank_queries", blank_rows)
     log.add("unjudged_queries", without_positive)
     log.add("repeated_queries", repeated)
     return (
@@ -227,7 +227,7 @@ class Reranking(BenchData):
         units: dict[str, str] = {}
         self._relevant: dict[str, list[str]] = {}
         self._candidates: dict[str, list[str]] = {}
-        blank, without_candidates, conflicting = [], [], []
+        blank_rows, without_candidates, conflicting = [], [], []
         for row, query in enumerate(queries):
             unit = str(row + 1)
             relevant = list(dict.fromkeys(positives[row]))
@@ -235,23 +235,20 @@ class Reranking(BenchData):
             if len(others) < len(set(negatives[row])):
                 conflicting.append(unit)
             if not query:
-                blank.append(unit)
+                blank_rows.append(unit)
             elif not relevant or not others:
                 without_candidates.append(unit)
             else:
                 units[unit] = query
                 self._relevant[unit], self._candidates[unit] = relevant, relevant + others
-        log.add("blank_queries", blank)
+        log.add("blank_queries", blank_rows)
         log.add("no_candidates", without_candidates)
-        log.add(
-            "positive_and_negative",
-            conflicting,
-        )
+        log.add("positive_and_negative", conflicting)
         require_rows(list(units), self.name, "queries", log)
         self._units = units
         self.issues = log.issues
-        kept = source.rows([str(row + 1) in units for row in range(len(queries))])
-        self.slices = slices_of(list(units), kept.properties(used))
+        used_table = source.rows([str(row + 1) in units for row in range(len(queries))])
+        self.slices = slices_of(list(units), used_table.properties(used))
 
     @property
     def unit_ids(self) -> Sequence[str]:

@@ -65,7 +65,7 @@ class RandomEncoder(LocalEncoder):
 
 @dataclass
 class EncoderUse:
-    """What an encoder has done so far: texts and seconds by role. Cached texts are not counted."""
+    """The texts and seconds of an encoder by role. Cached texts are not counted."""
 
     texts: dict[Role, int] = field(default_factory=lambda: dict.fromkeys(Role, 0))
     seconds: dict[Role, float] = field(default_factory=lambda: dict.fromkeys(Role, 0.0))
@@ -177,7 +177,7 @@ class SystemSpec:
         return ""
 
     def version(self) -> str:
-        """What a stored run depends on: the spec, and the hash or revision of the weights."""
+        """The facts that a stored run depends on: the spec, and the hash or revision of the weights."""
         specs = [self.model] if isinstance(self.model, str) else []
         if specs and is_fusion(self.model):
             specs = list(parse_fusion(self.model)[2])
@@ -205,9 +205,9 @@ def expand_systems(
     >>> [system.name for system in expand_systems(["hash"], dims=[64], dtypes=["int8"], baselines=False)]
     ['hash', 'hash,dim=64,dtype=int8']
     """
-    given = models if isinstance(models, Mapping) else [each for each in _listed(models) if not _is_random(each)]
+    named_models = models if isinstance(models, Mapping) else [each for each in _listed(models) if not _is_random(each)]
     systems: dict[str, SystemSpec] = {}
-    for name, model in (given if isinstance(given, Mapping) else resolve_models(given)).items():
+    for name, model in (named_models if isinstance(named_models, Mapping) else resolve_models(named_models)).items():
         for variant_name, variant in _variants(name, model, dims, dtypes, device):
             systems[variant_name] = SystemSpec(variant_name, variant)
     for system in list(systems.values()):

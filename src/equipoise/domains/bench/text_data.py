@@ -80,11 +80,11 @@ class _PairTable(BenchData):
         used = [first, second, *([column] if column else [])]
         one, other = source.texts(first), source.texts(second)
         numbers = [0.0] * len(source) if column is None else self._numbers(source, column)
-        rows, blank, unscored, repeated = [], [], [], []
+        rows, blank_rows, unscored, repeated = [], [], [], []
         pairs: set[tuple[str, str]] = set()
         for row, (a, b, number) in enumerate(zip(one, other, numbers, strict=True)):
             if not a or not b:
-                blank.append(f"row {row + 1}")
+                blank_rows.append(f"row {row + 1}")
             elif number is None:
                 unscored.append(f"row {row + 1}")
             else:
@@ -92,7 +92,7 @@ class _PairTable(BenchData):
                 if (a, b) in pairs:
                     repeated.append(f"row {row + 1}")
                 pairs.add((a, b))
-        log.add("blank_texts", blank)
+        log.add("blank_texts", blank_rows)
         log.add("blank_labels", unscored)
         log.add("repeated_pairs", repeated)
         require_rows(rows, self.name, "pairs", log, minimum=2)
@@ -101,8 +101,8 @@ class _PairTable(BenchData):
         self._ids = [str(row + 1) for row in rows]
         self.issues = log.issues
         kept_rows = set(rows)
-        kept = source.rows([row in kept_rows for row in range(len(source))])
-        self.slices = slices_of(self._ids, kept.properties(used))
+        used_table = source.rows([row in kept_rows for row in range(len(source))])
+        self.slices = slices_of(self._ids, used_table.properties(used))
         self._check()
 
     def _value_column(self, table: ColumnTable, chosen: str | None) -> str | None:
@@ -308,13 +308,13 @@ class _LabelTable(BenchData):
         splits = (
             [""] * len(source) if split_column is None else [split.casefold() for split in source.texts(split_column)]
         )
-        rows, blank, unlabelled, repeated, leaked, others = [], [], [], [], [], []
+        rows, blank_rows, unlabelled, repeated, leaked, others = [], [], [], [], [], []
         label_of: dict[str, set[str]] = {}
         has_test = TEST in splits
         train_texts = {text for text, split in zip(texts, splits, strict=True) if split in TRAIN}
         for row, key in enumerate(zip(texts, labels, splits, strict=True)):
             if not key[0]:
-                blank.append(f"row {row + 1}")
+                blank_rows.append(f"row {row + 1}")
             elif not key[1]:
                 unlabelled.append(f"row {row + 1}")
             elif has_test and train_texts and key[2] not in (*TRAIN, TEST):
@@ -327,7 +327,7 @@ class _LabelTable(BenchData):
                     repeated.append(f"row {row + 1}")
                 label_of.setdefault(key[0], set()).add(key[1])
         conflicting = [text[:40] for text, text_labels in label_of.items() if len(text_labels) > 1]
-        log.add("blank_texts", blank)
+        log.add("blank_texts", blank_rows)
         log.add("blank_labels", unlabelled)
         log.add("leaked_texts", leaked)
         log.add("other_splits", others)
@@ -352,9 +352,9 @@ class _LabelTable(BenchData):
             )
         self.issues = log.issues
         kept_rows = set(rows)
-        kept = source.rows([row in kept_rows for row in range(len(source))])
+        used_table = source.rows([row in kept_rows for row in range(len(source))])
         used = [*text_columns, label_column, *([split_column] if split_column else [])]
-        self.slices = slices_of(self._ids, kept.properties(used))
+        self.slices = slices_of(self._ids, used_table.properties(used))
 
     @property
     def codes(self) -> Ints:
