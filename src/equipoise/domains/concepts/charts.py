@@ -145,14 +145,16 @@ def concept_projection(
     model: str, names: Sequence[str], clusters: Sequence[str], points: Floats, caption: str
 ) -> Chart:
     """Concepts in the plane by cluster; ``caption`` says how much of the neighbourhoods is left."""
-    drawn = tuple(
+    drawn_points = tuple(
         Point(float(at[0]), float(at[1]), label, group)
         for at, label, group in zip(points, names, clusters, strict=True)
     )
     chart = projection_chart(
-        Projection(f"Concepts as {shorten_label(model)} sees them", "plane", drawn), f"map-{slug(model)}"
+        Projection(f"Concepts as {shorten_label(model)} sees them", "plane", drawn_points), f"map-{slug(model)}"
     )
-    chart = replace(chart, spec={**chart.spec, "layer": [*chart.spec["layer"], _names(drawn, chart.spec["layer"])]})
+    chart = replace(
+        chart, spec={**chart.spec, "layer": [*chart.spec["layer"], _names(drawn_points, chart.spec["layer"])]}
+    )
     texts = (chart.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS))
     title = {**chart.spec["title"], "subtitle": [text for text in texts if text]}
     return replace(chart, spec={**chart.spec, "title": title}, description=f"{chart.description} {caption}")

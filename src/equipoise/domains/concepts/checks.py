@@ -243,8 +243,7 @@ def few_dissimilar_pairs(concept_set: ConceptSet) -> Iterator[Observation]:
         f"{concept_set.name} pairs",
         f"of {pluralize(len(pairs), 'pair')}, {unlike or 'none'} "
         f"expect{'s' if unlike == 1 else ''} a similarity of {format_value(MAX_DISSIMILAR, 2)} or less, so "
-        f"that a model "
-        f"which rates everything as similar is hardly detected",
+        "that a model which rates everything as similar is hardly detected",
         (f"the lowest is {format_value(lowest.expected, 2)}, of {lowest.id}",),
     )
 

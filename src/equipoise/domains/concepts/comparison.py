@@ -1,4 +1,4 @@
-"""All models on one score: every pair compared on the same resamples, tie groups, and what to use for what."""
+"""All models on one score: every pair compared on the same resamples, tie groups, and recommendations."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def compare_on_score(
 
 
 def _method(measured: Mapping[str, TaskScore]) -> str:
-    """How the score was made, and how much it would move with another seed."""
+    """The computation of the score, and its variability over seeds."""
     method = next(iter(measured.values())).observed.method
     ends = [
         f"{name} {format_range(min(values), max(values))}"
@@ -325,7 +325,7 @@ def _by_name(by_model: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[s
 def _claims(
     estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], config: StatsConfig
 ) -> dict[str, Any]:
-    """What the errors allow to say of every pair, and of the order."""
+    """The contrasts of all pairs and the order, from the errors."""
     models = list(estimates)
     contrasts = [
         _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), config.confidence_level)
@@ -431,7 +431,7 @@ def weight_sensitivity(
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to use for a kind of work.
+    """The recommended models for a kind of work.
 
     ``models`` are the best in the ground-truth ``metric`` and those that are not significantly worse; none if no
     model can be recommended, and ``message`` then says why. ``value`` is the metric of the first of them with interval
@@ -501,13 +501,13 @@ def _advice(use: str, comparison: ScoreComparison, collapsed: Collection[str]) -
     reasons = {name: _reason_against(name, comparison, collapsed) for name in measured}
     excluded = {name: reason for name, reason in reasons.items() if reason}
     eligible = [name for name in measured if not reasons[name]]
-    blank = Recommendation(use, comparison.score, comparison.truth, excluded=excluded)
+    no_advice = Recommendation(use, comparison.score, comparison.truth, excluded=excluded)
     if not eligible:
-        return replace(blank, message=_no_model(comparison, measured, excluded))
+        return replace(no_advice, message=_no_model(comparison, measured, excluded))
     leader = eligible[0]
     tied = [name for name in eligible[1:] if not comparison.is_better(leader, name)]
     return replace(
-        blank,
+        no_advice,
         models=(leader, *tied),
         value=describe(comparison.truth, estimates[leader]),
         test=_test(comparison, leader, tied, measured),
@@ -541,7 +541,7 @@ def _no_model(comparison: ScoreComparison, measured: Sequence[str], excluded: di
 
 
 def _test(comparison: ScoreComparison, leader: str, tied: Sequence[str], measured: Sequence[str]) -> str:
-    """What the paired test says about the leader and the other models."""
+    """The result of the paired test of the leader and the other models."""
     if len(measured) == 1:
         return "the only model measured"
     if tied:
@@ -562,7 +562,7 @@ def _p_values(comparison: ScoreComparison, leader: str, others: Sequence[str]) -
 
 
 def _formula_pick(comparison: ScoreComparison, recommended: Sequence[str], excluded: dict[str, str]) -> str:
-    """What the score would have picked, and why it is not taken; empty if it picks the same model."""
+    """The model that the score would select, and why it is not recommended; empty if it is the same model."""
     leader = comparison.leader
     if leader is None or leader == recommended[0]:
         return ""

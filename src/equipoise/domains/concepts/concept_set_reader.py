@@ -133,10 +133,10 @@ def _join_relations(entries: SectionRows) -> SectionRows:
     for row, entry in enumerate(holders):
         relations = entry["relations"] if isinstance(entry["relations"], list) else [entry["relations"]]
         texts = [repr(relation) for relation in relations]
-        kept = [relation for relation, text in zip(relations, texts, strict=True) if text not in stated]
+        other_relations = [relation for relation, text in zip(relations, texts, strict=True) if text not in stated]
         stated.update(texts)
-        values += kept
-        positions += [row + 1 if entries.lines is None else entries.lines[row]] * len(kept)
+        values += other_relations
+        positions += [row + 1 if entries.lines is None else entries.lines[row]] * len(other_relations)
     return SectionRows(entries.name, values, positions if len(holders) > 1 else None, entries.file)
 
 

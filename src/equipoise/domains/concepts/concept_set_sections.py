@@ -479,7 +479,7 @@ def _check_place(entries: SectionRows, row: int, entity: EntityMention, text: st
             fact = f"marks {entity.text!r}, which is not in the text"
             entries.report(IssueKind.OFFSETS, [row], fact, hint)
         return
-    marked = text[entity.start : entity.end] if 0 <= entity.start <= entity.end else ""
-    if marked != entity.text:
-        fact = f"marks {entity.text!r} at {entity.start} to {entity.end}, where the text is {marked!r}"
+    marked_text = text[entity.start : entity.end] if 0 <= entity.start <= entity.end else ""
+    if marked_text != entity.text:
+        fact = f"marks {entity.text!r} at {entity.start} to {entity.end}, where the text is {marked_text!r}"
         entries.report(IssueKind.OFFSETS, [row], fact, hint)

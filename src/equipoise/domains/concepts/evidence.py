@@ -44,8 +44,8 @@ def memoized_encoder(encode: Encode, texts: Sequence[str]) -> Encode:
     >>> len(encode(["b", "a", "b"])), calls
     (3, [['a', 'b']])
     """
-    once = list(dict.fromkeys(texts))
-    known = dict(zip(once, encode_checked(encode, once), strict=True)) if once else {}
+    unique_texts = list(dict.fromkeys(texts))
+    known = dict(zip(unique_texts, encode_checked(encode, unique_texts), strict=True)) if unique_texts else {}
 
     def lookup(texts: Sequence[str]) -> Floats:
         more = [text for text in dict.fromkeys(texts) if text not in known]
@@ -158,15 +158,15 @@ def annotator_ceiling(pairs: Sequence[ConceptPair]) -> float:
     ratings = np.full((len(pairs), annotators), nan)
     for row, pair in enumerate(pairs):
         ratings[row, : len(pair.ratings)] = pair.ratings
-    given = ~np.isnan(ratings)
-    values = np.where(given, ratings, 0.0)
+    is_rated = ~np.isnan(ratings)
+    values = np.where(is_rated, ratings, 0.0)
     agreements = []
-    for nth in range(annotators):
+    for annotator in range(annotators):
         # Summed without the annotator: a subtraction would turn ties into almost ties.
-        others = np.delete(given, nth, axis=1).sum(axis=1)
-        rows = given[:, nth] & (others > 0)
-        means = np.delete(values, nth, axis=1).sum(axis=1)[rows] / others[rows]
-        agreements.append(correlation(average_ranks(values[rows, nth]), average_ranks(means)))
+        others = np.delete(is_rated, annotator, axis=1).sum(axis=1)
+        rows = is_rated[:, annotator] & (others > 0)
+        means = np.delete(values, annotator, axis=1).sum(axis=1)[rows] / others[rows]
+        agreements.append(correlation(average_ranks(values[rows, annotator]), average_ranks(means)))
     defined = [agreement for agreement in agreements if not isnan(agreement)]
     return float(np.mean(defined)) if defined else nan
 
@@ -178,7 +178,7 @@ def annotator_ceiling(pairs: Sequence[ConceptPair]) -> float:
 class EntityEvidence:
     """Entities by type, and the similarity of each mention to its sentence.
 
-    ``space`` has one point an entity: one that is named in three sentences is still one, since copies of a
+    ``space`` has one point per entity: one that is named in three sentences is still one, since copies of a
     point would be its nearest neighbours. ``entity_text`` has one cosine a mention, ``mention_ids`` names
     them, ``sentence_of`` and ``entity_of`` are the sentence and the point of each, so that sentences can be resampled.
     """
@@ -258,7 +258,7 @@ def _mention_ids(mentions: Sequence[tuple[int, EntityMention]]) -> Ids:
 class RelationEvidence:
     """Entities and what joins them.
 
-    ``space`` has one point an entity and one edge per related pair; relation coherence
+    ``space`` has one point per entity and one edge per related pair; relation coherence
     is ``Coherence`` on it. ``ranking`` has one unit a relation: the rank of its object among all entities
     but the subject. Other correct answers to the same query are not candidates. ``subjects`` can
     serve as clusters: relations of one subject have nearly the same query vector.

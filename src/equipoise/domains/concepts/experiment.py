@@ -39,7 +39,7 @@ VERSION = "concepts 3"
 
 @dataclass(frozen=True)
 class ConceptContext:
-    """What all models share: the concept set, the tasks, the options of statistics, and how models are loaded."""
+    """The shared context of all models: concept set, tasks, options of statistics, and loading of models."""
 
     concept_set: ConceptSet
     tasks: tuple[str, ...]

@@ -40,7 +40,7 @@ MAX_REASON_LENGTH = 24
 """The longest reason that a table shows in place of an interval; results.json has them all."""
 
 Row = tuple[str, str, ByModel]
-"""What a metric is about, its name, and the estimate of every model."""
+"""The subject of a metric, its name, and the estimate of every model."""
 
 
 def concepts_view(evaluation: ConceptEvaluation) -> View:
@@ -131,8 +131,8 @@ def _chance_sentence(with_truth: Sequence[ScoreComparison]) -> str:
         for comparison in with_truth
     ]
     levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
-    marked = any(not comparison.above_chance(name) for comparison in with_truth for name in comparison.ground_truth)
-    mark = f" {AT_CHANCE} is not significantly above chance." if marked else ""
+    has_mark = any(not comparison.above_chance(name) for comparison in with_truth for name in comparison.ground_truth)
+    mark = f" {AT_CHANCE} is not significantly above chance." if has_mark else ""
     return f"Chance levels: {levels}.{mark}" if levels else ""
 
 
@@ -244,7 +244,7 @@ def _best_first(by_model: ByModel) -> list[str]:
 
 
 def caption(evaluation: ConceptEvaluation) -> str:
-    """What the letters, the intervals and the chance levels are."""
+    """Explain the letters, the intervals and the chance levels."""
     comparisons = evaluation.score_comparisons
     letters = (
         "Models that share a letter are not significantly different on that score "
@@ -252,10 +252,10 @@ def caption(evaluation: ConceptEvaluation) -> str:
         if len(evaluation.models) > 1
         else ""
     )
-    drawn = ", ".join(comparison.drawn for comparison in comparisons)
+    sampling = ", ".join(comparison.drawn for comparison in comparisons)
     chance = "; ".join(comparison.chance_baseline for comparison in comparisons)
     return (
-        f"{letters}Intervals come from bootstrap resamples: {drawn}. Chance is the score of a random "
+        f"{letters}Intervals come from bootstrap resamples: {sampling}. Chance is the score of a random "
         f"baseline: shuffled pairs and labels, or random vectors of the same shape ({chance}). The readings "
         "use the thresholds 0.3, 0.5 and 0.7, independent of chance."
     )
@@ -368,7 +368,7 @@ def _pair_columns(title: str, contrasts: Sequence[Contrast]) -> list[ReportColum
 
 
 def weight_section(evaluation: ConceptEvaluation) -> list[Section]:
-    """How much the winner of the composite owes to the weights."""
+    """The winners of the composite under other weights."""
     if not evaluation.winning:
         return []
     ordered = sorted(evaluation.winning, key=lambda outcome: -outcome.share)

@@ -48,7 +48,7 @@ class ScoreTerm:
         return value if self.cap is None or not value > self.cap else self.cap
 
     def adds(self, value: float) -> float:
-        """What the part adds to the blend."""
+        """The contribution of the part to the blend."""
         return self.weight * self.entering(value)
 
     @property
@@ -199,7 +199,7 @@ CONCEPT_SCORES: dict[str, ConceptScore] = {blend.task: blend for blend in _ALL}
 """By task, in a fixed order."""
 
 GENERAL_USE = "General Knowledge Graph Tasks"
-"""What the composite decides."""
+"""The use that the composite decides."""
 
 
 def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:

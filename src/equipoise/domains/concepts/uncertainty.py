@@ -60,7 +60,7 @@ class ResamplingPlan:
     parts_of: Callable[[Ints], Parts] | None = None
     errors_of: Callable[[int, np.random.Generator], Mapping[str, Floats]] | None = None
     description: str = ""
-    """What is drawn, if the functions were dropped."""
+    """The resampling units, if the functions were dropped."""
     groups: Sequence[str] | None = None
 
     def without_functions(self) -> ResamplingPlan:
@@ -79,7 +79,7 @@ class ResamplingPlan:
 
     @property
     def counted(self) -> str:
-        """How many there are, with the verb that fits."""
+        """The number of units with its verb."""
         one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit[:-1]
         return f"1 {one} is" if self.count == 1 else f"{self.count:,} {self.unit} are"
 
@@ -203,7 +203,7 @@ MODEL_INDEPENDENT = "fixed by the data"
 
 @dataclass(frozen=True)
 class TaskEvidence:
-    """What a task saw of a model.
+    """The measurements of a task on a model.
 
     ``parts`` are those of the blend under the names of its source, ``reference_metrics`` the metrics without
     its faults. ``results`` are what can be stored and compared, each with its evidence; ``main`` names
