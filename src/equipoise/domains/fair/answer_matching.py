@@ -56,7 +56,7 @@ class AnswerIndex(ABC):
 
     @abstractmethod
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
-        """How many texts, in this order, are needed to contain the answer; None if all are not enough."""
+        """The number of texts, in this order, that contain the answer; None if all are not enough."""
 
     def parts(self, answer: str) -> AnswerParts | None:
         """The parts of the answer in each text; None if texts are not joined."""
@@ -68,7 +68,7 @@ class AnswerIndex(ABC):
         return np.unique(np.concatenate([first, *others])) if others else first
 
     def first_hit_of_any(self, answers: Sequence[str], order: Sequence[int] | Ints) -> int | None:
-        """How many texts, in this order, are needed to contain one of the answers; None if all are not enough."""
+        """The number of texts, in this order, that contain one of the answers; None if all are not enough."""
         hits = (self.first_hit(answer, order) for answer in answers)
         return min((hit for hit in hits if hit is not None), default=None)
 
@@ -102,7 +102,7 @@ class AnswerMatcher(ABC):
         return bool(len(self.build_index([text]).holders_of_any(answers)))
 
     def first_hit(self, answer: str, texts: Sequence[str]) -> int | None:
-        """How many texts, from the first on, are needed to contain the answer; None if all are not enough.
+        """The number of texts, from the first on, that contain the answer; None if all are not enough.
 
         >>> from equipoise.domains.fair.answer_matching import answer_matcher
         >>> answer_matcher("words").first_hit("rye", ["wheat flour", "rye flour"])
@@ -484,9 +484,9 @@ class EmbeddingEvalMatcher(AnswerMatcher):
         return self.fuzzy_word_match and any(is_word_form(word, other) for other in words)
 
     def words_needed(self, words: int) -> int:
-        """How many words of an answer are needed for a hit; more than there are if no number is enough."""
+        """The number of words of an answer that is a hit; ``words`` + 1 if no number is enough."""
         limit = max(self.partial_match_threshold, PASS_SCORE)
-        return next((few for few in range(1, words + 1) if few / words >= limit), words + 1)
+        return next((n_words for n_words in range(1, words + 1) if n_words / words >= limit), words + 1)
 
 
 class EmbeddingEvalIndex(AnswerIndex):
@@ -523,7 +523,9 @@ class EmbeddingEvalIndex(AnswerIndex):
         if any(self._open[chunk_id] for chunk_id in chunk_ids[:-1].tolist()):
             texts = [self._texts[chunk_id] for chunk_id in chunk_ids.tolist()]
             counts = range(1, len(texts) + 1)
-            return next((few for few in counts if self._rule.score(answer, texts[:few]) >= PASS_SCORE), None)
+            return next(
+                (n_texts for n_texts in counts if self._rule.score(answer, texts[:n_texts]) >= PASS_SCORE), None
+            )
         wordings = self._rule.wordings(answer)
         hits = [self._exact_hit(wordings, chunk_ids), self._words_hit(wordings[0], chunk_ids)]
         return min((hit for hit in hits if hit is not None), default=None)

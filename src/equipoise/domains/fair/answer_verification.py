@@ -77,7 +77,7 @@ def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
 
 
 def count_answers(question: QuestionAnswer, texts: Sequence[str], matcher: AnswerMatcher) -> int:
-    """How often the accepted answers occur in the normalised texts, or in the passages if the question has some."""
+    """The number of occurrences of the accepted answers in the normalised texts, or in the passages if any."""
     if question.passages:
         texts = [normalize_answer(passage) for passage in question.passages]
     answers = dict.fromkeys(map(normalize_answer, question.answers))
@@ -253,8 +253,8 @@ def _grams(word: str) -> set[str]:
     >>> sorted(_grams("65"))
     ['65>', '<65']
     """
-    marked = f"<{word}>"
-    return {marked[start : start + 3] for start in range(len(marked) - 2)}
+    padded = f"<{word}>"
+    return {padded[start : start + 3] for start in range(len(padded) - 2)}
 
 
 ISSUE_MESSAGES = {
@@ -312,7 +312,7 @@ class AnswerVerifier:
         return AnswerVerification(self.matcher.name, self.chunking, len(self.chunks), tuple(answers))
 
     def _holders(self, question: QuestionAnswer, holders: Ints) -> Ints:
-        """Of the chunks that contain an answer, those that do so inside a passage of the question."""
+        """The chunks that contain an answer inside a passage of the question."""
         if not question.passages:
             return holders
         spans = [span for passage in question.passages for span in self._finder.find(passage)]

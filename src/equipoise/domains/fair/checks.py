@@ -109,7 +109,7 @@ class SampleSize:
 
 @dataclass(frozen=True)
 class RetrievedFraction:
-    """How many of a document's chunks one search returns."""
+    """The number of a document's chunks that one search returns."""
 
     chunks: int
     top_k: int
@@ -253,8 +253,7 @@ def too_few_questions(size: SampleSize) -> Iterator[Observation]:
         yield Observation(
             size.name,
             f"only {pluralize(size.questions, 'question')} (the minimum is {size.minimum:,}): an accuracy of "
-            f"{_percent(size.accuracy)} would have an interval of ± {_points(size.half_width)}, "
-            f"and {examples}",
+            f"{_percent(size.accuracy)} would have an interval of ± {_points(size.half_width)}, and {examples}",
             (
                 f"Wilson half-width {_points(size.half_width)} at accuracy {_percent(size.accuracy)}",
                 f"detectable at 80 % power: {smallest}",

@@ -140,7 +140,7 @@ class _IndexSlice(AnswerIndex):
         return self.select(self.whole.holders(answer))
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
-        """How many texts, in this order, are needed."""
+        """The number of texts, in this order, that contain the answer."""
         return self.whole.first_hit(answer, np.asarray(order) + self.start)
 
     def parts(self, answer: str) -> AnswerParts | None:
@@ -270,7 +270,7 @@ def _orders(corpus: int, depth: int, draws: int, rng: np.random.Generator) -> In
 
 
 def _only_together(answers: Sequence[AnswerParts], chunk_ids: Ints, orders: Ints, labels: Ints) -> Floats:
-    """How often the first k chunks have enough parts of an answer, while no single one contains an answer.
+    """The probability that the first k chunks have enough parts of an answer, while no single one contains an answer.
 
     ``labels`` permutes the chunks, so that questions share no order and their errors are independent.
     """

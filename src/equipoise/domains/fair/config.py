@@ -122,7 +122,7 @@ class FairConfig:
 
     @property
     def depth(self) -> int:
-        """How many chunks a search must return for every configuration."""
+        """The number of chunks that a search must return for every configuration."""
         return max(*self.top_ks, self.baseline[1])
 
     @property

@@ -1,4 +1,4 @@
-"""What a model costs: throughput, memory and price; and the cheapest of several models."""
+"""The costs of a model: throughput, memory and price; and the cheapest of several models."""
 
 from __future__ import annotations
 

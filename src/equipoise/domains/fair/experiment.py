@@ -231,7 +231,7 @@ def with_rerankers(models: Mapping[str, Any], rerankers: Iterable[str | Reranker
 
 @dataclass(frozen=True)
 class FairContext:
-    """What all models share: the plan of the comparison, and how models are loaded."""
+    """The shared context of all models: the plan of the comparison, and the loading of models."""
 
     plan: Plan
     cache: Any = None

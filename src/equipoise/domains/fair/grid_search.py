@@ -80,7 +80,7 @@ class GridEvidence:
     chance: Floats
     tokens: Floats
     truncation: Truncation | None
-    """Of the model that truncates most; None if nothing is embedded."""
+    """The truncation by the model that truncates most; None if nothing is embedded."""
     seconds: float = 0.0
     """The time of the search for all questions."""
 
@@ -158,7 +158,7 @@ def _observe(
 
 
 def _worst_truncation(system: Retriever, texts: Sequence[str]) -> Truncation | None:
-    """Of the model that truncates most; unknown is above zero truncation. None if nothing is embedded."""
+    """The truncation by the model that truncates most, where unknown exceeds none; None if nothing is embedded."""
     truncations = [measure_truncation(model, texts) for model in dense_models(system)]
     return max(truncations, key=lambda item: 0.0 if item.share is None else item.share or -1.0, default=None)
 
@@ -190,7 +190,7 @@ class GridSearchResult:
     held_out_configurations: tuple[Configuration, ...]
     configurations: int
     tied_questions: int
-    """How many questions have a fractional hit in any split."""
+    """The number of questions with a fractional hit in any split."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class SplitCounts(NamedTuple):
 
 
 def split_counts(dataset: QADataset, settings: FairConfig) -> SplitCounts:
-    """How often the questions are split, and into how many folds.
+    """The numbers of splits of the questions, and of folds per split.
 
     There are no splits without nested cross-validation, and one if every answer is a fold, because all splits
     are equal.
@@ -332,8 +332,7 @@ def _eligible_trials(trials: tuple[Trial, ...], configurations: int, settings: F
     if not affordable.any():
         raise ParameterError(
             f"no configuration retrieves {format_value(settings.budget, 0)} tokens or fewer: the cheapest one "
-            "retrieves "
-            f"{format_count(round(costs[in_grid].min()))} on average",
+            f"retrieves {format_count(round(costs[in_grid].min()))} on average",
             hint="raise the budget, or add smaller chunks to the grid",
         )
     return np.asarray(affordable)

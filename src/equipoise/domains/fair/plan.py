@@ -115,7 +115,7 @@ class QADataset:
     unanswerable: tuple[QuestionAnswer, ...] = ()
     n_skipped: int = 0
     question_file: str = "questions"
-    """What a report calls the questions."""
+    """The name of the questions in a report."""
 
     @property
     def texts(self) -> list[str]:
@@ -336,7 +336,7 @@ class Plan:
 
     @cached_property
     def answer_counts(self) -> tuple[int, ...]:
-        """How often each answer occurs in the documents."""
+        """The number of occurrences of each answer in the documents."""
         texts = [normalize_answer(document.text) for document in self.dataset.documents]
         unanswerable = {question.id for question in self.dataset.unanswerable}
         return tuple(

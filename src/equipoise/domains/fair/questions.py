@@ -384,7 +384,7 @@ def holders_within(
     texts: Sequence[str],
     matcher: AnswerMatcher,
 ) -> Ints:
-    """Of the chunks that contain an answer, those that contain it inside a passage.
+    """The chunks that contain an answer inside a passage.
 
     ``documents`` is the index of the document of each chunk. The text that a chunk and a passage have in common
     must contain the answer.

@@ -129,7 +129,7 @@ def _tuning_note(data: FairComparison) -> str:
 
 
 def short_caption(data: FairComparison) -> Iterator[str]:
-    """What is needed to read the tables."""
+    """The notes on the tables."""
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
         yield (
             f"Each question is scored with parameters selected on other questions{_over_splits(data)}. The optimistic "

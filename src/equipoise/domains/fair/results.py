@@ -65,15 +65,15 @@ class ModelProfile:
     chunks: int = 0
     """The number of chunks of the best configuration."""
     truncated_chunks: int | None = None
-    """How many of these chunks the model truncates."""
+    """The number of chunks that the model truncates."""
     costs: ModelCosts = UNKNOWN_COSTS
     tied_questions: int = 0
-    """How many questions have fractional hits because of tied scores."""
+    """The number of questions with fractional hits because of tied scores."""
     retrieved_tokens: float | None = None
     """Tokens that the best configuration retrieves per question, on average."""
     seconds: float = 0.0
     cached_texts: int = 0
-    """How many texts were read from the cache; the seconds do not include their embedding."""
+    """The number of texts from the cache; the seconds do not include their embedding."""
     configurations: int = 0
 
     @property
@@ -123,7 +123,7 @@ class OptimizationResult:
 
     @property
     def gap(self) -> float:
-        """By how many percentage points the optimistic accuracy exceeds the held-out accuracy."""
+        """The optimistic minus the held-out accuracy, in percentage points."""
         return self.best_accuracy - self.nested_accuracy
 
     def to_embedding_eval(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def optimization_result(outcome: FairModelResult) -> OptimizationResult:
 
 
 def n_passed(trial: Trial, total: int) -> int:
-    """How many questions a trial answers."""
+    """The number of questions that a trial answers."""
     return round(trial.value * total)
 
 

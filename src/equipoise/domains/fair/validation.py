@@ -123,14 +123,22 @@ def near_duplicates(questions: Sequence[QuestionAnswer]) -> list[NearDuplicateQu
     >>> [(pair.first, pair.same_answer) for pair in near_duplicates(pairs)]
     [('Who wrote the first program?', True)]
     """
-    once = list({normalize_answer(question.question): question for question in reversed(questions)}.values())[::-1]
-    answers = [set(map(normalize_answer, question.answers)) for question in once]
-    numbers = [_NUMBER.findall(question.question) for question in once]
+    unique_questions = list(
+        {normalize_answer(question.question): question for question in reversed(questions)}.values()
+    )[::-1]
+    answers = [set(map(normalize_answer, question.answers)) for question in unique_questions]
+    numbers = [_NUMBER.findall(question.question) for question in unique_questions]
     duplicates = []
-    for first, second, similarity in similar_pairs([question.question for question in once], NEAR_DUPLICATE_SIMILARITY):
-        same = bool(answers[first] & answers[second])
-        if same or (similarity >= SAME_ANSWER_SIMILARITY and numbers[first] == numbers[second]):
-            duplicates.append(NearDuplicateQuestions(once[first].question, once[second].question, similarity, same))
+    for first, second, similarity in similar_pairs(
+        [question.question for question in unique_questions], NEAR_DUPLICATE_SIMILARITY
+    ):
+        same_answer = bool(answers[first] & answers[second])
+        if same_answer or (similarity >= SAME_ANSWER_SIMILARITY and numbers[first] == numbers[second]):
+            duplicates.append(
+                NearDuplicateQuestions(
+                    unique_questions[first].question, unique_questions[second].question, similarity, same_answer
+                )
+            )
     return duplicates
 
 
