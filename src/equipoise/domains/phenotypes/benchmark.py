@@ -116,7 +116,7 @@ VERSION = "phenotype benchmark 2"
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkContext:
-    """What all models of a benchmark share."""
+    """The shared context of all models of a benchmark."""
 
     resolved_cases: ResolvedCases
     similarity: TermSimilarity
@@ -151,7 +151,7 @@ class BenchmarkContext:
 
     @cached_property
     def translated(self) -> str:
-        """How many cases are also scored by their translation; empty if none is."""
+        """The number of cases that are also scored by their translation, as text; empty if none is."""
         if not self.settings.translate:
             return ""
         translator = make_translator(self.ontology, self.translations)
@@ -586,7 +586,7 @@ def _device_notes(models: Iterable[Any], settings: BenchmarkConfig) -> tuple[str
 
 
 def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: BenchmarkConfig) -> BenchmarkContext:
-    """What all models share: the resolved cases, the similarity, and the reranker if there is one."""
+    """The shared context of all models: resolved cases, similarity, and the reranker if there is one."""
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
     similarity = term_similarity(terms, settings.measure, information=information_values(terms, settings.annotations))
     check_bounded(similarity)

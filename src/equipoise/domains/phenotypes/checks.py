@@ -107,7 +107,7 @@ run_checks(ExpectedTerms([term, *others], ["use", "tfidf:"], candidates=19034))"
 
 @dataclass(frozen=True, slots=True)
 class GoldAssertions:
-    """How many gold entries of a corpus have each assertion, and whether assertions are ``scored``."""
+    """The number of gold entries per assertion in a corpus, and whether assertions are ``scored``."""
 
     corpus: str
     counts: Mapping[str, int]

@@ -98,8 +98,10 @@ class IdResolver:
         """An id with the same number, the id of a label, or the nearest label."""
         number = _prefix_and_number(term_id)
         if number is not None:
-            same = [other for other in (*self.indices, *self.alternatives) if _prefix_and_number(other) == number]
-            return f"did you mean {self._with_label(same[0])}?" if same else "is it from another release?"
+            similar_ids = [
+                other for other in (*self.indices, *self.alternatives) if _prefix_and_number(other) == number
+            ]
+            return f"did you mean {self._with_label(similar_ids[0])}?" if similar_ids else "is it from another release?"
         folded = term_id.casefold()
         for label, name in zip(self.labels, self.indices, strict=True):
             if label.casefold() == folded:

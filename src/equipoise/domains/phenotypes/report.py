@@ -269,5 +269,5 @@ def write_benchmark(folder: Path, benchmark: PhenotypeBenchmark, *, runs: bool =
         write_system_runs(target, benchmark.outcomes, benchmark.bench, benchmark.command)
     view = benchmark_view(benchmark).with_charts(benchmark_charts(benchmark))
     view.write(folder)
-    drawn = write_charts(view.charts, folder / VISUALIZATIONS, required=False)
-    return [target.write_results(benchmark.to_dict()), *drawn]
+    chart_files = write_charts(view.charts, folder / VISUALIZATIONS, required=False)
+    return [target.write_results(benchmark.to_dict()), *chart_files]

@@ -432,11 +432,13 @@ class GoldAnnotations:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        bare = self.annotated.without_gold
-        odd = [problem for problem in self.annotated.problems if not problem.lost]
+        unannotated = self.annotated.without_gold
+        problems = [problem for problem in self.annotated.problems if not problem.lost]
         notes = [self.lost_message] if self.lost else []
-        if bare:
-            notes.append(f"{pluralize(len(bare), 'document')} without gold (recall undefined): {join_names(bare)}")
+        if unannotated:
+            notes.append(
+                f"{pluralize(len(unannotated), 'document')} without gold (recall undefined): {join_names(unannotated)}"
+            )
         if self.moved:
             kinds = Counter(resolution.how for resolution in self.moved)
             counts = " and ".join(f"{kinds[kind]} {kind}" for kind in ("alternative", "replaced") if kinds[kind])
@@ -446,8 +448,8 @@ class GoldAnnotations:
         if other_languages:
             languages = " or ".join(LANGUAGES)
             notes.append(f"no rules for assertions in {join_names(other_languages)}: those of {languages} are used")
-        if odd:
-            notes.append(f"{pluralize(len(odd), 'mismatch', 'mismatches')} in the gold")
+        if problems:
+            notes.append(f"{pluralize(len(problems), 'mismatch', 'mismatches')} in the gold")
         return tuple(notes)
 
 

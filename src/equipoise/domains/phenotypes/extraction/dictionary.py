@@ -116,11 +116,11 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
         elif folded in optional_words:
             tokens.append(Token(start, end, word, folded, folded, is_function_word=True))
         else:
-            bare = folded.removesuffix("'s").removesuffix("’s")
-            key = fold_word(bare, language)
+            stem = folded.removesuffix("'s").removesuffix("’s")
+            key = fold_word(stem, language)
             parts: tuple[str, ...] = (key,)
             if vocabulary is not None and language == "de" and not vocabulary(key):
-                parts = split_compound(bare, vocabulary) or parts
+                parts = split_compound(stem, vocabulary) or parts
             is_modifier, is_negation = folded in MODIFIERS, folded in NEGATIONS
             tokens += [
                 Token(

@@ -99,7 +99,7 @@ class ModelCandidates:
     seconds: float
     notes: tuple[str, ...]
     dictionary_predictions: Predictions | None
-    """Those of the dictionary alone; None if the model is the dictionary."""
+    """The same without a model; None if the model is the dictionary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +343,7 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
 
 
 def _branch_notes(extractor: TermExtractor, gold: GoldAnnotations) -> tuple[str, ...]:
-    """How many gold entries the branch excludes."""
+    """The number of gold entries that the branch excludes."""
     if extractor.branch is None:
         return ()
     terms = [gold.ontology.index_of(entry.term) for entries in gold.annotations.values() for entry in entries]

@@ -147,8 +147,8 @@ def _run_caption(run: ExtractionRun, primary: Sequence[Estimate]) -> str:
     rate = len(run.gold.annotated) / run.seconds if run.seconds else 0.0
     return (
         f"What is counted: {MODE_DESCRIPTIONS[run.settings.mode]}. Soft scores match terms one to one, with partial "
-        "credit for "
-        f"similar terms. {method_note}Chance is the score of the same predictions, assigned to documents at random. "
+        f"credit for similar terms. {method_note}Chance is the score of the same predictions, assigned to documents at "
+        "random. "
         f"{format_count(len(run.candidates))} phrases in {format_value(run.seconds, 1)} s, "
         f"{format_value(rate, 1)} documents/s."
     )

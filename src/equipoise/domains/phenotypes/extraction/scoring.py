@@ -72,13 +72,13 @@ def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
     """The result without intervals, if none were requested, and without findings about them."""
     if settings.bootstrap:
         return result
-    bare = {
+    estimates = {
         name: replace(
             estimate, interval=Interval.unknown(NO_INTERVAL, confidence_level=estimate.interval.confidence_level)
         )
         for name, estimate in result.estimates.items()
     }
-    result = replace(result, estimates=bare)
+    result = replace(result, estimates=estimates)
     metric_of = {metric.name: metric for metric in extraction_metrics(settings.averaging, settings.mode)}
     return replace(result, findings=run_checks(ScoredResult(result, metric_of)))
 
@@ -240,26 +240,26 @@ def evaluate_gold_spans(
     gold: GoldAnnotations, extractor: TermExtractor, predictions: Predictions, settings: ExtractionConfig
 ) -> GoldSpanOracle | None:
     """Evaluate the pipeline on all gold spans; None if there are none."""
-    marked = [
+    annotations = [
         (index, annotation)
         for index, document in enumerate(gold.annotated.documents)
         for annotation in document.annotations
         if annotation.spans
     ]
-    if not marked:
+    if not annotations:
         return None
-    positions = sorted({(index, span) for index, annotation in marked for span in annotation.spans})
+    positions = sorted({(index, span) for index, annotation in annotations for span in annotation.spans})
     documents = gold.documents
     chunks = [TextSpan(index, *span, documents[index].text[slice(*span)]) for index, span in positions]
     depth = settings.pipeline.num_results
     candidates = extractor.candidates_for_spans(documents, chunks, num_results=depth)
-    ranks = _ranks(candidates, marked)
-    names = [documents[index].id for index, _ in marked]
+    ranks = _ranks(candidates, annotations)
+    names = [documents[index].id for index, _ in annotations]
     retrieval = result_from_values(
         "gold spans",
         [
             f"{name} {annotation.term} {annotation.assertion}"
-            for name, (_, annotation) in zip(names, marked, strict=True)
+            for name, (_, annotation) in zip(names, annotations, strict=True)
         ],
         {FIRST_HIT: ranks <= 1} | ({f"gold span finds its term among {depth}": ranks <= depth} if depth > 1 else {}),
         config=replace(settings.interval_config, clusters=names),
@@ -267,7 +267,9 @@ def evaluate_gold_spans(
 
     def found_in(predicted: Predictions) -> Bools:
         terms = {name: {term.term for term in extracted} for name, extracted in predicted}
-        return np.array([annotation.term in terms[name] for name, (_, annotation) in zip(names, marked, strict=True)])
+        return np.array(
+            [annotation.term in terms[name] for name, (_, annotation) in zip(names, annotations, strict=True)]
+        )
 
     by_span = predict(candidates, **settings.pipeline.record())
     hit, reachable = found_in(predictions), found_in(by_span)
@@ -293,7 +295,7 @@ def _oracle_result(gold: GoldAnnotations, by_span: Predictions, settings: Extrac
     )
 
 
-def _ranks(candidates: Candidates, marked: list[tuple[int, Annotation]]) -> Floats:
+def _ranks(candidates: Candidates, annotations: list[tuple[int, Annotation]]) -> Floats:
     """The best rank of each gold term for any of its spans; infinity if none retrieves it."""
     row = {
         at: number
@@ -302,8 +304,8 @@ def _ranks(candidates: Candidates, marked: list[tuple[int, Annotation]]) -> Floa
         )
     }
     code = {term: number for number, term in enumerate(candidates.term_ids)}
-    ranks = np.full(len(marked), np.inf)
-    for number, (index, annotation) in enumerate(marked):
+    ranks = np.full(len(annotations), np.inf)
+    for number, (index, annotation) in enumerate(annotations):
         rows = [row[index, *span] for span in annotation.spans if (index, *span) in row]
         is_gold = (candidates.terms[rows] == code.get(annotation.term, -1)) & np.isfinite(candidates.scores[rows])
         slots = np.nonzero(is_gold)[1]

@@ -391,7 +391,7 @@ def _trials(generated: Generated, context: TuningContext) -> tuple[TrialSetting,
         for generator, candidates in generated.items()
     ]
     # Trials alternate between generators, so that a small budget includes all of them.
-    grid = [trial for turn in zip(*rows, strict=True) for trial in turn][: budget - n_refined]
+    grid = [trial for row in zip(*rows, strict=True) for trial in row][: budget - n_refined]
     scores = score_trials(generated, context.gold, tuple(grid), context.settings.mode).f1
     training = [train for train, _ in context.folds] or [np.arange(scores.shape[1])]
     means = [np.nan_to_num(np.nanmean(scores[:, train], axis=1)) for train in training]

@@ -120,12 +120,12 @@ def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], de
     synonym_lists = [[synonym for synonym in term_synonyms if synonym.strip()] for term_synonyms in synonyms]
     counts = np.array([len(term_synonyms) for term_synonyms in synonym_lists], dtype=np.int64)
     order = np.lexsort((np.array([not definition.strip() for definition in definitions]), -counts))
-    rounds = tuple(int((counts > nth).sum()) for nth in range(counts.max(initial=0)))
+    rounds = tuple(int((counts > number).sum()) for number in range(counts.max(initial=0)))
     defined = np.array([at for at, term in enumerate(order) if definitions[term].strip()], dtype=np.int64)
     terms = [order, *(order[:size] for size in rounds), order[defined]]
     kinds = [ComponentKind.LABEL, *(ComponentKind.SYNONYM for _ in rounds), ComponentKind.DEFINITION]
     texts = [labels[term] for term in order]
-    texts += [synonym_lists[term][nth] for nth, size in enumerate(rounds) for term in order[:size]]
+    texts += [synonym_lists[term][number] for number, size in enumerate(rounds) for term in order[:size]]
     texts += [definitions[term] for term in order[defined]]
     kind = np.repeat(np.array(kinds, dtype=np.int64), [len(numbers) for numbers in terms])
     return TermTexts(tuple(texts), np.concatenate(terms), kind, order, rounds, defined)

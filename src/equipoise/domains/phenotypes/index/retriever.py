@@ -338,8 +338,8 @@ class TermRetriever:
         )
         read = np.isin(self.components.kind, kinds)
         # As in ``aggregate_scores``, a term without any of the components is scored by its label.
-        bare = np.bincount(self.components.term[read], minlength=self.components.terms) == 0
-        read |= bare[self.components.term] & (self.components.kind == ComponentKind.LABEL)
+        is_empty = np.bincount(self.components.term[read], minlength=self.components.terms) == 0
+        read |= is_empty[self.components.term] & (self.components.kind == ComponentKind.LABEL)
         columns = np.flatnonzero(read)
         term = self.components.term[columns]
         starts = np.concatenate([[0], np.cumsum(np.bincount(term, minlength=self.components.terms))])
