@@ -138,12 +138,13 @@ def error_map_chart(system: str, errors: DistanceErrors) -> Chart:
         *_scale_bar(y_axis["scale"]["domain"]),
     ]
     shown = f" The {MOST_PLACES_ON_MAP} places with most visits are shown." if len(places) > len(order) else ""
-    far = places[int(np.argmax(means))]
+    farthest = places[int(np.argmax(means))]
     return chart(
         f"error-map-{slug(system)}",
         f"Distance error of {shorten_label(system)} by true place",
         f"The mean distance error is {format_value(float(errors.distances[defined].mean()), 2)} km. Of "
-        f"{format_count(len(places))} places, {far} has the largest mean error, {format_value(worst, 2)} km.{shown}",
+        f"{format_count(len(places))} places, {farthest} has the largest mean error, {format_value(worst, 2)} km."
+        f"{shown}",
         layers,
         subtitle=f"Size: number of visits. Shade: mean distance from the prediction.{shown}",
         width=MAP_SIZE,

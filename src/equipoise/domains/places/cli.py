@@ -109,11 +109,11 @@ class ScoreInputs:
         """The name of the system and its path: from ``--name``, ``NAME=path``, the folder or the file."""
         from equipoise.domains.places.prediction_files import system_name
 
-        given = SystemInput.of(word)
+        system_input = SystemInput.of(word)
         if self.name is not None:
             check_system_name(self.name, hint="give a name that can be a folder: --name mine")
-            return self.name, given.path
-        return given.name if given.is_named else system_name(given.path), given.path
+            return self.name, system_input.path
+        return system_input.name if system_input.is_named else system_name(system_input.path), system_input.path
 
     def columns(self, n_classes: int | None, users: Any = None) -> dict[str, Any]:
         """Users, slices, history, previous places and coordinates; columns that are named replace those of files."""

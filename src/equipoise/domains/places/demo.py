@@ -208,11 +208,11 @@ class MarkovModel:
         """The probability of every place, one row per case; each row sums to 1."""
         history = self.history
         users = history.codes_of(cases.users)
-        likely = np.tile((history.counts + 1.0) / (len(history) + history.classes), (len(cases), 1))
+        class_probabilities = np.tile((history.counts + 1.0) / (len(history) + history.classes), (len(cases), 1))
         both = context_key(users, cases.previous, history.classes)
         for tally, contexts in zip(self._tallies, (cases.previous, users, both), strict=True):
-            _mix_counts(likely, tally, tally.rows(contexts))
-        return likely
+            _mix_counts(class_probabilities, tally, tally.rows(contexts))
+        return class_probabilities
 
     @cached_property
     def _tallies(self) -> tuple[ContextCounts, ContextCounts, ContextCounts]:
@@ -223,15 +223,15 @@ class MarkovModel:
         )
 
 
-def _mix_counts(likely: Floats, tally: ContextCounts, rows: Ints) -> None:
+def _mix_counts(probabilities: Floats, tally: ContextCounts, rows: Ints) -> None:
     """Mix these counts into the probabilities, in place; rows without counts are unchanged."""
     different, visits = tally.lengths(rows), tally.totals(rows)
     is_known = rows >= 0
     total = np.where(is_known, visits + different, 1)
-    likely *= np.where(is_known, different / total, 1.0)[:, None]
+    probabilities *= np.where(is_known, different / total, 1.0)[:, None]
     items = segment_indices(tally.starts[rows], different)
     unit = np.repeat(np.arange(len(rows)), different)
-    likely[unit, tally.places[items]] += tally.counts[items] / total[unit]
+    probabilities[unit, tally.places[items]] += tally.counts[items] / total[unit]
 
 
 MODEL = "markov-model"

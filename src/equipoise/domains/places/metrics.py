@@ -280,7 +280,7 @@ def probability_columns(
         part = slice(start, min(start + step, rows))
         block = _float_block(scores, part.start, part.stop)
         block = block[:, classes.span] if classes.span is not None else block[:, classes.codes]
-        share, log_loss = _shares(block, indices[part], start, given=given)
+        share, log_loss = _shares(block, indices[part], start, are_probabilities=given)
         target[part] = share[np.arange(len(share)), indices[part]]
         nll[part] = log_loss
         brier[part] = np.einsum("ij,ij->i", share, share) - 2.0 * target[part] + 1.0
@@ -299,10 +299,10 @@ def _float_block(scores: Any, start: int, stop: int) -> Floats:
     return to_numpy(block).astype(np.float64, copy=False)
 
 
-def _shares(block: Floats, targets: Ints, start: int, *, given: bool) -> tuple[Floats, Floats]:
+def _shares(block: Floats, targets: Ints, start: int, *, are_probabilities: bool) -> tuple[Floats, Floats]:
     """Probabilities that sum to 1 in each row, and the log loss of the target."""
     rows = np.arange(len(block))
-    if given:
+    if are_probabilities:
         sums = block.sum(axis=1, keepdims=True)
         invalid = (block < 0).any(axis=1) | ~(np.abs(sums[:, 0] - 1.0) <= SUM_TOLERANCE)
         if invalid.any():

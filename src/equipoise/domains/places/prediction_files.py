@@ -40,7 +40,7 @@ class TopKPredictions:
 
     @property
     def depth(self) -> int:
-        """How many classes every unit has at least."""
+        """The smallest number of classes of a unit."""
         return min(map(len, self.predictions))
 
 

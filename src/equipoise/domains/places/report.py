@@ -52,7 +52,7 @@ BASELINES = {
 """What each baseline does, in a few words."""
 SPARSE = "*"
 N_EXTREME_USERS = 3
-"""How many of the best and of the worst users are shown."""
+"""The number of best and of worst users that are shown."""
 
 
 # Names and numbers of this field: Acc@k, visits, users, percent.
@@ -223,7 +223,7 @@ def _answerable_section(scores: PlaceScores) -> list[Section]:
 
 
 def tie_note(scores: PlaceScores) -> str:
-    """How many scores are tied, and the range of the first metric over all orders of ties."""
+    """The number of tied scores, and the range of the first metric over all orders of ties."""
     ties = scores.ties
     if not ties.targets and not ties.tops:
         return "Ties: no target shares its score with another class, and no largest score is shared."

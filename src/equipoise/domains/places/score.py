@@ -165,7 +165,7 @@ class PlaceScores:
 SEEN = "seen in training"
 FREQUENCY = "visits in training"
 USER = ("user", "user_id")
-"""What a column of users is called in a table of predictions."""
+"""Names of the column of users in a table of predictions."""
 
 
 def score_places(
@@ -443,7 +443,7 @@ def _new_users_note(history: VisitHistory | None, users: Ids | None) -> tuple[st
 
 
 def _counts(train_counts: Any, history: VisitHistory | None) -> Ints | None:
-    """How often each class occurs in training."""
+    """The number of occurrences of each class in training."""
     if train_counts is None:
         return None if history is None else history.counts
     counts = to_numpy(train_counts)
@@ -480,7 +480,7 @@ def _result(
 def _baseline_scores(
     guess: ClassificationOutput | Mapping[str, float], cutoffs: tuple[int, ...], config: StatsConfig
 ) -> dict[str, float]:
-    """What a baseline scores, by metric."""
+    """The scores of a baseline by metric."""
     if isinstance(guess, Mapping):
         return dict(guess)
     ranking = guess.ranking.ordered(config.ties)

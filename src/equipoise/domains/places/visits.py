@@ -94,7 +94,7 @@ class VisitHistory:
 
     @cached_property
     def counts(self) -> Ints:
-        """How often each place was visited, by all users together."""
+        """The number of visits of each place by all users."""
         return np.bincount(self.places, minlength=self.classes)
 
     @cached_property
@@ -165,7 +165,7 @@ def as_class_codes(places: Any, name: str) -> Ints:
     return codes.astype(np.int64)
 
 
-# How often each place was visited in a context: sparse counts, one row per context.
+# Visits of each place in a context: sparse counts, one row per context.
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +218,7 @@ class ContextCounts:
         return np.where(rows < 0, 0, self.starts[rows + 1] - self.starts[rows])
 
     def totals(self, rows: Ints) -> Ints:
-        """How many visits each row has."""
+        """The number of visits of each row."""
         return np.where(rows < 0, 0, self._sums[self.starts[rows + 1]] - self._sums[self.starts[rows]])
 
 
