@@ -14,13 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from equipoise.audit.metric_labels import NAMES
-from equipoise.audit.table import (
-    SLACK,
-    ValueRange,
-    Violation,
-    format_digits,
-    label_key,
-)
+from equipoise.audit.table import SLACK, ValueRange, Violation, format_digits, label_key
 from equipoise.checks.base import pluralize
 from equipoise.domains.concepts.checks import COLLAPSED_MEAN_COSINE
 from equipoise.io.published.numbers import PrintedNumber, parse_printed

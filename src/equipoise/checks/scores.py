@@ -12,12 +12,7 @@ from equipoise.checks.base import Observation, ScoredResult, declared_checks, jo
 from equipoise.config import Ties
 from equipoise.evidence.ranking import Ranking
 from equipoise.stats.bootstrap_mean import ResamplingUnits, mean_skewness
-from equipoise.stats.formatting import (
-    format_interval,
-    format_percent,
-    format_value,
-    n_decimals,
-)
+from equipoise.stats.formatting import format_interval, format_percent, format_value, n_decimals
 from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, unit_noun
 from equipoise.types import Direction, Finding, Floats
 

@@ -12,14 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from equipoise.errors import (
-    DuplicateError,
-    FormatError,
-    InputError,
-    NotFiniteError,
-    ParameterError,
-    did_you_mean,
-)
+from equipoise.errors import DuplicateError, FormatError, InputError, NotFiniteError, ParameterError, did_you_mean
 from equipoise.io.atomic import write_text
 from equipoise.io.tables import (
     DELIMITERS,

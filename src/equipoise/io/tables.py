@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
-from equipoise.io.text import (
-    PathLike,
-    TextFile,
-    check_size,
-    display_path,
-    open_text,
-    read_error,
-    without_compression,
-)
+from equipoise.io.text import PathLike, TextFile, check_size, display_path, open_text, read_error, without_compression
 from equipoise.types import packaged_toml, require_extra
 
 TableRow = dict[str, Any]

@@ -17,14 +17,7 @@ from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.encoder import ModelCard
 from equipoise.models.fusion import RRF_K, reciprocal_ranks, split_parts
 from equipoise.models.registry import BY_ALIAS, ModelSpec, check_nameless, number_option, parse_spec
-from equipoise.models.retriever import (
-    Blocks,
-    FittedRetriever,
-    Retriever,
-    ScoreScale,
-    content_fingerprint,
-    retriever,
-)
+from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint, retriever
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import PointArray

@@ -12,15 +12,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.report.terminal import (
-    MARKS,
-    STYLES,
-    Paragraph,
-    Part,
-    ReportColumn,
-    TerminalTable,
-    sort_by_severity,
-)
+from equipoise.report.terminal import MARKS, STYLES, Paragraph, Part, ReportColumn, TerminalTable, sort_by_severity
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import (
     PARTIAL_RUN,

@@ -29,12 +29,7 @@ from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import extra_costs
 from equipoise.report.unit_explorer import Slices, build_unit_explorer, read_unit_slices
 from equipoise.report.view import RunsView, View
-from equipoise.report.view_model import (
-    ProtocolEntry,
-    ProtocolGroup,
-    ProtocolSection,
-    SystemInfo,
-)
+from equipoise.report.view_model import ProtocolEntry, ProtocolGroup, ProtocolSection, SystemInfo
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.run_folder import StoredRun, load_run

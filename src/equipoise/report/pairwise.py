@@ -6,13 +6,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.report.answer import AnswerOptions, all_metrics_answer, marked_names
-from equipoise.report.tables import (
-    BOUND_NOTE,
-    bounded_systems,
-    chance_bound_sign,
-    chance_text,
-    method_name,
-)
+from equipoise.report.tables import BOUND_NOTE, bounded_systems, chance_bound_sign, chance_text, method_name
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (

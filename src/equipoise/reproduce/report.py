@@ -11,22 +11,10 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.reproduce.presets import Conventions, differences_from_default
-from equipoise.stats.formatting import (
-    MOST_DECIMALS,
-    format_count,
-    format_difference,
-    format_ranks,
-    format_value,
-)
+from equipoise.stats.formatting import MOST_DECIMALS, format_count, format_difference, format_ranks, format_value
 
 if TYPE_CHECKING:
-    from equipoise.reproduce.difference import (
-        ConventionPair,
-        LibraryScore,
-        Place,
-        ScoreDifference,
-        WorkedExample,
-    )
+    from equipoise.reproduce.difference import ConventionPair, LibraryScore, Place, ScoreDifference, WorkedExample
     from equipoise.reproduce.published import ConventionMatch, ConventionSearch
     from equipoise.stats.result import Result
 

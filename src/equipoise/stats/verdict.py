@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from math import floor, isnan, log10
 from typing import TYPE_CHECKING
 
-from equipoise.stats.formatting import (
-    ScoreFormat,
-    about,
-    format_interval,
-    format_p,
-    format_percent,
-    format_value,
-)
+from equipoise.stats.formatting import ScoreFormat, about, format_interval, format_p, format_percent, format_value
 from equipoise.stats.intervals import Interval
 from equipoise.stats.power import POWER
 from equipoise.types import Direction

@@ -18,13 +18,7 @@ from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, si
 from equipoise.report.tables import method_name
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
-from equipoise.stats.formatting import (
-    format_count,
-    format_interval,
-    format_percent,
-    format_value,
-    shared_decimals,
-)
+from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, shared_decimals
 from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:

@@ -14,14 +14,7 @@ from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
-from equipoise.report.answer import (
-    TIED,
-    WORSE,
-    Answer,
-    AnswerOptions,
-    comparison_answer,
-    single_answer,
-)
+from equipoise.report.answer import TIED, WORSE, Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.charts.chart import LIGHT, Chart, chart, series_style, shorten_labels
 from equipoise.report.charts.marks import (
     TOOLTIP,

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.domains.fair.answer_matching import (
-    MATCHERS,
-    PASS_SCORE,
-    EmbeddingEvalMatcher,
-    answer_matcher,
-)
+from equipoise.domains.fair.answer_matching import MATCHERS, PASS_SCORE, EmbeddingEvalMatcher, answer_matcher
 from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.registry import parse_spec

@@ -10,14 +10,7 @@ from equipoise.checks.base import pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, AnswerIssue, one_line
 from equipoise.domains.fair.checks import TOO_FEW_QUESTIONS
 from equipoise.domains.fair.questions import DIFFICULTIES
-from equipoise.report.terminal import (
-    Paragraph,
-    Part,
-    ReportColumn,
-    TerminalTable,
-    findings_section,
-    heading,
-)
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, findings_section, heading
 from equipoise.report.view import StatusLine, ThresholdStatus
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Severity

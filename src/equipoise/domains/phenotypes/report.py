@@ -18,11 +18,7 @@ from equipoise.report.answer import (
     metric_columns,
     single_answer,
 )
-from equipoise.report.pairwise import (
-    chance_note,
-    comparison_caption,
-    primary_columns,
-)
+from equipoise.report.pairwise import chance_note, comparison_caption, primary_columns
 from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import score_columns
 from equipoise.report.terminal import ReportColumn

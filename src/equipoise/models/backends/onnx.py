@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 from equipoise.errors import InputError, ParameterError
 from equipoise.geometry.gpu_search import has_cuda_device
 from equipoise.io.dataset import file_sha256
-from equipoise.models.backends.model_files import (
-    PACKAGES,
-    ModelFolder,
-    find_packaged_model,
-    read_safetensors,
-)
+from equipoise.models.backends.model_files import PACKAGES, ModelFolder, find_packaged_model, read_safetensors
 from equipoise.models.backends.onnx_bert import HIDDEN, IDS, LENGTHS, BertConfig, bert_graph, serialize_bert
 from equipoise.models.encode_texts import token_batches
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, l2_normalize

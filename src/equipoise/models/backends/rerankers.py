@@ -13,12 +13,7 @@ import numpy as np
 from equipoise.errors import InputError, ParameterError, check_options
 from equipoise.models.backends.model_files import ModelFolder, find_packaged_model
 from equipoise.models.backends.python_object import object_name
-from equipoise.models.backends.sentence_transformers import (
-    hub_revision,
-    loading,
-    torch_threads,
-    weights_digest,
-)
+from equipoise.models.backends.sentence_transformers import hub_revision, loading, torch_threads, weights_digest
 from equipoise.models.encode_texts import token_batches
 from equipoise.models.encoder import ModelCard, Vectors, l2_normalize
 from equipoise.models.registry import BY_ALIAS, ModelSpec

@@ -18,12 +18,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError, MissingExtraError, ParameterError
 from equipoise.io.dataset import file_sha256
-from equipoise.models.backends.model_files import (
-    ModelFolder,
-    find_packaged_model,
-    is_installed,
-    prompts_by_role,
-)
+from equipoise.models.backends.model_files import ModelFolder, find_packaged_model, is_installed, prompts_by_role
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
 from equipoise.models.registry import BY_HUB_NAME, ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer

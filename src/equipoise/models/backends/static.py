@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.io.dataset import file_sha256
-from equipoise.models.backends.model_files import (
-    ModelFolder,
-    find_packaged_model,
-    read_safetensors,
-)
+from equipoise.models.backends.model_files import ModelFolder, find_packaged_model, read_safetensors
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, l2_normalize
 from equipoise.models.registry import ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
