@@ -231,11 +231,12 @@ def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, 
 _WIDE, _NARROW = 16_384, 64
 """Width above which a row is wide, and up to which it is narrow."""
 
-_MANY_ROWS = 1 << 16
-"""With so many rows, programs of two warps are faster than twice as many of one."""
-
 _VECTOR = 16
 """Alignment (in scores) of rows that allows the widest loads; the largest common divisor is used."""
+
+_PROGRAMS_PER_PROCESSOR = 16
+"""Programs of the sums for each multiprocessor: as many as run at once. Each adds the gains of many rows, because every
+program ends with atomic additions to the same counter."""
 
 _PARTIAL_SUMS = 64
 """Programs add to different partial sums, so that few wait for each other."""
@@ -341,7 +342,8 @@ def _sum_plan(
         return None
     bits = 62 - shape[0].bit_length()
     kinds = (kind, targets[2], torch.float64, torch.int64, torch.int64)
-    launch, arguments = _launcher(_sum_rows, device, kinds, aligned, *shape, strides[0], 2.0**bits)
+    programs = _PROGRAMS_PER_PROCESSOR * torch.cuda.get_device_properties(device).multi_processor_count
+    launch, arguments = _launcher(_sum_rows, programs, device, kinds, aligned, *shape, strides[0], 2.0**bits)
     workspace = torch.zeros(N_SUMS * _PARTIAL_SUMS + 1, dtype=torch.int64, device=device)
     external = torch.cuda.ExternalStream(stream, device)  # type: ignore[no-untyped-call]
     return _SumPlan(launch, arguments, gains(shape[1], device), workspace, external, shape[0], 2.0**-bits, [])
@@ -361,13 +363,16 @@ def launch_counts(block: Any, targets: Any, counts: Any, host: Any) -> None:
     kinds = tuple(tensor.dtype for tensor in tensors)
     aligned = all(tensor.data_ptr() % 16 == 0 for tensor in tensors)
     with torch.cuda.device(block.device):
-        launch, arguments = _launcher(_count_rows, block.device, kinds, aligned, *block.shape, block.stride(0))
+        launch, arguments = _launcher(
+            _count_rows, len(block), block.device, kinds, aligned, *block.shape, block.stride(0)
+        )
         launch(*tensors, *arguments, stream=torch.cuda.current_stream().cuda_stream)
 
 
 @lru_cache(maxsize=64)
 def _launcher(
     kernel: Any,
+    programs: int,
     device: Any,
     kinds: tuple[Any, ...],
     aligned: bool,
@@ -376,7 +381,7 @@ def _launcher(
     stride: int,
     *numbers: float,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The function that launches the kernel on the current device, and its arguments after the tensors.
+    """The function that launches up to so many programs of the kernel, and its arguments after the tensors.
 
     Triton finds the compiled kernel of a call in 20 to 40 microseconds, as long as the kernel takes for 20,000 x 1,000
     scores; this lookup takes 2.
@@ -384,7 +389,7 @@ def _launcher(
     unit = gcd(width, stride, _VECTOR)
     together, step, steps, warps = launch_shape(rows, width)
     options = {"UNIT": unit, "DOUBLE": kinds[0].itemsize == 8, "ROWS": together, "STEP": step, "STEPS": steps}
-    grid, scalars = (triton.cdiv(rows, together), 1, 1), (rows, width // unit, stride // unit, *numbers)
+    grid, scalars = (min(programs, triton.cdiv(rows, together)), 1, 1), (rows, width // unit, stride // unit, *numbers)
     if not aligned:
         return lambda *given, stream: kernel[grid](*given, **options, num_warps=warps), scalars
     compiled = kernel.warmup(*kinds, *scalars, **options, num_warps=warps, grid=grid)
@@ -394,15 +399,14 @@ def _launcher(
 def launch_shape(rows: int, width: int) -> tuple[int, int, int, int]:
     """Rows per program, scores of each row per step, steps whose loads are in flight, and warps: fastest on an H200.
 
-    A wide row has its own program. Four shorter rows are assigned to one warp, so that no sum waits for another warp.
+    A wide row is read by eight warps. One warp reads four shorter rows, so that no sum waits for another warp.
     """
     if width > _WIDE:
         return 1, 1024, 4, 8
     if width <= _NARROW:
         return 16, 32, 2, 4
-    warps = 2 if rows >= _MANY_ROWS else 1
-    iterations = -(-width // 512)
-    return 4 * warps, 128, -(-width // (128 * iterations)), warps
+    iterations = -(-width // 1024)
+    return 4, 128, -(-width // (128 * iterations)), 1
 
 
 if triton is not None:
@@ -415,6 +419,7 @@ if triton is not None:
     def _count_targets(  # type: ignore[no-untyped-def]
         scores,
         targets,
+        tile,
         rows,
         width,
         stride,
@@ -430,7 +435,7 @@ if triton is not None:
         comparison gives 0.0 or 1.0 in one instruction. With ``TIES``, the first and the last step with the largest
         score of a lane differ if it is tied.
         """
-        row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        row = tile * ROWS + tl.arange(0, ROWS)
         inside_row = tl.minimum(row, rows - 1).to(tl.int64)
         target = tl.load(targets + inside_row).to(tl.int64)
         target_column = tl.minimum(tl.maximum(target, 0), width - 1)
@@ -481,8 +486,9 @@ if triton is not None:
     ):
         """One program counts ``ROWS`` rows."""
         kind: tl.constexpr = tl.float64 if DOUBLE else tl.float32
+        tile = tl.program_id(0)
         row, _, above, equal, first, times, top = _count_targets(
-            scores, targets, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, True
+            scores, targets, tile, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, True
         )
         real = row < rows
         tl.store(counts + row, above, mask=real)
@@ -508,19 +514,23 @@ if triton is not None:
         STEP: tl.constexpr,
         STEPS: tl.constexpr,
     ):
-        """One program adds the gains of ``ROWS`` rows; the last one writes the sums to the host."""
+        """One program adds the gains of many tiles of ``ROWS`` rows; the last one writes the sums to the host."""
         PARTIAL: tl.constexpr = 64
         kind: tl.constexpr = tl.float64 if DOUBLE else tl.float32
-        row, target, above, equal, first, _, _ = _count_targets(
-            scores, targets, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, False
-        )
-        real = row < rows
         field = tl.arange(0, 8)
-        low = tl.load(gains + above[:, None] * 8 + field[None, :])
-        high = tl.load(gains + (above + equal)[:, None] * 8 + field[None, :])
-        gain = (high - low) / tl.maximum(equal, 1)[:, None].to(tl.float64)
-        gain = tl.where(field[None, :] == 7, (equal == 0)[:, None].to(tl.float64), gain)
-        total = tl.sum(tl.where(real[:, None], gain * scale, 0.0).to(tl.int64), axis=0)
+        total = tl.zeros([8], dtype=tl.int64)
+        for tile in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
+            row, target, above, equal, first, _, _ = _count_targets(
+                scores, targets, tile, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, False
+            )
+            real = row < rows
+            low = tl.load(gains + above[:, None] * 8 + field[None, :])
+            high = tl.load(gains + (above + equal)[:, None] * 8 + field[None, :])
+            gain = (high - low) / tl.maximum(equal, 1)[:, None].to(tl.float64)
+            gain = tl.where(field[None, :] == 7, (equal == 0)[:, None].to(tl.float64), gain)
+            total += tl.sum(tl.where(real[:, None], gain * scale, 0.0).to(tl.int64), axis=0)
+            tl.store(host + row, target, mask=real)
+            tl.store(host + rows + row, first.to(tl.int64), mask=real)
         tl.atomic_add(workspace + (tl.program_id(0) % PARTIAL) * 8 + field, total, sem="relaxed")
         tl.debug_barrier()
         n_finished = workspace + PARTIAL * 8
@@ -531,6 +541,3 @@ if triton is not None:
             tl.debug_barrier()
             tl.store(partial_sums, tl.zeros([PARTIAL, 8], dtype=tl.int64))
             tl.store(n_finished, 0)
-        # After the atomic operation, which would wait for these writes to host memory.
-        tl.store(host + row, target, mask=real)
-        tl.store(host + rows + row, first.to(tl.int64), mask=real)
