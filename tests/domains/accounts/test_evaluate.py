@@ -87,8 +87,8 @@ def test_runs_are_readable_by_load_run_and_compare(stored_evaluation: StoredEval
     for evaluations, run in zip(evaluation.evaluations, run_paths, strict=True):
         assert run.result.estimates["MAP"].value == evaluations.map.value
         assert run.manifest.parameters["geometry"] == evaluations.geometry
-    again = compare([run.result for run in run_paths], primary="MR", config=QUICK["config"])
-    assert again.leader == evaluation.comparison.leader
+    repeated = compare([run.result for run in run_paths], primary="MR", config=QUICK["config"])
+    assert repeated.leader == evaluation.comparison.leader
     assert run_paths[0].details["assets.0"].expected == ("assets",)
 
 
@@ -105,9 +105,9 @@ def test_a_repeated_call_trains_nothing_and_gives_the_same_scores(
     stored_evaluation: StoredEvaluation, chart: Tree
 ) -> None:
     evaluation, folder = stored_evaluation
-    again = evaluate_tree(chart, "lorentz", [2, 4], output=folder, **QUICK)
-    assert again.resumed == tuple(item.system for item in evaluation.evaluations)
-    assert [item.mean_rank for item in again.evaluations] == [item.mean_rank for item in evaluation.evaluations]
+    repeated = evaluate_tree(chart, "lorentz", [2, 4], output=folder, **QUICK)
+    assert repeated.resumed == tuple(item.system for item in evaluation.evaluations)
+    assert [item.mean_rank for item in repeated.evaluations] == [item.mean_rank for item in evaluation.evaluations]
 
 
 def test_edited_vectors_are_trained_again_and_not_drawn(chart: Tree, tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_edited_vectors_are_trained_again_and_not_drawn(chart: Tree, tmp_path: P
         shifted.write(file)
     with pytest.raises(ChangedFileError, match=r"random-2\.npz"):
         TreeCharts.read(tmp_path, "random-2")
-    again = evaluate_tree(chart, [], [2], output=tmp_path, seeds=[1, 2], **QUICK)
-    assert "random-2" not in again.resumed
-    assert again["random-2"].seed_summaries == first["random-2"].seed_summaries
+    repeated = evaluate_tree(chart, [], [2], output=tmp_path, seeds=[1, 2], **QUICK)
+    assert "random-2" not in repeated.resumed
+    assert repeated["random-2"].seed_summaries == first["random-2"].seed_summaries
 
 
 def test_an_edited_tree_is_not_drawn(chart: Tree, tmp_path: Path) -> None:

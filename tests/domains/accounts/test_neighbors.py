@@ -58,7 +58,7 @@ def test_displaced_nodes_have_a_kind_and_a_suggestion() -> None:
     assert displaced["f"].parent_rank == 5
     assert displaced["f"].nearest == "c"
     assert next(iter(displaced)) == "f"
-    moved = {
+    displaced_siblings = {
         item.id: item for item in displaced_nodes(TREE, vectors_on_a_line(TREE, r=0, a=1, b=-1, c=2, d=2.1, e=-2, f=-9))
     }
-    assert (moved["c"].kind, moved["c"].suggestion) == (SIBLING, None)
+    assert (displaced_siblings["c"].kind, displaced_siblings["c"].suggestion) == (SIBLING, None)

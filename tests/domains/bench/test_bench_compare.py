@@ -241,10 +241,10 @@ def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     first = run(["hash"], data, output=tmp_path / "out")
     monkeypatch.setattr("equipoise.domains.bench.experiment.evaluate_job", _fail_on_evaluation)
-    again = run(["hash"], data, output=tmp_path / "out")
-    assert again.resumed
+    repeated = run(["hash"], data, output=tmp_path / "out")
+    assert repeated.resumed
     assert not first.resumed
-    assert again.to_dict() == first.to_dict()
+    assert repeated.to_dict() == first.to_dict()
 
 
 def _fail_on_evaluation(*arguments: Any) -> Any:

@@ -68,13 +68,13 @@ def test_a_query_is_scored_with_weights_selected_on_other_queries() -> None:
 def test_depth_and_weight_are_tuned_together_and_stored(tmp_path: Path) -> None:
     options: dict[str, Any] = {"rerankers": ["fusion:bm25:+tfidf:"], "tune": ["fusion", "depth"], "output": tmp_path}
     name = f"{FUSION} > fusion:bm25:+tfidf: (tuned)"
-    first, again = run([FUSION], **options), run([FUSION], **options)
+    first, repeated = run([FUSION], **options), run([FUSION], **options)
     record = first.system(name).tuning
     assert {(trial.params["weight"], trial.params["depth"]) for trial in record.trials} == {
         (weight, depth) for weight in experiment.WEIGHTS for depth in (10, 20)
     }
-    assert again.system(name).resumed
-    assert again.system(name).tuning == record
+    assert repeated.system(name).resumed
+    assert repeated.system(name).tuning == record
     stored = [load_run(path) for path in (tmp_path / "runs" / "r").iterdir()]
     best = record.trials[record.best].params
     assert [run.manifest.parameters["weight"] for run in stored if run.manifest.system == name] == [best["weight"]]

@@ -175,8 +175,8 @@ def test_the_frame_has_one_row_per_model(mteb: LeaderboardAnalysis) -> None:
 
 
 def test_the_same_seed_gives_the_same_result(mteb: LeaderboardAnalysis) -> None:
-    again = leaderboard(MTEB, missing="models", config=CONFIG)
-    assert json.dumps(again.to_dict()) == json.dumps(mteb.to_dict())
+    repeated = leaderboard(MTEB, missing="models", config=CONFIG)
+    assert json.dumps(repeated.to_dict()) == json.dumps(mteb.to_dict())
 
 
 def test_the_order_of_rows_does_not_change_the_statistics(mteb: LeaderboardAnalysis) -> None:

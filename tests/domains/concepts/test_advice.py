@@ -83,7 +83,7 @@ def test_a_model_at_chance_is_not_recommended_without_a_significant_difference()
     assert "rejected: not above chance: ARI 0.02 [-0.10, 0.20], chance 0.00, adjusted p 0.40" in advice.formula
 
 
-def test_a_collapsed_model_is_not_recommended_whatever_its_ground_truth() -> None:
+def test_a_collapsed_model_is_not_recommended_with_any_ground_truth() -> None:
     (advice,) = recommend([comparison({"a": BEST, "b": GOOD}, [higher("a", "b", 0.001)])], {"a"})
     assert advice.models == ("b",)
     assert "EQ310" in advice.formula

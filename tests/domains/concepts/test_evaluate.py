@@ -140,8 +140,8 @@ def test_every_pair_is_compared_on_every_score(evaluation: ConceptEvaluation) ->
 
 
 def test_the_same_seed_gives_the_same_scores(evaluation: ConceptEvaluation) -> None:
-    again = evaluate_concepts([LetterModel()], tasks=["clustering", "entities"], **QUICK)
-    for score, estimate in again[MODEL].items():
+    repeated = evaluate_concepts([LetterModel()], tasks=["clustering", "entities"], **QUICK)
+    for score, estimate in repeated[MODEL].items():
         assert estimate == evaluation[MODEL][score]
 
 
@@ -153,11 +153,11 @@ def test_findings_list_the_constant_parts_and_the_reversed_one(evaluation: Conce
 
 
 def test_scores_do_not_depend_on_the_other_models(evaluation: ConceptEvaluation) -> None:
-    alone = evaluate_concepts([OTHER], tasks=["similarity"], **QUICK)
+    single_model = evaluate_concepts([OTHER], tasks=["similarity"], **QUICK)
     name = "semantic_similarity_score"
-    assert alone[OTHER][name] == evaluation[OTHER][name]
-    assert alone.advice[0].models == ()
-    assert OTHER in alone.recommendations["Semantic Similarity Tasks"]
+    assert single_model[OTHER][name] == evaluation[OTHER][name]
+    assert single_model.advice[0].models == ()
+    assert OTHER in single_model.recommendations["Semantic Similarity Tasks"]
 
 
 class NarrowModel:
@@ -240,11 +240,11 @@ def test_invalid_sets_tasks_and_weights_are_errors_with_their_names() -> None:
 
 
 def test_too_few_pairs_give_a_score_and_a_reason_instead_of_an_interval() -> None:
-    few = ConceptSet(
+    few_pairs = ConceptSet(
         "few",
         pairs=(ConceptPair("a b", "a c", 0.5), ConceptPair("a", "d", 0.1), ConceptPair("e f", "e f g", 0.9)),
     )
-    estimate = evaluate_concepts([LetterModel()], few, **QUICK)[MODEL]["semantic_similarity_score"]
+    estimate = evaluate_concepts([LetterModel()], few_pairs, **QUICK)[MODEL]["semantic_similarity_score"]
     assert not isnan(estimate.value)
     assert estimate.interval.reason == "3 pairs are too few to resample"
 

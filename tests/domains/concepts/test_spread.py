@@ -46,10 +46,10 @@ def test_the_same_seed_resamples_the_same_units_for_every_model() -> None:
 
 
 def test_a_constant_nonzero_difference_has_no_p_value_and_a_zero_difference_has_p_one() -> None:
-    flat = BootstrapErrors(np.zeros(20), 30.0)
-    assert isnan(flat.p(0.3))
-    assert flat.p(0.0) == 1.0
-    assert flat.interval(0.3).reason == "every resample gives the same value"
+    zero_errors = BootstrapErrors(np.zeros(20), 30.0)
+    assert isnan(zero_errors.p(0.3))
+    assert zero_errors.p(0.0) == 1.0
+    assert zero_errors.interval(0.3).reason == "every resample gives the same value"
 
 
 def test_p_agrees_with_the_interval() -> None:
@@ -60,12 +60,12 @@ def test_p_agrees_with_the_interval() -> None:
 
 
 def test_few_units_and_undefined_resamples_give_reasons_instead_of_intervals() -> None:
-    few, _ = bootstrap_score(MEAN, sampling(np.arange(3.0), HALF_SAMPLES), config=StatsConfig(n_resamples=20))
-    assert few.interval(1.0).reason == "3 numbers are too few to resample"
+    few_errors, _ = bootstrap_score(MEAN, sampling(np.arange(3.0), HALF_SAMPLES), config=StatsConfig(n_resamples=20))
+    assert few_errors.interval(1.0).reason == "3 numbers are too few to resample"
     undefined = ResamplingPlan("numbers", 9, HALF_SAMPLES, lambda rows: {"mean": float("nan") if 0 in rows else 1.0})
     spread, _ = bootstrap_score(MEAN, undefined, config=StatsConfig(n_resamples=40))
     assert spread.interval(1.0).reason == "undefined in too many resamples"
-    assert combine_errors([few, spread], [0.5, 0.5]).reason
+    assert combine_errors([few_errors, spread], [0.5, 0.5]).reason
 
 
 def test_the_error_of_a_weighted_sum_adds_variances() -> None:

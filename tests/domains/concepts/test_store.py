@@ -84,11 +84,13 @@ def test_a_repeated_call_computes_only_the_models_that_are_not_stored(
     score = TASKS["quality"]
     monkeypatch.setitem(TASKS, "quality", lambda *args: evaluated.append(args[2]) or score(*args))
     options = {"tasks": ["similarity", "clustering", "quality"], **QUICK}
-    again = evaluate_concepts([*MODELS, "hash,dim=24"], output=folder, **options)
-    assert again.resumed == tuple(MODELS)
+    repeated = evaluate_concepts([*MODELS, "hash,dim=24"], output=folder, **options)
+    assert repeated.resumed == tuple(MODELS)
     assert evaluated == ["hash,dim=24"]
     for model in MODELS:
-        assert again.to_dict()["models"][model]["scores"] == stored_evaluation[0].to_dict()["models"][model]["scores"]
+        assert (
+            repeated.to_dict()["models"][model]["scores"] == stored_evaluation[0].to_dict()["models"][model]["scores"]
+        )
     assert evaluate_concepts(MODELS, output=folder, **options).to_dict() == stored_evaluation[0].to_dict()
     other_seed = {**options, "tasks": ["quality"], "config": StatsConfig(n_resamples=40, seed=1)}
     assert evaluate_concepts(MODELS[:1], output=folder, **other_seed).resumed == ()

@@ -102,7 +102,7 @@ def test_nested_values_are_selected_without_the_question(comparison: FairCompari
     assert model.tuning.gap == pytest.approx(model.gap / 100)
 
 
-def test_of_tied_configurations_the_cheapest_is_deployed_and_the_source_matcher_takes_the_first() -> None:
+def test_the_cheapest_of_tied_configurations_is_deployed_and_the_source_matcher_uses_the_first() -> None:
     """With a single chunk, every configuration answers all questions."""
     questions = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
     text = "Rye and wheat grow here. " + "Nothing else is said of it. " * 30

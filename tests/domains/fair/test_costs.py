@@ -142,9 +142,9 @@ def test_the_cheapest_model_that_is_not_significantly_worse_is_in_the_summary(tm
     assert len(tied) > 1
     summary = " ".join(comparison.summary.split())
     assert f"The cheapest of these is {comparison.cheapest}." in summary
-    again = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
-    assert again.cheapest == comparison.cheapest
-    assert [result.costs for result in again][:2] == [result.costs for result in comparison][:2]
+    repeated = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
+    assert repeated.cheapest == comparison.cheapest
+    assert [result.costs for result in repeated][:2] == [result.costs for result in comparison][:2]
 
 
 def test_the_share_of_truncated_texts_is_the_same_everywhere(tmp_path: Path) -> None:

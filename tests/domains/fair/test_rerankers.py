@@ -93,8 +93,8 @@ def test_a_reranked_model_is_compared_with_the_same_grid(reranked_comparison: tu
 def test_other_depths_are_computed_again_and_the_model_without_reranker_is_not(tmp_path: Path) -> None:
     settings = {**SETTINGS, "rerankers": ["fusion:bm25:+tfidf:"], "output": tmp_path}
     run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[2], **settings)
-    again = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[2], **settings)
-    assert again.resumed == ("hash,dim=16", "hash,dim=16 > fusion:bm25:+tfidf:")
+    repeated = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[2], **settings)
+    assert repeated.resumed == ("hash,dim=16", "hash,dim=16 > fusion:bm25:+tfidf:")
     other = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[3], **settings)
     assert other.resumed == ("hash,dim=16",)
 

@@ -93,9 +93,9 @@ def test_charts_are_drawn_from_stored_results(tmp_path: Path, first_run: Any, mo
 
 
 def test_run_directories_can_be_compared_without_the_results(tmp_path: Path, first_run: Any) -> None:
-    again = compare([load_run(path).result for path in sorted((tmp_path / "runs").iterdir())])
-    assert again.primary == METRIC
-    assert again.contrast("bm25:", "hash,dim=16").difference == pytest.approx(
+    repeated = compare([load_run(path).result for path in sorted((tmp_path / "runs").iterdir())])
+    assert repeated.primary == METRIC
+    assert repeated.contrast("bm25:", "hash,dim=16").difference == pytest.approx(
         first_run.comparison.contrast("bm25:", "hash,dim=16").difference
     )
 

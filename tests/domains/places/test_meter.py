@@ -94,9 +94,9 @@ def test_values_equal_those_of_the_functions_in_fractions_and_percent():
         assert summary[name] == pytest.approx(expected[name] / 100)
     assert summary["f1_micro"] == pytest.approx(summary["acc@1"])
     assert f"acc@1 {expected['acc@1']:.2f} %" in repr(summary)
-    with pytest.raises(UnknownNameError) as caught:
+    with pytest.raises(UnknownNameError) as error_info:
         summary["acc@2"]
-    assert "acc@1" in caught.value.hint
+    assert "acc@1" in error_info.value.hint
 
 
 def test_users_have_equal_weight_and_answerable_rows_are_scored_separately():

@@ -12,9 +12,9 @@ from equipoise.metrics.parser import parse_metrics
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
-    first, again, other = (simulate_mobility(8, 7, 40, seed=seed) for seed in (1, 1, 2))
-    assert first.places.tobytes() == again.places.tobytes()
-    assert first.users.tolist() == again.users.tolist()
+    first, repeated, other = (simulate_mobility(8, 7, 40, seed=seed) for seed in (1, 1, 2))
+    assert first.places.tobytes() == repeated.places.tobytes()
+    assert first.users.tolist() == repeated.users.tolist()
     assert first.places.tolist() != other.places.tolist()
 
 

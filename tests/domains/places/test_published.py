@@ -42,9 +42,7 @@ def curve_of(target_ranks: np.ndarray, ks: list[int]) -> dict[int, RoundingRange
 
 
 @given(ranks, st.sets(st.integers(1, 12)))
-def test_mean_gains_of_ranks_lie_within_the_range_that_their_accuracies_allow(
-    rank_list: list[int], ks: set[int]
-) -> None:
+def test_mean_gains_of_ranks_are_within_the_range_of_their_accuracies(rank_list: list[int], ks: set[int]) -> None:
     target_ranks = np.array(rank_list)
     curve = curve_of(target_ranks, sorted(ks))
     for gain in (reciprocal_rank_gain, ndcg_gain(10), ndcg_gain(3)):
@@ -54,7 +52,7 @@ def test_mean_gains_of_ranks_lie_within_the_range_that_their_accuracies_allow(
 
 
 @given(labels)
-def test_weighted_f1_lies_within_what_the_accuracy_allows(pairs: list[tuple[int, int]]) -> None:
+def test_weighted_f1_is_within_the_range_of_the_accuracy(pairs: list[tuple[int, int]]) -> None:
     true, predicted = zip(*pairs, strict=True)
     accuracy = float(np.mean(np.array(true) == np.array(predicted)))
     f1 = f1_score(true, predicted, average="weighted", zero_division=0)
@@ -189,7 +187,7 @@ def test_impossible_counts_are_errors() -> None:
         row_of({"acc@1": 20.0, "total": 5}, total=6)
     with pytest.raises(InputError):
         read_published_results({"latency": 3})
-    with pytest.raises(ParameterError, match="0"):
+    with pytest.raises(ParameterError, match=r"units.*0"):
         row_of({"acc@1": 20.0}, total=0)
 
 
@@ -243,9 +241,7 @@ def test_published_results_are_read_without_a_rejection() -> None:
 
 
 @given(ranks, st.sampled_from([1.0, 100.0]), st.sampled_from([1.0, 100.0]))
-def test_accepted_values_are_correct_whatever_the_units_were(
-    rank_list: list[int], accuracy_scale: float, mrr_scale: float
-) -> None:
+def test_accepted_values_are_correct_in_any_unit(rank_list: list[int], accuracy_scale: float, mrr_scale: float) -> None:
     rank_list = [1, *rank_list]
     target_ranks = np.array(rank_list)
     expected = {

@@ -62,9 +62,9 @@ def test_the_same_seed_gives_the_same_values_and_intervals_are_clustered_by_user
     rng = np.random.default_rng(2)
     confidences, hits = np.full(60, 0.5), np.repeat(rng.integers(0, 2, size=12), 5).astype(float)
     users = np.repeat(np.arange(12), 5)
-    first, again = (reliability(confidences, hits, seed=4) for _ in range(2))
+    first, repeated = (reliability(confidences, hits, seed=4) for _ in range(2))
     clustered = reliability(confidences, hits, seed=4, clusters=users)
-    assert first == again
+    assert first == repeated
     assert clustered.bins[0].interval.width > first.bins[0].interval.width
     assert clustered.ece == first.ece
 

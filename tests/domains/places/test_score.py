@@ -44,12 +44,12 @@ def hits_at(rows, k):
 
 
 def test_all_and_answerable_units_are_scored(scores):
-    seen = np.flatnonzero(COUNTS[TARGETS] > 0)
-    assert 0 < len(seen) < ROWS
+    seen_rows = np.flatnonzero(COUNTS[TARGETS] > 0)
+    assert 0 < len(seen_rows) < ROWS
     for k in (1, 3, 5, 10):
         assert scores.all[f"Acc@{k}"].value == pytest.approx(hits_at(np.arange(ROWS), k).mean())
-        assert scores.answerable[f"Acc@{k}"].value == pytest.approx(hits_at(seen, k).mean())
-    assert scores.answerable["MRR"].n == len(seen)
+        assert scores.answerable[f"Acc@{k}"].value == pytest.approx(hits_at(seen_rows, k).mean())
+    assert scores.answerable["MRR"].n == len(seen_rows)
     top1 = LOGITS[:, 1:].argmax(axis=1) + 1
     for average in ("weighted", "macro", "micro"):
         f1 = scores.all["F1" if average == "weighted" else f"F1(average={average})"].value
@@ -67,9 +67,9 @@ def test_every_score_has_baselines(scores):
     assert len(set(COUNTS[order[:3]])) == 3
     assert scores.baselines["majority"]["HR@1"] == pytest.approx(np.mean(order[0] == TARGETS))
     assert scores.baselines["majority"]["HR@3"] == pytest.approx(np.isin(TARGETS, order[:3]).mean())
-    seen = COUNTS[TARGETS] > 0
+    seen_rows = COUNTS[TARGETS] > 0
     majority_score = scores.answerable_baselines["majority"]["HR@1"]
-    assert majority_score == pytest.approx(np.mean(TARGETS[seen] == order[0]))
+    assert majority_score == pytest.approx(np.mean(TARGETS[seen_rows] == order[0]))
     expected = f1_score(TARGETS, np.full(ROWS, order[0]), average="macro", zero_division=0)
     assert scores.baselines["majority"]["F1(average=macro)"] == pytest.approx(expected)
 
@@ -148,10 +148,10 @@ def test_without_training_counts_there_is_no_answerable_split():
 
 
 def test_the_same_seed_gives_the_same_bytes():
-    first, again = (
+    first, repeated = (
         json.dumps(score_places(LOGITS, TARGETS, users=USERS, seed=4, **QUICK).to_dict(), default=str) for _ in range(2)
     )
-    assert first == again
+    assert first == repeated
 
 
 @pytest.mark.slow

@@ -15,9 +15,9 @@ from equipoise.errors import EquipoiseError, FormatError, ParameterError
 VISITS = [("ann", 3), ("bob", 1), ("ann", 0), ("ann", 3), ("bob", 2)]
 
 
-def assert_same_history(one, other):
-    assert one.users.tolist() == other.users.tolist()
-    assert one.places.tolist() == other.places.tolist()
+def assert_same_history(history, expected):
+    assert history.users.tolist() == expected.users.tolist()
+    assert history.places.tolist() == expected.places.tolist()
 
 
 def write_parquet(path, rows):

@@ -73,8 +73,8 @@ def test_every_node_gets_a_point_that_its_geometry_accepts(name: str) -> None:
 @pytest.mark.parametrize("name", TREE_EMBEDDERS)
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_points(name: str) -> None:
     tree = branching(3, 2)
-    first, again, other = (tree_embedder(name).fit(tree, 4, seed) for seed in (1, 1, 2))
-    assert first.vectors.tobytes() == again.vectors.tobytes()
+    first, repeated, other = (tree_embedder(name).fit(tree, 4, seed) for seed in (1, 1, 2))
+    assert first.vectors.tobytes() == repeated.vectors.tobytes()
     assert not np.array_equal(first.vectors, other.vectors)
 
 
@@ -317,8 +317,8 @@ def test_training_continues_with_new_nodes_next_to_their_parents(name: str) -> N
     assert geometry(embedding.geometry).check(embedding.vectors).ok
     assert mean_precision(tree, embedding.vectors, name, "parent") > 0.9
     rows = embedding.vectors[[tree.position(key) for key in old_tree.ids]]
-    moved = DISTANCES[name](rows, old_embedding.vectors)
-    assert np.median(moved) < np.median(DISTANCES[name](old_embedding.vectors[0], old_embedding.vectors[1:]))
+    movement = DISTANCES[name](rows, old_embedding.vectors)
+    assert np.median(movement) < np.median(DISTANCES[name](old_embedding.vectors[0], old_embedding.vectors[1:]))
 
 
 def test_training_continues_only_in_the_same_space() -> None:

@@ -58,19 +58,19 @@ def test_refinement_equals_the_hinge_reference(manifold: Manifold, damping: floa
     refinement = pytest.importorskip("equipoise.domains.accounts.training.numba_refinement")
     positives = PositivePairs.of(TREE, "closure")
     points = some_points(manifold, len(TREE))
-    node, near = 1, positives.lists[1]
-    far = np.setdiff1d(np.arange(len(TREE)), [*near, node])
-    starts = np.concatenate([[0, 0], np.full(len(TREE) - 1, len(far))])
-    multiplicity = np.linspace(1.0, 3.0, len(far))
+    node, targets = 1, positives.lists[1]
+    negatives = np.setdiff1d(np.arange(len(TREE)), [*targets, node])
+    starts = np.concatenate([[0, 0], np.full(len(TREE) - 1, len(negatives))])
+    multiplicity = np.linspace(1.0, 3.0, len(negatives))
     chunks = chunk_rows(positives.lists, 64)
     state = refinement.new_adam_state(points)
     _, loss_of_kernel = refinement.hinge_gradient(
         points, manifold.is_hyperbolic, chunks[chunks[:, 0] == node], positives.lists.values, starts,
-        far.astype(np.int32), multiplicity, refinement.MARGIN, damping, state,
+        negatives.astype(np.int32), multiplicity, refinement.MARGIN, damping, state,
     )  # fmt: skip
-    others = np.concatenate([near, far])
+    others = np.concatenate([targets, negatives])
     distance, _ = distance_and_gradient(manifold, np.broadcast_to(points[node], points[others].shape), points[others])
-    loss, *by_distance = hinge_loss(distance[: len(near)], distance[len(near) :], multiplicity, damping=damping)
+    loss, *by_distance = hinge_loss(distance[: len(targets)], distance[len(targets) :], multiplicity, damping=damping)
     assert loss_of_kernel == pytest.approx(loss)
     _, tangents = distance_and_gradient(manifold, points[others], np.broadcast_to(points[node], points[others].shape))
     signs = np.where((np.arange(points.shape[1]) == 0) & manifold.is_hyperbolic, -1.0, 1.0)
@@ -91,9 +91,9 @@ def test_torch_equals_the_softmax_reference() -> None:
     expected = 0.0
     for node in range(len(TREE)):
         distance, _ = distance_and_gradient(SPACES[1], np.broadcast_to(points[node], points.shape), points)
-        far = np.setdiff1d(np.arange(len(TREE)), [*positives[node], node])
+        negatives = np.setdiff1d(np.arange(len(TREE)), [*positives[node], node])
         expected += softmax_loss(
-            distance[positives[node]], distance[far], temperature=0.5, power=2.0, negative_weight=0.3
+            distance[positives[node]], distance[negatives], temperature=0.5, power=2.0, negative_weight=0.3
         )[0]
     assert loss == pytest.approx(expected)
 

@@ -140,12 +140,12 @@ def test_pairs_that_are_not_closed_are_an_error_with_an_example(file):
 def test_json_is_nested_or_flat(file):
     nested = {"id": 1, "name": "Assets", "children": [{"id": 11, "name": "Cash", "children": []}]}
     nested["children"][0]["children"].append({"id": 111, "name": "Till"})
-    flat = [
+    flat_rows = [
         {"id": 1, "parent": None, "name": "Assets"},
         {"id": 11, "parent": 1, "name": "Cash"},
         {"id": 111, "parent": 11, "name": "Till"},
     ]
-    for value in (nested, [nested], flat):
+    for value in (nested, [nested], flat_rows):
         assert read_json(file(json.dumps(value), "chart.json")).fingerprint == EXPECTED
 
 
