@@ -33,11 +33,11 @@ def test_edges_of_one_point_have_correlated_weights() -> None:
 
 
 def test_errors_of_random_vectors_are_close_to_the_standard_deviation_of_their_means() -> None:
-    """Forty random models: the standard deviation of their coherence and the mean of the estimated errors."""
+    """The standard deviation of the coherence of 400 random models, and the mean of the estimated errors."""
     rng = np.random.default_rng(6)
     edges = np.unique(np.sort([rng.choice(60, 2, replace=False) for _ in range(60)], axis=1), axis=0)
     means, errors = [], []
-    for _ in range(40):
+    for _ in range(400):
         vectors = rng.normal(size=(60, 24))
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         values = np.einsum("ij,ij->i", vectors[edges[:, 0]], vectors[edges[:, 1]])
