@@ -34,7 +34,7 @@ AVAILABLE_COUNT_OPTIONS = [
     count_options for count_options in COUNT_OPTIONS.values() if HAS_NUMBA or not count_options["compiled"]
 ]
 all_count_options = pytest.mark.parametrize(
-    "how",
+    "count_options",
     [
         pytest.param(
             count_options,
