@@ -1,4 +1,4 @@
-"""Results that say how they were measured are compared on equal terms, or not at all."""
+"""Comparisons check the recorded data, matcher and number of configurations of results."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ def result(system: str, **settings: Any) -> Result:
 
 
 @pytest.mark.parametrize("part", ["document", "questions"])
-def test_units_of_one_name_from_other_data_are_refused(part: str) -> None:
-    same = {"document": "d" * 16, "questions": "q" * 16}
-    one, other = result("a", data=same), result("b", data=same | {part: "x" * 16})
-    with pytest.raises(PairingError, match=f"{part}") as caught:
+def test_equal_unit_ids_of_different_data_raise_pairing_error(part: str) -> None:
+    data = {"document": "d" * 16, "questions": "q" * 16}
+    one, other = result("a", data=data), result("b", data=data | {part: "x" * 16})
+    with pytest.raises(PairingError, match=f"{part}") as error:
         compare([one, other])
-    assert caught.value.excerpt.splitlines()[1] == f"{part} of b: xxxxxxxxxxxx"
-    compare([one, result("b", data=same)])
+    assert error.value.excerpt.splitlines()[1] == f"{part} of b: xxxxxxxxxxxx"
+    compare([one, result("b", data=data)])
 
 
-def test_another_rule_is_refused() -> None:
+def test_different_matchers_raise_pairing_error() -> None:
     with pytest.raises(PairingError):
         compare([result("a", matcher="words"), result("b", matcher="source")])
 
 
-def test_a_third_result_is_held_to_the_first_that_says_something() -> None:
+def test_results_are_compared_with_the_first_recorded_matcher() -> None:
     with pytest.raises(PairingError):
         compare([result("a"), result("b", matcher="words"), result("c", matcher="source")])
 
 
-def test_what_is_not_said_is_no_reason_to_refuse() -> None:
+def test_unrecorded_settings_are_not_compared() -> None:
     assert compare([result("a", matcher="words", data={"document": "d"}), result("b")]).systems == ("a", "b")
 
 
-def test_other_units_are_still_told_by_their_names() -> None:
+def test_different_unit_ids_raise_pairing_error() -> None:
     fewer = result_from_values("b", UNITS[:-1], {"accuracy": [1] * 19}, settings={"data": {"questions": "x"}})
     with pytest.raises(PairingError, match="1 only"):
         compare([result("a", data={"questions": "q"}), fewer])
 
 
-def test_unequal_tuning_is_a_finding_and_the_verdict_says_so() -> None:
-    found = compare([result("a", configurations=27), result("b", configurations=1)])
-    assert found.findings[0].code == "EQ203"
-    assert "not tuned on equal terms (EQ203)" in found.verdict()
-    alike = compare([result("a", configurations=27), result("b", configurations=27)])
-    assert "EQ203" not in {finding.code for finding in alike.findings}
-    assert "equal terms" not in alike.verdict()
+def test_unequal_tuning_gives_a_finding_and_a_note_in_the_verdict() -> None:
+    comparison = compare([result("a", configurations=27), result("b", configurations=1)])
+    assert comparison.findings[0].code == "EQ203"
+    assert "not tuned on equal terms (EQ203)" in comparison.verdict()
+    equally_tuned = compare([result("a", configurations=27), result("b", configurations=27)])
+    assert "EQ203" not in {finding.code for finding in equally_tuned.findings}
+    assert "equal terms" not in equally_tuned.verdict()
