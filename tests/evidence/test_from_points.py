@@ -91,7 +91,7 @@ def rank_tuples_of(ranking: Ranking) -> RankTuples:
     }
 
 
-IDS = [f"n{place}" for place in range(150)]
+IDS = [f"n{index}" for index in range(150)]
 
 
 @cache

@@ -93,10 +93,10 @@ def test_bad_edges_raise_errors():
     vectors = np.eye(3)
     with pytest.raises(ShapeError, match=r"shape \(2, 3\)"):
         Space.of(vectors, edges=[[0, 1, 2], [0, 1, 2]])
-    with pytest.raises(InputError, match="reach from 0 to 3"):
+    with pytest.raises(InputError, match="0 to 3"):
         Space.of(vectors, edges=[[0, 3]])
-    with pytest.raises(InputError, match="joins point 1 to itself"):
+    with pytest.raises(InputError, match="point 1"):
         Space.of(vectors, edges=[[0, 1], [1, 1]])
-    with pytest.raises(DuplicateError, match=r"0.*1 appears 2 times"):
+    with pytest.raises(DuplicateError, match=r"0.*1.*2"):
         Space.of(vectors, edges=[[0, 1], [0, 1]])
     assert Space.of(vectors, edges=[]).edges.shape == (0, 2)

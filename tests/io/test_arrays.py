@@ -50,10 +50,10 @@ def test_single_arrays_need_no_name(tmp_path):
 def test_several_arrays_are_selected_by_name(kind, request):
     path = request.getfixturevalue(kind)
     np.testing.assert_array_equal(read_array(f"{path}:test"), MATRIX + 1)
-    with pytest.raises(InputError, match="holds 2 arrays: test, train") as error:
+    with pytest.raises(InputError, match="2 arrays: test, train") as error:
         read_array(path)
     assert error.value.hint.endswith(":test")
-    with pytest.raises(UnknownNameError, match="is called 'tran'") as name_error:
+    with pytest.raises(UnknownNameError, match="'tran'") as name_error:
         read_array(f"{path}:tran")
     assert "train" in name_error.value.hint
 
@@ -62,8 +62,9 @@ def test_existing_files_with_a_colon_take_precedence(npz):
     path = npz.with_name("v.npz:test")
     np.savez(npz.with_name("other.npz"), MATRIX + 5)
     npz.with_name("other.npz").rename(path)
-    with pytest.raises(FormatError, match="extension"):
+    with pytest.raises(FormatError) as error:
         read_array(path)
+    assert error.value.code == "E204"
 
 
 @pytest.mark.parametrize("suffix", ["npy", "npz"])

@@ -140,7 +140,7 @@ def test_select_keeps_the_content_of_its_units():
 
 
 def test_selecting_unknown_or_repeated_units_raises_errors():
-    with pytest.raises(UnknownNameError, match="is called 'q3'"):
+    with pytest.raises(UnknownNameError, match="'q3'"):
         small_dataset().select(["q3"])
     with pytest.raises(DuplicateError):
         small_dataset().select(["q1", "q1"])

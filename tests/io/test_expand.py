@@ -108,7 +108,7 @@ def _content(data: bytes) -> bytes:
     return stream.read()
 
 
-@pytest.mark.parametrize("parts", [[b""], [b"abc"], [b"a\n", b"b\n"], [bytes(range(256)) * 9000]])
-def test_content_within_the_limit_equals_gzip(parts: list[bytes]) -> None:
-    data = b"".join(map(gzip.compress, parts))
-    assert _content(data) == gzip.GzipFile(fileobj=io.BytesIO(data)).read() == b"".join(parts)
+@pytest.mark.parametrize("members", [[b""], [b"abc"], [b"a\n", b"b\n"], [bytes(range(256)) * 9000]])
+def test_content_within_the_limit_equals_gzip(members: list[bytes]) -> None:
+    data = b"".join(map(gzip.compress, members))
+    assert _content(data) == gzip.GzipFile(fileobj=io.BytesIO(data)).read() == b"".join(members)

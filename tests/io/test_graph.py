@@ -64,10 +64,10 @@ def test_weight_columns_are_ignored(write_file):
 
 
 def test_cycles_raise_input_error_with_their_lines(write_file):
-    with pytest.raises(InputError, match="has a cycle: b -> c -> d -> b") as error:
+    with pytest.raises(InputError, match="b -> c -> d -> b") as error:
         edges(write_file("a,b\nb,c\nc,d\nd,b\n"))
     assert error.value.excerpt.splitlines() == ["2 | b,c", "3 | c,d", "4 | d,b"]
-    with pytest.raises(InputError, match="a cycle: x -> x"):
+    with pytest.raises(InputError, match="x -> x"):
         edges(write_file("x,x\n"))
 
 

@@ -52,7 +52,7 @@ EMPTY_GZIP = gzip.compress(b"", mtime=0)
 
 @pytest.mark.parametrize("content", [b"", b"\n \r\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n", EMPTY_GZIP])
 def test_empty_files_raise_input_error(write_file, content):
-    with pytest.raises(InputError, match=r"a\.txt is empty"):
+    with pytest.raises(InputError, match=r"a\.txt"):
         read_text(write_file(content))
 
 
@@ -62,8 +62,9 @@ def test_invalid_utf8_raises_format_error_with_line_and_offset(write_file):
 
 
 def test_utf16_raises_input_error_with_a_hint(write_file):
-    with pytest.raises(InputError, match="is UTF-16") as error:
+    with pytest.raises(InputError) as error:
         read_text(write_file("q1 0 d1 1\n".encode("utf-16")))
+    assert error.value.code == "E200"
     assert "iconv" in error.value.hint
 
 

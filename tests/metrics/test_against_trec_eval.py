@@ -34,7 +34,7 @@ def random_case(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[st
     for unit in range(40):
         n_retrieved = int(rng.integers(1, 120))
         documents = [f"d{number}" for number in rng.choice(300, n_retrieved, replace=False)]
-        # Scores that a 32-bit float holds exactly: trec_eval keeps no more of them.
+        # Scores that are exact in 32 bits, because trec_eval stores 32-bit floats.
         scores = rng.integers(0, rng.choice([3, 40, 10**6]), n_retrieved) / 64
         run[f"q{unit}"] = {name: float(score) for name, score in zip(documents, scores, strict=True)}
         judged = rng.choice(300, int(rng.integers(1, 40)), replace=False)
@@ -105,8 +105,10 @@ def untied_case(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[st
     for unit in range(1, 21):
         judged = rng.choice(60, 25, replace=False)
         qrels[str(unit)] = {f"d{number}": int(rng.integers(0, 4)) for number in judged} | {"always-judged": 3}
-        listed = rng.choice(60, 30, replace=False)
-        run[str(unit)] = {f"d{number}": float(score) for number, score in zip(listed, rng.permutation(30), strict=True)}
+        retrieved = rng.choice(60, 30, replace=False)
+        run[str(unit)] = {
+            f"d{number}": float(score) for number, score in zip(retrieved, rng.permutation(30), strict=True)
+        }
     return qrels, run
 
 

@@ -167,9 +167,9 @@ def test_rounding_of_float32_gives_a_norm_ratio_of_zero():
 
 def test_random_vectors_have_the_shape_and_the_norms_of_the_model():
     space = random_space()
-    random_space_of_model = random_vectors(space, np.random.default_rng(0))
-    assert random_space_of_model.vectors.shape == space.vectors.shape
-    assert np.linalg.norm(random_space_of_model.vectors, axis=1) == pytest.approx(np.linalg.norm(space.vectors, axis=1))
+    random_copy = random_vectors(space, np.random.default_rng(0))
+    assert random_copy.vectors.shape == space.vectors.shape
+    assert np.linalg.norm(random_copy.vectors, axis=1) == pytest.approx(np.linalg.norm(space.vectors, axis=1))
     assert Diversity().chance(space, np.random.default_rng(0)) == pytest.approx(1.0, abs=0.05)
 
 
@@ -187,8 +187,8 @@ def test_names_of_the_ontology_scores_are_parsed():
 
 
 def test_every_component_has_an_interval_around_its_value():
-    parts = ("ClusterCoherence", "ClusterSeparation", "Purity", "GraphDensity", "Diversity", "NormRatio")
-    result = evaluate(random_space(), parts, config=StatsConfig(n_resamples=100))
+    names = ("ClusterCoherence", "ClusterSeparation", "Purity", "GraphDensity", "Diversity", "NormRatio")
+    result = evaluate(random_space(), names, config=StatsConfig(n_resamples=100))
     for estimate in result.estimates.values():
         assert estimate.interval.low < estimate.value < estimate.interval.high
 

@@ -202,7 +202,7 @@ def test_metrics_that_fail_raise_undefined_error():
         def calculate(self, results):
             return 1 / 0
 
-    with pytest.raises(UndefinedError, match="share_first failed: ZeroDivisionError"):
+    with pytest.raises(UndefinedError, match=r"share_first.*ZeroDivisionError"):
         Broken().measure(RANKING)
 
 
@@ -219,5 +219,5 @@ def test_the_name_may_be_an_attribute_of_the_class():
 
 
 def test_other_objects_raise_parameter_error():
-    with pytest.raises(ParameterError, match="3 is neither"):
+    with pytest.raises(ParameterError, match="3"):
         parse_metrics([3])

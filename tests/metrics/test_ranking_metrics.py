@@ -264,9 +264,9 @@ def test_filtered_ranks_exclude_tied_relevant_items():
 def test_published_example_values():
     assert value("MRR", Ranking.from_ranks([2, 1, 5], candidates=9)) == pytest.approx(0.567, abs=5e-4)
     assert value("nDCG@10", Ranking.from_ranks([1, 3, 7, 15], candidates=20)) == pytest.approx(0.458, abs=5e-4)
-    three = Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 4, 5]])
-    assert value("AP@5", three) == pytest.approx(0.7)
-    assert value("P@5", three) == pytest.approx(0.6)
+    ranking = Ranking.from_lists([[1, 2, 3, 4, 5]], [[1, 4, 5]])
+    assert value("AP@5", ranking) == pytest.approx(0.7)
+    assert value("P@5", ranking) == pytest.approx(0.6)
 
 
 def test_chance_mean_rank_is_half_the_candidates():

@@ -1,4 +1,4 @@
-"""Cached counts of sets: subsets of documents score the same with and without them."""
+"""Cached counts of sets: subsets of documents have the same scores with and without the cache."""
 
 from __future__ import annotations
 

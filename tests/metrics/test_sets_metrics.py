@@ -98,9 +98,11 @@ def test_soft_scores_agree_with_the_best_of_all_matchings(mode, corpus):
 
 def test_two_near_misses_may_score_higher_than_one_hit():
     sets = Sets.of({"d": ["a", "b"]}, {"d": ["a", "b"]})
-    crossed = Sets.of({"d": ["a", "c"]}, {"d": ["b", "a"]}).with_credit(lambda gold, predicted: np.full((2, 2), 0.9))
+    two_near_misses = Sets.of({"d": ["a", "c"]}, {"d": ["b", "a"]}).with_credit(
+        lambda gold, predicted: np.full((2, 2), 0.9)
+    )
     assert SetRecall(soft=True).measure(with_similarity(sets)).value == 1.0
-    assert SetRecall(soft=True).measure(crossed).value == pytest.approx(0.95)
+    assert SetRecall(soft=True).measure(two_near_misses).value == pytest.approx(0.95)
 
 
 @given(CORPORA)
@@ -171,9 +173,9 @@ def test_chance_recall_is_the_relative_frequency_of_the_terms():
 
 
 def test_unknown_parameters_raise_parameter_error():
-    with pytest.raises(ParameterError, match="no average 'mean'"):
+    with pytest.raises(ParameterError, match="'mean'"):
         SetF1(average="mean")
-    with pytest.raises(ParameterError, match="no mode 'loose'"):
+    with pytest.raises(ParameterError, match="'loose'"):
         SetF1(mode="loose")
 
 

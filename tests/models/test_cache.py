@@ -139,11 +139,11 @@ def flip_bit(offset: int) -> Callable[[bytes], bytes]:
 
 
 @pytest.mark.parametrize("row", [0, 3, 9])
-@pytest.mark.parametrize("part", ["digest", "checksum", "vector"])
-def test_a_flipped_bit_invalidates_only_its_row(cache: VectorCache, row: int, part: str) -> None:
+@pytest.mark.parametrize("field", ["digest", "checksum", "vector"])
+def test_a_flipped_bit_invalidates_only_its_row(cache: VectorCache, row: int, field: str) -> None:
     texts, vectors = numbered_texts(10), random_vectors(10)
     cache.put_many(MODEL, ROLE, texts, vectors)
-    offset = {"digest": 16 * row + 3, "checksum": 160 + 4 * row, "vector": 200 + 32 * row + 30}[part]
+    offset = {"digest": 16 * row + 3, "checksum": 160 + 4 * row, "vector": 200 + 32 * row + 30}[field]
     body = pack_block(cache_keys(MODEL, ROLE, texts), vectors)
     change_file(cache, "UPDATE bodies SET body = ?", flip_bit(offset)(body))
     vectors_by_index = cache.get_many(MODEL, ROLE, texts, 8)
@@ -319,11 +319,11 @@ def test_the_size_limit_removes_the_least_recently_used_vectors(tmp_path: Path) 
         assert len(cache.get_many(MODEL, ROLE, batches[0], 384)) == 300
         assert cache.size().bytes <= 3_000_000
     assert cache.path.stat().st_size <= 3_500_000
-    kept = [len(cache.get_many(MODEL, ROLE, batch, 384)) for batch in batches]
-    assert kept[0] == 300
-    assert kept[-1] == 300
-    assert kept[1] == 0
-    assert kept[1:] == sorted(kept[1:])
+    n_found = [len(cache.get_many(MODEL, ROLE, batch, 384)) for batch in batches]
+    assert n_found[0] == 300
+    assert n_found[-1] == 300
+    assert n_found[1] == 0
+    assert n_found[1:] == sorted(n_found[1:])
     cache.close()
 
 

@@ -151,18 +151,18 @@ def test_documents_without_text_rank_last_in_shards_as_in_memory() -> None:
 
 @pytest.mark.usefixtures("small_shards")
 def test_interrupted_embedding_resumes_at_the_shard(tmp_path: Path) -> None:
-    def interrupted_after_two(work: Any, parts: Any) -> Iterator[tuple[int, Any]]:
-        for index, part in enumerate(parts):
+    def interrupted_after_two(work: Any, shards: Any) -> Iterator[tuple[int, Any]]:
+        for index, shard in enumerate(shards):
             if index == 2:
                 raise KeyboardInterrupt
-            yield index, work(part)
+            yield index, work(shard)
 
     sizes = []
 
-    def counting_map(work: Any, parts: Any) -> Iterator[tuple[int, Any]]:
-        for index, part in enumerate(parts):
-            sizes.append(len(part))
-            yield index, work(part)
+    def counting_map(work: Any, shards: Any) -> Iterator[tuple[int, Any]]:
+        for index, shard in enumerate(shards):
+            sizes.append(len(shard))
+            yield index, work(shard)
 
     system = retriever("hash:,dims=32")
     assert isinstance(system, dense.DenseRetriever)

@@ -190,7 +190,7 @@ def test_timeouts_are_retried(make, service: Service) -> None:
 def test_unreachable_servers_raise_partial_error(make, monkeypatch) -> None:
     spec = parse_spec("openai:tiny,base_url=http://127.0.0.1:9/v1")
     encoder = load(spec, patience=RetryPolicy(attempts=2, sleep=lambda seconds: None))
-    with pytest.raises(PartialError, match=r"the connection failed: .* \(after 2 attempts\)"):
+    with pytest.raises(PartialError, match="2 attempts"):
         encoder.encode(["a"], Role.DOCUMENT)
     encoder.close()
 
@@ -212,7 +212,7 @@ def test_too_large_batches_are_halved_and_later_batches_smaller(make, service, c
 def test_too_long_texts_raise_an_error_after_the_other_texts(make, service: Service) -> None:
     service.always = server.at_most(100, 50)
     texts = [*TEXTS[:4], "long " * 40, *TEXTS[4:]]
-    with pytest.raises(TextTooLongError, match="200 characters that begins 'long long") as error:
+    with pytest.raises(TextTooLongError, match=r"200 characters.*'long long") as error:
         make("batch=2").encode(texts, Role.DOCUMENT)
     assert error.value.exit_code == 2
     assert "truncate=true" in error.value.hint

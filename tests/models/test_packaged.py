@@ -45,8 +45,9 @@ def test_files_are_found_without_importing_the_package(example_package: Path):
 
 def test_changed_files_raise_input_error(example_package: Path):
     (example_package / "weights.bin").write_bytes(b"weights, but others")
-    with pytest.raises(InputError, match="its sha256 differs"):
+    with pytest.raises(InputError) as error:
         find_packaged_model("example")
+    assert error.value.code == "E200"
 
 
 def test_missing_files_raise_input_error(example_package: Path):

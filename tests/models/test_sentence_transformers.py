@@ -134,12 +134,12 @@ def test_router_models_receive_the_role(tiny_bert: Path):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        parts = list(SentenceTransformer(str(tiny_bert), device="cpu").children())
+        modules = list(SentenceTransformer(str(tiny_bert), device="cpu").children())
         state = torch.random.get_rng_state()
         torch.manual_seed(0)
         router = Router({"query": [Dense(32, 8)], "document": [Dense(32, 8)]}, default_route="document")
         torch.random.set_rng_state(state)
-        library = SentenceTransformer(modules=[*parts[:2], router], device="cpu")
+        library = SentenceTransformer(modules=[*modules[:2], router], device="cpu")
     model = embedder(library, normalize=False)
     queries, documents = library.encode_query(TEXTS), library.encode_document(TEXTS)
     assert not np.allclose(queries, documents)

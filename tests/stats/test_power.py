@@ -67,7 +67,7 @@ def test_unknown_estimates_are_nan_with_a_reason(estimate, reason):
 
 
 def test_degrees_of_freedom_are_those_of_the_clusters():
-    # Ten clusters of ten: nine degrees of freedom, whatever the number of units.
+    # Ten clusters of ten units have nine degrees of freedom.
     critical = stats.t.ppf(0.975, 9)
     noncentrality = detectable_difference(0.3, 100, units_per_block=10).value / 0.3 * 10
     assert stats.nct.sf(critical, 9, noncentrality) == pytest.approx(0.8, abs=1e-4)

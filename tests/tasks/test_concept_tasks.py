@@ -65,12 +65,12 @@ class TableEncoder:
 def test_memoised_texts_are_embedded_once(concept_set: ConceptSet) -> None:
     table = TableEncoder()
     encode = memoized_encoder(table, concept_set.texts)
-    for task, part in (
+    for task, task_data in (
         (similarity, concept_set.pairs),
         (cluster_texts, concept_set.clusters),
         (concept_space, concept_set.concepts),
     ):
-        task(encode, part)
+        task(encode, task_data)
     entity_evidence(encode, concept_set.sentences)
     relation_evidence(encode, concept_set.relations)
     assert table.n_calls == 1

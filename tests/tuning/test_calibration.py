@@ -99,7 +99,7 @@ def test_hits_increase_with_top_k_and_groups_are_not_split() -> None:
     fixture = simulate_tuning_data(smooth, np.random.default_rng(4))
     by_k = fixture.hits[0].reshape(9, 3, -1)
     assert (np.diff(by_k, axis=1) >= 0).all()
-    for train, test in (fold for parts in fixture.splits for fold in parts):
+    for train, test in (fold for folds in fixture.splits for fold in folds):
         assert not set(fixture.groups[train].tolist()) & set(fixture.groups[test].tolist())
 
 

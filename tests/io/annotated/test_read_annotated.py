@@ -171,8 +171,9 @@ def test_folders_without_documents_raise_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         read_annotated_corpus(tmp_path)
     (tmp_path / "annotations" / "x.json").write_text("[1]")
-    with pytest.raises(InputError, match="not a JSON object"):
+    with pytest.raises(InputError) as error:
         read_annotated_corpus(tmp_path)
+    assert error.value.code == "E200"
     with pytest.raises(InputError):
         read_annotated_corpus(tmp_path / "absent")
 
@@ -234,5 +235,5 @@ def test_empty_datasets_raise_input_error(corpus: Path) -> None:
 
 def test_excluded_documents_have_a_hint(corpus: Path) -> None:
     (corpus / "ID_68" / "annotations" / "two.json").write_text(json.dumps(document_record("x", full_text=" ")))
-    (lost,) = read_annotated_corpus(corpus).lost
-    assert lost.hint == "fill it in, or take the document out"
+    (problem,) = read_annotated_corpus(corpus).lost
+    assert problem.hint == "fill it in, or take the document out"

@@ -107,7 +107,7 @@ TAGS = ("p", "/p", "table", "/table", "tr", "td", "h1", "/h1", "ul", "li", "pre"
 
 
 @given(st.lists(st.sampled_from([*(f"<{tag}>" for tag in TAGS), " wheat ", " rye ", "\n"])))
-def test_malformed_tags_keep_all_words_in_order(parts):
-    words = [part.strip() for part in parts if part.strip() in ("wheat", "rye")]
-    words_of_text = [word for word in text_of_html("".join(parts)).split() if word in ("wheat", "rye")]
+def test_malformed_tags_keep_all_words_in_order(fragments):
+    words = [fragment.strip() for fragment in fragments if fragment.strip() in ("wheat", "rye")]
+    words_of_text = [word for word in text_of_html("".join(fragments)).split() if word in ("wheat", "rye")]
     assert words_of_text == words

@@ -278,7 +278,7 @@ def test_present_keys_are_not_suggested_for_missing_keys(tmp_path: Path) -> None
 def test_empty_lists_raise_format_error(tmp_path: Path) -> None:
     path = tmp_path / "other.json"
     path.write_text("[]")
-    with pytest.raises(FormatError, match=r"other\.json is empty"):
+    with pytest.raises(FormatError, match=r"other\.json"):
         read_concept_set(path)
 
 

@@ -77,13 +77,13 @@ def test_folders_may_contain_any_of_the_files(tmp_path: Path) -> None:
 
 
 def test_all_files_of_a_folder_are_read(tmp_path: Path) -> None:
-    parts = {
+    files = {
         "pairs": PAIRS,
         "clusters": CLUSTERS,
         "entities": SENTENCES,
         "relations": {"relations": RELATIONS},
     }
-    concept_set = read_concept_set(write_files(tmp_path, **parts))
+    concept_set = read_concept_set(write_files(tmp_path, **files))
     assert concept_set.pairs == (
         ConceptPair("duty", "obligation", 0.9),
         ConceptPair("duty", "plate tectonics", 0.0),
@@ -123,7 +123,7 @@ def test_missing_paths_raise_input_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "part"),
+    ("content", "table"),
     [
         (PAIRS, "pairs"),
         (CLUSTERS, "clusters"),
@@ -137,9 +137,9 @@ def test_missing_paths_raise_input_error(tmp_path: Path) -> None:
         ([{"text": "a", "label": "x"}, {"text": "b", "label": "y"}], "clusters"),
     ],
 )
-def test_files_of_any_name_are_recognised_by_their_keys(tmp_path: Path, content: object, part: str) -> None:
+def test_files_of_any_name_are_recognised_by_their_keys(tmp_path: Path, content: object, table: str) -> None:
     concept_set = read_concept_set(write_files(tmp_path, any_name=content) / "any_name.json")
-    assert concept_set.present == (part,)
+    assert concept_set.present == (table,)
     assert concept_set.name == "any_name"
 
 

@@ -93,7 +93,7 @@ def test_stores_without_some_documents_are_filled_again(make: Any, sent_sizes: l
 def test_errors_name_the_collection_and_the_kind_of_store(make_persistent: Any) -> None:
     store = make_persistent(3, geometry="dot")
     store.add([f"other {number}" for number in range(30)], np.ones((30, 3)))
-    with pytest.raises(ParameterError, match="holds 30 vectors") as error:
+    with pytest.raises(ParameterError, match="30 vectors") as error:
         StoreIndex(store, len(TEXTS)).fill(VECTORS, TEXTS)
     assert error.value.message.startswith(f"the collection {store.collection!r} of {store.kind}:")
     assert "<" not in error.value.message
@@ -112,7 +112,7 @@ def test_build_reports_the_store_and_the_query_command(
     assert f"{store_label}: 17 vectors, 17 sent now" in first.stdout
     query_command = first.stdout.partition("Next: ")[2].strip()
     assert query_command.startswith("eq phenotypes query seizures --model hash --ontology")
-    # What else the address says is needed to reach the server again.
+    # The other parameters of the address are needed to connect again.
     assert shlex.split(query_command)[-1].partition("?") == (store_label, "?", postgres.partition("?")[2])
     assert "without its password" in first.stderr
     second = eq(*arguments, "-v")

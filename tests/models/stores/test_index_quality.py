@@ -63,7 +63,7 @@ class EndableServer:
 def test_lost_connections_between_queries_keep_the_finished_ones(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endable = EndableServer(postgres, collection="goes between queries")
+    endable = EndableServer(postgres, collection="lost between queries")
     ask, query_counts = endable.store.ask, []
 
     def counting_call(queries: Any, k: int) -> Hits:
@@ -78,14 +78,14 @@ def test_lost_connections_between_queries_keep_the_finished_ones(
     assert "is no longer reachable" in measurement.stopped
     # One request is sent before the measurement, for indexes that are built at the first query.
     assert measurement.recall.tolist() == [1.0] * 10
-    result = measurement.result("gone")
+    result = measurement.result("lost")
     assert np.isnan(result["Throughput"].value)
     assert "is no longer reachable" in result["Throughput"].interval.reason
 
 
 def test_filling_resumes_after_a_lost_connection(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("equipoise.models.stores.base.BATCH_ROWS", 100)
-    endable = EndableServer(postgres, collection="goes while filling")
+    endable = EndableServer(postgres, collection="lost while filling")
     add, first_ids = endable.store.add, []
 
     def counting_call(ids: Any, vectors: Any, texts: Any) -> None:
@@ -98,12 +98,12 @@ def test_filling_resumes_after_a_lost_connection(postgres: str, monkeypatch: pyt
     with endable as store, pytest.raises(PartialError) as error:
         measure_index(store, ROWS, QUERIES, 5)
     assert error.value.exit_code == 3
-    with EndableServer(postgres, collection="goes while filling") as reopened:
+    with EndableServer(postgres, collection="lost while filling") as reopened:
         assert reopened.count() == 300
         events: list[tuple[str, int, int]] = []
         measurement = measure_index(reopened, ROWS, QUERIES, 5, watch=lambda *event: events.append(event))
         assert measurement.recall.tolist() == [1.0] * 40
-    assert [done for stage, done, _ in events if stage.startswith("filling")] == [300, 400, 500, 600]
+    assert [n_done for stage, n_done, _ in events if stage.startswith("filling")] == [300, 400, 500, 600]
 
 
 def test_the_command_measures_a_server_and_stores_the_run(postgres: str, tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_the_command_stores_a_partial_run_after_a_lost_connection(
         return ask(self, queries, k)
 
     monkeypatch.setattr(VectorStore, "ask", counting_call)
-    arguments = ["index-quality", "--store", f"pgvector:{postgres}", "--name", "gone", "-o", str(tmp_path)]
+    arguments = ["index-quality", "--store", f"pgvector:{postgres}", "--name", "lost", "-o", str(tmp_path)]
     arguments += ["--corpus", str(tmp_path / "c.npy"), "--queries", str(tmp_path / "q.npy")]
     with endable:
         result = CliRunner().invoke(cli, arguments, prog_name="eq")
     assert result.exit_code == 3, result.output
     assert "is no longer reachable" in result.output
     assert "19 of 40 queries were answered" in result.output
-    run = load_run(tmp_path / "gone")
+    run = load_run(tmp_path / "lost")
     assert run.manifest.status == "partial"
     assert run.result["IndexRecall@10"].n == 19
 
@@ -159,7 +159,7 @@ def test_ask_equals_search_without_ties(make: Any) -> None:
 def test_stores_with_more_vectors_than_the_corpus_raise() -> None:
     with open_store("memory", dims=6) as store:
         store.add(["a"] + [str(row) for row in range(700)], np.concatenate([ROWS[:1], ROWS]))
-        with pytest.raises(Exception, match="holds 701 vectors and there are 700"):
+        with pytest.raises(Exception, match=r"701.*700"):
             measure_index(store, ROWS, QUERIES)
 
 
