@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from equipoise.io.splits import kfold_splits
 from equipoise.stats.intervals import t_critical, wilson_interval
 from equipoise.stats.tuning_uncertainty import bootstrap_difference
-from equipoise.tuning import nested_cv as redraw
+from equipoise.tuning import nested_cv as nested_cv_module
 from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
 from equipoise.types import Direction, Floats
 
@@ -42,7 +42,7 @@ def error_by_loop(values: Any, groups: Any, resampled: Any, assignments: list[An
 def resamples_of(sizes: list[int], splits: int, blocks: list[int], seed: int) -> tuple[Any, list[Any]]:
     """The resampled clusters and their fold assignments, from the same random numbers."""
     rng = np.random.default_rng(seed)
-    assignments = redraw._assignments(sizes, splits, rng)
+    assignments = nested_cv_module._assignments(sizes, splits, rng)
     resampled = [rng.integers(0, sum(sizes), size=(rows, sum(sizes))) for rows in blocks]
     return np.concatenate(resampled), assignments
 
@@ -65,13 +65,13 @@ def test_errors_agree_with_a_loop_over_resamples(seed: int, is_clustered: bool, 
 
 
 def test_every_split_of_a_resample_has_folds_of_the_same_sizes() -> None:
-    for fold_of in redraw._assignments([3, 2], 6, np.random.default_rng(0)):
+    for fold_of in nested_cv_module._assignments([3, 2], 6, np.random.default_rng(0)):
         assert np.bincount(fold_of).tolist() == [3, 2]
 
 
 def test_resamples_in_blocks_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     values, folds = random_hits(4, 30, 1), kfold_splits(range(30), 3, rng=np.random.default_rng(1))
-    monkeypatch.setattr(redraw, "BLOCK_CELLS", 30 * 7)
+    monkeypatch.setattr(nested_cv_module, "BLOCK_CELLS", 30 * 7)
     errors = selection_errors(values, folds, n_resamples=20, rng=np.random.default_rng(2))
     resampled, assignments = resamples_of([len(test) for _, test in folds], 1, [7, 7, 6], 2)
     assert errors == pytest.approx([error_by_loop(values, np.arange(30), row, assignments) for row in resampled])
