@@ -88,11 +88,11 @@ def test_stratified_groups_are_about_as_balanced_as_in_scikit_learn():
 
 
 def test_folds_depend_on_the_seed():
-    def test_folds(seed):
+    def held_out_units(seed):
         return [test.tolist() for _, test in kfold_splits(range(30), 3, rng=rng(seed))]
 
-    assert test_folds(1) == test_folds(1)
-    assert test_folds(1) != test_folds(2)
+    assert held_out_units(1) == held_out_units(1)
+    assert held_out_units(1) != held_out_units(2)
 
 
 def test_every_unit_is_in_every_fold_equally_often():
