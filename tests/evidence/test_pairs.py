@@ -1,4 +1,4 @@
-"""Pairs: what goes in, what comes out, and what is refused."""
+"""Pairs: construction, subsets, shuffling, storage and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from equipoise.evidence.pairs import Pairs
 SIMILARITIES = st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=20)
 
 
-def some_pairs(n: int = 6) -> Pairs:
+def random_pairs(n: int = 6) -> Pairs:
     rng = np.random.default_rng(n)
     return Pairs.of(rng.random(n), rng.random(n), unit_ids=[f"p{i}" for i in range(n)])
 
@@ -31,42 +31,42 @@ def test_units_without_ids_are_numbered():
 @given(SIMILARITIES)
 def test_taking_all_units_changes_nothing(rows):
     pairs = Pairs.of(*zip(*rows, strict=True))
-    same = pairs.take(np.arange(len(pairs)))
+    taken = pairs.take(np.arange(len(pairs)))
     for name, array in pairs.to_arrays().items():
-        np.testing.assert_array_equal(same.to_arrays()[name], array)
+        np.testing.assert_array_equal(taken.to_arrays()[name], array)
 
 
 def test_an_index_may_repeat_and_reorder():
-    taken = some_pairs().take(np.array([5, 0, 0]))
+    taken = random_pairs().take(np.array([5, 0, 0]))
     assert taken.unit_ids.tolist() == ["p5", "p0", "p0"]
-    assert taken.predicted.tolist() == [some_pairs().predicted[i] for i in (5, 0, 0)]
+    assert taken.predicted.tolist() == [random_pairs().predicted[i] for i in (5, 0, 0)]
 
 
-def test_shuffling_moves_predictions_and_leaves_the_truth():
-    pairs = some_pairs(50)
+def test_shuffling_permutes_predictions_only():
+    pairs = random_pairs(50)
     shuffled = pairs.shuffled(np.random.default_rng(1))
     assert sorted(shuffled.predicted) == sorted(pairs.predicted)
     assert (shuffled.predicted != pairs.predicted).any()
     np.testing.assert_array_equal(shuffled.expected, pairs.expected)
 
 
-def test_a_saved_file_reads_back_the_same_and_equal_evidence_gives_equal_bytes(tmp_path):
-    some_pairs().save(tmp_path / "a.npz")
-    some_pairs().save(tmp_path / "b.npz")
+def test_saved_pairs_load_unchanged_and_equal_pairs_have_equal_bytes(tmp_path):
+    random_pairs().save(tmp_path / "a.npz")
+    random_pairs().save(tmp_path / "b.npz")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    again = Pairs.load(tmp_path / "a.npz")
-    again.save(tmp_path / "b.npz")
+    loaded = Pairs.load(tmp_path / "a.npz")
+    loaded.save(tmp_path / "b.npz")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    assert again.unit_ids.tolist() == some_pairs().unit_ids.tolist()
+    assert loaded.unit_ids.tolist() == random_pairs().unit_ids.tolist()
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    some_pairs().save(tmp_path / "pairs.npz")
+def test_evidence_of_another_kind_raises_store_error(tmp_path):
+    random_pairs().save(tmp_path / "pairs.npz")
     with pytest.raises(StoreError):
         Labels.load(tmp_path / "pairs.npz")
 
 
-def test_bad_columns_are_explained():
+def test_bad_columns_raise_errors():
     with pytest.raises(ShapeError, match=r"2 predicted.*3 expected"):
         Pairs.of([0.1, 0.2], [0.1, 0.2, 0.3])
     with pytest.raises(ShapeError, match=r"shape \(1, 2\)"):

@@ -1,4 +1,4 @@
-"""The screen bounds every score from above and below, and the screened search is the exact one."""
+"""Prefilter bounds include every exact score, and the prefiltered search equals the exact search."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ pytestmark = pytest.mark.engines("torch")
 GEOMETRIES = ["cosine", "dot", "euclidean", "poincare", "lorentz"]
 
 
-def points(geometry: str, count: int, seed: int, dims: int) -> np.ndarray:
-    """Points that are valid in the geometry, with norms of several orders of magnitude and copies."""
+def sample_points(geometry: str, count: int, seed: int, dims: int) -> np.ndarray:
+    """Valid points of the geometry with norms of several orders of magnitude; some rows are repeated."""
     rng = np.random.default_rng(seed)
     rows = (rng.normal(size=(count, dims)) * 10.0 ** rng.uniform(-2, 0, size=(count, 1))).astype(np.float32)
     if geometry == "poincare":
@@ -31,7 +31,7 @@ def test_bounds_enclose_every_exact_score(geometry: str, dims: int) -> None:
     from equipoise.geometry.gpu_screen import ABSENT, BLOCK, ScreenedCorpus
 
     search, queries = GpuSearch.of(
-        points(geometry, 9, 1, dims), points(geometry, 700, 2, dims), geometry, "cpu", "full"
+        sample_points(geometry, 9, 1, dims), sample_points(geometry, 700, 2, dims), geometry, "cpu", "full"
     )
     screened = ScreenedCorpus.of(search.corpus, queries)
     half, wide = screened.scaled_queries(queries)
@@ -43,9 +43,9 @@ def test_bounds_enclose_every_exact_score(geometry: str, dims: int) -> None:
     present = row < len(search.corpus)
     assert sorted(row[present]) == list(range(len(search.corpus)))
     assert (bounds[:, ~present] <= 0.5 * ABSENT).all()
-    # The scores in the scale of the bounds, less what is the same for all points of a query.
-    kept = [*screened.columns.tolist(), *screened.wide_columns.tolist()]
-    exact = queries[:, kept].double() @ search.corpus[:, kept].double().T
+    # The scores in the scale of the bounds, without the terms common to all points of a query.
+    columns = [*screened.columns.tolist(), *screened.wide_columns.tolist()]
+    exact = queries[:, columns].double() @ search.corpus[:, columns].double().T
     wide_points = search.corpus[:, screened.wide_columns].double()
     if len(screened.wide) < len(screened.wide_columns):  # merged: the second column is the first one and a constant
         constant = (wide_points[:, 1] - screened.wide_weights[0, 1] * wide_points[:, 0]).mean()
@@ -67,14 +67,16 @@ def _corpus_factor(corpus: object, screened: object) -> float:
 def test_columns_of_squared_norms_are_not_rounded_to_float16(geometry: str) -> None:
     from equipoise.geometry.gpu_screen import ScreenedCorpus
 
-    search, queries = GpuSearch.of(points(geometry, 9, 1, 70), points(geometry, 700, 2, 70), geometry, "cpu", "full")
+    search, queries = GpuSearch.of(
+        sample_points(geometry, 9, 1, 70), sample_points(geometry, 700, 2, 70), geometry, "cpu", "full"
+    )
     screened = ScreenedCorpus.of(search.corpus, queries)
     expected = {"euclidean": [70], "poincare": [70, 71], "lorentz": [0]}
     assert screened.wide_columns.tolist() == expected[geometry]
     assert len(screened.wide) == 1
 
 
-def test_equal_scores_are_listed_in_the_order_of_their_points() -> None:
+def test_tied_scores_are_in_the_order_of_their_points() -> None:
     import torch
 
     from equipoise.geometry.gpu_screen import top_candidates
@@ -91,14 +93,14 @@ def test_equal_scores_are_listed_in_the_order_of_their_points() -> None:
 @pytest.mark.skipif(not has_cuda_device(), reason="no GPU")
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("k", [1, 10, 300])
-def test_the_screened_search_is_the_exact_one(geometry: str, k: int) -> None:
-    queries, corpus = points(geometry, 130, 1, 48), points(geometry, 100_000, 2, 48)
+def test_the_prefiltered_search_equals_the_exact_search(geometry: str, k: int) -> None:
+    queries, corpus = sample_points(geometry, 130, 1, 48), sample_points(geometry, 100_000, 2, 48)
     nearest = nearest_neighbors_gpu(queries, corpus, k, geometry=geometry)
-    search, left = GpuSearch.of(queries, corpus, geometry, "cuda", "full")
-    for part, block in search.blocks(left):
+    search, query_rows = GpuSearch.of(queries, corpus, geometry, "cuda", "full")
+    for query_slice, block in search.blocks(query_rows):
         indices, scores = (values.cpu().numpy() for values in top_k_gpu(block, k))
         tolerance = 1e-6 * max(1.0, float(np.abs(scores).max()))
-        np.testing.assert_allclose(nearest.scores[part], scores, rtol=0, atol=tolerance)
-        differs = nearest.indices[part] != indices
+        np.testing.assert_allclose(nearest.scores[query_slice], scores, rtol=0, atol=tolerance)
+        differs = nearest.indices[query_slice] != indices
         # Other points are returned only where scores are equal to rounding.
-        assert np.abs(nearest.scores[part] - scores)[differs].max(initial=0.0) <= tolerance
+        assert np.abs(nearest.scores[query_slice] - scores)[differs].max(initial=0.0) <= tolerance

@@ -1,4 +1,4 @@
-"""Exact search against a full stable sort, on kind data and on data made to mislead it."""
+"""Exact search, compared with a full stable sort on random and on adversarial data."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from equipoise.geometry.topk import ThresholdTopK
 NAMES = ["cosine", "dot", "euclidean", "poincare", "lorentz"]
 
 
-def points(name: str, rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
+def sample_points(name: str, rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
     rows = rng.standard_normal((count, dim))
     if name in ("poincare", "lorentz"):
         rows *= 0.9 * rng.random((count, 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
     return functions.ball_to_hyperboloid(rows) if name == "lorentz" else rows
 
 
-def grid(rng: np.random.Generator, count: int, dim: int, levels: int = 3) -> np.ndarray:
-    """Small whole numbers: inner products are exact whatever the order of summation, and ties abound."""
+def integer_points(rng: np.random.Generator, count: int, dim: int, levels: int = 3) -> np.ndarray:
+    """Small integers: inner products are exact in any order of summation, and many tie."""
     return rng.integers(0, levels, (count, dim)).astype(np.float32)
 
 
@@ -35,33 +35,33 @@ def full_sort(queries: np.ndarray, corpus: np.ndarray, k: int) -> tuple[np.ndarr
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("count", [300, 9000])
-def test_neighbours_are_those_of_the_sorted_distances(name: str, count: int) -> None:
+def test_neighbours_agree_with_sorted_distances(name: str, count: int) -> None:
     rng = np.random.default_rng(0)
-    queries, corpus = points(name, rng, 7, 6), points(name, rng, count, 6)
+    queries, corpus = sample_points(name, rng, 7, 6), sample_points(name, rng, count, 6)
     distances = getattr(functions, name)(queries[:, None, :], corpus[None, :, :])
-    found = nearest_neighbors(queries, corpus, 20, geometry=name)
-    np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1, kind="stable")[:, :20])
-    assert (np.diff(found.scores, axis=1) <= 0).all()
+    neighbours = nearest_neighbors(queries, corpus, 20, geometry=name)
+    np.testing.assert_array_equal(neighbours.indices, np.argsort(distances, axis=1, kind="stable")[:, :20])
+    assert (np.diff(neighbours.scores, axis=1) <= 0).all()
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
-    queries=st.integers(0, 9),
+    n_queries=st.integers(0, 9),
     count=st.integers(1, 60),
     dim=st.integers(1, 4),
     k=st.integers(1, 80),
     block_bytes=st.sampled_from([1, 10_000, 1 << 20]),
 )
 def test_small_searches_equal_a_full_stable_sort(
-    seed: int, queries: int, count: int, dim: int, k: int, block_bytes: int
+    seed: int, n_queries: int, count: int, dim: int, k: int, block_bytes: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    left, right = grid(rng, queries, dim), grid(rng, count, dim)
-    found = nearest_neighbors(left, right, k, geometry="dot", block_bytes=block_bytes)
-    indices, scores = full_sort(left, right, min(k, count))
-    np.testing.assert_array_equal(found.indices, indices)
-    np.testing.assert_array_equal(found.scores, scores)
+    query_points, corpus_points = integer_points(rng, n_queries, dim), integer_points(rng, count, dim)
+    neighbours = nearest_neighbors(query_points, corpus_points, k, geometry="dot", block_bytes=block_bytes)
+    indices, scores = full_sort(query_points, corpus_points, min(k, count))
+    np.testing.assert_array_equal(neighbours.indices, indices)
+    np.testing.assert_array_equal(neighbours.scores, scores)
 
 
 @settings(max_examples=25, deadline=None)
@@ -76,14 +76,14 @@ def test_large_searches_with_ties_equal_a_full_stable_sort(
     seed: int, count: int, dim: int, k: int, levels: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    left, right = grid(rng, 5, dim, levels), grid(rng, count, dim, levels)
-    found = nearest_neighbors(left, right, k, geometry="dot")
-    indices, scores = full_sort(left, right, k)
-    np.testing.assert_array_equal(found.indices, indices)
-    np.testing.assert_array_equal(found.scores, scores)
+    query_points, corpus_points = integer_points(rng, 5, dim, levels), integer_points(rng, count, dim, levels)
+    neighbours = nearest_neighbors(query_points, corpus_points, k, geometry="dot")
+    indices, scores = full_sort(query_points, corpus_points, k)
+    np.testing.assert_array_equal(neighbours.indices, indices)
+    np.testing.assert_array_equal(neighbours.scores, scores)
 
 
-def misleading(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
+def adversarial_corpus(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
     values = np.sort(rng.permutation(count)).astype(np.float64)[:, None]
     match kind:
         case "ascending":
@@ -119,66 +119,74 @@ def misleading(kind: str, rng: np.random.Generator, count: int) -> np.ndarray:
         "negative",
     ],
 )
-def test_misleading_corpora_change_nothing_but_the_time(kind: str, k: int) -> None:
-    corpus = misleading(kind, np.random.default_rng(0), 10_000)
+def test_adversarial_corpora_equal_a_full_stable_sort(kind: str, k: int) -> None:
+    corpus = adversarial_corpus(kind, np.random.default_rng(0), 10_000)
     queries = np.array([[1.0], [2.0], [-1.0], [0.0]])
-    found = nearest_neighbors(queries, corpus, k, geometry="dot")
+    neighbours = nearest_neighbors(queries, corpus, k, geometry="dot")
     indices, scores = full_sort(queries, corpus, k)
-    np.testing.assert_array_equal(found.indices, indices)
-    np.testing.assert_array_equal(found.scores, scores)
+    np.testing.assert_array_equal(neighbours.indices, indices)
+    np.testing.assert_array_equal(neighbours.scores, scores)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_copies_of_a_point_tie_exactly_wherever_they_stand(name: str, dtype: type) -> None:
+def test_copies_of_a_point_tie_exactly(name: str, dtype: type) -> None:
     rng = np.random.default_rng(1)
     for count, dim in ((17, 50), (1001, 63), (5003, 16)):
-        originals = points(name, rng, 40, dim).astype(dtype)
+        originals = sample_points(name, rng, 40, dim).astype(dtype)
         if name == "lorentz":
             originals[:, 0] = np.sqrt(1.0 + (originals[:, 1:].astype(np.float64) ** 2).sum(axis=1))
-        which = rng.integers(0, 40, count)
-        corpus = originals[which]
+        original_rows = rng.integers(0, 40, count)
+        corpus = originals[original_rows]
         for queries in (originals[:1], originals[:13]):
             for block, scores in score_blocks(queries, corpus, name):
                 for row in scores:
                     assert len(set(row.tolist())) <= 40, (block, count, dim)
-            found = nearest_neighbors(queries, corpus, count // 3, geometry=name)
-            for scores, indices in zip(found.scores, found.indices, strict=True):
-                same = np.diff(scores) == 0
-                assert (np.diff(indices)[same] > 0).all()
-                last = int(np.searchsorted(-scores, -scores[-1]))
+            neighbours = nearest_neighbors(queries, corpus, count // 3, geometry=name)
+            for scores, indices in zip(neighbours.scores, neighbours.indices, strict=True):
+                tied = np.diff(scores) == 0
+                assert (np.diff(indices)[tied] > 0).all()
+                last_group = int(np.searchsorted(-scores, -scores[-1]))
                 for first, end in zip(
-                    np.flatnonzero(np.r_[True, ~same]),
-                    np.r_[np.flatnonzero(~same) + 1, len(scores)],
+                    np.flatnonzero(np.r_[True, ~tied]),
+                    np.r_[np.flatnonzero(~tied) + 1, len(scores)],
                     strict=True,
                 ):
-                    group = set(which[indices[first:end]])
-                    wanted = np.flatnonzero(np.isin(which, list(group)))
-                    np.testing.assert_array_equal(indices[first:end], wanted[: end - first])
-                    assert first == last or end - first == len(wanted)
+                    group = set(original_rows[indices[first:end]])
+                    expected = np.flatnonzero(np.isin(original_rows, list(group)))
+                    np.testing.assert_array_equal(indices[first:end], expected[: end - first])
+                    assert first == last_group or end - first == len(expected)
 
 
-def test_blocks_and_threads_do_not_change_the_answer() -> None:
+def test_blocks_and_threads_do_not_change_the_neighbours() -> None:
     rng = np.random.default_rng(2)
-    queries, corpus = grid(rng, 50, 8, 40), grid(rng, 5000, 8, 40)
-    whole = nearest_neighbors(queries, corpus, 30, geometry="euclidean")
+    queries, corpus = integer_points(rng, 50, 8, 40), integer_points(rng, 5000, 8, 40)
+    expected = nearest_neighbors(queries, corpus, 30, geometry="euclidean")
     for block_bytes, threads in ((1, 1), (40_000, 1), (40_000, 3)):
-        parts = nearest_neighbors(queries, corpus, 30, geometry="euclidean", block_bytes=block_bytes, threads=threads)
-        np.testing.assert_array_equal(parts.indices, whole.indices)
+        neighbours = nearest_neighbors(
+            queries, corpus, 30, geometry="euclidean", block_bytes=block_bytes, threads=threads
+        )
+        np.testing.assert_array_equal(neighbours.indices, expected.indices)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kinds", ["f4f4", "f8f4", "f4f8"])
-def test_a_corpus_prepared_once_answers_as_the_points_do(name: str, kinds: str) -> None:
+def test_prepared_corpora_give_the_neighbours_of_their_points(name: str, kinds: str) -> None:
     rng = np.random.default_rng(0)
-    queries, corpus = points(name, rng, 9, 4).astype(kinds[:2]), points(name, rng, 300, 4).astype(kinds[2:])
-    ready = SearchCorpus.of(corpus, name)
-    for some in (queries[:1], queries):
-        found, wanted = nearest_neighbors(some, ready, 5), nearest_neighbors(some, corpus, 5, geometry=name)
-        assert found.indices.tolist() == wanted.indices.tolist()
-        assert found.scores.tobytes() == wanted.scores.tobytes()
+    queries, corpus = (
+        sample_points(name, rng, 9, 4).astype(kinds[:2]),
+        sample_points(name, rng, 300, 4).astype(kinds[2:]),
+    )
+    prepared = SearchCorpus.of(corpus, name)
+    for query_points in (queries[:1], queries):
+        neighbours, expected = (
+            nearest_neighbors(query_points, prepared, 5),
+            nearest_neighbors(query_points, corpus, 5, geometry=name),
+        )
+        assert neighbours.indices.tolist() == expected.indices.tolist()
+        assert neighbours.scores.tobytes() == expected.scores.tobytes()
     with pytest.raises(ShapeError, match="coordinates"):
-        nearest_neighbors(queries[:, :2], ready, 5)
+        nearest_neighbors(queries[:, :2], prepared, 5)
 
 
 def test_lists_integers_and_half_precision_are_accepted() -> None:
@@ -189,92 +197,92 @@ def test_lists_integers_and_half_precision_are_accepted() -> None:
 
 
 def test_more_neighbours_than_points_gives_all_points() -> None:
-    found = nearest_neighbors(np.eye(3), np.eye(3), 10)
-    assert found.indices.tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
+    neighbours = nearest_neighbors(np.eye(3), np.eye(3), 10)
+    assert neighbours.indices.tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
     assert nearest_neighbors(np.eye(3), np.empty((0, 3)), 10).indices.shape == (3, 0)
     assert len(nearest_neighbors(np.empty((0, 3)), np.eye(3), 2)) == 0
 
 
-def test_zero_vectors_under_cosine_rank_between_agreement_and_opposition() -> None:
-    found = nearest_neighbors([[1.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]], 3)
-    assert found.indices.tolist() == [[2, 1, 0]]
-    assert found.scores.tolist() == [[1.0, 0.0, -1.0]]
+def test_zero_vectors_have_a_cosine_score_of_zero() -> None:
+    neighbours = nearest_neighbors([[1.0, 0.0]], [[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]], 3)
+    assert neighbours.indices.tolist() == [[2, 1, 0]]
+    assert neighbours.scores.tolist() == [[1.0, 0.0, -1.0]]
 
 
-def test_bad_input_is_refused_with_the_rows_that_are_bad() -> None:
-    good, bad = np.ones((4, 2)), np.ones((4, 2))
-    bad[2, 1] = np.nan
+def test_bad_input_raises_errors_with_the_rows() -> None:
+    valid, invalid = np.ones((4, 2)), np.ones((4, 2))
+    invalid[2, 1] = np.nan
     with pytest.raises(NotFiniteError, match=r"1.*4 points.*NaN.*2\)"):
-        nearest_neighbors(bad, good, 1)
+        nearest_neighbors(invalid, valid, 1)
     with pytest.raises(NotFiniteError):
-        score_blocks(good, bad)
+        score_blocks(valid, invalid)
     with pytest.raises(InputError):
-        nearest_neighbors(good / 10, good, 1, geometry="poincare")
+        nearest_neighbors(valid / 10, valid, 1, geometry="poincare")
     with pytest.raises(ShapeError, match=r"2 coordinates.*3"):
-        nearest_neighbors(good, np.ones((4, 3)), 1)
+        nearest_neighbors(valid, np.ones((4, 3)), 1)
     with pytest.raises(UnknownNameError):
-        nearest_neighbors(good, good, 1, geometry="cosin")
-    for wrong in ({"k": 0}, {"k": 1, "threads": 0}, {"k": 1, "block_bytes": 0}):
+        nearest_neighbors(valid, valid, 1, geometry="cosin")
+    for options in ({"k": 0}, {"k": 1, "threads": 0}, {"k": 1, "block_bytes": 0}):
         with pytest.raises(ParameterError):
-            nearest_neighbors(good, good, **wrong)
+            nearest_neighbors(valid, valid, **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_score_blocks_cover_all_queries_within_their_budget(name: str) -> None:
+def test_score_blocks_cover_all_queries_within_the_block_size(name: str) -> None:
     rng = np.random.default_rng(3)
-    queries, corpus = points(name, rng, 23, 5), points(name, rng, 600, 5)
-    whole = next(scores.copy() for _, scores in score_blocks(queries, corpus, name))
-    assert whole.shape == (23, 600)
-    covered: list[int] = []
+    queries, corpus = sample_points(name, rng, 23, 5), sample_points(name, rng, 600, 5)
+    all_scores = next(scores.copy() for _, scores in score_blocks(queries, corpus, name))
+    assert all_scores.shape == (23, 600)
+    covered_rows: list[int] = []
     for block, scores in score_blocks(queries, corpus, name, block_bytes=7 * 600 * 8):
         assert scores.nbytes <= 7 * 600 * 8
-        np.testing.assert_allclose(scores, whole[block], rtol=1e-12, atol=1e-12)
-        covered += range(23)[block]
-    assert covered == list(range(23))
+        np.testing.assert_allclose(scores, all_scores[block], rtol=1e-12, atol=1e-12)
+        covered_rows += range(23)[block]
+    assert covered_rows == list(range(23))
 
 
-def test_twins_are_found_by_value_and_not_by_chance() -> None:
+def test_duplicate_rows_agree_with_a_dictionary_of_rows() -> None:
     rng = np.random.default_rng(4)
     for dtype in (np.float32, np.float64):
         rows = rng.integers(0, 2, (3000, 9)).astype(dtype)
         rows[rows == 0] *= rng.choice([-1.0, 1.0], (rows == 0).sum())
-        firsts: dict[tuple[float, ...], int] = {}
-        expected = [firsts.setdefault(tuple(row), index) for index, row in enumerate((rows + 0.0).tolist())]
-        found = find_duplicate_rows(rows)
-        assert found.first.tolist() == expected
-        assert sorted([*found.copies, *found.distinct]) == list(range(3000))
+        first_rows: dict[tuple[float, ...], int] = {}
+        expected = [first_rows.setdefault(tuple(row), index) for index, row in enumerate((rows + 0.0).tolist())]
+        duplicates = find_duplicate_rows(rows)
+        assert duplicates.first.tolist() == expected
+        assert sorted([*duplicates.copies, *duplicates.distinct]) == list(range(3000))
 
 
-def test_a_shortlist_that_overflows_does_not_claim_a_proof() -> None:
-    shortlist = ThresholdTopK(2, 1, np.dtype(np.float64))
+def test_top_k_beyond_the_capacity_is_not_proven() -> None:
+    top_k = ThresholdTopK(2, 1, np.dtype(np.float64))
     tile = np.stack([np.arange(1024.0), np.where(np.arange(1024) == 5, 1.0, -np.inf)])
-    shortlist.add(tile, np.arange(1024))
-    indices, scores, proven = shortlist.best()
+    top_k.add(tile, np.arange(1024))
+    indices, scores, proven = top_k.best()
     assert proven.tolist() == [False, True]
     assert indices[1].tolist() == [5]
     assert scores[1].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("k", [1, 10, 100])
-def test_a_shortlist_proves_the_best_of_scores_in_no_order(k: int) -> None:
+def test_top_k_of_random_scores_is_proven(k: int) -> None:
     scores = np.random.default_rng(5).standard_normal((200, 8 * 1024))
-    shortlist = ThresholdTopK(200, k, scores.dtype)
-    for first in range(8):
-        tile = np.ascontiguousarray(scores[:, first::8])
-        if first == 0:
-            shortlist.start(tile, 1 / 8)
-        shortlist.add(tile, np.arange(first, 8 * 1024, 8))
-        if first < 7:
-            shortlist.tighten((first + 1) / 8)
-    indices, best, proven = shortlist.best()
+    top_k = ThresholdTopK(200, k, scores.dtype)
+    for offset in range(8):
+        tile = np.ascontiguousarray(scores[:, offset::8])
+        if offset == 0:
+            top_k.start(tile, 1 / 8)
+        top_k.add(tile, np.arange(offset, 8 * 1024, 8))
+        if offset < 7:
+            top_k.tighten((offset + 1) / 8)
+    indices, best, proven = top_k.best()
     assert proven.all()
     expected = np.argsort(-scores, axis=1)[:, :k]
     np.testing.assert_array_equal(indices, expected)
     np.testing.assert_array_equal(best, np.take_along_axis(scores, expected, axis=1))
 
 
-def test_duplicates_are_found_among_rows_that_share_their_first_columns() -> None:
-    points = np.zeros((5, 64), dtype=np.float32)
-    points[[1, 3], 40] = 1.0
-    points[4, 0] = 2.0
-    assert find_duplicate_rows(points).first.tolist() == [0, 1, 0, 1, 4]
+def test_duplicates_are_found_among_rows_with_equal_first_columns() -> None:
+    rows = np.zeros((5, 64), dtype=np.float32)
+    rows[[1, 3], 40] = 1.0
+    rows[4, 0] = 2.0
+    assert find_duplicate_rows(rows).first.tolist() == [0, 1, 0, 1, 4]

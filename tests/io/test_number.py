@@ -1,4 +1,4 @@
-"""What is a number in a file, and what is not."""
+"""Numbers in files: accepted and rejected forms."""
 
 import math
 
@@ -11,13 +11,13 @@ from equipoise.io.text import NumberRangeError, NumberSyntaxError, parse_number
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_finite_float_is_read_back_from_its_spelling(value):
+def test_every_finite_float_is_parsed_from_its_repr(value):
     assert parse_number(repr(value)) == value
     assert parse_number(value) == value
 
 
 @given(st.integers(-(10**300), 10**300))
-def test_whole_numbers_stay_whole_to_the_last_digit(value):
+def test_integers_are_parsed_exactly(value):
     assert parse_number(str(value)) == value
     assert type(parse_number(str(value))) is int
 
@@ -29,7 +29,7 @@ def test_whole_numbers_stay_whole_to_the_last_digit(value):
 @example("9" * 5000)
 @example("1e999")
 @example("0x10")
-def test_any_text_is_a_finite_number_or_refused(text):
+def test_any_text_is_a_finite_number_or_raises(text):
     try:
         value = parse_number(text)
     except (NumberSyntaxError, NumberRangeError):
@@ -39,17 +39,17 @@ def test_any_text_is_a_finite_number_or_refused(text):
 
 
 @pytest.mark.parametrize("value", ["", "abc", "1_000", "٣", "0x10", "1,5", "\u20281", True, None, [], {}, b"1"])
-def test_what_only_resembles_a_number_is_none(value):
+def test_invalid_numbers_raise_number_syntax_error(value):
     with pytest.raises(NumberSyntaxError):
         parse_number(value)
 
 
 @pytest.mark.parametrize("value", ["nan", "-inf", "Infinity", "1e999", "9" * 400, math.nan, math.inf, 10**400])
-def test_what_is_not_finite_is_refused_as_such(value):
+def test_non_finite_numbers_raise_number_range_error(value):
     with pytest.raises(NumberRangeError):
         parse_number(value)
 
 
-def test_numpy_scalars_become_plain_numbers():
+def test_numpy_scalars_become_python_numbers():
     assert type(parse_number(np.int64(3))) is int
     assert type(parse_number(np.float32(0.5))) is float

@@ -1,4 +1,4 @@
-"""Ontology files: OBO text and OBO-graph JSON, in all their spellings, and what is refused."""
+"""Ontology files: OBO text and OBO graph JSON, and errors of other files."""
 
 from __future__ import annotations
 
@@ -118,20 +118,20 @@ TERMS = (
 )
 
 
-def text(content: str) -> TextFile:
-    """A file that is only in memory."""
+def text_file(content: str) -> TextFile:
+    """A text file in memory."""
     return TextFile("t.obo", content.encode())
 
 
 @pytest.mark.parametrize("content", [TEXT, TEXT.replace("\n", "\r\n"), json.dumps(GRAPH), json.dumps(GRAPH, indent=1)])
-def test_both_formats_say_the_same(content):
-    found = parse_obo(text(content))
-    assert found.terms == TERMS
-    assert (found.ontology, found.title, found.release) == ("t", 'Test "things"', "2026-03-04")
-    assert found.licence == "https://example.org/licence"
+def test_both_formats_give_the_same_terms(content):
+    result = parse_obo(text_file(content))
+    assert result.terms == TERMS
+    assert (result.ontology, result.title, result.release) == ("t", 'Test "things"', "2026-03-04")
+    assert result.licence == "https://example.org/licence"
 
 
-def test_a_gzipped_file_is_read_whatever_it_is_called(tmp_path: Path):
+def test_gzipped_files_with_any_name_are_read(tmp_path: Path):
     (tmp_path / "any.thing").write_bytes(gzip.compress(TEXT.encode()))
     assert read_obo(tmp_path / "any.thing").terms == TERMS
 
@@ -140,38 +140,38 @@ def test_a_gzipped_file_is_read_whatever_it_is_called(tmp_path: Path):
     st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"])).map(str.strip),
     st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))),
 )
-def test_every_text_comes_back_as_it_was_written(name, synonyms):
-    def escaped(value: str) -> str:
+def test_escaped_texts_are_unescaped(name, synonyms):
+    def escape(value: str) -> str:
         return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
     lines = ["[Term]", "id: T:1", f"name: {name.replace(chr(92), chr(92) * 2)}"]
-    lines += [f'synonym: "{escaped(synonym)}" EXACT []' for synonym in synonyms]
-    term = parse_obo(text("\n".join(lines) + "\n")).terms[0]
+    lines += [f'synonym: "{escape(synonym)}" EXACT []' for synonym in synonyms]
+    term = parse_obo(text_file("\n".join(lines) + "\n")).terms[0]
     assert term.synonyms == tuple(synonyms)
-    if not name.endswith("}"):  # a trailing {a="b"} is a qualifier, no part of the name
+    if not name.endswith("}"):  # a trailing {a="b"} is a qualifier, not part of the name
         assert term.name == name
 
 
-def test_lines_may_go_on_and_comments_and_qualifiers_are_dropped():
+def test_continued_lines_are_joined_and_comments_and_qualifiers_removed():
     content = (
         '! a comment\n[Term] ! one\nid: T:1 ! its id\nname: long \\\nname {source="X"}\n'
         "is_a: T:2\nis_a: T:2 ! again\n\n[Term]\nid: T:2\n"
     )
-    first, second = parse_obo(text(content)).terms
+    first, second = parse_obo(text_file(content)).terms
     assert (first.id, first.name, first.parents) == ("T:1", "long name", ("T:2",))
     assert (second.id, second.name) == ("T:2", "")
 
 
-def test_a_version_without_a_date_stays_as_it_is():
-    assert parse_obo(text("data-version: 4.2\n\n[Term]\nid: T:1\n")).release == "4.2"
-    assert parse_obo(text("[Term]\nid: T:1\n")).release == ""
+def test_versions_without_a_date_are_kept():
+    assert parse_obo(text_file("data-version: 4.2\n\n[Term]\nid: T:1\n")).release == "4.2"
+    assert parse_obo(text_file("[Term]\nid: T:1\n")).release == ""
 
 
 @pytest.mark.parametrize(
-    ("content", "error", "sentence"),
+    ("content", "error", "fragment"),
     [
-        ("[Term]\nname: nobody\n", FormatError, "line 1 begins a term without an id"),
-        ("[Term]\nid:\nname: nobody\n", FormatError, "line 1 begins a term without an id"),
+        ("[Term]\nname: anything\n", FormatError, "line 1 begins a term without an id"),
+        ("[Term]\nid:\nname: anything\n", FormatError, "line 1 begins a term without an id"),
         ("[Term]\nid: T:1\nwhat is this\n", FormatError, "line 3 is neither a stanza nor a tag"),
         ("[Term]\nid: T:1\nsynonym: bare EXACT []\n", FormatError, "a text that has no quotes: bare"),
         ("[Term]\nid: T:1\n\n[Term]\nid: T:1\n", DuplicateError, "T:1 twice, from line 1 and from line 4"),
@@ -189,13 +189,13 @@ def test_a_version_without_a_date_stays_as_it_is():
         ('{"graphs": []}', FormatError, "is JSON, but no OBO graph"),
     ],
 )
-def test_what_is_no_ontology_is_refused_with_a_sentence(content, error, sentence):
-    with pytest.raises(error, match=sentence):
-        parse_obo(text(content))
+def test_other_files_raise_errors(content, error, fragment):
+    with pytest.raises(error, match=fragment):
+        parse_obo(text_file(content))
 
 
 @pytest.mark.parametrize(
-    ("iri", "short"),
+    ("iri", "compact_id"),
     [
         ("http://purl.obolibrary.org/obo/HP_0001250", "HP:0001250"),
         ("HP:0001250", "HP:0001250"),
@@ -203,5 +203,5 @@ def test_what_is_no_ontology_is_refused_with_a_sentence(content, error, sentence
         ("http://example.org/plain", "http://example.org/plain"),
     ],
 )
-def test_iris_become_short_ids(iri, short):
-    assert compact_iri(iri) == short
+def test_iris_are_compacted(iri, compact_id):
+    assert compact_iri(iri) == compact_id

@@ -32,22 +32,22 @@ class ScoredDoc(NamedTuple):
     score: float
 
 
-class Judged:
-    """As an ``ir_datasets`` dataset: iterators of named tuples."""
+class DatasetObject:
+    """The interface of an ``ir_datasets`` dataset: iterators of named tuples."""
 
     def qrels_iter(self) -> Iterator[Judgement]:
-        return (Judgement(*row) for row in rows(QRELS))
+        return (Judgement(*row) for row in rows_of(QRELS))
 
     def scoreddocs_iter(self) -> Iterator[ScoredDoc]:
-        return (ScoredDoc(*row) for row in rows(RUN))
+        return (ScoredDoc(*row) for row in rows_of(RUN))
 
 
-def rows(nested: dict[str, dict[str, float]]) -> list[tuple[str, str, float]]:
+def rows_of(nested: dict[str, dict[str, float]]) -> list[tuple[str, str, float]]:
     return [(query, document, value) for query, items in nested.items() for document, value in items.items()]
 
 
-def dicts(nested: Any, names: tuple[str, str, str]) -> dict[str, list[Any]]:
-    return {name: list(column) for name, column in zip(names, zip(*rows(nested), strict=True), strict=True)}
+def columns_of(nested: Any, names: tuple[str, str, str]) -> dict[str, list[Any]]:
+    return {name: list(column) for name, column in zip(names, zip(*rows_of(nested), strict=True), strict=True)}
 
 
 def polars_frame(columns: dict[str, list[Any]]) -> Any:
@@ -115,19 +115,19 @@ FRAMES = [
 ]
 
 
-def same(one: Ranking, other: Ranking) -> bool:
-    arrays, others = one.to_arrays(), other.to_arrays()
-    return all(np.array_equal(arrays[name], others[name]) for name in arrays)
+def arrays_equal(left: Ranking, right: Ranking) -> bool:
+    left_arrays, right_arrays = left.to_arrays(), right.to_arrays()
+    return all(np.array_equal(left_arrays[name], right_arrays[name]) for name in left_arrays)
 
 
 @pytest.mark.parametrize("frame", [*FRAMES, indexed_series])
 def test_frames_equal_dicts(frame: Callable[[Any], Any]) -> None:
-    qrels = frame(dicts(QRELS, ("query_id", "doc_id", "relevance")))
-    run = frame(dicts(RUN, ("qid", "docno", "score")))
+    qrels = frame(columns_of(QRELS, ("query_id", "doc_id", "relevance")))
+    run = frame(columns_of(RUN, ("qid", "docno", "score")))
     expected = Ranking.from_runs(QRELS, RUN)
-    assert same(Ranking.from_runs(qrels, run), expected)
-    assert same(Ranking.from_runs(QRELS, run), expected)
-    assert same(Ranking.from_runs(qrels, RUN), expected)
+    assert arrays_equal(Ranking.from_runs(qrels, run), expected)
+    assert arrays_equal(Ranking.from_runs(QRELS, run), expected)
+    assert arrays_equal(Ranking.from_runs(qrels, RUN), expected)
 
 
 @given(
@@ -139,13 +139,13 @@ def test_frames_equal_dicts(frame: Callable[[Any], Any]) -> None:
     ),
 )
 def test_integer_ids_of_frames_and_dicts_match(qrels: Any, run: Any) -> None:
-    table = pandas.DataFrame(dicts(run, ("query_id", "doc_id", "score")))
-    judged = pandas.DataFrame(dicts(qrels, ("query_id", "doc_id", "relevance")))
+    run_frame = pandas.DataFrame(columns_of(run, ("query_id", "doc_id", "score")))
+    qrels_frame = pandas.DataFrame(columns_of(qrels, ("query_id", "doc_id", "relevance")))
     expected = Ranking.from_runs(
         *({str(q): {str(d): v for d, v in r.items()} for q, r in x.items()} for x in (qrels, run))
     )
-    assert same(Ranking.from_runs(qrels, table), expected)
-    assert same(Ranking.from_runs(judged, run), expected)
+    assert arrays_equal(Ranking.from_runs(qrels, run_frame), expected)
+    assert arrays_equal(Ranking.from_runs(qrels_frame, run), expected)
 
 
 @pytest.mark.engines("ranx")
@@ -164,43 +164,43 @@ def test_ranx_objects_are_read() -> None:
 def test_ir_measures_iterators_are_read() -> None:
     import ir_measures
 
-    qrels = (ir_measures.Qrel(query, document, int(gain)) for query, document, gain in rows(QRELS))
-    run = [ir_measures.ScoredDoc(*row) for row in rows(RUN)]
-    assert same(Ranking.from_runs(qrels, run), Ranking.from_runs(QRELS, RUN))
+    qrels = (ir_measures.Qrel(query, document, int(gain)) for query, document, gain in rows_of(QRELS))
+    run = [ir_measures.ScoredDoc(*row) for row in rows_of(RUN)]
+    assert arrays_equal(Ranking.from_runs(qrels, run), Ranking.from_runs(QRELS, RUN))
 
 
 def test_ir_datasets_objects_are_read() -> None:
-    assert same(Ranking.from_runs(Judged(), Judged()), Ranking.from_runs(QRELS, RUN))
+    assert arrays_equal(Ranking.from_runs(DatasetObject(), DatasetObject()), Ranking.from_runs(QRELS, RUN))
 
 
 @pytest.mark.engines("ir_datasets")
-def test_a_dataset_made_with_ir_datasets_is_a_dataset(tmp_path: Any) -> None:
+def test_datasets_of_ir_datasets_are_read(tmp_path: Any) -> None:
     import ir_datasets
 
     (tmp_path / "docs.tsv").write_text("d1\train\nd2\tsnow\n")
     (tmp_path / "queries.tsv").write_text("q1\twet?\n")
     (tmp_path / "qrels").write_text("q1 0 d1 1\nq1 0 d2 0\n")
-    made = ir_datasets.create_dataset(
+    source = ir_datasets.create_dataset(
         docs_tsv=str(tmp_path / "docs.tsv"),
         queries_tsv=str(tmp_path / "queries.tsv"),
         qrels_trec=str(tmp_path / "qrels"),
     )
-    data = Dataset.from_tables(made, name="weather")
+    data = Dataset.from_tables(source, name="weather")
     assert dict(data.items) == {"d1": "rain", "d2": "snow"}
     assert {query: dict(gains) for query, gains in data.truth.items()} == {"q1": {"d1": 1, "d2": 0}}
     run = {"q1": {"d1": 0.2, "d2": 0.4}}
-    assert evaluate(Ranking.from_runs(made, run), ["MRR"])["MRR"].value == 0.5
+    assert evaluate(Ranking.from_runs(source, run), ["MRR"])["MRR"].value == 0.5
 
 
 def test_columns_can_be_named_and_ranks_replace_scores() -> None:
-    qrels = pandas.DataFrame({"who": ["q1"], "what": ["d1"]})
-    run = pandas.DataFrame({"who": ["q1", "q1"], "what": ["d2", "d1"], "rank": [1, 2]})
+    qrels = pandas.DataFrame({"user": ["q1"], "page": ["d1"]})
+    run = pandas.DataFrame({"user": ["q1", "q1"], "page": ["d2", "d1"], "rank": [1, 2]})
     with pytest.raises(FormatError):
         Ranking.from_runs(qrels, run)
-    columns = {"query_id": "who", "doc_id": "what"}
+    columns = {"query_id": "user", "doc_id": "page"}
     assert Ranking.from_runs(qrels, run, columns=columns).ranks.tolist() == [2.0]
     with pytest.raises(UnknownNameError):
-        Ranking.from_runs(qrels, run, columns={"query": "who"})
+        Ranking.from_runs(qrels, run, columns={"query": "user"})
     with pytest.raises(UnknownNameError):
         Ranking.from_runs(qrels, run, columns={**columns, "score": "points"})
 
@@ -215,18 +215,18 @@ def test_columns_can_be_named_and_ranks_replace_scores() -> None:
     ],
     ids=["repeated document", "missing id", "missing score", "score is text"],
 )
-def test_rows_that_cannot_be_read_are_named(change: dict[str, Any], error: type[Exception]) -> None:
+def test_invalid_rows_raise_errors(change: dict[str, Any], error: type[Exception]) -> None:
     columns = {"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [0.5, 0.4], **change}
     with pytest.raises(error):
         Ranking.from_runs(QRELS, pandas.DataFrame(columns))
 
 
-def test_rows_of_ids_are_still_lists() -> None:
+def test_lists_of_ids_are_not_rows() -> None:
     assert Ranking.from_runs([["b"], ["c"]], [["a", "b"], ["c", "a"]]).ranks.tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_a_dataset_comes_from_three_frames(frame: Callable[[Any], Any]) -> None:
+def test_datasets_are_built_from_three_frames(frame: Callable[[Any], Any]) -> None:
     data = Dataset.from_tables(
         frame({"doc_id": ["1", "2"], "title": ["Rain", ""], "text": ["falls", "snow"]}),
         frame({"query_id": ["7"], "query": ["wet?"]}),
@@ -237,18 +237,18 @@ def test_a_dataset_comes_from_three_frames(frame: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_a_fair_comparison_takes_frames(frame: Callable[[Any], Any]) -> None:
+def test_qa_datasets_are_built_from_frames(frame: Callable[[Any], Any]) -> None:
     from equipoise.domains.fair.plan import qa_dataset
 
-    rows = {"question": ["Who?", "When?"], "answer": ["Weber", "1871"], "category": ["exact", None]}
-    data = qa_dataset(frame({"text": ["Weber built it.", "It was 1871."]}), frame(rows))
+    question_rows = {"question": ["Who?", "When?"], "answer": ["Weber", "1871"], "category": ["exact", None]}
+    data = qa_dataset(frame({"text": ["Weber built it.", "It was 1871."]}), frame(question_rows))
     assert [question.answer for question in data.questions] == ["Weber", "1871"]
     assert [question.kinds for question in data.questions] == [{"category": "exact"}, {}]
     assert [document.text for document in data.documents] == ["Weber built it.", "It was 1871."]
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_a_benchmark_takes_frames(frame: Callable[[Any], Any]) -> None:
+def test_benchmarks_are_built_from_frames(frame: Callable[[Any], Any]) -> None:
     from equipoise.domains.bench.read_data import read_suite
 
     (data,) = read_suite(frame({"text_a": ["a", "b"], "text_b": ["c", "d"], "score": [0.5, 2.0]}))

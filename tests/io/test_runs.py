@@ -1,4 +1,4 @@
-"""Runs and qrels in every form they come in."""
+"""Runs and qrels in every supported format."""
 
 import json
 import sys
@@ -17,13 +17,13 @@ ROWS = [{"query": q, "doc": d, "score": s} for q, docs in RUN.items() for d, s i
 
 
 @pytest.fixture
-def file(tmp_path):
-    def written(name: str, text: str):
+def write_file(tmp_path):
+    def write(name: str, text: str):
         path = tmp_path / name
         path.write_bytes(text.encode())
         return path
 
-    return written
+    return write
 
 
 def delimited(names: str, separator: str) -> str:
@@ -31,7 +31,7 @@ def delimited(names: str, separator: str) -> str:
     return "\n".join(separator.join(row) for row in rows) + "\n"
 
 
-FORMS = {
+RUNS_BY_NAME = {
     "a.trec": TREC,
     "a.txt": TREC,
     "a.tsv": TREC.replace(" ", "\t"),
@@ -49,9 +49,9 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_every_form_gives_the_same_run(file, name):
-    assert read_run(file(name, FORMS[name])) == RUN
+@pytest.mark.parametrize("name", RUNS_BY_NAME)
+def test_every_format_gives_the_same_run(write_file, name):
+    assert read_run(write_file(name, RUNS_BY_NAME[name])) == RUN
 
 
 def test_parquet_gives_the_same_run(tmp_path):
@@ -62,34 +62,34 @@ def test_parquet_gives_the_same_run(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.trec", "pretty.out", "f.tsv"])
-def test_standard_input_is_read_by_its_first_line(monkeypatch, name):
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(FORMS[name].encode())))
+def test_the_format_of_standard_input_is_detected(monkeypatch, name):
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(RUNS_BY_NAME[name].encode())))
     assert read_run("-") == RUN
 
 
-def test_qrels_come_as_trec_beir_json_and_csv(file):
+def test_qrels_are_read_from_trec_beir_json_and_csv(write_file):
     expected = {"q1": {"d1": 1, "d2": 0}}
     beir = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\n"
-    assert read_qrels(file("a.tsv", beir)) == expected
-    assert read_qrels(file("a.qrels", "q1 0 d1 1\nq1 0 d2 0\n")) == expected
-    assert read_qrels(file("trec.tsv", "q1\t0\td1\t1\nq1\t0\td2\t0\n")) == expected
-    assert read_qrels(file("a.json", json.dumps(expected))) == expected
-    assert read_qrels(file("a.csv", "qid,docid,label\nq1,d1,1\nq1,d2,0\n")) == expected
-    assert type(read_qrels(file("a.csv", "qid,docid,label\nq1,d1,1\n"))["q1"]["d1"]) is int
+    assert read_qrels(write_file("a.tsv", beir)) == expected
+    assert read_qrels(write_file("a.qrels", "q1 0 d1 1\nq1 0 d2 0\n")) == expected
+    assert read_qrels(write_file("trec.tsv", "q1\t0\td1\t1\nq1\t0\td2\t0\n")) == expected
+    assert read_qrels(write_file("a.json", json.dumps(expected))) == expected
+    assert read_qrels(write_file("a.csv", "qid,docid,label\nq1,d1,1\nq1,d2,0\n")) == expected
+    assert type(read_qrels(write_file("a.csv", "qid,docid,label\nq1,d1,1\n"))["q1"]["d1"]) is int
 
 
-def test_ids_go_before_texts_and_labels_before_scores(file):
+def test_ids_are_preferred_to_texts_and_labels_to_scores(write_file):
     text = "query,query_id,doc,doc_id,score,label\nwhat?,q1,words,d1,0.5,1\n"
-    assert read_run(file("a.csv", text)) == {"q1": {"d1": 0.5}}
-    assert read_qrels(file("a.csv", text)) == {"q1": {"d1": 1}}
+    assert read_run(write_file("a.csv", text)) == {"q1": {"d1": 0.5}}
+    assert read_qrels(write_file("a.csv", text)) == {"q1": {"d1": 1}}
 
 
-def test_whole_numbers_are_ids_too(file):
-    assert read_run(file("a.jsonl", '{"qid": 1, "docid": 17, "score": 3}')) == {"1": {"17": 3.0}}
+def test_integer_ids_become_strings(write_file):
+    assert read_run(write_file("a.jsonl", '{"qid": 1, "docid": 17, "score": 3}')) == {"1": {"17": 3.0}}
 
 
 @given(st.dictionaries(st.text(min_size=1), st.dictionaries(st.text(min_size=1), st.floats()), min_size=1))
-def test_a_json_run_is_what_json_says_or_refused(tmp_path_factory, run):
+def test_json_runs_are_read_unchanged_or_raise_input_error(tmp_path_factory, run):
     path = tmp_path_factory.mktemp("runs") / "a.json"
     path.write_text(json.dumps(run))
     try:
@@ -103,45 +103,45 @@ def test_a_json_run_is_what_json_says_or_refused(tmp_path_factory, run):
         assert value == run
 
 
-def test_a_missing_column_says_which_names_are_understood(file):
-    with pytest.raises(FormatError) as caught:
-        read_run(file("a.csv", "query,dok,score\nq,d,1\n"))
-    assert caught.value.hint.startswith("did you mean dok? (understood: doc_id,")
+def test_missing_columns_raise_format_error_with_the_known_names(write_file):
+    with pytest.raises(FormatError) as error:
+        read_run(write_file("a.csv", "query,dok,score\nq,d,1\n"))
+    assert error.value.hint.startswith("did you mean dok? (understood: doc_id,")
 
 
-def test_errors_say_which_format_was_assumed_and_why(file):
-    with pytest.raises(FormatError, match=r"line 1.*1 field") as caught:
-        read_run(file("a.txt", "name;value\n"))
-    assert caught.value.hint.endswith("it was read as TREC because line 1 is neither a header nor JSON")
-    with pytest.raises(FormatError) as caught:
-        read_run(file("a.csv", "query,doc,score\nq,d,x\n"))
-    assert caught.value.hint == "it was read as CSV by its file extension"
-    with pytest.raises(FormatError) as caught:
-        read_run(file("a.trec", "q1 Q0 d1 1 0.5\n"))
-    assert "read as" not in caught.value.hint
+def test_errors_state_the_detected_format(write_file):
+    with pytest.raises(FormatError, match=r"line 1.*1 field") as error:
+        read_run(write_file("a.txt", "name;value\n"))
+    assert error.value.hint.endswith("it was read as TREC because line 1 is neither a header nor JSON")
+    with pytest.raises(FormatError) as error:
+        read_run(write_file("a.csv", "query,doc,score\nq,d,x\n"))
+    assert error.value.hint == "it was read as CSV by its file extension"
+    with pytest.raises(FormatError) as error:
+        read_run(write_file("a.trec", "q1 Q0 d1 1 0.5\n"))
+    assert "read as" not in error.value.hint
 
 
-def test_untagged_lines_pass_with_a_tag(file):
-    assert read_run(file("a.trec", "q1 Q0 d1 1 0.5\n"), tag="bm25") == {"q1": {"d1": 0.5}}
+def test_untagged_lines_are_accepted_with_a_tag(write_file):
+    assert read_run(write_file("a.trec", "q1 Q0 d1 1 0.5\n"), tag="bm25") == {"q1": {"d1": 0.5}}
 
 
-def test_duplicates_name_both_lines(file):
-    with pytest.raises(DuplicateError, match="lines 2 and 3") as caught:
-        read_run(file("a.csv", "query,doc,score\nq,d,1\nq, d,2\n"))
-    assert caught.value.excerpt.splitlines() == ["2 | q,d,1", "3 | q, d,2"]
+def test_duplicates_name_both_lines(write_file):
+    with pytest.raises(DuplicateError, match="lines 2 and 3") as error:
+        read_run(write_file("a.csv", "query,doc,score\nq,d,1\nq, d,2\n"))
+    assert error.value.excerpt.splitlines() == ["2 | q,d,1", "3 | q, d,2"]
     with pytest.raises(DuplicateError, match="rows 1 and 2"):
-        read_run(file("a.json", json.dumps([ROWS[0], ROWS[0]])))
+        read_run(write_file("a.json", json.dumps([ROWS[0], ROWS[0]])))
     with pytest.raises(DuplicateError, match=r"lines 2 and 3.*'d'"):
-        read_run(file("a.json", '{"q": {\n"d": 1,\n"d": 2}}'))
+        read_run(write_file("a.json", '{"q": {\n"d": 1,\n"d": 2}}'))
 
 
 @pytest.mark.parametrize("score", ["nan", "inf", "1e999"])
-def test_scores_that_are_not_finite_are_refused_everywhere(file, score):
-    with pytest.raises(NotFiniteError, match="line 2") as caught:
-        read_run(file("a.csv", f"query,doc,score\nq,d,{score}\n"))
-    assert caught.value.excerpt == f"2 | q,d,{score}"
+def test_non_finite_scores_raise_not_finite_error(write_file, score):
+    with pytest.raises(NotFiniteError, match="line 2") as error:
+        read_run(write_file("a.csv", f"query,doc,score\nq,d,{score}\n"))
+    assert error.value.excerpt == f"2 | q,d,{score}"
     with pytest.raises(NotFiniteError):
-        read_run(file("a.json", f'{{"q": {{"d": {score.replace("nan", "NaN").replace("inf", "Infinity")}}}}}'))
+        read_run(write_file("a.json", f'{{"q": {{"d": {score.replace("nan", "NaN").replace("inf", "Infinity")}}}}}'))
 
 
 @pytest.mark.parametrize(
@@ -157,17 +157,17 @@ def test_scores_that_are_not_finite_are_refused_everywhere(file, score):
         "[1]",
     ],
 )
-def test_json_of_another_shape_is_refused(file, text):
+def test_json_of_another_structure_raises_format_error(write_file, text):
     with pytest.raises(FormatError):
-        read_run(file("a.json", text))
+        read_run(write_file("a.json", text))
 
 
 @pytest.mark.parametrize("row", [{"query": "", "doc": "d"}, {"query": None, "doc": "d"}, {"query": 1.5, "doc": "d"}])
-def test_rows_without_a_proper_id_are_refused(file, row):
+def test_rows_with_invalid_ids_raise_format_error(write_file, row):
     with pytest.raises(FormatError, match="line 1"):
-        read_run(file("a.jsonl", json.dumps({**row, "score": 1})))
+        read_run(write_file("a.jsonl", json.dumps({**row, "score": 1})))
 
 
-def test_a_later_row_that_lacks_a_column_is_named(file):
+def test_rows_without_a_column_raise_format_error_with_the_line(write_file):
     with pytest.raises(FormatError, match="line 2"):
-        read_run(file("a.jsonl", '{"query": "q", "doc": "d", "score": 1}\n{"query": "q", "doc": "e"}'))
+        read_run(write_file("a.jsonl", '{"query": "q", "doc": "d", "score": 1}\n{"query": "q", "doc": "e"}'))

@@ -1,4 +1,4 @@
-"""The bread samples hold together, and the script makes the very runs that are shipped."""
+"""The bread samples are consistent, and the script reproduces the shipped runs."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ def make_samples() -> ModuleType:
     return script("make_samples")
 
 
-def test_the_script_makes_the_same_bytes_as_are_shipped(script: ModuleType, tmp_path: Path) -> None:
-    made = script.make(tmp_path)
-    assert sorted(path.stem for path in made) == sorted(RUNS)
-    for path in made:
+def test_the_script_reproduces_the_shipped_runs(script: ModuleType, tmp_path: Path) -> None:
+    paths = script.make(tmp_path)
+    assert sorted(path.stem for path in paths) == sorted(RUNS)
+    for path in paths:
         assert path.read_bytes() == (script.SAMPLES / path.name).read_bytes(), path.name
 
 
-def test_every_question_is_judged_and_every_judgement_names_a_passage(script: ModuleType) -> None:
+def test_every_question_has_judgements_of_known_passages(script: ModuleType) -> None:
     passages = script.read_texts(script.SAMPLES / "passages.jsonl")
     questions = script.read_texts(script.SAMPLES / "questions.jsonl")
-    truth = read_qrels(script.SAMPLES / "truth.qrels")
-    assert truth.keys() == questions.keys()
-    assert {name for gains in truth.values() for name in gains} <= passages.keys()
-    assert all(2 in gains.values() for gains in truth.values())
-    assert Counter(gain for gains in truth.values() for gain in gains.values()).keys() == {1, 2}
+    qrels = read_qrels(script.SAMPLES / "truth.qrels")
+    assert qrels.keys() == questions.keys()
+    assert {passage_id for gains in qrels.values() for passage_id in gains} <= passages.keys()
+    assert all(2 in gains.values() for gains in qrels.values())
+    assert Counter(gain for gains in qrels.values() for gain in gains.values()).keys() == {1, 2}
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_ranks_at_most_20_known_passages_a_question(script: ModuleType, name: str) -> None:
+def test_runs_rank_at_most_20_known_passages_per_question(script: ModuleType, name: str) -> None:
     passages = script.read_texts(script.SAMPLES / "passages.jsonl")
     run = read_run(script.SAMPLES / f"{name}.trec")
     assert len(run) >= 79
@@ -46,8 +46,8 @@ def test_a_run_ranks_at_most_20_known_passages_a_question(script: ModuleType, na
         assert scores.keys() <= passages.keys()
 
 
-def test_bm25_agrees_with_the_formula_worked_by_hand(script: ModuleType) -> None:
-    # Two passages of 2 and 4 words (mean 3); "rye" stands once in each, so its idf is log(1 + .5 / 2.5).
+def test_bm25_agrees_with_the_formula(script: ModuleType) -> None:
+    # Two passages of 2 and 4 words (mean 3); "rye" occurs in both, so its idf is log(1 + .5 / 2.5).
     scores = script.bm25({"a": "rye bread", "b": "rye and more rye"})("", "rye")
     idf = 0.1823215567939546
     assert scores["a"] == pytest.approx(idf * 1 * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 2 / 3)))

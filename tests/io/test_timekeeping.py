@@ -1,4 +1,4 @@
-"""The document about keeping time and its questions are what they are said to be."""
+"""The sample document about timekeeping and its questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def sample_of_the_package() -> Sample:
     return timekeeping()
 
 
-def test_the_document_has_the_length_and_the_sections_of_a_short_book(sample: Sample) -> None:
+def test_the_document_has_its_length_and_sections(sample: Sample) -> None:
     document, _ = sample
     assert 8_000 <= len(document.split()) <= 9_000
     headings = re.findall(r"^(#+) (.+)$", document, flags=re.MULTILINE)
@@ -40,28 +40,28 @@ def test_all_categories_and_difficulties_have_their_share(sample: Sample) -> Non
     assert difficulties["easy"] / n >= 0.1
 
 
-def test_every_answer_stands_in_the_document_as_it_is_written(sample: Sample) -> None:
+def test_every_answer_occurs_once_in_the_document(sample: Sample) -> None:
     document, questions = sample
     text = " ".join(document.split()).casefold()
     for question in questions:
-        places = re.findall(rf"(?<!\w){re.escape(question.answer.casefold())}(?!\w)", text)
-        assert len(places) == 1, question
+        matches = re.findall(rf"(?<!\w){re.escape(question.answer.casefold())}(?!\w)", text)
+        assert len(matches) == 1, question
 
 
-def test_no_answer_is_given_away_and_few_are_long(sample: Sample) -> None:
+def test_answers_are_not_in_their_questions_and_mostly_short(sample: Sample) -> None:
     _, questions = sample
     assert not [question for question in questions if question.answer.casefold() in question.question.casefold()]
     lengths = [len(question.answer.split()) for question in questions]
     assert sum(length <= 8 for length in lengths) >= 0.9 * len(lengths)
 
 
-def test_no_question_or_answer_is_there_twice(sample: Sample) -> None:
+def test_questions_and_answers_are_unique(sample: Sample) -> None:
     _, questions = sample
     assert len({question.question.casefold() for question in questions}) == len(questions)
     assert len({question.answer.casefold() for question in questions}) == len(questions)
 
 
-def test_our_own_validation_has_nothing_to_say_against_it(sample: Sample) -> None:
+def test_validation_finds_no_issues(sample: Sample) -> None:
     document, questions = sample
     result = validate_fixture(questions, document, tokenizer="words")
     assert result.is_valid

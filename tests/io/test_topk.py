@@ -15,7 +15,7 @@ ROWS = [
 ]
 
 
-def written(path, rows):
+def write_rows(path, rows):
     if path.suffix == ".parquet":
         pa = pytest.importorskip("pyarrow")
         import pyarrow.parquet as pq
@@ -28,24 +28,24 @@ def written(path, rows):
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
 def test_columns_are_found_by_their_names(tmp_path, suffix):
-    top = read_topk_predictions(written(tmp_path / f"top.{suffix}", ROWS))
-    assert top.targets == [3, 0]
-    assert top.predictions == [[3, 1], [1, 2, 0]]
-    assert top.scores == [[0.9, 0.1], [0.5, 0.3, 0.2]]
-    assert top.unit_ids == ["a", "b"]
-    assert top.columns == {"user": ["ann", "bob"]}
-    assert top.depth == 2
+    predictions = read_topk_predictions(write_rows(tmp_path / f"top.{suffix}", ROWS))
+    assert predictions.targets == [3, 0]
+    assert predictions.predictions == [[3, 1], [1, 2, 0]]
+    assert predictions.scores == [[0.9, 0.1], [0.5, 0.3, 0.2]]
+    assert predictions.unit_ids == ["a", "b"]
+    assert predictions.columns == {"user": ["ann", "bob"]}
+    assert predictions.depth == 2
 
 
 def test_scores_and_ids_may_be_missing(tmp_path):
-    bare = [{"y": row["target"], "Top_K": row["predictions"]} for row in ROWS]
-    top = read_topk_predictions(written(tmp_path / "top.jsonl", bare))
-    assert top.scores is None
-    assert top.unit_ids is None
+    rows = [{"y": row["target"], "Top_K": row["predictions"]} for row in ROWS]
+    predictions = read_topk_predictions(write_rows(tmp_path / "top.jsonl", rows))
+    assert predictions.scores is None
+    assert predictions.unit_ids is None
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "fragment"),
     [
         ({"target": "home"}, "line 2 names the class 'home'"),
         ({"target": True}, "names the class True"),
@@ -55,12 +55,12 @@ def test_scores_and_ids_may_be_missing(tmp_path):
         ({"scores": [0.5]}, "scores that do not fit"),
     ],
 )
-def test_bad_rows_are_named_with_their_line(tmp_path, change, words):
-    with pytest.raises(FormatError, match=words):
-        read_topk_predictions(written(tmp_path / "top.jsonl", [ROWS[0], ROWS[1] | change]))
+def test_invalid_rows_raise_format_error(tmp_path, change, fragment):
+    with pytest.raises(FormatError, match=fragment):
+        read_topk_predictions(write_rows(tmp_path / "top.jsonl", [ROWS[0], ROWS[1] | change]))
 
 
-def test_a_table_without_the_columns_says_what_they_may_be_called(tmp_path):
-    with pytest.raises(FormatError) as caught:
-        read_topk_predictions(written(tmp_path / "top.jsonl", [{"target": 1, "x": 2}]))
-    assert "predictions" in caught.value.hint
+def test_missing_columns_raise_format_error_with_their_names(tmp_path):
+    with pytest.raises(FormatError) as error:
+        read_topk_predictions(write_rows(tmp_path / "top.jsonl", [{"target": 1, "x": 2}]))
+    assert "predictions" in error.value.hint

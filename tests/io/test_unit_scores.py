@@ -1,4 +1,4 @@
-"""Scores per unit of other tools: which columns are scores, and what cannot be read."""
+"""Scores per unit of other tools: score columns, unit columns and errors."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_files_equal_frames(suffix: str, tmp_path: Path) -> None:
     ("column", "noun"),
     [("question_id", "question"), ("inputs.query", "query"), ("qid", "query"), ("user_input", "example")],
 )
-def test_the_column_of_the_units_names_them(column: str, noun: str) -> None:
+def test_the_unit_column_sets_the_noun(column: str, noun: str) -> None:
     assert read_unit_scores([{column: "a", "score": 0.5}]).noun == noun
 
 
-def test_a_run_is_not_a_table_of_units() -> None:
+def test_runs_are_not_unit_tables() -> None:
     assert not is_unit_table([{"query_id": "q1", "doc_id": "d1", "score": 0.5}])
 
 
@@ -83,18 +83,18 @@ def test_a_run_is_not_a_table_of_units() -> None:
     ],
     ids=["no scores", "no units", "repeated unit", "unit without a name"],
 )
-def test_what_is_wrong_with_a_table_is_said(rows: list[dict[str, Any]], error: type[EquipoiseError]) -> None:
+def test_invalid_tables_raise_errors(rows: list[dict[str, Any]], error: type[EquipoiseError]) -> None:
     with pytest.raises(error):
         read_unit_scores(rows)
 
 
-def test_an_error_about_a_wide_table_fits_on_a_screen() -> None:
-    with pytest.raises(FormatError) as caught:
+def test_errors_of_wide_tables_are_short() -> None:
+    with pytest.raises(FormatError) as error:
         read_unit_scores([{f"column {number} of a wide table": "x" for number in range(2000)}])
-    assert len(caught.value.render()) < 2000
-    long = FormatError("x" * 10**5, hint="y" * 10**5, excerpt="\n".join(["z" * 10**4] * 500))
-    assert len(long.render().splitlines()) < 20
-    assert len(long.render()) < 10_000
+    assert len(error.value.render()) < 2000
+    long_error = FormatError("x" * 10**5, hint="y" * 10**5, excerpt="\n".join(["z" * 10**4] * 500))
+    assert len(long_error.render().splitlines()) < 20
+    assert len(long_error.render()) < 10_000
 
 
 # Prediction files of mteb.

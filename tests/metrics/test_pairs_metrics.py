@@ -1,4 +1,4 @@
-"""Correlations and errors of similarities, against scipy and scikit-learn."""
+"""Correlations and errors of similarities, compared with scipy and scikit-learn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pairs_from(rows) -> Pairs:
 
 
 @given(COLUMNS, st.integers(0, 2**32))
-def test_correlations_of_resamples_are_those_of_their_rows(rows, seed):
+def test_correlations_from_counts_equal_those_of_the_resampled_rows(rows, seed):
     pairs = pairs_from(rows)
     resamples = np.random.default_rng(seed).integers(len(pairs), size=(20, len(pairs)))
     counts = np.array([np.bincount(resample, minlength=len(pairs)) for resample in resamples], dtype=np.float64)
@@ -68,7 +68,7 @@ def test_errors_agree_with_scikit_learn(rows):
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e-30])
-def test_a_constant_side_has_no_correlation(constant):
+def test_constant_similarities_have_no_correlation(constant):
     flat, steps = np.full(7, constant), np.arange(7.0)
     for metric in (Pearson(), Spearman()):
         for pairs in (Pairs.of(flat, steps), Pairs.of(steps, flat)):
@@ -82,31 +82,31 @@ def test_the_scale_of_similarities_does_not_change_a_correlation(scale):
     assert correlation(x * scale, y) == pytest.approx(correlation(x, y), abs=1e-12)
 
 
-def test_spearman_sees_only_the_order():
+def test_spearman_depends_only_on_the_order():
     x, y = np.random.default_rng(1).random((2, 40))
     assert Spearman().measure(Pairs.of(np.exp(5 * x), y)).value == Spearman().measure(Pairs.of(x, y)).value
 
 
-def test_a_difference_of_exactly_the_tolerance_is_within_it():
+def test_differences_equal_to_the_tolerance_are_within_it():
     pairs = Pairs.of([0.8, 0.3, 0.75, 0.801], [0.7, 0.2, 0.85, 0.7])
     assert WithinTolerance().measure(pairs).per_unit.tolist() == [1, 1, 1, 0]
     assert WithinTolerance(tolerance=0.2).measure(pairs).value == 1.0
     assert WithinTolerance(tolerance=0.2).name == "Within(tolerance=0.2)"
 
 
-def test_a_negative_tolerance_is_refused():
-    for wrong in (-0.1, nan):
+def test_negative_tolerances_raise_parameter_error():
+    for tolerance in (-0.1, nan):
         with pytest.raises(ParameterError, match="tolerance"):
-            WithinTolerance(tolerance=wrong)
+            WithinTolerance(tolerance=tolerance)
 
 
 @given(COLUMNS, st.integers(0, 99))
-def test_no_metric_depends_on_the_order_of_the_pairs_or_leaves_its_bounds(rows, seed):
+def test_metrics_ignore_the_order_of_pairs_and_stay_within_bounds(rows, seed):
     pairs = pairs_from(rows)
-    turned = pairs.take(np.random.default_rng(seed).permutation(len(pairs)))
+    permuted = pairs.take(np.random.default_rng(seed).permutation(len(pairs)))
     for metric in (kind() for kind in METRICS):
         value = metric.measure(pairs).value
-        assert metric.measure(turned).value == pytest.approx(value, abs=1e-12, nan_ok=True)
+        assert metric.measure(permuted).value == pytest.approx(value, abs=1e-12, nan_ok=True)
         assert isnan(value) or metric.bounds[0] <= value <= metric.bounds[1]
 
 
@@ -120,5 +120,5 @@ def test_shuffled_similarities_are_uncorrelated_on_average():
 
 
 @pytest.mark.parametrize("metric", [kind() for kind in METRICS], ids=str)
-def test_no_pairs_give_no_number(metric):
+def test_no_pairs_give_nan(metric):
     assert isnan(metric.measure(Pairs.of([], [])).value)

@@ -1,4 +1,4 @@
-"""The spelling of metrics, and where their names come from."""
+"""Metric names: parsing, aliases, plugins and errors."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def names(*expressions: str) -> list[str]:
     return [metric.name for metric in parse_metrics(expressions)]
 
 
-def test_cutoffs_in_braces_make_one_metric_each():
+def test_cutoffs_in_braces_give_one_metric_each():
     assert names("HR@{1,3,5,10}") == ["HR@1", "HR@3", "HR@5", "HR@10"]
 
 
 @pytest.mark.parametrize(
-    ("spelled", "canonical"),
+    ("alias", "canonical"),
     [
         ("nDCG@10", "nDCG@10"),
         ("NDCG@10", "nDCG@10"),
@@ -80,16 +80,16 @@ def test_cutoffs_in_braces_make_one_metric_each():
         ("f1@10", "F1@10"),
     ],
 )
-def test_synonyms_of_the_sources_are_read(spelled, canonical):
-    assert names(spelled) == [canonical]
+def test_aliases_are_parsed(alias, canonical):
+    assert names(alias) == [canonical]
     assert names(canonical) == [canonical]
 
 
-def test_a_metric_named_twice_is_computed_once():
+def test_repeated_metrics_are_parsed_once():
     assert names("nDCG@10", "HR@{1,1}", "NDCG@10", "Acc@1") == ["nDCG@10", "HR@1"]
 
 
-def test_the_evidence_chooses_between_metrics_of_one_name():
+def test_the_evidence_selects_among_metrics_of_the_same_name():
     assert parse_metrics("F1", evidence=Labels)[0].evidence is Labels
     assert parse_metrics("F1", evidence=Sets)[0].evidence is Sets
     assert parse_metrics("F1(average=macro)", evidence=Labels)[0].name == "F1(average=macro)"
@@ -98,7 +98,7 @@ def test_the_evidence_chooses_between_metrics_of_one_name():
 
 
 @pytest.mark.parametrize(
-    ("spelled", "error", "words"),
+    ("name", "error_type", "fragment"),
     [
         ("nDGC@10", UnknownNameError, "did you mean nDCG"),
         ("HR", ParameterError, "HR@10"),
@@ -115,36 +115,36 @@ def test_the_evidence_chooses_between_metrics_of_one_name():
         ("a b c", ParameterError, "not a metric name"),
     ],
 )
-def test_a_misspelled_metric_gets_a_sentence_and_a_hint(spelled, error, words):
-    with pytest.raises(error) as caught:
-        parse_metrics(spelled)
-    assert words in caught.value.render()
+def test_misspelled_metrics_raise_errors_with_a_hint(name, error_type, fragment):
+    with pytest.raises(error_type) as error:
+        parse_metrics(name)
+    assert fragment in error.value.render()
 
 
-def test_a_metric_of_another_kind_of_evidence_is_refused():
+def test_metrics_of_another_kind_of_evidence_raise_parameter_error():
     with pytest.raises(ParameterError):
         parse_metrics("nDCG@10", evidence=Labels)
 
 
 @given(st.text(max_size=20))
-def test_whatever_is_typed_is_a_metric_or_a_sentence(text):
+def test_any_text_gives_metrics_or_an_equipoise_error(text):
     with suppress(EquipoiseError):  # any other exception fails the test
         assert parse_metrics(text)
 
 
-def test_every_built_in_metric_states_its_facts_and_reads_its_own_spelling():
-    for metric in builtin():
-        assert metric.title, metric
-        assert metric.formula, metric
-        assert metric.undefined, metric
-        assert metric.__doc__, metric
-        low, high = metric.bounds
+def test_every_built_in_metric_is_documented_and_parses_its_own_name():
+    for metric_class in builtin():
+        assert metric_class.title, metric_class
+        assert metric_class.formula, metric_class
+        assert metric_class.undefined, metric_class
+        assert metric_class.__doc__, metric_class
+        low, high = metric_class.bounds
         assert low < high
-        made = metric(k=3) if metric.needs_cutoff else metric()
-        assert parse_metrics(made.name, evidence=metric.evidence) == (made,)
+        instance = metric_class(k=3) if metric_class.needs_cutoff else metric_class()
+        assert parse_metrics(instance.name, evidence=metric_class.evidence) == (instance,)
 
 
-class Share(BaseMetric):
+class ShareFirst(BaseMetric):
     """The share of units whose best answer is first."""
 
     def __init__(self) -> None:
@@ -154,15 +154,15 @@ class Share(BaseMetric):
         return results.best_ranks == 1
 
 
-def test_a_subclass_with_a_name_and_calculate_is_a_metric():
-    (metric,) = parse_metrics([Share()])
+def test_subclasses_with_a_name_and_calculate_are_metrics():
+    (metric,) = parse_metrics([ShareFirst()])
     assert metric.measure(RANKING).value == 0.5
     assert metric.measure(RANKING).per_unit.tolist() == [1.0, 0.0]
     assert metric.title == "The share of units whose best answer is first."
 
 
-def test_a_metric_that_returns_too_few_numbers_is_refused():
-    class Short(Share):
+def test_metrics_that_return_too_few_values_raise_undefined_error():
+    class Short(ShareFirst):
         def calculate(self, results):
             return np.zeros(1)
 
@@ -170,39 +170,39 @@ def test_a_metric_that_returns_too_few_numbers_is_refused():
         Short().measure(RANKING)
 
 
-def test_a_plugin_file_adds_its_metrics(tmp_path):
-    path = tmp_path / "mine.py"
+def test_plugin_files_add_their_metrics(tmp_path):
+    path = tmp_path / "plugin.py"
     path.write_text(
         "from equipoise.metrics.custom import BaseMetric\n"
-        "class Mine(BaseMetric):\n"
-        "    def __init__(self):\n        super().__init__(name='mine')\n"
+        "class Quarter(BaseMetric):\n"
+        "    def __init__(self):\n        super().__init__(name='quarter')\n"
         "    def calculate(self, results):\n        return 0.25\n"
     )
-    (metric,) = parse_metrics("mine", catalogue=builtin().with_plugin(path))
+    (metric,) = parse_metrics("quarter", catalogue=builtin().with_plugin(path))
     assert metric.measure(RANKING).value == 0.25
     with pytest.raises(InputError):
         builtin().with_plugin(path).with_plugin(path)
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "fragment"),
     [("1/0", "ZeroDivisionError"), ("x = 1", "defines no metric"), ("def (", "SyntaxError")],
 )
-def test_a_broken_plugin_is_named_with_its_fault(tmp_path, content, words):
+def test_broken_plugins_raise_input_error(tmp_path, content, fragment):
     path = tmp_path / "bad.py"
     path.write_text(content)
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=fragment):
         builtin().with_plugin(path)
     with pytest.raises(InputError):
         builtin().with_plugin(tmp_path / "none.py")
 
 
-def test_a_metric_that_fails_is_named_with_its_fault():
-    class Broken(Share):
+def test_metrics_that_fail_raise_undefined_error():
+    class Broken(ShareFirst):
         def calculate(self, results):
             return 1 / 0
 
-    with pytest.raises(UndefinedError, match="share_first failed: ZeroDivisionError"):
+    with pytest.raises(UndefinedError, match=r"share_first.*ZeroDivisionError"):
         Broken().measure(RANKING)
 
 
@@ -218,6 +218,6 @@ def test_the_name_may_be_an_attribute_of_the_class():
     assert metric.measure(RANKING).value == 0.5
 
 
-def test_what_is_no_metric_is_refused():
-    with pytest.raises(ParameterError, match="3 is neither"):
+def test_other_objects_raise_parameter_error():
+    with pytest.raises(ParameterError, match="3"):
         parse_metrics([3])

@@ -1,4 +1,4 @@
-"""Small models made on the spot, so that real loading code runs without a download."""
+"""Small models with random weights, so that the loading code runs without a download."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marked import marked
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-SENTENCE = "the a cat dog sat ran on under mat tree red blue fish swims in water ##s ##ed !"
+WORDS = "the a cat dog sat ran on under mat tree red blue fish swims in water ##s ##ed !"
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
         from sentence_transformers.models import Normalize, Pooling, Transformer
 
         plain = tmp_path_factory.mktemp("plain")
-        vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *SENTENCE.split()]
+        vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split()]
         (plain / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
         state = torch.random.get_rng_state()
         torch.manual_seed(0)

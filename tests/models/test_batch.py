@@ -1,4 +1,4 @@
-"""Batching: every text once, alike lengths together, limits kept, order restored."""
+"""Batching: every text once, similar lengths together, within limits."""
 
 from __future__ import annotations
 
@@ -18,61 +18,61 @@ LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
 
 
 @given(TEXTS)
-def test_repetitions_lead_back_to_the_first_of_their_kind(texts):
-    once = unique_texts(texts)
-    assert once.texts == list(dict.fromkeys(texts))
-    assert [texts[place] for place in once.first] == once.texts
-    assert [texts[place] for place in once.again] == [texts[place] for place in once.same_as]
-    assert sorted([*once.first, *once.again]) == list(range(len(texts)))
+def test_repeated_texts_refer_to_their_first_occurrence(texts):
+    unique = unique_texts(texts)
+    assert unique.texts == list(dict.fromkeys(texts))
+    assert [texts[index] for index in unique.first] == unique.texts
+    assert [texts[index] for index in unique.again] == [texts[index] for index in unique.same_as]
+    assert sorted([*unique.first, *unique.again]) == list(range(len(texts)))
 
 
 @given(TEXTS, st.integers(1, 7))
-def test_blocks_hold_every_text_once_and_fall_in_length(texts, most):
-    found = list(length_batches(texts, most))
-    places = [place for block in found for place in block]
-    lengths = [len(texts[place]) for place in places]
-    assert sorted(places) == list(range(len(texts)))
+def test_batches_contain_every_text_once_in_order_of_length(texts, batch_size):
+    batches = list(length_batches(texts, batch_size))
+    indices = [index for batch in batches for index in batch]
+    lengths = [len(texts[index]) for index in indices]
+    assert sorted(indices) == list(range(len(texts)))
     assert lengths == sorted(lengths, reverse=True)
-    assert all(0 < len(block) <= most for block in found)
+    assert all(0 < len(batch) <= batch_size for batch in batches)
 
 
-def test_a_block_ends_before_it_holds_too_much_text(monkeypatch):
+def test_batches_end_before_the_character_limit(monkeypatch):
     monkeypatch.setattr(encode_texts, "MAX_BATCH_CHARACTERS", 10)
     assert list(length_batches(["x" * 50, "y" * 6, "z" * 4, "w"], 99)) == [[0], [1, 2], [3]]
 
 
 @given(LENGTHS, st.integers(1, 64))
-def test_no_batch_exceeds_its_tokens_when_padded(lengths, limit):
-    found = list(token_batches(lengths, limit))
-    assert sorted(place for each in found for place in each) == list(range(len(lengths)))
-    for each in found:
-        padded = len(each) * max(lengths[place] for place in each)
-        assert padded <= limit or len(each) == 1
+def test_padded_batches_do_not_exceed_the_token_limit(lengths, limit):
+    batches = list(token_batches(lengths, limit))
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    for batch in batches:
+        n_tokens = len(batch) * max(lengths[index] for index in batch)
+        assert n_tokens <= limit or len(batch) == 1
 
 
 @given(LENGTHS, st.integers(1, 64))
-def test_a_batch_takes_all_texts_of_its_length_that_fit(lengths, limit):
-    found = list(token_batches(lengths, limit))
-    for each, after in pairwise(found):
-        longest, following = lengths[each[0]], lengths[after[0]]
-        fits = (len(each) + 1) * longest <= limit
-        assert not fits or (following < longest and len(each) * longest >= limit / 4)
+def test_batches_take_all_texts_of_equal_length_that_fit(lengths, limit):
+    batches = list(token_batches(lengths, limit))
+    for batch, next_batch in pairwise(batches):
+        longest, next_longest = lengths[batch[0]], lengths[next_batch[0]]
+        fits = (len(batch) + 1) * longest <= limit
+        assert not fits or (next_longest < longest and len(batch) * longest >= limit / 4)
 
 
 @given(LENGTHS, st.integers(1, 64))
-def test_only_a_small_batch_is_padded_further(lengths, limit):
-    for each in token_batches(lengths, limit):
-        longest = lengths[each[0]]
-        n_equal = sum(lengths[place] == longest for place in each)
-        assert n_equal == len(each) or (len(each) - 1) * longest < limit / 4
+def test_only_small_batches_are_padded_further(lengths, limit):
+    for batch in token_batches(lengths, limit):
+        longest = lengths[batch[0]]
+        n_equal = sum(lengths[index] == longest for index in batch)
+        assert n_equal == len(batch) or (len(batch) - 1) * longest < limit / 4
 
 
-def test_a_limit_of_nothing_runs_each_text_alone():
+def test_a_limit_of_zero_gives_batches_of_one():
     assert [len(batch) for batch in token_batches([3, 1, 2], 0)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("texts", "sentence"),
+    ("texts", "message"),
     [
         ([], "there are no texts"),
         ("one text", "one text was given"),
@@ -84,8 +84,8 @@ def test_a_limit_of_nothing_runs_each_text_alone():
         (["ok", "broken \ud800 half"], "text 1 .* lone surrogate.* at position 7"),
     ],
 )
-def test_what_is_no_text_is_named_by_its_place(texts, sentence):
-    with pytest.raises(InputError, match=sentence):
+def test_invalid_texts_raise_input_error_with_their_index(texts, message):
+    with pytest.raises(InputError, match=message):
         check_texts(texts)
 
 

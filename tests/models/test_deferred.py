@@ -18,13 +18,13 @@ SPEC = parse_spec("wordllama")
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def temporary_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not is_installed("wordllama"):
         pytest.skip("the weights of WordLlama are not installed")
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "cache"))
 
 
-def test_the_second_time_nothing_is_loaded_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_loaded_lazily_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     first = open_encoder(SPEC)
     second = open_encoder(SPEC)
     assert not isinstance(first, DeferredEncoder)
@@ -47,20 +47,20 @@ def test_cached_vectors_need_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(embedder("wordllama").embed(["rye"]), vectors)
 
 
-def test_other_options_other_files_and_no_cache_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_options_changed_files_and_no_cache_load_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     open_encoder(SPEC)
     assert not isinstance(open_encoder(SPEC.with_options(max_tokens=8)), DeferredEncoder)
     assert not isinstance(open_encoder(parse_spec("hash")), DeferredEncoder)
-    package = next(iter(PACKAGES["wordllama"].files))
+    file_name = next(iter(PACKAGES["wordllama"].files))
     true_stat = Path.stat
 
-    def later(path: Path, **options: bool) -> os.stat_result:
+    def stat_with_another_size(path: Path, **options: bool) -> os.stat_result:
         status = true_stat(path, **options)
-        if not str(path).endswith(package):
+        if not str(path).endswith(file_name):
             return status
         return os.stat_result([*status[:6], status.st_size + 1, *status[7:]])
 
-    monkeypatch.setattr(Path, "stat", later)
+    monkeypatch.setattr(Path, "stat", stat_with_another_size)
     monkeypatch.setattr(embedder_module, "load_encoder", lambda spec: load_encoder(parse_spec("hash")))
     assert not isinstance(open_encoder(SPEC), DeferredEncoder)
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""Models that embed as retrievers: the geometry's own search over the embedder's vectors."""
+"""Embedding models as retrievers: search by a geometry over the vectors of an embedder."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ QUERIES = ["red fox", "blue sea", "stone"]
 
 
 class LengthModel:
-    """Two numbers a text: enough to tell texts apart, and other ones for queries than for documents."""
+    """Two-dimensional vectors: the length and the number of words of a text."""
 
     def encode(self, texts, **_):
         return np.array([[len(text), text.count(" ") + 1] for text in texts], dtype=np.float32)
 
 
 @pytest.mark.parametrize("name", ["cosine", "dot", "euclidean"])
-def test_scores_and_hits_are_those_of_the_geometry(name):
+def test_scores_and_hits_agree_with_the_geometry(name):
     fitted = retriever("hash:,dims=32", geometry=name).fit(DOCUMENTS)
     model = embedder("hash:,dims=32")
     distances = geometry(name).distances(model.embed(QUERIES, role="query"), model.embed(DOCUMENTS))
     table = np.concatenate([scores.copy() for _, scores in fitted.score_blocks(QUERIES, block_bytes=1)])
-    flat = np.round(distances, 5)
+    rounded = np.round(distances, 5)
     assert np.array_equal(
-        np.sign(flat[:, :, None] - flat[:, None, :]),
+        np.sign(rounded[:, :, None] - rounded[:, None, :]),
         np.sign(np.round(-table, 5)[:, :, None] - np.round(-table, 5)[:, None, :]),
     )
     assert fitted.search(QUERIES, 2).scores == pytest.approx(-np.sort(-table, axis=1)[:, :2], abs=1e-6)
 
 
-def test_the_geometry_may_stand_in_the_spec_and_is_part_of_the_system():
-    named = retriever("hash:,geometry=euclidean")
-    assert named.fingerprint == retriever("hash:", geometry="euclidean").fingerprint
-    assert named.fingerprint != retriever("hash:").fingerprint
-    assert retriever(named.card.spec).fingerprint == named.fingerprint
+def test_the_geometry_is_part_of_the_spec_and_the_fingerprint():
+    system = retriever("hash:,geometry=euclidean")
+    assert system.fingerprint == retriever("hash:", geometry="euclidean").fingerprint
+    assert system.fingerprint != retriever("hash:").fingerprint
+    assert retriever(system.card.spec).fingerprint == system.fingerprint
 
 
 def test_objects_and_embedders_are_wrapped():
@@ -58,31 +58,31 @@ def test_objects_and_embedders_are_wrapped():
     assert by_embedder.search(["one two 3"], 1).indices[0].tolist() == expected
 
 
-def test_a_retriever_is_returned_as_it_is_and_takes_no_options():
-    made = BM25Retriever()
-    assert retriever(made) is made
+def test_retriever_objects_are_returned_unchanged_and_take_no_options():
+    retriever_object = BM25Retriever()
+    assert retriever(retriever_object) is retriever_object
     with pytest.raises(ParameterError):
-        retriever(made, k1=2)
+        retriever(retriever_object, k1=2)
     with pytest.raises(ParameterError):
         retriever(embedder("hash:"), dim=2)
 
 
 @pytest.mark.parametrize("spec", ["hash:", "bm25:", "tfidf:", "sum:hash+bm25:"])
 def test_documents_and_queries_may_come_from_a_generator(spec):
-    listed = retriever(spec).fit(DOCUMENTS)
+    fitted_on_list = retriever(spec).fit(DOCUMENTS)
     fitted = retriever(spec).fit(text for text in DOCUMENTS)
     assert len(fitted) == len(DOCUMENTS)
-    expected = listed.search(QUERIES, 2).indices
+    expected = fitted_on_list.search(QUERIES, 2).indices
     assert np.array_equal(fitted.search(iter(QUERIES), 2).indices, expected)
     assert sum(len(scores) for _, scores in fitted.score_blocks(iter(QUERIES))) == len(QUERIES)
     with pytest.raises(InputError, match="NoneType"):
         retriever(spec).fit(None)
 
 
-def test_wrong_input_is_refused():
-    with pytest.raises(UnknownNameError, match="euclidian") as caught:
+def test_invalid_input_raises_errors():
+    with pytest.raises(UnknownNameError, match="euclidian") as error:
         retriever("hash:", geometry="euclidian")
-    assert "euclidean" in caught.value.hint
+    assert "euclidean" in error.value.hint
     with pytest.raises(ParameterError, match="bm25"):
         retriever("bm25:", geometry="dot")
     fitted = retriever("hash:").fit(DOCUMENTS)
@@ -95,7 +95,7 @@ def test_wrong_input_is_refused():
 
 
 TOPICS = ("fox", "whale", "stone", "rye", "train", "sea")
-MANY = [f"{TOPICS[number % 6]} number {number} of {TOPICS[number % 5]}" for number in range(60)]
+MANY_DOCUMENTS = [f"{TOPICS[number % 6]} number {number} of {TOPICS[number % 5]}" for number in range(60)]
 
 
 @pytest.fixture
@@ -107,22 +107,25 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_shards")
 def test_a_corpus_in_shards_has_the_same_scores_hits_and_ranks(tmp_path: Path) -> None:
     data = Dataset(
-        "d", dict(zip(map(str, range(60)), MANY, strict=True)), {"q": "fox 12", "r": "sea"}, {"q": {"12": 1}}
+        "d", dict(zip(map(str, range(60)), MANY_DOCUMENTS, strict=True)), {"q": "fox 12", "r": "sea"}, {"q": {"12": 1}}
     )
-    in_shards = retriever("hash:,dims=32", cache=False)
-    fitted = in_shards.fit(MANY)
+    system = retriever("hash:,dims=32", cache=False)
+    fitted = system.fit(MANY_DOCUMENTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dense, "SHARDED_TEXTS", 1000)
-        in_memory = in_shards.fit(MANY)
+        in_memory = system.fit(MANY_DOCUMENTS)
         retrieved_from_memory: dict[str, Any] = {}
-        ranks = retrieve(in_shards, data, top=3, retrieved=retrieved_from_memory).ranks
+        ranks = retrieve(system, data, top=3, retrieved=retrieved_from_memory).ranks
     assert isinstance(fitted, dense.FittedShards)
     assert len(fitted.shards.parts) == 4
-    one, other = (np.concatenate([b.copy() for _, b in each.score_blocks(QUERIES)]) for each in (fitted, in_memory))
-    np.testing.assert_allclose(one, other, atol=1e-6)
+    sharded_scores, scores = (
+        np.concatenate([block.copy() for _, block in fitted_system.score_blocks(QUERIES)])
+        for fitted_system in (fitted, in_memory)
+    )
+    np.testing.assert_allclose(sharded_scores, scores, atol=1e-6)
     assert np.array_equal(fitted.search(QUERIES, 5).indices, in_memory.search(QUERIES, 5).indices)
     retrieved: dict[str, Any] = {}
-    assert np.array_equal(retrieve(in_shards, data, top=3, retrieved=retrieved).ranks, ranks)
+    assert np.array_equal(retrieve(system, data, top=3, retrieved=retrieved).ranks, ranks)
     assert {unit: [item for item, _ in hits] for unit, hits in retrieved.items()} == {
         unit: [item for item, _ in hits] for unit, hits in retrieved_from_memory.items()
     }
@@ -130,11 +133,12 @@ def test_a_corpus_in_shards_has_the_same_scores_hits_and_ranks(tmp_path: Path) -
 
 @pytest.mark.usefixtures("small_shards")
 def test_documents_without_text_rank_last_in_shards_as_in_memory() -> None:
-    items = {str(number): "" if number in (3, 12, 40) else text for number, text in enumerate(MANY)}
+    items = {str(number): "" if number in (3, 12, 40) else text for number, text in enumerate(MANY_DOCUMENTS)}
     units = {"q": "fox 12", "r": "sea", "s": "rye"}
-    truth = {"q": {"12": 1, "13": 2, "40": 0}, "r": {"3": 1}, "s": {"15": 1}}
-    data = Dataset("d", items, units, truth)
-    system = retriever("hash:,dims=32", cache=False)
+    qrels = {"q": {"12": 1, "13": 2, "40": 0}, "r": {"3": 1}, "s": {"15": 1}}
+    data = Dataset("d", items, units, qrels)
+    # Enough dimensions that no products cancel: in memory, rounding decides whether their sum is 0.
+    system = retriever("hash:,dims=512", cache=False)
     retrieved: dict[str, Any] = {}
     from_shards = retrieve(system, data, top=60, retrieved=retrieved)
     with pytest.MonkeyPatch.context() as patch:
@@ -147,28 +151,28 @@ def test_documents_without_text_rank_last_in_shards_as_in_memory() -> None:
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_a_killed_embedding_resumes_at_the_shard(tmp_path: Path) -> None:
-    def dies_after_two(work: Any, parts: Any) -> Iterator[tuple[int, Any]]:
-        for index, part in enumerate(parts):
+def test_interrupted_embedding_resumes_at_the_shard(tmp_path: Path) -> None:
+    def interrupted_after_two(work: Any, shards: Any) -> Iterator[tuple[int, Any]]:
+        for index, shard in enumerate(shards):
             if index == 2:
                 raise KeyboardInterrupt
-            yield index, work(part)
+            yield index, work(shard)
 
     sizes = []
 
-    def counting(work: Any, parts: Any) -> Iterator[tuple[int, Any]]:
-        for index, part in enumerate(parts):
-            sizes.append(len(part))
-            yield index, work(part)
+    def counting_map(work: Any, shards: Any) -> Iterator[tuple[int, Any]]:
+        for index, shard in enumerate(shards):
+            sizes.append(len(shard))
+            yield index, work(shard)
 
     system = retriever("hash:,dims=32")
     assert isinstance(system, dense.DenseRetriever)
-    system.shard_folder, system.map_function = tmp_path, dies_after_two
+    system.shard_folder, system.map_function = tmp_path, interrupted_after_two
     with pytest.raises(KeyboardInterrupt):
-        system.fit(MANY)
-    system.map_function = counting
-    again = system.fit(MANY)
+        system.fit(MANY_DOCUMENTS)
+    system.map_function = counting_map
+    fitted = system.fit(MANY_DOCUMENTS)
     assert sizes == [16, 12]
     assert np.array_equal(
-        again.search(QUERIES, 5).indices, retriever("hash:,dims=32").fit(MANY).search(QUERIES, 5).indices
+        fitted.search(QUERIES, 5).indices, retriever("hash:,dims=32").fit(MANY_DOCUMENTS).search(QUERIES, 5).indices
     )

@@ -1,4 +1,4 @@
-"""The hash baseline: equal everywhere, words only, and a floor that search can stand on."""
+"""The hash encoder: word counts, norms, and equal bytes in every process."""
 
 from __future__ import annotations
 
@@ -26,43 +26,43 @@ def vectors(*texts, dims=64):
 
 @settings(deadline=None, max_examples=40)
 @given(WORDS, st.randoms(use_true_random=False))
-def test_the_order_of_words_does_not_matter_and_lengths_are_one_or_zero(words, random):
-    mixed = words.copy()
-    random.shuffle(mixed)
-    a, b = vectors(" ".join(words), " ".join(mixed))
+def test_vectors_ignore_the_order_of_words_and_have_norm_one_or_zero(words, random):
+    shuffled = words.copy()
+    random.shuffle(shuffled)
+    a, b = vectors(" ".join(words), " ".join(shuffled))
     assert a.tolist() == b.tolist()
     assert np.linalg.norm(a) == pytest.approx(1.0, abs=1e-6) or not a.any()
 
 
-def test_a_word_is_one_signed_coordinate():
+def test_one_word_gives_one_signed_coordinate():
     (vector,) = vectors("fox")
     assert sorted(np.abs(vector).tolist()) == [0.0] * 63 + [1.0]
 
 
-def test_a_text_without_words_is_the_zero_vector():
+def test_texts_without_words_are_zero_vectors():
     assert not vectors("...", "fox")[0].any()
 
 
-def test_a_vector_does_not_depend_on_the_other_texts_of_the_call():
-    together = vectors("a red fox", "the sea")
-    assert together[1].tolist() == vectors("the sea")[0].tolist()
+def test_vectors_do_not_depend_on_other_texts():
+    vectors_of_both = vectors("a red fox", "the sea")
+    assert vectors_of_both[1].tolist() == vectors("the sea")[0].tolist()
 
 
-def test_shared_words_bring_texts_near():
-    found = retriever("hash:,dims=2048").fit(["a blue whale", "one red fox", "grey stone"]).search(["red fox"], 2)
-    assert found.indices[0, 0] == 1
-    assert found.scores[0, 0] == pytest.approx(2 / 6**0.5, abs=1e-6)
+def test_common_words_increase_the_similarity():
+    hits = retriever("hash:,dims=2048").fit(["a blue whale", "one red fox", "grey stone"]).search(["red fox"], 2)
+    assert hits.indices[0, 0] == 1
+    assert hits.scores[0, 0] == pytest.approx(2 / 6**0.5, abs=1e-6)
 
 
 def test_tokens_are_counted_in_words():
     assert HashEncoder(8, "hash").token_counts(["a red-fox", "..."]) == [3, 0]
 
 
-def test_options_are_dims_and_what_every_encoder_has():
+def test_options_of_the_hash_encoder():
     assert load(ModelSpec("hash", "", {"dims": "16"})).card.dims == 16
-    with pytest.raises(ParameterError, match="no option 'dimz'") as caught:
+    with pytest.raises(ParameterError, match="'dimz'") as error:
         load(ModelSpec("hash", "", {"dimz": "16"}))
-    assert "dims" in caught.value.hint
+    assert "dims" in error.value.hint
     with pytest.raises(ParameterError, match="dims is '0'"):
         load(ModelSpec("hash", "", {"dims": "0"}))
 
@@ -79,12 +79,12 @@ for spec in ("hash:", "bm25:,stopwords=english", "tfidf:", "rrf:hash:+bm25:+tfid
 
 @pytest.mark.slow
 def test_scores_and_fingerprints_are_the_same_bytes_in_every_process():
-    runs = [
+    outputs = [
         subprocess.run(
             [sys.executable, "-c", PROGRAM], env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True, text=True, check=True,
         ).stdout
         for seed in ("1", "2")
     ]  # fmt: skip
-    assert runs[0] == runs[1]
-    assert len(runs[0].split()) == 10
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0].split()) == 10

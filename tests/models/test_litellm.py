@@ -1,4 +1,4 @@
-"""The litellm adapter: Cohere's, Voyage's and OpenAI's protocols, against a real server."""
+"""The litellm adapter: the protocols of Cohere, Voyage and OpenAI, with a local server."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ pytestmark = [
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     for name in KEYS:
         monkeypatch.setenv(name, KEY)
-    with server.serving() as running:
-        yield running
+    with server.serving() as local_service:
+        yield local_service
 
 
 @pytest.fixture
-def slept() -> list[float]:
+def waits() -> list[float]:
     return []
 
 
 @pytest.fixture
-def make(service: Service, slept: list[float]):
+def make(service: Service, waits: list[float]):
     def encoder(model: str, options: str = "batch=3,parallel=1", attempts: int = 3) -> LitellmEncoder:
-        patience = RetryPolicy(attempts=attempts, sleep=slept.append, rng=np.random.default_rng(0))
+        patience = RetryPolicy(attempts=attempts, sleep=waits.append, rng=np.random.default_rng(0))
         return load(parse_spec(f"{model},base_url={service.url},{options}"), retry_policy=patience)
 
     return encoder
@@ -60,7 +60,7 @@ def make(service: Service, slept: list[float]):
         ("litellm:openai/tiny", "", ""),
     ],
 )
-def test_each_service_gets_the_role_by_its_own_name(make, service, model, query, document) -> None:
+def test_every_service_receives_the_role_in_its_protocol(make, service, model, query, document) -> None:
     encoder = make(model)
     for role, word in ((Role.QUERY, query), (Role.DOCUMENT, document)):
         expected = np.stack([vector(text, word) for text in TEXTS])
@@ -70,38 +70,38 @@ def test_each_service_gets_the_role_by_its_own_name(make, service, model, query,
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_what_may_pass_is_tried_again(make, service: Service, slept, model: str) -> None:
+def test_temporary_errors_are_retried(make, service: Service, waits, model: str) -> None:
     service.tricks = [server.status(429, Retry_After="3"), server.status(500)]
     encoder = make(model, "batch=100")
     assert encoder.encode(TEXTS, Role.DOCUMENT).shape == (7, 8)
     assert len(service.requests) == 3
-    assert slept[0] == 3.0
+    assert waits[0] == 3.0
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_failure_is_no_vector_and_shows_no_key(make, service: Service, model: str, capfd) -> None:
+def test_errors_hide_the_key(make, service: Service, model: str, capfd) -> None:
     service.always = server.status(400, f"key {KEY} may not do this")
-    with pytest.raises(EquipoiseError) as caught:
+    with pytest.raises(EquipoiseError) as error:
         make(model).encode(TEXTS, Role.DOCUMENT)
     assert len(service.requests) == 1
-    said = "".join(traceback.format_exception(caught.value)) + caught.value.render() + repr(caught.value)
+    error_text = "".join(traceback.format_exception(error.value)) + error.value.render() + repr(error.value)
     printed = capfd.readouterr()
-    assert "may not do this" in said
-    assert KEY not in said + printed.out + printed.err
+    assert "may not do this" in error_text
+    assert KEY not in error_text + printed.out + printed.err
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_shortened_or_encoded_key_is_hidden(make, service: Service, model: str, capfd) -> None:
+def test_errors_hide_shortened_and_encoded_keys(make, service: Service, model: str, capfd) -> None:
     echoes = [quote(KEY[:20]), base64.b64encode(KEY.encode()).decode(), f"{KEY[:6]}...{KEY[-4:]}"]
     service.always = server.status(400, f"keys {' '.join(echoes)} may not do this")
-    with pytest.raises(EquipoiseError) as caught:
+    with pytest.raises(EquipoiseError) as error:
         make(model).encode(TEXTS, Role.DOCUMENT)
     printed = capfd.readouterr()
-    said = "".join(traceback.format_exception(caught.value)) + printed.out + printed.err
-    assert not any(echo in said for echo in echoes)
+    error_text = "".join(traceback.format_exception(error.value)) + printed.out + printed.err
+    assert not any(echo in error_text for echo in echoes)
 
 
-def test_a_wrong_number_of_vectors_is_an_error(make, service: Service) -> None:
+def test_a_wrong_number_of_vectors_raises_partial_error(make, service: Service) -> None:
     service.always = server.data(lambda items: items[:-1])
     with pytest.raises(PartialError, match=r"2 vectors.*3 texts"):
         make("voyage:voyage-3").encode(TEXTS, Role.DOCUMENT)
@@ -119,14 +119,14 @@ def test_a_wrong_number_of_vectors_is_an_error(make, service: Service) -> None:
     ],
     ids=["boolean indexes", "one index twice", "strings", "NaN", "nested"],
 )
-def test_a_wrong_answer_is_an_error_and_no_vector(make, service: Service, model: str, change) -> None:
+def test_invalid_responses_raise_partial_error(make, service: Service, model: str, change) -> None:
     service.always = server.data(change)
     with pytest.raises(PartialError):
         make(model).encode(["a", "b"], Role.DOCUMENT)
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_server_that_hangs_or_cuts_off_is_asked_again(make, service: Service, model: str) -> None:
+def test_timeouts_and_closed_connections_are_retried(make, service: Service, model: str) -> None:
     service.tricks = [server.slow(1.0), server.cut_off]
     encoder = make(model, "timeout=0.3")
     assert encoder.encode(["a"], Role.DOCUMENT).shape == (1, 8)
@@ -141,21 +141,21 @@ def test_a_server_that_hangs_or_cuts_off_is_asked_again(make, service: Service, 
         ("litellm:mistral/mistral-embed", "MISTRAL_API_KEY"),
     ],
 )
-def test_a_missing_key_names_the_variable(monkeypatch, spec: str, variable: str) -> None:
+def test_missing_keys_raise_missing_extra_error_with_the_variable(monkeypatch, spec: str, variable: str) -> None:
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(MissingExtraError, match=variable) as caught:
+    with pytest.raises(MissingExtraError, match=variable) as error:
         load(parse_spec(spec))
-    assert caught.value.exit_code == 4
+    assert error.value.exit_code == 4
 
 
 @pytest.mark.parametrize("spec", ["cohere:", "litellm:", "litellm:mistral", "litellm:/"])
-def test_a_spec_without_a_model_is_refused(spec: str) -> None:
+def test_specs_without_a_model_raise_parameter_error(spec: str) -> None:
     with pytest.raises(ParameterError):
         load(parse_spec(spec))
 
 
-def test_the_role_is_part_of_what_the_cache_knows(make) -> None:
+def test_the_role_is_part_of_the_cache_key(make) -> None:
     from equipoise.models.embedder import Embedder
 
     model = Embedder(make("voyage:voyage-3"))

@@ -1,4 +1,4 @@
-"""Folders for onnxruntime: a model.onnx, the weights of a BERT, and folders that are neither."""
+"""Folders for onnxruntime: model.onnx files, BERT weights and invalid folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLE = np.arange(24, dtype=np.float32).reshape(6, 4)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A graph that looks token vectors up, so that every pooling can be worked out by hand."""
+    """A graph that looks up token vectors, so that every pooling has a known result."""
     graph = OnnxGraph()
     graph.node("Gather", [graph.tensor("table", TABLE), "input_ids"], "last_hidden_state")
     names = ("input_ids", "attention_mask", "token_type_ids")
@@ -47,22 +47,22 @@ def folder(tmp_path: Path) -> Path:
         ("max", lambda rows: rows.max(axis=0)),
     ],
 )
-def test_token_vectors_are_pooled_over_the_real_tokens_only(folder: Path, pooling, pool):
+def test_token_vectors_are_pooled_without_padding(folder: Path, pooling, pool):
     model = embedder(f"onnx:{folder},pooling={pooling}")
-    found = model.embed(["a", "b c", "d d a", "d"])
-    wanted = [pool(TABLE[ids]) for ids in ([1], [2, 3], [4, 4, 1], [4])]
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    vectors = model.embed(["a", "b c", "d d a", "d"])
+    expected = [pool(TABLE[ids]) for ids in ([1], [2, 3], [4, 4, 1], [4])]
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6)
 
 
-def test_the_window_is_the_tokenizers_and_cuts_are_counted(folder: Path):
+def test_the_window_is_that_of_the_tokenizer_and_truncation_is_counted(folder: Path):
     model = embedder(folder)
-    done = model.embed_report(["a b c d d", "a b c"])
-    np.testing.assert_allclose(done.vectors, [TABLE[[1, 2, 3]].mean(axis=0)] * 2)
-    assert (model.card.max_tokens, done.report.truncated, done.report.lost_tokens) == (3, 1, 2)
+    result = model.embed_report(["a b c d d", "a b c"])
+    np.testing.assert_allclose(result.vectors, [TABLE[[1, 2, 3]].mean(axis=0)] * 2)
+    assert (model.card.max_tokens, result.report.truncated, result.report.lost_tokens) == (3, 1, 2)
     assert embedder(f"onnx:{folder},max_tokens=2").card.max_tokens == 2
 
 
-def test_two_folders_with_other_settings_are_two_models(folder: Path, tmp_path_factory):
+def test_the_fingerprint_includes_the_configuration(folder: Path, tmp_path_factory):
     other = tmp_path_factory.mktemp("other") / "copy"
     shutil.copytree(folder, other)
     assert embedder(folder).fingerprint == embedder(other).fingerprint
@@ -70,39 +70,39 @@ def test_two_folders_with_other_settings_are_two_models(folder: Path, tmp_path_f
     assert embedder(folder).fingerprint != embedder(other).fingerprint
 
 
-def test_a_bert_runs_from_its_weights_as_torch_runs_it(tiny_bert: Path):
+def test_bert_weights_give_the_vectors_of_torch(tiny_bert: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = embedder(f"st:{tiny_bert}").embed_report(TEXTS)
-    ours = embedder(f"onnx:{tiny_bert}").embed_report(TEXTS)
-    np.testing.assert_allclose(ours.vectors, theirs.vectors, atol=1e-5)
-    assert ours.report.lost_tokens == theirs.report.lost_tokens
+        torch_result = embedder(f"st:{tiny_bert}").embed_report(TEXTS)
+    onnx_result = embedder(f"onnx:{tiny_bert}").embed_report(TEXTS)
+    np.testing.assert_allclose(onnx_result.vectors, torch_result.vectors, atol=1e-5)
+    assert onnx_result.report.lost_tokens == torch_result.report.lost_tokens
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "fragment"),
     [
         ({"model_type": "mpnet"}, "is a mpnet model"),
         ({"hidden_act": "relu"}, "with relu"),
         ({"num_hidden_layers": 3}, "lacks the weights encoder.layer.2"),
     ],
 )
-def test_what_is_no_such_bert_is_refused(tiny_bert: Path, tmp_path: Path, change, sentence):
+def test_unsupported_models_raise_input_error(tiny_bert: Path, tmp_path: Path, change, fragment):
     shutil.copytree(tiny_bert, tmp_path / "copy")
     config = json.loads((tiny_bert / "config.json").read_text())
     (tmp_path / "copy" / "config.json").write_text(json.dumps(config | change))
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises(InputError, match=fragment):
         embedder(f"onnx:{tmp_path / 'copy'}")
 
 
-def test_a_folder_without_weights_or_a_damaged_model_is_a_sentence(folder: Path, tmp_path_factory):
+def test_missing_weights_and_damaged_models_raise_input_error(folder: Path, tmp_path_factory):
     empty = tmp_path_factory.mktemp("empty")
-    for spec, sentence in [
+    for spec, fragment in [
         (f"onnx:{empty}", "holds no weights"),
         (f"onnx:{empty / 'absent'}", "does not exist"),
         (f"onnx:{folder / 'model.onnx'}", "is a file"),
     ]:
-        with pytest.raises(InputError, match=sentence):
+        with pytest.raises(InputError, match=fragment):
             embedder(spec)
     (empty / "model.onnx").write_bytes((folder / "model.onnx").read_bytes())
     with pytest.raises(InputError, match=r"tokenizer\.json"):
@@ -112,7 +112,7 @@ def test_a_folder_without_weights_or_a_damaged_model_is_a_sentence(folder: Path,
         embedder(folder)
 
 
-def test_impossible_options_are_refused(folder: Path):
+def test_invalid_options_raise_parameter_error(folder: Path):
     with pytest.raises(ParameterError, match="pooling is 'median'"):
         embedder(f"onnx:{folder},pooling=median")
     with pytest.raises(ParameterError):

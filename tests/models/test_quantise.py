@@ -1,4 +1,4 @@
-"""What happens to vectors after the model: the laws of cutting, normalising and quantising."""
+"""Postprocessing of vectors: truncation, normalisation and quantisation."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ VECTORS = arrays(
 )
 
 
-def finish(options: str) -> VectorPostprocessing:
+def postprocessing(options: str) -> VectorPostprocessing:
     return VectorPostprocessing.of(parse_spec(f"minilm{options}"))
 
 
 @given(VECTORS)
-def test_nothing_asked_is_nothing_done(vectors):
-    np.testing.assert_array_equal(finish("")(vectors), vectors)
+def test_no_options_change_nothing(vectors):
+    np.testing.assert_array_equal(postprocessing("")(vectors), vectors)
 
 
 @given(VECTORS, st.sampled_from(list(VectorDtype)))
-def test_a_stored_vector_is_stored_as_itself(vectors, dtype):
+def test_quantisation_is_idempotent(vectors, dtype):
     once = VectorPostprocessing(dtype=dtype)(vectors)
     np.testing.assert_allclose(VectorPostprocessing(dtype=dtype)(once), once, rtol=1e-6, atol=0)
 
 
 @given(VECTORS, st.sampled_from(list(VectorDtype)), st.booleans())
-def test_a_vector_does_not_depend_on_its_neighbours(vectors, dtype, normalize):
+def test_vectors_do_not_depend_on_other_vectors(vectors, dtype, normalize):
     step = VectorPostprocessing(normalize=normalize, dtype=dtype)
-    alone = np.vstack([step(row[None]) for row in vectors])
-    np.testing.assert_allclose(step(vectors), alone, rtol=1e-5, atol=1e-7)
+    single_vectors = np.vstack([step(row[None]) for row in vectors])
+    np.testing.assert_allclose(step(vectors), single_vectors, rtol=1e-5, atol=1e-7)
 
 
 @given(VECTORS)
-def test_int8_is_off_by_at_most_half_a_step(vectors):
+def test_int8_errors_are_at_most_half_a_step(vectors):
     step = np.abs(vectors).max(axis=1, keepdims=True) / 127
     assert (np.abs(int8_roundtrip(vectors) - vectors) <= step * 0.5001 + 1e-6).all()
 
 
 @given(VECTORS)
-def test_int8_takes_at_most_255_values_a_vector(vectors):
+def test_int8_has_at_most_255_levels_per_vector(vectors):
     stored = int8_roundtrip(vectors)
     step = np.where((largest := np.abs(vectors).max(axis=1, keepdims=True)) > 0, largest, 1) / 127
     levels = stored / step
@@ -63,7 +63,7 @@ def test_int8_takes_at_most_255_values_a_vector(vectors):
 
 
 @given(VECTORS)
-def test_bits_keep_the_signs_and_nothing_else(vectors):
+def test_binary_vectors_keep_the_signs_only(vectors):
     stored = binary_roundtrip(vectors, unit_length=False)
     assert set(np.unique(stored)) <= {-1.0, 1.0}
     np.testing.assert_array_equal(stored > 0, vectors > 0)
@@ -71,18 +71,18 @@ def test_bits_keep_the_signs_and_nothing_else(vectors):
 
 
 @given(VECTORS)
-def test_unit_vectors_have_length_one_and_zero_stays_zero(vectors):
+def test_normalised_vectors_have_norm_one_and_zero_stays_zero(vectors):
     norms = np.linalg.norm(l2_normalize(vectors).astype(np.float64), axis=1)
     tiny = np.linalg.norm(vectors.astype(np.float64), axis=1) < 1e-15
     assert (np.abs(norms[~tiny] - 1) < 1e-5).all()
     np.testing.assert_array_equal(l2_normalize(np.zeros((2, 3), np.float32)), 0)
 
 
-def test_cut_vectors_are_set_to_length_one_again_unless_told_not_to():
+def test_truncated_vectors_are_normalised_by_default():
     vectors = np.array([[3.0, 4.0, 12.0]], np.float32)
-    np.testing.assert_allclose(finish(",dim=2")(vectors), [[0.6, 0.8]], rtol=1e-6)
-    np.testing.assert_array_equal(finish(",dim=2,normalize=false")(vectors), [[3.0, 4.0]])
-    np.testing.assert_allclose(finish(",normalize=true")(vectors), vectors / 13, rtol=1e-6)
+    np.testing.assert_allclose(postprocessing(",dim=2")(vectors), [[0.6, 0.8]], rtol=1e-6)
+    np.testing.assert_array_equal(postprocessing(",dim=2,normalize=false")(vectors), [[3.0, 4.0]])
+    np.testing.assert_allclose(postprocessing(",normalize=true")(vectors), vectors / 13, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,15 @@ def test_cut_vectors_are_set_to_length_one_again_unless_told_not_to():
         (",dim=9,dtype=binary", 2),
     ],
 )
-def test_the_card_says_what_a_stored_vector_takes(options, size):
-    assert finish(options).bytes_per_vector(100) == size
+def test_bytes_per_vector_of_every_dtype(options, size):
+    assert postprocessing(options).bytes_per_vector(100) == size
 
 
-def test_float16_is_numpys():
+def test_float16_agrees_with_numpy():
     vectors = np.array([[1 / 3, 1e-3]], np.float32)
-    np.testing.assert_array_equal(finish(",dtype=float16")(vectors), vectors.astype(np.float16).astype(np.float32))
+    np.testing.assert_array_equal(
+        postprocessing(",dtype=float16")(vectors), vectors.astype(np.float16).astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,12 +115,12 @@ def test_float16_is_numpys():
         (",normalize=2", "true or"),
     ],
 )
-def test_impossible_steps_are_refused(options, hint):
-    with pytest.raises(ParameterError) as caught:
-        finish(options)
-    assert hint in caught.value.hint
+def test_invalid_options_raise_parameter_error(options, hint):
+    with pytest.raises(ParameterError) as error:
+        postprocessing(options)
+    assert hint in error.value.hint
 
 
-def test_more_dimensions_than_there_are_is_refused():
+def test_too_many_dimensions_raise_parameter_error():
     with pytest.raises(ParameterError, match="3 dimensions"):
-        finish(",dim=4")(np.ones((1, 3), np.float32))
+        postprocessing(",dim=4")(np.ones((1, 3), np.float32))

@@ -1,4 +1,4 @@
-"""``st:`` up to the loading: a tiny folder, its prompts and threads, and what the hub's absence says."""
+"""``st:`` models: a tiny folder, prompts, threads, windows and an unreachable hub."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def load(spec: str, **options: object) -> Embedder:
         return embedder(spec, **options)
 
 
-def test_a_folder_gives_the_librarys_own_vectors(tiny_bert: Path):
+def test_folders_give_the_vectors_of_the_library(tiny_bert: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from sentence_transformers import SentenceTransformer
 
         library = SentenceTransformer(str(tiny_bert), device="cpu")
     model = load(f"st:{tiny_bert}")
-    done = model.embed_report(TEXTS)
-    np.testing.assert_allclose(done.vectors, library.encode(TEXTS), atol=1e-6)
+    result = model.embed_report(TEXTS)
+    np.testing.assert_allclose(result.vectors, library.encode(TEXTS), atol=1e-6)
     assert (model.dims, model.card.max_tokens) == (32, 16)
-    assert done.report.tokens == sum(len(library.tokenizer(text)["input_ids"]) for text in TEXTS)
+    assert result.report.tokens == sum(len(library.tokenizer(text)["input_ids"]) for text in TEXTS)
 
 
 @pytest.mark.parametrize("kind", ["st", "onnx"])
-def test_a_last_step_that_normalises_cannot_be_undone(tiny_bert: Path, kind: str):
+def test_normalize_false_raises_for_models_that_normalise(tiny_bert: Path, kind: str):
     if kind == "onnx":
         pytest.importorskip("onnxruntime")
     with pytest.raises(ParameterError):
@@ -54,7 +54,7 @@ def test_a_last_step_that_normalises_cannot_be_undone(tiny_bert: Path, kind: str
     assert np.linalg.norm(load(f"{kind}:{tiny_bert},normalize=false,dim=8").embed(TEXTS), axis=1).max() < 1
 
 
-def test_a_bare_path_is_enough(tiny_bert: Path):
+def test_paths_are_specs(tiny_bert: Path):
     model = load(str(tiny_bert))
     assert model.spec.kind == "st"
     np.testing.assert_allclose(model.embed(TEXTS), load(f"st:{tiny_bert}").embed(TEXTS))
@@ -67,17 +67,17 @@ def test_prompts_of_the_folder_are_used_and_can_be_replaced(tiny_bert: Path, tmp
     settings["prompts"] = {"query": "red ", "document": "blue "}
     settings["default_prompt_name"] = "document"
     (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    plain, prompted = load(f"st:{tiny_bert}"), load(f"st:{folder}")
-    assert prompted.prompts == {Role.QUERY: "red ", Role.DOCUMENT: "blue "}
+    unprompted, prompted_model = load(f"st:{tiny_bert}"), load(f"st:{folder}")
+    assert prompted_model.prompts == {Role.QUERY: "red ", Role.DOCUMENT: "blue "}
     for role, prompt in (("query", "red "), ("document", "blue ")):
-        wanted = plain.embed([prompt + text for text in TEXTS])
-        np.testing.assert_allclose(prompted.embed(TEXTS, role), wanted, atol=1e-6)
-    silent = load(f"st:{folder}", query_prompt="", document_prompt="")
-    np.testing.assert_allclose(silent.embed(TEXTS), plain.embed(TEXTS), atol=1e-6)
-    assert prompted.fingerprint != plain.fingerprint
+        expected = unprompted.embed([prompt + text for text in TEXTS])
+        np.testing.assert_allclose(prompted_model.embed(TEXTS, role), expected, atol=1e-6)
+    without_prompts = load(f"st:{folder}", query_prompt="", document_prompt="")
+    np.testing.assert_allclose(without_prompts.embed(TEXTS), unprompted.embed(TEXTS), atol=1e-6)
+    assert prompted_model.fingerprint != unprompted.fingerprint
 
 
-def prompted(tiny_bert: Path, prompts: dict[str, str], default: str | None = None):
+def prompted_model(tiny_bert: Path, prompts: dict[str, str], default: str | None = None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from sentence_transformers import SentenceTransformer
@@ -96,22 +96,22 @@ def prompted(tiny_bert: Path, prompts: dict[str, str], default: str | None = Non
     ],
     ids=str,
 )
-def test_an_object_is_the_model_that_its_folder_is(tiny_bert: Path, tmp_path: Path, prompts, default):
-    """The oracle is the library's own way to embed queries and documents."""
-    library = prompted(tiny_bert, prompts, default)
+def test_objects_agree_with_their_saved_folder(tiny_bert: Path, tmp_path: Path, prompts, default):
+    """The expected vectors are those of ``encode_query`` and ``encode_document``."""
+    library = prompted_model(tiny_bert, prompts, default)
     library.save(str(tmp_path / "saved"))
     by_object, by_name = embedder(library), load(f"st:{tmp_path / 'saved'}")
     assert by_object.prompts == by_name.prompts
     for role, encode in (("query", library.encode_query), ("document", library.encode_document)):
-        wanted = encode(TEXTS)
-        np.testing.assert_allclose(by_object.embed(TEXTS, role), wanted, atol=1e-6)
-        np.testing.assert_allclose(by_name.embed(TEXTS, role), wanted, atol=1e-6)
+        expected = encode(TEXTS)
+        np.testing.assert_allclose(by_object.embed(TEXTS, role), expected, atol=1e-6)
+        np.testing.assert_allclose(by_name.embed(TEXTS, role), expected, atol=1e-6)
     assert (by_object.dims, by_object.card.max_tokens) == (by_name.dims, by_name.card.max_tokens)
     assert not by_object.encoder.cacheable
 
 
-def test_a_default_prompt_of_no_role_is_for_both(tiny_bert: Path, tmp_path: Path):
-    library = prompted(tiny_bert, {"search": "red "}, "search")
+def test_default_prompts_without_a_role_are_for_both_roles(tiny_bert: Path, tmp_path: Path):
+    library = prompted_model(tiny_bert, {"search": "red "}, "search")
     library.save(str(tmp_path / "saved"))
     for model in (embedder(library), load(f"st:{tmp_path / 'saved'}")):
         for role in Role:
@@ -119,27 +119,27 @@ def test_a_default_prompt_of_no_role_is_for_both(tiny_bert: Path, tmp_path: Path
 
 
 def test_prompts_of_an_object_can_be_replaced(tiny_bert: Path):
-    library = prompted(tiny_bert, {"query": "red ", "document": "blue "})
+    library = prompted_model(tiny_bert, {"query": "red ", "document": "blue "})
     model = embedder(library, query_prompt="", document_prompt="the ")
-    plain = library.encode(TEXTS, prompt="")
-    np.testing.assert_allclose(model.embed(TEXTS, "query"), plain, atol=1e-6)
-    wanted = library.encode(TEXTS, prompt="the ")
-    np.testing.assert_allclose(model.embed(TEXTS, "document"), wanted, atol=1e-6)
+    without_prompt = library.encode(TEXTS, prompt="")
+    np.testing.assert_allclose(model.embed(TEXTS, "query"), without_prompt, atol=1e-6)
+    expected = library.encode(TEXTS, prompt="the ")
+    np.testing.assert_allclose(model.embed(TEXTS, "document"), expected, atol=1e-6)
 
 
-def test_a_model_with_a_part_for_each_role_is_told_the_role(tiny_bert: Path):
+def test_router_models_receive_the_role(tiny_bert: Path):
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Dense, Router
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        parts = list(SentenceTransformer(str(tiny_bert), device="cpu").children())
+        modules = list(SentenceTransformer(str(tiny_bert), device="cpu").children())
         state = torch.random.get_rng_state()
         torch.manual_seed(0)
         router = Router({"query": [Dense(32, 8)], "document": [Dense(32, 8)]}, default_route="document")
         torch.random.set_rng_state(state)
-        library = SentenceTransformer(modules=[*parts[:2], router], device="cpu")
+        library = SentenceTransformer(modules=[*modules[:2], router], device="cpu")
     model = embedder(library, normalize=False)
     queries, documents = library.encode_query(TEXTS), library.encode_document(TEXTS)
     assert not np.allclose(queries, documents)
@@ -147,39 +147,39 @@ def test_a_model_with_a_part_for_each_role_is_told_the_role(tiny_bert: Path):
     np.testing.assert_allclose(model.embed(TEXTS, "document"), documents, atol=1e-6)
 
 
-def test_torchs_thread_count_is_left_as_it_was(tiny_bert: Path):
+def test_the_thread_count_of_torch_is_restored(tiny_bert: Path):
     import torch
 
-    before = torch.get_num_threads()
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         load(f"st:{tiny_bert}").embed(TEXTS)
         assert torch.get_num_threads() == 2
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_threads)
 
 
-def test_a_narrower_window_is_an_option(tiny_bert: Path):
-    done = load(f"st:{tiny_bert},max_tokens=4").embed_report(["the cat sat on the mat", "the cat ran"])
-    np.testing.assert_allclose(done.vectors[0], done.vectors[1], atol=1e-6)
-    assert (done.report.truncated, done.report.lost_tokens) == (2, 5)
+def test_max_tokens_is_an_option(tiny_bert: Path):
+    result = load(f"st:{tiny_bert},max_tokens=4").embed_report(["the cat sat on the mat", "the cat ran"])
+    np.testing.assert_allclose(result.vectors[0], result.vectors[1], atol=1e-6)
+    assert (result.report.truncated, result.report.lost_tokens) == (2, 5)
 
 
-def test_a_very_long_text_is_what_its_beginning_is(tiny_bert: Path):
+def test_long_texts_are_embedded_by_their_beginning(tiny_bert: Path):
     model = load(f"st:{tiny_bert}")
-    long = "the cat sat on the mat " * 10_000
-    done = model.embed_report([long])
-    np.testing.assert_allclose(done.vectors, model.embed([long[:300]]), atol=1e-6)
-    assert done.report.lost_tokens == 60_002 - 16
+    long_text = "the cat sat on the mat " * 10_000
+    result = model.embed_report([long_text])
+    np.testing.assert_allclose(result.vectors, model.embed([long_text[:300]]), atol=1e-6)
+    assert result.report.lost_tokens == 60_002 - 16
 
 
-def test_folders_without_a_model_are_sentences(tmp_path: Path):
-    for spec, kind, sentence in [
+def test_invalid_folders_raise_errors(tmp_path: Path):
+    for spec, error_type, fragment in [
         (f"st:{tmp_path}", InputError, "holds no weights"),
         (f"st:{tmp_path / 'absent'}", InputError, "does not exist"),
         ("st:", ParameterError, "names no model"),
     ]:
-        with pytest.raises(kind, match=sentence):
+        with pytest.raises(error_type, match=fragment):
             load(spec)
     (tmp_path / "model.safetensors").write_bytes(b"cut off")
     (tmp_path / "config.json").write_text("{}")
@@ -188,8 +188,8 @@ def test_folders_without_a_model_are_sentences(tmp_path: Path):
 
 
 @pytest.fixture
-def absent_hub(monkeypatch: pytest.MonkeyPatch):
-    """A hub at a port where nobody listens."""
+def unreachable_hub(monkeypatch: pytest.MonkeyPatch):
+    """A hub at a closed port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     constants = pytest.importorskip("huggingface_hub.constants")
@@ -198,27 +198,27 @@ def absent_hub(monkeypatch: pytest.MonkeyPatch):
     return constants
 
 
-def test_a_hub_that_cannot_be_reached_is_a_sentence(absent_hub):
-    with pytest.raises(MissingExtraError) as caught:
-        load("st:nobody/no-such-model-anywhere")
-    assert "minilm" in caught.value.hint
+def test_unreachable_hubs_raise_missing_extra_error(unreachable_hub):
+    with pytest.raises(MissingExtraError) as error:
+        load("st:absent/no-such-model")
+    assert "minilm" in error.value.hint
 
 
-def test_a_hub_that_does_not_answer_is_asked_once_and_its_log_kept_still(absent_hub, monkeypatch, caplog):
-    slept: list[float] = []
-    monkeypatch.setattr("time.sleep", slept.append)
+def test_unreachable_hubs_are_not_retried_and_log_nothing(unreachable_hub, monkeypatch, caplog):
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
     log = logging.getLogger("huggingface_hub")
     monkeypatch.setattr(log, "propagate", True)
-    before = log.level
+    level = log.level
     with pytest.raises(MissingExtraError):
-        load("st:nobody/no-such-model-anywhere")
-    assert slept == [], "nothing is tried again"
+        load("st:absent/no-such-model")
+    assert waits == [], "no retries"
     assert caplog.records == []
-    assert log.level == before
-    assert absent_hub.HF_HUB_OFFLINE is False, "only our own loading is done without the hub"
+    assert log.level == level
+    assert unreachable_hub.HF_HUB_OFFLINE is False, "only the loading is offline"
 
 
-def test_code_of_a_model_is_not_run_unasked(tiny_bert: Path, tmp_path: Path):
+def test_model_code_is_not_run_by_default(tiny_bert: Path, tmp_path: Path):
     folder = tmp_path / "with-code"
     shutil.copytree(tiny_bert, folder)
     config = json.loads((folder / "config.json").read_text())
@@ -230,10 +230,10 @@ def test_code_of_a_model_is_not_run_unasked(tiny_bert: Path, tmp_path: Path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_where_a_model_runs_is_not_part_of_its_name(tiny_bert: Path) -> None:
-    here, there = (
+def test_the_device_is_not_part_of_the_spec(tiny_bert: Path) -> None:
+    default_device, on_cpu = (
         embedder(f"st:{tiny_bert}", cache=False),
         embedder(f"st:{tiny_bert},device=cpu", cache=False),
     )
-    assert here.card.spec == there.card.spec
-    assert here.fingerprint == there.fingerprint
+    assert default_device.card.spec == on_cpu.card.spec
+    assert default_device.fingerprint == on_cpu.fingerprint

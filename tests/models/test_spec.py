@@ -1,4 +1,4 @@
-"""Names of models: aliases, paths, options, quoting, and what is refused."""
+"""Model specs: aliases, paths, options, quoting and errors."""
 
 from __future__ import annotations
 
@@ -38,38 +38,38 @@ from equipoise.models.registry import ALIASES, HUB_MODELS, KINDS, ModelSpec, par
         ("BAAI/bge-base-en-v1.5", "st", "BAAI/bge-base-en-v1.5", {}),
     ],
 )
-def test_a_spec_is_read_as_it_is_meant(text, kind, name, options):
+def test_specs_are_parsed(text, kind, name, options):
     spec = parse_spec(text)
     assert (spec.kind, spec.name, dict(spec.options), spec.text) == (kind, name, options, text)
 
 
-@pytest.mark.parametrize("known", HUB_MODELS, ids=lambda known: known.alias)
-def test_every_alias_works_bare_and_behind_st(known):
-    assert parse_spec(f"st:{known.alias}").name == known.hub
-    assert parse_spec(known.alias).kind == ALIASES[known.alias][0]
+@pytest.mark.parametrize("hub_model", HUB_MODELS, ids=lambda hub_model: hub_model.alias)
+def test_aliases_work_with_and_without_st(hub_model):
+    assert parse_spec(f"st:{hub_model.alias}").name == hub_model.hub
+    assert parse_spec(hub_model.alias).kind == ALIASES[hub_model.alias][0]
 
 
-def test_e5_and_bge_have_the_prompts_of_their_makers():
-    prompts = {known.alias: (known.query_prompt, known.document_prompt) for known in HUB_MODELS}
+def test_e5_and_bge_have_their_prompts():
+    prompts = {hub_model.alias: (hub_model.query_prompt, hub_model.document_prompt) for hub_model in HUB_MODELS}
     assert prompts["e5-base"] == ("query: ", "passage: ")
     assert prompts["bge-base"] == ("Represent this sentence for searching relevant passages: ", "")
     assert prompts["minilm"] == ("", "")
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-KEYS = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
+OPTION_KEYS = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 
 
-@given(st.sampled_from(KINDS), NAMES, st.dictionaries(KEYS, NAMES, max_size=3))
-def test_what_is_written_is_read_back(kind, name, options):
+@given(st.sampled_from(KINDS), NAMES, st.dictionaries(OPTION_KEYS, NAMES, max_size=3))
+def test_specs_are_parsed_from_their_text(kind, name, options):
     spec = ModelSpec(kind, name, options)
-    known = {known.alias for known in HUB_MODELS}
-    if kind != "st" or name not in known:
+    aliases = {aliases.alias for aliases in HUB_MODELS}
+    if kind != "st" or name not in aliases:
         assert parse_spec(str(spec)) == spec
 
 
 @given(st.text(max_size=30) | st.from_regex(r"(st|vectors|py|sum)?:?[a-z/.~\"]*(,[a-z]+=[^,]*)*", fullmatch=True))
-def test_any_text_is_a_spec_or_a_sentence(text):
+def test_any_text_is_a_spec_or_raises(text):
     try:
         kind = parse_spec(text).kind
     except EquipoiseError:
@@ -78,7 +78,7 @@ def test_any_text_is_a_spec_or_a_sentence(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "hint"),
+    ("text", "error_type", "hint"),
     [
         ("minilmm", UnknownNameError, "did you mean minilm"),
         ("bge-bse", UnknownNameError, "did you mean bge-base"),
@@ -90,13 +90,13 @@ def test_any_text_is_a_spec_or_a_sentence(text):
         ("./no/such/folder", InputError, "check the path"),
     ],
 )
-def test_what_cannot_be_a_model_is_refused_with_a_hint(text, kind, hint):
-    with pytest.raises(kind) as caught:
+def test_invalid_specs_raise_errors_with_a_hint(text, error_type, hint):
+    with pytest.raises(error_type) as error:
         parse_spec(text)
-    assert hint in caught.value.hint
+    assert hint in error.value.hint
 
 
-def test_a_folder_is_recognised_by_what_is_in_it(tmp_path: Path):
+def test_folders_are_recognised_by_their_files(tmp_path: Path):
     kinds = {"onnx": "model.onnx", "st": "modules.json", "plain": "config.json"}
     for name, file in kinds.items():
         (tmp_path / name).mkdir()
@@ -128,13 +128,13 @@ STATIC = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.mo
         ({"config.json": [], "modules.json": {"type": "StaticEmbedding"}}, "st"),
     ],
 )
-def test_a_static_model_is_known_by_its_keys_or_its_module(tmp_path: Path, files, kind):
+def test_static_models_are_recognised_by_their_configuration(tmp_path: Path, files, kind):
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content))
     assert parse_spec(str(tmp_path)).kind == kind
 
 
-def test_options_are_numbers_and_flags_or_sentences():
+def test_options_are_parsed_as_numbers_and_flags():
     spec = ModelSpec("st", "x", {"dim": "64", "normalize": "Yes", "threads": "0", "trust_remote_code": "maybe"})
     assert spec.count("dim") == 64
     assert spec.count("absent") is None
@@ -146,7 +146,7 @@ def test_options_are_numbers_and_flags_or_sentences():
         spec.flag("trust_remote_code", False)
 
 
-def test_further_options_join_the_given_ones():
+def test_with_options_adds_and_replaces_options():
     spec = parse_spec("minilm,dim=64").with_options(normalize=False, dtype=None, dim=32)
     assert dict(spec.options) == {"dim": "32", "normalize": "false"}
     assert str(spec) == "onnx:minilm,dim=32,normalize=false"

@@ -1,4 +1,4 @@
-"""Safetensors as views of the file, against the library."""
+"""Safetensors as views of the file, compared with the library."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ ARRAYS = {
 }
 
 
-def test_every_tensor_is_the_librarys(tmp_path: Path):
+def test_tensors_agree_with_the_library(tmp_path: Path):
     library.save_file(ARRAYS, tmp_path / "t.safetensors", metadata={"format": "np"})
-    found, wanted = (
+    tensors, expected = (
         read_safetensors(tmp_path / "t.safetensors"),
         library.load_file(tmp_path / "t.safetensors"),
     )
-    assert found.keys() == wanted.keys()
-    for name, array in wanted.items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].dtype == array.dtype
+    assert tensors.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(tensors[name], array)
+        assert tensors[name].dtype == array.dtype
 
 
 @pytest.mark.engines("torch")
-def test_bfloat16_is_the_float32_that_it_stands_for(tmp_path: Path):
+def test_bfloat16_is_converted_to_float32(tmp_path: Path):
     torch = pytest.importorskip("torch")
     from safetensors.torch import save_file
 
@@ -45,10 +45,10 @@ def test_bfloat16_is_the_float32_that_it_stands_for(tmp_path: Path):
     np.testing.assert_array_equal(read_safetensors(tmp_path / "t.safetensors")["weights"], values.float().numpy())
 
 
-@pytest.mark.parametrize("keep", [0, 3, 8, 40, -1])
-def test_a_file_that_was_cut_off_is_a_sentence(tmp_path: Path, keep):
+@pytest.mark.parametrize("n_bytes", [0, 3, 8, 40, -1])
+def test_truncated_files_raise_format_error(tmp_path: Path, n_bytes):
     library.save_file(ARRAYS, tmp_path / "whole.safetensors")
-    (tmp_path / "t.safetensors").write_bytes((tmp_path / "whole.safetensors").read_bytes()[:keep])
+    (tmp_path / "t.safetensors").write_bytes((tmp_path / "whole.safetensors").read_bytes()[:n_bytes])
     with pytest.raises(FormatError):
         read_safetensors(tmp_path / "t.safetensors")
 
@@ -56,7 +56,7 @@ def test_a_file_that_was_cut_off_is_a_sentence(tmp_path: Path, keep):
 @pytest.mark.parametrize(
     "header", [b"[]", b'{"a": 3}', b'{"a": {"dtype": "F99", "shape": [], "data_offsets": [0, 0]}}']
 )
-def test_a_strange_header_is_a_sentence(tmp_path: Path, header):
+def test_invalid_headers_raise_format_error(tmp_path: Path, header):
     (tmp_path / "t.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     with pytest.raises(FormatError):
         read_safetensors(tmp_path / "t.safetensors")

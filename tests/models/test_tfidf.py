@@ -1,4 +1,4 @@
-"""TF-IDF against scikit-learn's vectoriser, and the laws of the cosine."""
+"""TF-IDF, compared with scikit-learn, and properties of the cosine."""
 
 from __future__ import annotations
 
@@ -35,56 +35,56 @@ def all_scores(fitted, queries):
     return table
 
 
-def by_scikit_learn(documents, queries, **options):
+def scikit_learn_scores(documents, queries, **options):
     text = pytest.importorskip("sklearn.feature_extraction.text")
     vectoriser = text.TfidfVectorizer(preprocessor=fold_case, **options)
     try:
         table = vectoriser.fit_transform(documents)
-    except ValueError:  # "empty vocabulary": nothing to score by
+    except ValueError:  # "empty vocabulary"
         return np.zeros((len(queries), len(documents)))
     return (vectoriser.transform(queries) @ table.T).toarray()
 
 
 @pytest.mark.parametrize("lengths", [(3, 5), (1, 1), (1, 3), (2, 2), (5, 7), (4, 4)])
 @pytest.mark.parametrize("sublinear", [False, True])
-def test_character_scores_are_those_of_scikit_learn(lengths, sublinear):
-    ours = all_scores(TfidfRetriever(ngrams=lengths, sublinear=sublinear).fit(DOCUMENTS), QUERIES)
-    theirs = by_scikit_learn(DOCUMENTS, QUERIES, analyzer="char_wb", ngram_range=lengths, sublinear_tf=sublinear)
-    assert ours == pytest.approx(theirs, abs=1e-12)
+def test_character_scores_agree_with_scikit_learn(lengths, sublinear):
+    scores = all_scores(TfidfRetriever(ngrams=lengths, sublinear=sublinear).fit(DOCUMENTS), QUERIES)
+    expected = scikit_learn_scores(DOCUMENTS, QUERIES, analyzer="char_wb", ngram_range=lengths, sublinear_tf=sublinear)
+    assert scores == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("lengths", [(1, 1), (1, 2), (2, 3)])
-def test_word_scores_are_those_of_scikit_learn(lengths):
-    ours = all_scores(TfidfRetriever("word", lengths).fit(DOCUMENTS), QUERIES)
-    theirs = by_scikit_learn(DOCUMENTS, QUERIES, analyzer="word", ngram_range=lengths, token_pattern=r"\w+")
-    assert ours == pytest.approx(theirs, abs=1e-12)
+def test_word_scores_agree_with_scikit_learn(lengths):
+    scores = all_scores(TfidfRetriever("word", lengths).fit(DOCUMENTS), QUERIES)
+    expected = scikit_learn_scores(DOCUMENTS, QUERIES, analyzer="word", ngram_range=lengths, token_pattern=r"\w+")
+    assert scores == pytest.approx(expected, abs=1e-12)
 
 
 @settings(deadline=None, max_examples=80)
 @given(CORPUS, st.lists(TEXT, min_size=1, max_size=3), st.sampled_from([(3, 5), (1, 2), (4, 6)]))
 @example(["ß"], ["s"], (1, 2))
-def test_any_texts_score_as_in_scikit_learn(documents, queries, lengths):
-    ours = all_scores(TfidfRetriever(ngrams=lengths).fit(documents), queries)
-    theirs = by_scikit_learn(documents, queries, analyzer="char_wb", ngram_range=lengths)
-    assert ours == pytest.approx(theirs, abs=1e-9)
+def test_scores_of_any_texts_agree_with_scikit_learn(documents, queries, lengths):
+    scores = all_scores(TfidfRetriever(ngrams=lengths).fit(documents), queries)
+    expected = scikit_learn_scores(documents, queries, analyzer="char_wb", ngram_range=lengths)
+    assert scores == pytest.approx(expected, abs=1e-9)
 
 
-def test_keys_that_outgrow_their_bits_are_ranked_and_stay_exact(monkeypatch):
+def test_ngram_keys_beyond_the_largest_code_give_exact_scores(monkeypatch):
     expected = all_scores(TfidfRetriever(ngrams=(2, 6)).fit(DOCUMENTS), QUERIES)
     monkeypatch.setattr(lexical, "_MAX_CODE", 3000)
     assert all_scores(TfidfRetriever(ngrams=(2, 6)).fit(DOCUMENTS), QUERIES) == pytest.approx(expected, abs=1e-12)
 
 
-def test_thousands_of_different_characters_are_told_apart():
+def test_thousands_of_different_characters_have_distinct_ngrams():
     rng = np.random.default_rng(0)
     documents = ["".join(map(chr, row)) for row in rng.integers(0x4E00, 0x9FA0, (600, 20))]
-    found = TfidfRetriever(ngrams=(3, 7)).fit(documents).search([text[5:15] for text in documents], 1)
-    assert found.indices[:, 0].tolist() == list(range(600))
+    hits = TfidfRetriever(ngrams=(3, 7)).fit(documents).search([text[5:15] for text in documents], 1)
+    assert hits.indices[:, 0].tolist() == list(range(600))
 
 
 @settings(deadline=None, max_examples=60)
 @given(CORPUS)
-def test_a_document_is_its_own_best_match_with_cosine_one(documents):
+def test_documents_have_cosine_one_with_themselves(documents):
     scores = all_scores(TfidfRetriever(ngrams=(1, 3)).fit(documents), documents)
     assert np.diag(scores) == pytest.approx(np.ones(len(documents)))
     assert (scores <= 1 + 1e-12).all()
@@ -100,33 +100,33 @@ def test_the_cosine_is_symmetric(documents):
 
 @settings(deadline=None, max_examples=60)
 @given(CORPUS, TEXT, st.integers(2, 4))
-def test_repeating_a_query_changes_no_score(documents, query, times):
+def test_repeated_queries_have_the_same_scores(documents, query, times):
     fitted = TfidfRetriever().fit(documents)
-    once, often = all_scores(fitted, [query, " ".join([query] * times)])
-    assert often == pytest.approx(once, abs=1e-12)
+    once, repeated = all_scores(fitted, [query, " ".join([query] * times)])
+    assert repeated == pytest.approx(once, abs=1e-12)
 
 
 @settings(deadline=None, max_examples=60)
 @given(CORPUS, TEXT)
-def test_a_document_that_shares_nothing_stays_at_zero(documents, query):
+def test_documents_without_common_ngrams_score_zero(documents, query):
     scores = all_scores(TfidfRetriever().fit([*documents, "xyzzy"]), [query])[0]
     assert scores[-1] == 0.0
 
 
 @settings(deadline=None, max_examples=60)
 @given(CORPUS, TEXT, st.randoms(use_true_random=False))
-def test_the_order_of_the_documents_changes_no_bit_of_a_score(documents, query, random):
+def test_scores_do_not_depend_on_the_order_of_documents(documents, query, random):
     order = list(range(len(documents)))
     random.shuffle(order)
-    straight = all_scores(TfidfRetriever().fit(documents), [query])[0]
-    mixed = all_scores(TfidfRetriever().fit([documents[i] for i in order]), [query])[0]
-    assert mixed.tolist() == straight[order].tolist()
+    original = all_scores(TfidfRetriever().fit(documents), [query])[0]
+    shuffled = all_scores(TfidfRetriever().fit([documents[i] for i in order]), [query])[0]
+    assert shuffled.tolist() == original[order].tolist()
 
 
-def test_equal_documents_tie_and_stand_in_their_order():
-    found = TfidfRetriever().fit(["blue", "red fox", "red fox"]).search(["red"], 3)
-    assert found.indices.tolist() == [[1, 2, 0]]
-    assert found.scores[0, 0] == found.scores[0, 1]
+def test_equal_documents_tie_in_their_order():
+    hits = TfidfRetriever().fit(["blue", "red fox", "red fox"]).search(["red"], 3)
+    assert hits.indices.tolist() == [[1, 2, 0]]
+    assert hits.scores[0, 0] == hits.scores[0, 1]
 
 
 def test_documents_without_any_ngram_score_zero():
@@ -134,7 +134,7 @@ def test_documents_without_any_ngram_score_zero():
 
 
 @pytest.mark.parametrize("spec", ["tfidf:", "tfidf:,ngrams=2-4", "tfidf:,analyzer=word,stopwords=en,sublinear=true"])
-def test_the_spec_of_the_card_makes_the_same_system(spec):
+def test_the_spec_of_the_card_gives_the_same_system(spec):
     assert retriever(retriever(spec).card.spec) == retriever(spec)
 
 
@@ -143,7 +143,7 @@ def test_lengths_may_be_given_as_a_pair():
 
 
 @pytest.mark.parametrize(
-    ("spec", "kind", "sentence"),
+    ("spec", "error_type", "fragment"),
     [
         ("tfidf:,ngrams=5-3", ParameterError, "5-3"),
         ("tfidf:,ngrams=0-2", ParameterError, "'0-2'"),
@@ -154,10 +154,10 @@ def test_lengths_may_be_given_as_a_pair():
         ("tfidf:,ngram=2", ParameterError, "no option 'ngram'"),
     ],
 )
-def test_wrong_options_are_named(spec, kind, sentence):
-    with pytest.raises(kind, match=sentence) as caught:
+def test_invalid_options_raise_errors(spec, error_type, fragment):
+    with pytest.raises(error_type, match=fragment) as error:
         retriever(spec)
-    assert caught.value.hint
+    assert error.value.hint
 
 
 def test_the_first_documents_keep_their_scores() -> None:
@@ -166,5 +166,5 @@ def test_the_first_documents_keep_their_scores() -> None:
     fitted = retriever("tfidf:").fit(documents)
     assert isinstance(fitted, FittedTfidf)
     ((_, all_scores),) = fitted.score_blocks(queries)
-    ((_, leading),) = fitted.leading(3).score_blocks(queries)
-    np.testing.assert_allclose(leading, all_scores[:, :3], rtol=1e-12)
+    ((_, first_scores),) = fitted.leading(3).score_blocks(queries)
+    np.testing.assert_allclose(first_scores, all_scores[:, :3], rtol=1e-12)

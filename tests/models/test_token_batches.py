@@ -19,23 +19,23 @@ def block(sizes: list[int]) -> TokenBlock:
 
 
 @given(lengths, st.integers(1, 100))
-def test_batches_hold_every_text_once_within_the_budget(sizes: list[int], budget: int) -> None:
+def test_batches_contain_every_text_once_within_the_budget(sizes: list[int], budget: int) -> None:
     ordered, order, starts = block(sizes).longest_first()
     batches = list(ordered.batches(budget))
-    assert [index for part in batches for index in range(len(sizes))[part]] == list(range(len(sizes)))
-    for part in batches:
-        batch = ordered.lengths[part]
+    assert [index for batch_slice in batches for index in range(len(sizes))[batch_slice]] == list(range(len(sizes)))
+    for batch_slice in batches:
+        batch = ordered.lengths[batch_slice]
         assert len(batch) == 1 or len(batch) * batch.max() <= budget
     assert sorted(order.tolist()) == list(range(len(sizes)))
-    for place, text in enumerate(order.tolist()):
-        assert ordered.lengths[place] == sizes[text]
-        assert starts[place] == sum(sizes[:text])
+    for index, text in enumerate(order.tolist()):
+        assert ordered.lengths[index] == sizes[text]
+        assert starts[index] == sum(sizes[:text])
 
 
 @given(st.lists(lengths, min_size=1, max_size=4))
-def test_joined_blocks_are_the_block_of_all_texts(parts: list[list[int]]) -> None:
-    joined = TokenBlock.joined([block(part) for part in parts])
-    assert joined.lengths.tolist() == [size for part in parts for size in part]
+def test_joined_blocks_are_the_block_of_all_texts(blocks: list[list[int]]) -> None:
+    joined = TokenBlock.joined([block(sizes) for sizes in blocks])
+    assert joined.lengths.tolist() == [size for sizes in blocks for size in sizes]
     assert len(joined.ids) == joined.lengths.sum()
 
 
@@ -48,7 +48,7 @@ def test_writes_are_in_order_and_complete_after_the_block(max_pending: int) -> N
     assert written == list(range(20))
 
 
-def test_an_error_of_a_write_is_raised() -> None:
+def test_errors_of_writes_are_raised() -> None:
     with pytest.raises(ZeroDivisionError), BackgroundWriter(2) as write:
         write(lambda: 1 // 0)
 

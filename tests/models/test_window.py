@@ -1,4 +1,4 @@
-"""What a model reads of a text: frames of special tokens, cuts, and counts of what was cut."""
+"""Truncation of texts: special tokens, windows and token counts."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ TEXTS = st.lists(st.text("ab c\n", min_size=1, max_size=40), min_size=1, max_siz
 
 
 def tokenizer():
-    """Letters as words of a BERT: [CLS] before, [SEP] after."""
+    """A tokenizer of letters with the special tokens of BERT: [CLS] before, [SEP] after."""
     vocabulary = {token: number for number, token in enumerate(["[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "ab"])}
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    made.post_processor = tokenizers.processors.TemplateProcessing(
+    word_tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    word_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    word_tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
-    return made
+    return word_tokenizer
 
 
 @given(TEXTS, st.integers(3, 9))
-def test_a_cut_is_the_librarys_own_truncation(texts, most):
+def test_truncation_agrees_with_the_library(texts, max_tokens):
     library = tokenizer()
-    library.enable_truncation(most)
-    cut = TruncatingTokenizer(tokenizer(), most).cut(texts)
-    assert cut.ids == [each.ids for each in library.encode_batch(texts)]
-    assert cut.counts == [len(each.ids) for each in tokenizer().encode_batch(texts)]
+    library.enable_truncation(max_tokens)
+    truncated = TruncatingTokenizer(tokenizer(), max_tokens).cut(texts)
+    assert truncated.ids == [encoding.ids for encoding in library.encode_batch(texts)]
+    assert truncated.counts == [len(encoding.ids) for encoding in tokenizer().encode_batch(texts)]
 
 
 @given(TEXTS)
@@ -41,25 +41,25 @@ def test_more_threads_give_the_same_tokens(texts):
 
 
 @given(st.lists(st.sampled_from(["a", "b", "ab", "c"]), min_size=30, max_size=200), st.integers(3, 300))
-def test_a_long_text_read_in_stretches_is_the_text_read_whole(words, most):
+def test_long_texts_read_in_segments_give_the_same_tokens(words, max_tokens):
     text = " ".join(words)
-    whole = TruncatingTokenizer(tokenizer(), most).cut([text, "a"])
+    expected = TruncatingTokenizer(tokenizer(), max_tokens).cut([text, "a"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LONG_TEXT_CHARACTERS", 16)
         patch.setattr("equipoise.models.tokenizers._STRETCH", 16)
-        parts = TruncatingTokenizer(tokenizer(), most)
-        assert parts.cut([text, "a"]) == whole
-        assert parts.cut([parts.head(text)]).ids == whole.ids[:1]
+        segmented = TruncatingTokenizer(tokenizer(), max_tokens)
+        assert segmented.cut([text, "a"]) == expected
+        assert segmented.cut([segmented.head(text)]).ids == expected.ids[:1]
 
 
-def test_a_window_without_end_reads_everything():
+def test_unlimited_windows_read_the_whole_text():
     text = "a b " * 20_000
-    cut = TruncatingTokenizer(tokenizer(), None, special=False).cut([text])
-    assert cut.counts == [40_000]
-    assert len(cut.ids[0]) == 40_000
+    truncated = TruncatingTokenizer(tokenizer(), None, special=False).cut([text])
+    assert truncated.counts == [40_000]
+    assert len(truncated.ids[0]) == 40_000
 
 
-def test_a_damaged_tokenizer_is_named(tmp_path):
+def test_damaged_tokenizers_raise_input_error(tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(InputError):
         TruncatingTokenizer.from_file(tmp_path / "tokenizer.json", 5)

@@ -1,4 +1,4 @@
-"""Ranks with uncertainty, compared with scipy, a slow bootstrap and simulations with known truth."""
+"""Ranks with uncertainty, compared with scipy, a direct bootstrap and simulations with known ranks."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from equipoise.stats.aggregate_ranks import (
 CONFIG = StatsConfig(n_resamples=400)
 
 
-def table(n_datasets: int, n_models: int, seed: int = 0) -> np.ndarray:
-    """Scores with many ties."""
+def random_scores(n_datasets: int, n_models: int, seed: int = 0) -> np.ndarray:
+    """Integer scores with many ties."""
     return np.random.default_rng(seed).integers(0, 6, (n_datasets, n_models)).astype(float)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_borda_points_are_the_models_below_by_average_rank(seed: int) -> None:
-    rows = table(7, 5, seed)
+def test_borda_points_agree_with_average_ranks(seed: int) -> None:
+    rows = random_scores(7, 5, seed)
     expected = [len(row) - rankdata(-row) for row in rows]
     assert np.allclose(borda_points(rows), expected)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_median_rank_and_first_places_agree_with_scipy(seed: int) -> None:
-    rows = table(7, 5, seed)
+    rows = random_scores(7, 5, seed)
     assert np.allclose(median_ranks(rows), np.median([rankdata(-row) for row in rows], axis=0))
     assert first_places(rows).tolist() == [sum(rankdata(-row, "min")[model] == 1 for row in rows) for model in range(5)]
 
@@ -58,27 +58,27 @@ def test_kendall_tau_agrees_with_scipy(pairs: list[tuple[int, int]]) -> None:
     assert kendall_tau(a, b) == pytest.approx(expected, nan_ok=True)
 
 
-def slow_resamples(units: list[np.ndarray], n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+def reference_resamples(units: list[np.ndarray], n_resamples: int, rng: np.random.Generator) -> np.ndarray:
     """Means of resampled data sets and of resampled units within each of them, one at a time."""
-    found = []
+    resampled_means = []
     for _ in range(n_resamples):
-        chosen = rng.integers(0, len(units), len(units))
+        datasets = rng.integers(0, len(units), len(units))
         means = [
-            units[dataset][rng.integers(0, len(units[dataset]), len(units[dataset]))].mean(0) for dataset in chosen
+            units[dataset][rng.integers(0, len(units[dataset]), len(units[dataset]))].mean(0) for dataset in datasets
         ]
-        found.append(np.mean(means, axis=0))
-    return np.array(found)
+        resampled_means.append(np.mean(means, axis=0))
+    return np.array(resampled_means)
 
 
-def test_hierarchical_resamples_have_the_spread_of_a_slow_bootstrap() -> None:
+def test_hierarchical_resamples_have_the_covariance_of_a_direct_bootstrap() -> None:
     rng = np.random.default_rng(3)
     units = [rng.normal(level, 1.0, (size, 3)) for level, size in ((0.0, 8), (1.0, 20), (3.0, 5), (4.0, 11))]
     rows = np.array([values.mean(axis=0) for values in units])
     config = StatsConfig(n_resamples=4000)
-    ours = aggregate_scores(rows, units, "both", config)["mean"].resamples
-    slow = slow_resamples(units, 4000, rng)
-    assert np.allclose(ours.mean(axis=0), slow.mean(axis=0), atol=0.08)
-    assert np.allclose(np.cov(ours.T), np.cov(slow.T), rtol=0.1, atol=0.03)
+    resamples = aggregate_scores(rows, units, "both", config)["mean"].resamples
+    expected = reference_resamples(units, 4000, rng)
+    assert np.allclose(resamples.mean(axis=0), expected.mean(axis=0), atol=0.08)
+    assert np.allclose(np.cov(resamples.T), np.cov(expected.T), rtol=0.1, atol=0.03)
 
 
 def test_resampled_units_of_fixed_data_sets_vary_less_than_data_sets() -> None:
@@ -91,7 +91,7 @@ def test_resampled_units_of_fixed_data_sets_vary_less_than_data_sets() -> None:
     assert (aggregate_scores(rows, units, "both", CONFIG)["mean"].resamples.std(axis=0) > 5 * fixed).all()
 
 
-def test_mean_intervals_are_those_of_student() -> None:
+def test_mean_intervals_agree_with_student_intervals() -> None:
     rows = np.random.default_rng(5).normal(50, 10, (25, 2))
     scores = aggregate_scores(rows, None, "datasets", StatsConfig(n_resamples=20_000))["mean"]
     from scipy.stats import t
@@ -102,7 +102,7 @@ def test_mean_intervals_are_those_of_student() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_two_models_are_separated_as_by_the_paired_t_test(seed: int) -> None:
+def test_rank_intervals_of_two_models_agree_with_the_paired_t_test(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.normal(50, 10, (30, 1)) + rng.normal([0.0, 1.0], 2.0, (30, 2))
     p = ttest_rel(rows[:, 0], rows[:, 1]).pvalue
@@ -112,18 +112,18 @@ def test_two_models_are_separated_as_by_the_paired_t_test(seed: int) -> None:
         assert separated == (p < 0.05)
 
 
-def coverage(n_datasets: int, truth: np.ndarray, n_tables: int, aggregate: str = "mean") -> tuple[float, float]:
+def coverage(n_datasets: int, true_scores: np.ndarray, n_tables: int, aggregate: str = "mean") -> tuple[float, float]:
     """How often a rank interval includes the true ranks, and how often the best model is in the group for first."""
     rng = np.random.default_rng(n_datasets)
-    lowest = 1 + (truth > truth[:, np.newaxis]).sum(axis=1)
-    highest = (truth >= truth[:, np.newaxis]).sum(axis=1)
+    lowest = 1 + (true_scores > true_scores[:, np.newaxis]).sum(axis=1)
+    highest = (true_scores >= true_scores[:, np.newaxis]).sum(axis=1)
     covered, best = [], []
     for seed in range(n_tables):
-        rows = rng.normal(50, 10, (n_datasets, 1)) + truth + rng.normal(0, 3, (n_datasets, len(truth)))
+        rows = rng.normal(50, 10, (n_datasets, 1)) + true_scores + rng.normal(0, 3, (n_datasets, len(true_scores)))
         scores = aggregate_scores(rows, None, "datasets", StatsConfig(n_resamples=300, seed=seed))[aggregate]
         ranks = scores.rank_intervals
         covered.append(((ranks[:, 0] <= lowest) & (ranks[:, 1] >= highest)).mean())
-        best.append(ranks[truth.argmax(), 0] == 1)
+        best.append(ranks[true_scores.argmax(), 0] == 1)
     return float(np.mean(covered)), float(np.mean(best))
 
 
@@ -180,7 +180,7 @@ def test_identical_models_share_all_ranks() -> None:
     assert scores.rank_intervals.tolist() == [[1, 3]] * 3
 
 
-def test_one_data_set_says_nothing_about_ranks() -> None:
+def test_one_data_set_leaves_all_ranks_open() -> None:
     scores = aggregate_scores(np.array([[3.0, 1.0, 2.0]]), None, "datasets", CONFIG)["mean"]
     assert scores.rank_intervals.tolist() == [[1, 3]] * 3
     assert not scores.intervals()[0].known
@@ -200,20 +200,20 @@ def test_adjacent_pairs_of_fixed_data_sets_compare_units() -> None:
     rng = np.random.default_rng(9)
     units = [rng.normal([0.5, 0.0], 1.0, (60, 2)) for _ in range(3)]
     rows = np.array([values.mean(axis=0) for values in units])
-    by_unit = aggregate_scores(rows, units, "units", CONFIG)["mean"]
-    (pair,) = adjacent_pairs(by_unit, units, "units", CONFIG)
-    (over_datasets,) = adjacent_pairs(by_unit, units, "both", CONFIG)
+    unit_scores = aggregate_scores(rows, units, "units", CONFIG)["mean"]
+    (pair,) = adjacent_pairs(unit_scores, units, "units", CONFIG)
+    (dataset_pair,) = adjacent_pairs(unit_scores, units, "both", CONFIG)
     assert pair.p < 0.01
-    assert over_datasets.p >= 0.25
+    assert dataset_pair.p >= 0.25
 
 
-def test_without_one_data_set_the_order_is_that_of_the_others() -> None:
+def test_leave_one_out_gives_the_order_on_the_other_data_sets() -> None:
     rows = np.array([[9.0, 1.0, 2.0], [1.0, 3.0, 2.0], [1.0, 3.0, 2.0]])
     scores = aggregate_scores(rows, None, "datasets", CONFIG)["mean"]
     changes = leave_one_out(scores, rows, "mean")
     assert [change.first for change in changes] == [1, 0, 0]
-    others = rows[1:].mean(axis=0)
-    assert changes[0].tau == pytest.approx(kendalltau(scores.points, others).statistic)
+    scores_of_others = rows[1:].mean(axis=0)
+    assert changes[0].tau == pytest.approx(kendalltau(scores.points, scores_of_others).statistic)
     assert (changes[0].moved, changes[0].rank, changes[0].new_rank) == (0, 1, 3)
 
 
@@ -222,8 +222,8 @@ def test_the_same_order_has_tau_one_and_no_move() -> None:
     assert (change.tau, change.first, change.rank) == (pytest.approx(1.0), 0, change.new_rank)
 
 
-def test_the_seed_decides_the_resamples() -> None:
-    rows = table(8, 4)
+def test_resamples_depend_on_the_seed() -> None:
+    rows = random_scores(8, 4)
 
     def resamples(seed: int) -> AggregateScores:
         return aggregate_scores(rows, None, "datasets", StatsConfig(n_resamples=50, seed=seed))["borda"]
@@ -233,7 +233,7 @@ def test_the_seed_decides_the_resamples() -> None:
 
 
 @pytest.mark.parametrize("mode", ["units", "both", "dataset"])
-def test_a_mode_that_is_unknown_or_has_no_units_is_an_error(mode: str) -> None:
+def test_unknown_modes_and_missing_units_raise_parameter_error(mode: str) -> None:
     with pytest.raises(ParameterError) as error:
-        aggregate_scores(table(4, 3), None, mode, CONFIG)  # type: ignore[arg-type]
+        aggregate_scores(random_scores(4, 3), None, mode, CONFIG)  # type: ignore[arg-type]
     assert error.value.hint

@@ -1,4 +1,4 @@
-"""Tie bands: letters say exactly which systems the data cannot tell apart."""
+"""Tie bands: systems share a letter exactly when they are not significantly different."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def symmetric(pairs, size):
+def p_matrix(pairs, size):
     p = np.ones((size, size))
     for (i, j), value in pairs.items():
         p[i, j] = p[j, i] = value
     return p
 
 
-def shown(bands):
+def joined_letters(bands):
     return ["".join(letters) for letters in bands]
 
 
-def test_overlapping_groups_show_as_overlapping_letters():
-    p = symmetric({(0, 2): 0.01}, 3)
-    assert shown(tie_groups([0.9, 0.8, 0.7], p, better=UP)) == ["a", "ab", "b"]
+def test_overlapping_groups_get_overlapping_letters():
+    p = p_matrix({(0, 2): 0.01}, 3)
+    assert joined_letters(tie_groups([0.9, 0.8, 0.7], p, better=UP)) == ["a", "ab", "b"]
 
 
-def test_the_best_band_is_a_whichever_direction_is_better():
-    p = symmetric({(0, 1): 0.01, (0, 2): 0.01, (1, 2): 0.01}, 3)
-    assert shown(tie_groups([1.0, 3.0, 2.0], p, better=UP)) == ["c", "a", "b"]
-    assert shown(tie_groups([1.0, 3.0, 2.0], p, better=DOWN)) == ["a", "c", "b"]
+def test_the_best_band_is_a_in_both_directions():
+    p = p_matrix({(0, 1): 0.01, (0, 2): 0.01, (1, 2): 0.01}, 3)
+    assert joined_letters(tie_groups([1.0, 3.0, 2.0], p, better=UP)) == ["c", "a", "b"]
+    assert joined_letters(tie_groups([1.0, 3.0, 2.0], p, better=DOWN)) == ["a", "c", "b"]
 
 
-def test_one_band_holds_all_that_nothing_tells_apart():
-    assert shown(tie_groups([0.1, 0.2, 0.3], np.full((3, 3), np.nan), better=UP)) == ["a", "a", "a"]
+def test_unknown_p_values_give_one_band():
+    assert joined_letters(tie_groups([0.1, 0.2, 0.3], np.full((3, 3), np.nan), better=UP)) == ["a", "a", "a"]
 
 
-def test_a_tie_across_a_system_that_differs_from_both_is_still_shown():
-    # The noisy second differs from nobody's mean by much, yet first and third are the tied ones.
-    p = symmetric({(0, 1): 0.01, (1, 2): 0.01, (0, 2): 0.3}, 3)
-    assert shown(tie_groups([0.9, 0.8, 0.7], p, better=UP)) == ["a", "b", "a"]
+def test_ties_across_a_significantly_different_system_are_shown():
+    # The second system differs from both others; the first and the third are tied.
+    p = p_matrix({(0, 1): 0.01, (1, 2): 0.01, (0, 2): 0.3}, 3)
+    assert joined_letters(tie_groups([0.9, 0.8, 0.7], p, better=UP)) == ["a", "b", "a"]
 
 
 def test_a_system_without_a_score_has_no_band():
@@ -55,17 +55,17 @@ def test_a_system_without_a_score_has_no_band():
     assert bands == ((), ("a",), ("a",))
 
 
-def test_letters_go_on_after_z():
+def test_letters_continue_after_z():
     size = 30
     p = np.zeros((size, size))
     bands = tie_groups(-np.arange(size), p, better=UP)
-    assert shown(bands)[25:28] == ["z", "aa", "ab"]
+    assert joined_letters(bands)[25:28] == ["z", "aa", "ab"]
 
 
 @given(st.integers(1, 8), st.integers(0, 2**28 - 1), st.sampled_from([UP, DOWN]))
-def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(size, bits, better):
+def test_systems_share_a_letter_exactly_when_not_significantly_different(size, bits, better):
     pairs = [(i, j) for i in range(size) for j in range(i)]
-    p = symmetric({pair: 0.01 if bits >> at & 1 else 0.5 for at, pair in enumerate(pairs)}, size)
+    p = p_matrix({pair: 0.01 if bits >> bit & 1 else 0.5 for bit, pair in enumerate(pairs)}, size)
     scores = rng(bits).normal(size=size)
     bands = tie_groups(scores, p, better=better)
     assert all(bands)
@@ -74,39 +74,39 @@ def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(size, b
     assert "a" in bands[int(order_by_score(scores, better)[0])]
 
 
-def test_a_matrix_that_does_not_fit_is_refused():
+def test_mismatched_matrices_raise_shape_error():
     with pytest.raises(ShapeError):
         tie_groups([1.0, 2.0], np.ones((3, 3)), better=UP)
 
 
-def slow_rank_intervals(values, better, index):
-    """The definition read aloud, over given resamples."""
-    firsts, lasts = [], []
-    for row in index:
+def reference_rank_intervals(values, better, resamples):
+    """The definition, over given resamples."""
+    lowest_ranks, highest_ranks = [], []
+    for row in resamples:
         means = values[row].mean(axis=0)
         costs = -means if better == UP else means
-        firsts.append([1 + sum(c < own - 1e-12 for c in costs) for own in costs])
-        lasts.append([sum(c <= own + 1e-12 for c in costs) for own in costs])
-    low = np.quantile(firsts, 0.025, axis=0, method="lower")
-    high = np.quantile(lasts, 0.975, axis=0, method="higher")
+        lowest_ranks.append([1 + sum(other < cost - 1e-12 for other in costs) for cost in costs])
+        highest_ranks.append([sum(other <= cost + 1e-12 for other in costs) for cost in costs])
+    low = np.quantile(lowest_ranks, 0.025, axis=0, method="lower")
+    high = np.quantile(highest_ranks, 0.975, axis=0, method="higher")
     return np.column_stack([low, high])
 
 
 @pytest.mark.parametrize("better", [UP, DOWN])
-def test_rank_intervals_agree_with_a_slow_bootstrap(better):
-    # Far enough from every threshold that two bootstraps of 2,000 give the same whole numbers.
+def test_rank_intervals_agree_with_a_direct_bootstrap(better):
+    # Far enough from every threshold that two bootstraps of 2,000 give the same integers.
     values = rng(1).normal(size=(40, 4)) * 0.3 + [0.0, 0.05, 0.6, 1.5]
-    slow = slow_rank_intervals(values, better, rng(2).integers(0, 40, size=(2000, 40)))
-    assert (rank_intervals(values, better=better, rng=rng(3)) == slow).all()
+    expected = reference_rank_intervals(values, better, rng(2).integers(0, 40, size=(2000, 40)))
+    assert (rank_intervals(values, better=better, rng=rng(3)) == expected).all()
 
 
-def test_equal_systems_share_the_ranks_that_they_span():
+def test_equal_systems_share_their_rank_interval():
     column = rng(4).normal(size=(30, 1))
     values = np.hstack([column, column, column - 5])
     assert rank_intervals(values, better=UP, rng=rng()).tolist() == [[1, 2], [1, 2], [3, 3]]
 
 
-def test_ranks_of_copied_units_in_clusters_stay_as_uncertain_as_the_originals():
+def test_clusters_of_copied_units_have_the_rank_intervals_of_single_units():
     values = rng(5).normal([0.0, 0.3], 1.0, size=(15, 2))
     copied, labels = np.repeat(values, 20, axis=0), np.repeat(np.arange(15), 20)
     assert rank_intervals(copied, better=UP, rng=rng()).tolist() == [[2, 2], [1, 1]]
@@ -114,7 +114,7 @@ def test_ranks_of_copied_units_in_clusters_stay_as_uncertain_as_the_originals():
     assert clustered.tolist() == rank_intervals(values, better=UP, rng=rng(6)).tolist() == [[1, 2], [1, 2]]
 
 
-def test_a_system_that_is_never_defined_may_rank_anywhere():
+def test_systems_without_a_defined_value_span_all_ranks():
     values = np.column_stack([np.full(20, np.nan), np.zeros(20), np.ones(20)])
     assert rank_intervals(values, better=UP, rng=rng()).tolist() == [[1, 3], [2, 3], [1, 2]]
 
@@ -124,7 +124,7 @@ def test_too_few_common_units_leave_all_ranks_open():
     assert rank_intervals(values, better=UP, rng=rng()).tolist() == [[1, 2], [1, 2]]
 
 
-def test_bad_input_is_named():
+def test_bad_input_raises_errors():
     with pytest.raises(ShapeError):
         rank_intervals(np.zeros(3), better=UP, rng=rng())
     with pytest.raises(ParameterError):

@@ -1,4 +1,4 @@
-"""Bootstrap intervals against scipy's, and the rules for data that allow none."""
+"""Bootstrap intervals, compared with scipy, and data without an interval."""
 
 from math import inf
 
@@ -20,43 +20,43 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def graded(units: int, columns: int = 1, seed: int = 5) -> Floats:
+def beta_values(units: int, columns: int = 1, seed: int = 5) -> Floats:
     return rng(seed).beta(2, 3, (units, columns))
 
 
-def only(values: object, **options: object) -> Interval:
+def interval_of(values: object, **options: object) -> Interval:
     (interval,) = mean_intervals(values, rng=rng(), **options)  # type: ignore[arg-type]
     return interval
 
 
-def test_bootstrap_means_have_the_mean_and_spread_of_the_weighted_mean() -> None:
-    values, weights = graded(200, 2), rng(6).integers(1, 5, (200, 2)).astype(float)
+def test_bootstrap_means_have_the_mean_and_standard_error_of_the_weighted_mean() -> None:
+    values, weights = beta_values(200, 2), rng(6).integers(1, 5, (200, 2)).astype(float)
     means = bootstrap_means(values, weights=weights, n_resamples=4000, rng=rng())
     expected = np.average(values, axis=0, weights=weights)
     residuals = weights * (values - expected)
-    spread = np.sqrt((residuals**2).sum(axis=0)) / weights.sum(axis=0)
-    assert means.mean(axis=0) == pytest.approx(expected, abs=4 * spread.max() / np.sqrt(4000))
-    assert means.std(axis=0) == pytest.approx(spread, rel=0.06)
+    standard_error = np.sqrt((residuals**2).sum(axis=0)) / weights.sum(axis=0)
+    assert means.mean(axis=0) == pytest.approx(expected, abs=4 * standard_error.max() / np.sqrt(4000))
+    assert means.std(axis=0) == pytest.approx(standard_error, rel=0.06)
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
-    values = graded(300, 5)
+    values = beta_values(300, 5)
     first, second = (bootstrap_means(values, n_resamples=100, rng=rng(9)).tobytes() for _ in range(2))
     assert first == second
     assert mean_intervals(values, rng=rng(9)) == mean_intervals(values, rng=rng(9))
     assert mean_intervals(values, rng=rng(9)) != mean_intervals(values, rng=rng(10))
 
 
-def test_undefined_units_count_nothing_and_an_empty_resample_is_nan() -> None:
+def test_undefined_units_are_excluded_and_empty_resamples_are_nan() -> None:
     values = np.array([[1.0, 5.0], [2.0, np.nan], [3.0, np.nan], [4.0, np.nan]])
     means = bootstrap_means(values, n_resamples=500, rng=rng())
-    missed = np.isnan(means[:, 1])
+    undefined = np.isnan(means[:, 1])
     assert not np.isnan(means[:, 0]).any()
-    assert missed.mean() == pytest.approx(0.75**4, abs=0.07)
-    assert (means[~missed, 1] == 5.0).all()
+    assert undefined.mean() == pytest.approx(0.75**4, abs=0.07)
+    assert (means[~undefined, 1] == 5.0).all()
 
 
-def test_whole_clusters_are_drawn() -> None:
+def test_whole_clusters_are_resampled() -> None:
     values = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     means = bootstrap_means(values, clusters=["a", "a", "b", "b", "b", "b"], n_resamples=200, rng=rng())
     assert set(means.ravel().round(12)) == {0.0, round(4 / 6, 12), 1.0}
@@ -66,89 +66,91 @@ def test_whole_clusters_are_drawn() -> None:
 def test_bca_agrees_with_scipy_up_to_the_widened_tails(seed: int) -> None:
     values = rng(seed).beta(0.5, 3, 400)
     expected = stats.bootstrap((values,), np.mean, n_resamples=9999, rng=rng(seed)).confidence_interval
-    interval = only(values, n_resamples=9999)
+    interval = interval_of(values, n_resamples=9999)
     assert interval.method == "bca"
     slack = 0.05 * (expected.high - expected.low)
     assert interval.low == pytest.approx(expected.low, abs=slack)
     assert interval.high == pytest.approx(expected.high, abs=slack)
 
 
-def test_a_weighted_mean_agrees_with_scipy_resampling_values_and_weights_together() -> None:
-    values, weights = graded(300)[:, 0], rng(3).integers(1, 9, 300).astype(float)
+def test_intervals_of_weighted_means_agree_with_scipy() -> None:
+    values, weights = beta_values(300)[:, 0], rng(3).integers(1, 9, 300).astype(float)
 
     def weighted(v: Floats, w: Floats, axis: int) -> Floats:
         return (v * w).sum(axis=axis) / w.sum(axis=axis)
 
-    peer = stats.bootstrap((values, weights), weighted, paired=True, rng=rng()).confidence_interval
-    interval = only(values, weights=weights, n_resamples=9999)
-    assert (interval.low, interval.high) == pytest.approx((peer.low, peer.high), abs=0.05 * interval.width)
+    expected = stats.bootstrap((values, weights), weighted, paired=True, rng=rng()).confidence_interval
+    interval = interval_of(values, weights=weights, n_resamples=9999)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=0.05 * interval.width)
 
 
-def test_an_open_column_is_the_bayesian_bootstrap_with_half_a_draw_beyond_the_largest() -> None:
+def test_unbounded_columns_use_the_bayesian_bootstrap_with_half_a_unit_added() -> None:
     """Weights from scipy's Dirichlet distribution, the last of them for the added value."""
     values = rng(4).geometric(0.1, 60).astype(float)
-    interval = only(values, bounds=[(1.0, inf)], limits=[(1.0, 500.0)], n_resamples=8000)
-    largest = np.abs(values - values.mean()).max()
+    interval = interval_of(values, bounds=[(1.0, inf)], limits=[(1.0, 500.0)], n_resamples=8000)
+    largest_deviation = np.abs(values - values.mean()).max()
     weights = stats.dirichlet([1.0] * 60 + [0.5], seed=8).rvs(8000)
     low, high = (
         np.quantile(weights @ np.r_[values, added], share)
-        for added, share in ((1.0, 0.025), (values.mean() + 2 * largest, 0.975))
+        for added, share in ((1.0, 0.025), (values.mean() + 2 * largest_deviation, 0.975))
     )
     assert interval.method == "gaffke"
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.06 * interval.width)
 
 
-def test_each_column_is_answered_as_if_it_stood_alone() -> None:
-    values = np.column_stack([graded(50), rng().random(50) < 0.5, rng().geometric(0.2, 50)])
+def test_columns_do_not_influence_each_other() -> None:
+    values = np.column_stack([beta_values(50), rng().random(50) < 0.5, rng().geometric(0.2, 50)])
     bounds = [(0.0, 1.0), (0.0, 1.0), (1.0, inf)]
-    together = mean_intervals(values, bounds=bounds, rng=rng())
-    alone = [only(values[:, at], bounds=[bounds[at]]) for at in range(3)]
-    assert [interval.method for interval in together] == ["gaffke", "wilson", "gaffke"]
-    for one, other in zip(together, alone, strict=True):
-        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-12)
+    joint = mean_intervals(values, bounds=bounds, rng=rng())
+    separate = [interval_of(values[:, column], bounds=[bounds[column]]) for column in range(3)]
+    assert [interval.method for interval in joint] == ["gaffke", "wilson", "gaffke"]
+    for joint_interval, separate_interval in zip(joint, separate, strict=True):
+        assert (joint_interval.low, joint_interval.high) == pytest.approx(
+            (separate_interval.low, separate_interval.high), abs=1e-12
+        )
 
 
-def test_rare_large_values_get_limits_from_the_bounds() -> None:
+def test_bounds_widen_the_interval_of_rare_large_values() -> None:
     values = np.r_[np.full(59, 0.002), 0.5]
-    bounded, free = only(values, bounds=[(0.0, 1.0)]), only(values)
-    assert (bounded.method, free.method) == ("gaffke", "bca")
-    assert bounded.high > free.high
+    bounded, unbounded = interval_of(values, bounds=[(0.0, 1.0)]), interval_of(values)
+    assert (bounded.method, unbounded.method) == ("gaffke", "bca")
+    assert bounded.high > unbounded.high
     assert bounded.low < values.mean() < bounded.high
-    assert only(values, bounds=[(0.0, 1.0)]) == bounded
+    assert interval_of(values, bounds=[(0.0, 1.0)]) == bounded
 
 
-def test_limits_of_hits_are_quantiles_of_the_beta_distribution_with_half_a_draw_more() -> None:
-    draws = ResamplingUnits.of(np.r_[np.ones(3), np.zeros(47)])
-    low, high = gaffke_limits(draws, (np.zeros(1), np.ones(1)), 0.95, 40_000, rng())
+def test_gaffke_limits_of_hits_are_beta_quantiles_with_half_a_unit_added() -> None:
+    units = ResamplingUnits.of(np.r_[np.ones(3), np.zeros(47)])
+    low, high = gaffke_limits(units, (np.zeros(1), np.ones(1)), 0.95, 40_000, rng())
     exact = stats.beta.ppf(0.025, 3, 47.5), stats.beta.ppf(0.975, 3.5, 47)
     assert (low[0], high[0]) == pytest.approx(exact, abs=0.003)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_interval_of_a_mean_rank_leaves_the_ranks_of_the_candidates(seed: int) -> None:
+def test_intervals_of_mean_ranks_stay_within_the_possible_ranks(seed: int) -> None:
     """Nearly all ranks are 1, and a resample without the few others has next to no standard error."""
     ranks = np.ones(25)
     ranks[: 1 + seed % 3] = rng(seed).integers(100, 204, 1 + seed % 3)
-    interval = only(ranks, bounds=[(1.0, inf)], limits=[(1.0, 203.0)])
+    interval = interval_of(ranks, bounds=[(1.0, inf)], limits=[(1.0, 203.0)])
     assert 1.0 <= interval.low <= ranks.mean() <= interval.high < 60.0
 
 
-def test_systems_that_rank_at_random_get_intervals_of_similar_width() -> None:
-    """Whether one sample happens to hold a rank near the top must not change how an interval is made."""
+def test_random_rankings_get_intervals_of_similar_width() -> None:
+    """A single high rank in a sample must not change the method of the interval."""
     ranks = rng(1).integers(1, 204, (45, 40))
-    found = mean_intervals(1.0 / ranks, bounds=[(0.0, 1.0)] * 40, rng=rng())
-    assert {interval.method for interval in found} == {"gaffke"}
-    widths = np.array([interval.width for interval in found])
+    intervals = mean_intervals(1.0 / ranks, bounds=[(0.0, 1.0)] * 40, rng=rng())
+    assert {interval.method for interval in intervals} == {"gaffke"}
+    widths = np.array([interval.width for interval in intervals])
     assert widths.max() < 3 * widths.min()
 
 
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("bounds", [None, (0.0, 1.0), (0.0, inf)])
-def test_the_order_of_the_units_changes_no_interval(bounds: object, clustered: bool) -> None:
-    values, weights = graded(60, 3), rng(2).integers(1, 4, 60).astype(float)
+def test_intervals_do_not_depend_on_the_order_of_units(bounds: object, clustered: bool) -> None:
+    values, weights = beta_values(60, 3), rng(2).integers(1, 4, 60).astype(float)
     clusters = rng(3).integers(0, 20, 60)
     order = rng(4).permutation(60)
-    given, shuffled = (
+    original, shuffled = (
         mean_intervals(
             values[rows],
             weights=weights[rows],
@@ -159,46 +161,46 @@ def test_the_order_of_the_units_changes_no_interval(bounds: object, clustered: b
         )
         for rows in (np.arange(60), order)
     )
-    for one, other in zip(given, shuffled, strict=True):
-        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
+    for left, right in zip(original, shuffled, strict=True):
+        assert (left.low, left.high) == pytest.approx((right.low, right.high), rel=1e-12)
 
 
-def test_the_order_of_the_units_changes_no_resampled_mean() -> None:
-    values = graded(60, 3)
-    given, shuffled = (
+def test_bootstrap_means_do_not_depend_on_the_order_of_units() -> None:
+    values = beta_values(60, 3)
+    original, shuffled = (
         bootstrap_means(values[rows], n_resamples=50, rng=rng()) for rows in (np.arange(60), rng(4).permutation(60))
     )
-    assert given.tobytes() == shuffled.tobytes()
+    assert original.tobytes() == shuffled.tobytes()
 
 
-def test_binary_values_get_wilson_over_the_defined_units() -> None:
-    assert only([1.0, 0.0, 1.0, np.nan, 1.0]) == wilson_interval(3, 4)
-    assert only([1.0, 1.0], weights=[3.0, 3.0]) == wilson_interval(2, 2)
+def test_binary_values_get_wilson_intervals_over_defined_units() -> None:
+    assert interval_of([1.0, 0.0, 1.0, np.nan, 1.0]) == wilson_interval(3, 4)
+    assert interval_of([1.0, 1.0], weights=[3.0, 3.0]) == wilson_interval(2, 2)
 
 
-def test_differences_that_happen_to_be_hits_are_no_shares() -> None:
-    interval = only([1.0, 0.0, 0.0] * 10, bounds=[(-1.0, 1.0)])
+def test_differences_of_0_and_1_get_no_wilson_interval() -> None:
+    interval = interval_of([1.0, 0.0, 0.0] * 10, bounds=[(-1.0, 1.0)])
     assert interval.method == "gaffke"
-    assert only([0.0] * 30, bounds=[(-1.0, 1.0)]).reason == "all values are equal"
+    assert interval_of([0.0] * 30, bounds=[(-1.0, 1.0)]).reason == "all values are equal"
 
 
-def test_binary_values_in_clusters_of_equals_are_worth_one_unit_a_cluster() -> None:
+def test_clusters_of_equal_binary_values_count_as_one_unit() -> None:
     hits = np.repeat(rng(2).random(40) < 0.7, 5).astype(float)
     clusters = np.repeat(np.arange(40), 5)
-    clustered, alone = only(hits, clusters=clusters), only(hits)
+    clustered, unclustered = interval_of(hits, clusters=clusters), interval_of(hits)
     assert clustered.method == "wilson-effective"
-    assert clustered.width == pytest.approx(only(hits[::5]).width, rel=0.05)
-    assert alone.width < 0.6 * clustered.width
+    assert clustered.width == pytest.approx(interval_of(hits[::5]).width, rel=0.05)
+    assert unclustered.width < 0.6 * clustered.width
 
 
-def test_binary_values_in_random_clusters_lose_little() -> None:
+def test_random_clusters_hardly_widen_binary_intervals() -> None:
     hits = (rng(3).random(400) < 0.7).astype(float)
-    clustered = only(hits, clusters=np.repeat(np.arange(100), 4))
-    assert clustered.width == pytest.approx(only(hits).width, rel=0.2)
+    clustered = interval_of(hits, clusters=np.repeat(np.arange(100), 4))
+    assert clustered.width == pytest.approx(interval_of(hits).width, rel=0.2)
 
 
-def test_only_hits_in_clusters_are_bounded_as_one_trial_a_cluster() -> None:
-    interval = only(np.ones(60), clusters=np.repeat(np.arange(12), 5))
+def test_clusters_of_hits_only_count_as_one_trial_each() -> None:
+    interval = interval_of(np.ones(60), clusters=np.repeat(np.arange(12), 5))
     assert (interval.low, interval.high) == (pytest.approx(wilson_interval(12, 12).low, abs=0.06), 1.0)
 
 
@@ -214,24 +216,24 @@ def test_only_hits_in_clusters_are_bounded_as_one_trial_a_cluster() -> None:
         ([0.1, 0.3] * 15, np.repeat(np.arange(15), 2), "all clusters have the same mean"),
     ],
 )
-def test_no_interval_is_made_up(values: list[float], clusters: object, reason: str) -> None:
-    interval = only(values, clusters=clusters)
+def test_missing_intervals_have_a_reason(values: list[float], clusters: object, reason: str) -> None:
+    interval = interval_of(values, clusters=clusters)
     assert (interval.reason, interval.method) == (reason, "none")
     assert np.isnan([interval.low, interval.high]).all()
 
 
-def test_few_draws_get_students_interval() -> None:
-    values = graded(6)[:, 0]
+def test_few_units_get_the_student_interval() -> None:
+    values = beta_values(6)[:, 0]
     low, high = stats.t.interval(0.95, 5, values.mean(), stats.sem(values))
-    interval = only(values)
+    interval = interval_of(values)
     assert interval.method == "t"
     assert (interval.low, interval.high) == pytest.approx((low, high))
 
 
 def test_intervals_are_clipped_to_the_bounds_of_the_metric() -> None:
     values = np.array([0.9, 1.0, 0.6, 1.0])
-    assert only(values).high > 1.0
-    assert only(values, bounds=[(0.0, 1.0)]).high == 1.0
+    assert interval_of(values).high > 1.0
+    assert interval_of(values, bounds=[(0.0, 1.0)]).high == 1.0
 
 
 @settings(max_examples=40, deadline=None)
@@ -244,7 +246,7 @@ def test_intervals_are_clipped_to_the_bounds_of_the_metric() -> None:
 def test_any_scores_give_an_interval_within_bounds_or_a_reason(
     scores: list[float], clustered: bool, weighted: bool, seed: int
 ) -> None:
-    clusters = [at // 3 for at in range(len(scores))] if clustered else None
+    clusters = [unit // 3 for unit in range(len(scores))] if clustered else None
     weights = rng(seed).integers(0, 3, len(scores)) if weighted else None
     for bounds in ((0.0, 1.0), (0.0, inf)):
         (interval,) = mean_intervals(
@@ -253,15 +255,16 @@ def test_any_scores_give_an_interval_within_bounds_or_a_reason(
         assert interval.known == (bounds[0] <= interval.low <= interval.high <= bounds[1])
 
 
-def test_bounds_and_resamples_must_make_sense() -> None:
+def test_invalid_bounds_and_resamples_raise_errors() -> None:
     with pytest.raises(ShapeError, match=r"2 pairs.*1"):
-        only(graded(20), bounds=[(0.0, 1.0)] * 2)
+        interval_of(beta_values(20), bounds=[(0.0, 1.0)] * 2)
     with pytest.raises(ParameterError, match="0 resamples"):
-        only(graded(20), n_resamples=0)
+        interval_of(beta_values(20), n_resamples=0)
     with pytest.raises(ParameterError, match="0 resamples"):
-        only([1.0, 0.0, 1.0], n_resamples=0)
-    with pytest.raises(ParameterError, match="0 and 1"):
-        only(graded(20), bounds=[(0.0, inf)], confidence_level=95)
+        interval_of([1.0, 0.0, 1.0], n_resamples=0)
+    with pytest.raises(ParameterError) as error:
+        interval_of(beta_values(20), bounds=[(0.0, inf)], confidence_level=95)
+    assert error.value.code == "E310"
 
 
 def mean_of(rows: NumberRows) -> float:
@@ -269,8 +272,8 @@ def mean_of(rows: NumberRows) -> float:
 
 
 def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
-    values = graded(80)
-    expected = only(values, n_resamples=4000)
+    values = beta_values(80)
+    expected = interval_of(values, n_resamples=4000)
     interval = evidence_intervals([mean_of], NumberRows(values), n_resamples=4000, rng=rng())[0]
     assert interval.method == "bias-corrected"
     assert interval.low == pytest.approx(expected.low, abs=0.06 * expected.width)
@@ -278,58 +281,58 @@ def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
 
 
 def test_resampled_evidence_takes_whole_clusters() -> None:
-    values = np.repeat(graded(40), 6, axis=0)
+    values = np.repeat(beta_values(40), 6, axis=0)
     clusters = np.repeat(np.arange(40), 6)
-    expected = only(values, clusters=clusters, n_resamples=4000)
+    expected = interval_of(values, clusters=clusters, n_resamples=4000)
     interval = evidence_intervals([mean_of], NumberRows(values), clusters=clusters, n_resamples=2000, rng=rng())[0]
     assert interval.width == pytest.approx(expected.width, rel=0.08)
 
 
 @pytest.mark.parametrize("units", [61, 200])
-def test_subsampling_a_mean_gives_students_interval(units: int) -> None:
-    values = graded(units)
+def test_subsampled_means_get_the_student_interval(units: int) -> None:
+    values = beta_values(units)
     low, high = stats.t.interval(0.95, units - 1, values.mean(), stats.sem(values[:, 0]))
     interval = evidence_intervals([mean_of], NumberRows(values), subsample=True, n_resamples=4000, rng=rng())[0]
     assert interval.method == "subsample"
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.04 * (high - low))
 
 
-def test_a_subsample_never_repeats_a_unit() -> None:
+def test_subsamples_are_without_replacement() -> None:
     sizes = []
 
-    def distinct(rows: NumberRows) -> float:
+    def mean_with_sizes(rows: NumberRows) -> float:
         sizes.append((len(rows.table), len(np.unique(rows.table))))
         return mean_of(rows)
 
-    evidence_intervals([distinct], NumberRows(graded(21)), subsample=True, n_resamples=20, rng=rng())[0]
+    evidence_intervals([mean_with_sizes], NumberRows(beta_values(21)), subsample=True, n_resamples=20, rng=rng())[0]
     assert set(sizes) == {(21, 21), (10, 10)}
 
 
-def test_all_figures_share_the_resampled_evidence() -> None:
-    seen: list[list[float]] = [[], []]
+def test_all_metrics_share_the_resampled_evidence() -> None:
+    recorded_values: list[list[float]] = [[], []]
 
-    def record(at: int, rows: NumberRows) -> float:
-        seen[at].append(mean_of(rows))
-        return seen[at][-1]
+    def record(index: int, rows: NumberRows) -> float:
+        recorded_values[index].append(mean_of(rows))
+        return recorded_values[index][-1]
 
     evidence_intervals(
         [lambda rows: record(0, rows), lambda rows: record(1, rows)],
-        NumberRows(graded(9)),
+        NumberRows(beta_values(9)),
         n_resamples=5,
         rng=rng(),
     )
-    assert seen[0] == seen[1]
-    assert len(set(seen[0])) > 1
+    assert recorded_values[0] == recorded_values[1]
+    assert len(set(recorded_values[0])) > 1
 
 
-def undefined_below(rows: NumberRows, distinct: int) -> float:
-    if len(np.unique(rows.table)) < distinct:
+def undefined_below(rows: NumberRows, min_distinct: int) -> float:
+    if len(np.unique(rows.table)) < min_distinct:
         raise UndefinedError("too few")
     return mean_of(rows)
 
 
 @pytest.mark.parametrize(
-    ("figure", "units", "reason"),
+    ("metric", "units", "reason"),
     [
         (mean_of, 0, "no defined value"),
         (mean_of, 1, "one unit"),
@@ -339,36 +342,36 @@ def undefined_below(rows: NumberRows, distinct: int) -> float:
         (lambda rows: undefined_below(rows, 30), 30, "undefined on 50 of 50 resamples"),
     ],
 )
-def test_no_interval_of_a_corpus_figure_is_made_up(figure: object, units: int, reason: str) -> None:
-    interval = evidence_intervals([figure], NumberRows(graded(units)), n_resamples=50, rng=rng())[0]  # type: ignore[arg-type]
+def test_missing_intervals_of_corpus_metrics_have_a_reason(metric: object, units: int, reason: str) -> None:
+    interval = evidence_intervals([metric], NumberRows(beta_values(units)), n_resamples=50, rng=rng())[0]  # type: ignore[arg-type]
     assert interval.reason == reason
 
 
-def test_a_few_undefined_resamples_are_left_out() -> None:
-    interval = evidence_intervals([lambda rows: undefined_below(rows, 14)], NumberRows(graded(30)), rng=rng())[0]
+def test_a_few_undefined_resamples_are_excluded() -> None:
+    interval = evidence_intervals([lambda rows: undefined_below(rows, 14)], NumberRows(beta_values(30)), rng=rng())[0]
     assert interval.known
 
 
-def test_corpus_intervals_are_clipped_and_check_their_options() -> None:
-    rows = NumberRows(graded(12))
+def test_corpus_intervals_are_clipped_and_validate_options() -> None:
+    rows = NumberRows(beta_values(12))
     for subsample in (False, True):
         options = {"subsample": subsample, "rng": rng()}
-        free = evidence_intervals([mean_of], rows, **options)[0]  # type: ignore[arg-type]
-        ceiling = (mean_of(rows) + free.high) / 2
-        clipped = evidence_intervals([mean_of], rows, bounds=[(0.0, ceiling)], **options)[0]  # type: ignore[arg-type]
-        assert clipped.high == ceiling
+        unbounded = evidence_intervals([mean_of], rows, **options)[0]  # type: ignore[arg-type]
+        upper_bound = (mean_of(rows) + unbounded.high) / 2
+        clipped = evidence_intervals([mean_of], rows, bounds=[(0.0, upper_bound)], **options)[0]  # type: ignore[arg-type]
+        assert clipped.high == upper_bound
     with pytest.raises(ParameterError, match="0 resamples"):
-        evidence_intervals([mean_of], NumberRows(graded(9)), n_resamples=0, rng=rng())[0]
+        evidence_intervals([mean_of], NumberRows(beta_values(9)), n_resamples=0, rng=rng())[0]
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_rounding_is_no_standard_error_where_nearly_all_ranks_are_equal(seed: int) -> None:
+def test_nearly_constant_ranks_get_a_narrow_interval(seed: int) -> None:
     rng = np.random.default_rng(seed)
     clusters, ranks = rng.integers(0, 20, 55), np.ones(55)
-    few = rng.integers(1, 4)
-    ranks[rng.choice(55, few, replace=False)] = rng.integers(2, 4, few)
-    found = mean_intervals(ranks[:, None], clusters=clusters, bounds=[(1.0, np.inf)], rng=rng)[0]
-    assert 1.0 <= found.low <= ranks.mean() <= found.high < 3.0
+    n_different = rng.integers(1, 4)
+    ranks[rng.choice(55, n_different, replace=False)] = rng.integers(2, 4, n_different)
+    interval = mean_intervals(ranks[:, None], clusters=clusters, bounds=[(1.0, np.inf)], rng=rng)[0]
+    assert 1.0 <= interval.low <= ranks.mean() <= interval.high < 3.0
 
 
 @pytest.mark.parametrize("kind", ["uniform", "lognormal", "mostly zero"])
@@ -390,35 +393,39 @@ def test_grouped_units_keep_mean_and_variance_of_the_bayesian_bootstrap(kind: st
     np.testing.assert_allclose(variance, values.var(axis=0), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("rare", "units"), [(1.0, 1500), (0.1, 3000), (0.02, 4000)])
-def test_limits_of_many_units_are_those_of_very_many_resamples(rare: float, units: int) -> None:
-    draw = rng(3)
-    values = np.where(draw.random(units) < rare, draw.beta(1, 2, units), 0.0)
-    interval = only(values, bounds=[(0.0, 1.0)], n_resamples=40)
+@pytest.mark.parametrize(("share_of_non_zero", "units"), [(1.0, 1500), (0.1, 3000), (0.02, 4000)])
+def test_limits_of_many_units_agree_with_8000_resamples(share_of_non_zero: float, units: int) -> None:
+    generator = rng(3)
+    values = np.where(generator.random(units) < share_of_non_zero, generator.beta(1, 2, units), 0.0)
+    interval = interval_of(values, bounds=[(0.0, 1.0)], n_resamples=40)
     limits = []
-    for end, share in ((0.0, 0.025), (1.0, 0.975)):
-        weights, extra = draw.standard_exponential((8000, units)), draw.standard_gamma(0.5, 8000)
-        means = (weights @ values + extra * end) / (weights.sum(axis=1) + extra)
-        limits.append(np.quantile(means, share))
+    for bound, quantile in ((0.0, 0.025), (1.0, 0.975)):
+        weights, extra = generator.standard_exponential((8000, units)), generator.standard_gamma(0.5, 8000)
+        means = (weights @ values + extra * bound) / (weights.sum(axis=1) + extra)
+        limits.append(np.quantile(means, quantile))
     error = stats.sem(values)
     assert (interval.low, interval.high) == pytest.approx(limits, abs=0.12 * error)
 
 
 def test_limits_of_many_units_do_not_depend_on_the_number_of_resamples_or_the_seed() -> None:
-    values = graded(2000)
-    first = only(values, bounds=[(0.0, 1.0)], n_resamples=50)
-    assert first == only(values, bounds=[(0.0, 1.0)], n_resamples=5000)
-    assert first == mean_intervals(values, bounds=[(0.0, 1.0)], rng=rng(9))[0]
+    values = beta_values(2000)
+    interval = interval_of(values, bounds=[(0.0, 1.0)], n_resamples=50)
+    assert interval == interval_of(values, bounds=[(0.0, 1.0)], n_resamples=5000)
+    assert interval == mean_intervals(values, bounds=[(0.0, 1.0)], rng=rng(9))[0]
 
 
-@pytest.mark.parametrize(("level", "enough"), [(0.95, 40), (0.9, 20), (0.99, 200)])
-def test_too_few_resamples_give_no_interval(level: float, enough: int) -> None:
+@pytest.mark.parametrize(("confidence_level", "min_resamples"), [(0.95, 40), (0.9, 20), (0.99, 200)])
+def test_too_few_resamples_give_no_interval(confidence_level: float, min_resamples: int) -> None:
     for options in ({}, {"bounds": [(0.0, 1.0)]}):
-        few = only(graded(30), n_resamples=enough - 1, confidence_level=level, **options)
-        assert not few.known
-        assert f"{enough} are needed" in few.reason
-        assert only(graded(30), n_resamples=enough, confidence_level=level, **options).known
-    few = evidence_intervals(
-        [lambda rows: float(np.median(rows.table))], NumberRows(graded(30)), n_resamples=9, rng=rng()
+        interval = interval_of(
+            beta_values(30), n_resamples=min_resamples - 1, confidence_level=confidence_level, **options
+        )
+        assert not interval.known
+        assert f"{min_resamples} are needed" in interval.reason
+        assert interval_of(
+            beta_values(30), n_resamples=min_resamples, confidence_level=confidence_level, **options
+        ).known
+    interval = evidence_intervals(
+        [lambda rows: float(np.median(rows.table))], NumberRows(beta_values(30)), n_resamples=9, rng=rng()
     )[0]
-    assert not few.known
+    assert not interval.known

@@ -1,4 +1,4 @@
-"""A small, seeded run of the coverage trials, and the trials' own truths."""
+"""A small, seeded run of the coverage trials, and the true values of the trials."""
 
 import os
 from dataclasses import replace
@@ -12,7 +12,7 @@ from studies.interval_calibration_data import MeanTrial, NumberRows, corpus_tria
 from marked import marked
 
 SIMULATIONS = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 120
-STATED = [trial for trial in corpus_trials() if trial.truth is not None]
+TRIALS_WITH_TRUTH = [trial for trial in corpus_trials() if trial.truth is not None]
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +28,12 @@ def rows() -> list[CoverageRow]:
 
 
 def test_intervals_cover_93_to_97_percent_within_monte_carlo_error(rows: list[CoverageRow]) -> None:
-    bound = [row for row in rows if row.promised]
-    assert not [line for row, line in zip(bound, table_lines(bound)[1:], strict=True) if not row.kept]
-    assert {row.data for row in rows} - {row.data for row in bound} == {"binary, p = 0.99"}
+    promised_rows = [row for row in rows if row.promised]
+    assert not [line for row, line in zip(promised_rows, table_lines(promised_rows)[1:], strict=True) if not row.kept]
+    assert {row.data for row in rows} - {row.data for row in promised_rows} == {"binary, p = 0.99"}
 
 
-def test_every_method_was_tried(rows: list[CoverageRow]) -> None:
+def test_every_method_is_covered(rows: list[CoverageRow]) -> None:
     methods = {row.method for row in rows}
     assert methods == {
         "wilson",
@@ -52,7 +52,7 @@ def test_intervals_narrow_as_units_are_added(rows: list[CoverageRow]) -> None:
 
 
 @pytest.mark.parametrize("trial", mean_trials(), ids=lambda trial: trial.data)
-def test_the_stated_truth_is_the_mean_of_much_data(trial: MeanTrial) -> None:
+def test_true_means_agree_with_large_samples(trial: MeanTrial) -> None:
     sample = trial.draw(4000, 10, np.random.default_rng(3))
     weights = np.ones_like(sample.values) if sample.weights is None else sample.weights
     means = (sample.values * weights).sum(axis=0) / weights.sum(axis=0)
@@ -60,16 +60,16 @@ def test_the_stated_truth_is_the_mean_of_much_data(trial: MeanTrial) -> None:
     assert means.mean() == pytest.approx(trial.truth, abs=5 * error)
 
 
-@pytest.mark.parametrize("trial", STATED, ids=lambda trial: trial.data)
-def test_the_stated_truth_is_the_figure_of_much_data(trial: object) -> None:
+@pytest.mark.parametrize("trial", TRIALS_WITH_TRUTH, ids=lambda trial: trial.data)
+def test_true_values_agree_with_large_samples(trial: object) -> None:
     rng = np.random.default_rng(4)
     values = [trial.figure(NumberRows(trial.draw(20_000, rng))) for _ in range(10)]  # type: ignore[attr-defined]
     error = np.std(values, ddof=1) / np.sqrt(10)
     assert np.mean(values) == pytest.approx(trial.truth, abs=5 * error)  # type: ignore[attr-defined]
 
 
-def test_ignoring_clusters_is_caught_by_the_trials() -> None:
-    """The measure must be able to fail: without its clusters, clustered data is covered far too rarely."""
+def test_ignoring_clusters_lowers_the_coverage() -> None:
+    """Without clusters, the intervals of clustered data have a coverage well below 93 %."""
     from equipoise.stats.bootstrap_mean import mean_intervals
 
     rng = np.random.default_rng(5)
@@ -79,7 +79,7 @@ def test_ignoring_clusters_is_caught_by_the_trials() -> None:
     assert np.mean([interval.covers(trial.truth) for interval in naive]) < 0.88
 
 
-def test_a_row_tells_coverage_promise_and_verdict() -> None:
+def test_coverage_rows_report_coverage_and_status() -> None:
     row = CoverageRow("x", "bca", 50, None, 1000, below=30, above=20, unknown=0, mean_width=0.1)
     assert row.coverage == pytest.approx(0.95)
     assert row.promised

@@ -1,4 +1,4 @@
-"""From evidence to a result, with small metrics over small evidence."""
+"""Estimates of small metrics on small evidence."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Table(NumberRows):
     kind = "table"
 
 
-class Cloud(Table):
+class PointTable(Table):
     """Rows that are points of a space."""
 
     kind = "space"
@@ -65,14 +65,14 @@ class Rank(UnitMetric[Table]):
 
 
 @dataclass(frozen=True)
-class Middle(CorpusMetric[Table]):
-    symbol, title, evidence = "Middle", "the median", Table
+class Median(CorpusMetric[Table]):
+    symbol, title, evidence = "Median", "the median", Table
 
     def value(self, evidence: Table) -> float:
         return float(np.nanmedian(evidence.table[:, 0]))
 
 
-class Other(Evidence):
+class OtherEvidence(Evidence):
     """Evidence of another kind."""
 
     kind = "other"
@@ -94,24 +94,24 @@ class Other(Evidence):
         return cls()
 
 
-def table(units: int = 60, undefined: int = 0) -> Table:
+def sample_table(units: int = 60, undefined: int = 0) -> Table:
     rng = np.random.default_rng(1)
     rows = np.column_stack([rng.beta(2, 2, units), rng.integers(1, 6, units)])
     rows[:undefined, 0] = np.nan
     return Table(rows)
 
 
-METRICS = [Score(), Hit(), Rank(), Middle()]
+METRICS = [Score(), Hit(), Rank(), Median()]
 
 
-def test_every_metric_gets_value_interval_n_and_unit() -> None:
-    evidence = table()
+def test_every_metric_has_value_interval_n_and_unit() -> None:
+    evidence = sample_table()
     result = estimate(evidence, METRICS, system="mini", settings={"note": "x"})
     scores, weights = evidence.table.T
-    assert result.names == ("Score", "Hit", "Rank", "Middle")
+    assert result.names == ("Score", "Hit", "Rank", "Median")
     assert result["Score"].value == pytest.approx(scores.mean())
     assert result["Rank"].value == pytest.approx(np.average(1 / scores, weights=weights))
-    assert result["Middle"].value == pytest.approx(np.median(scores))
+    assert result["Median"].value == pytest.approx(np.median(scores))
     methods = [result[name].interval.method for name in result.names]
     assert methods == ["gaffke", "wilson", "gaffke", "bias-corrected"]
     assert all(result[name].interval.covers(result[name].value) for name in result.names)
@@ -121,26 +121,26 @@ def test_every_metric_gets_value_interval_n_and_unit() -> None:
     assert result.settings == {"confidence_level": 0.95, "n_resamples": 2000, "seed": 0, "note": "x"}
 
 
-def test_per_unit_values_and_weights_are_kept_for_means_alone() -> None:
-    result = estimate(table(), METRICS)
+def test_per_unit_values_and_weights_are_kept_for_means_only() -> None:
+    result = estimate(sample_table(), METRICS)
     assert set(result.per_unit) == {"Score", "Hit", "Rank"}
     assert set(result.weights) == {"Rank"}
 
 
-def test_undefined_units_are_counted_and_left_out() -> None:
-    result = estimate(table(undefined=4), [Score(), Hit()])
+def test_undefined_units_are_counted_and_excluded() -> None:
+    result = estimate(sample_table(undefined=4), [Score(), Hit()])
     assert (result["Score"].n, result["Score"].undefined) == (56, 4)
     assert result["Hit"].interval.known
 
 
-def test_evidence_without_a_defined_unit_gives_unknowns_not_zeros() -> None:
-    result = estimate(table(units=3, undefined=3), [Score()], chance=False)
+def test_evidence_without_a_defined_unit_gives_nan() -> None:
+    result = estimate(sample_table(units=3, undefined=3), [Score()], chance=False)
     assert isnan(result["Score"].value)
     assert result["Score"].interval.reason == "no defined value"
 
 
 def test_the_weighted_interval_uses_the_weights() -> None:
-    evidence = table()
+    evidence = sample_table()
     (expected,) = mean_intervals(
         1 / evidence.table[:, 0],
         weights=evidence.table[:, 1],
@@ -151,65 +151,67 @@ def test_the_weighted_interval_uses_the_weights() -> None:
     assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_a_figure_does_not_depend_on_which_others_are_asked_for() -> None:
-    alone, together = estimate(table(), [Middle()]), estimate(table(), METRICS[::-1])
-    assert alone["Middle"] == together["Middle"]
-    assert estimate(table(), [Score()], chance=False)["Score"].interval.low == pytest.approx(
-        together["Score"].interval.low, abs=1e-12
+def test_estimates_do_not_depend_on_the_other_metrics() -> None:
+    single, all_metrics = estimate(sample_table(), [Median()]), estimate(sample_table(), METRICS[::-1])
+    assert single["Median"] == all_metrics["Median"]
+    assert estimate(sample_table(), [Score()], chance=False)["Score"].interval.low == pytest.approx(
+        all_metrics["Score"].interval.low, abs=1e-12
     )
 
 
-def test_the_same_seed_gives_the_same_result_and_another_seed_another_interval() -> None:
-    first, second, other = (estimate(table(), METRICS, config=StatsConfig(seed=seed)).to_dict() for seed in (1, 1, 2))
+def test_results_depend_on_the_seed_only() -> None:
+    first, second, other = (
+        estimate(sample_table(), METRICS, config=StatsConfig(seed=seed)).to_dict() for seed in (1, 1, 2)
+    )
     assert first == second
     assert first["estimates"] != other["estimates"]
 
 
-def test_chance_is_the_value_on_shuffled_evidence_or_left_out() -> None:
-    result = estimate(table(), [Score()])
+def test_chance_is_the_value_on_shuffled_evidence_or_nan() -> None:
+    result = estimate(sample_table(), [Score()])
     assert result["Score"].chance == pytest.approx(result["Score"].value)
-    assert isnan(estimate(table(), [Score()], chance=False)["Score"].chance)
+    assert isnan(estimate(sample_table(), [Score()], chance=False)["Score"].chance)
 
 
 def test_clusters_widen_the_interval_and_are_kept() -> None:
-    rows = np.repeat(table(20).table, 5, axis=0)
-    clusters = [f"c{at // 5}" for at in range(100)]
-    plain, clustered = (
+    rows = np.repeat(sample_table(20).table, 5, axis=0)
+    clusters = [f"c{row // 5}" for row in range(100)]
+    unclustered, clustered = (
         estimate(Table(rows), METRICS),
         estimate(Table(rows), METRICS, config=StatsConfig(clusters=clusters)),
     )
-    for name in plain.names:
-        assert clustered[name].interval.width > 1.4 * plain[name].interval.width
+    for name in unclustered.names:
+        assert clustered[name].interval.width > 1.4 * unclustered[name].interval.width
     assert clustered.clusters is not None
     assert clustered.to_dict()["clusters"] == 20
     with pytest.raises(ShapeError, match=r"2 cluster.*60 units"):
-        estimate(table(), [Score()], config=StatsConfig(clusters=["a", "b"]))
+        estimate(sample_table(), [Score()], config=StatsConfig(clusters=["a", "b"]))
 
 
-def test_figures_of_a_space_are_subsampled_even_where_they_are_means() -> None:
-    result = estimate(Cloud(table().table), [Score(), Middle()], config=StatsConfig(n_resamples=200))
+def test_metrics_of_a_space_are_subsampled() -> None:
+    result = estimate(PointTable(sample_table().table), [Score(), Median()], config=StatsConfig(n_resamples=200))
     assert {result[name].interval.method for name in result.names} == {"subsample"}
     assert "Score" in result.per_unit
 
 
-def test_a_metric_asked_for_twice_is_refused() -> None:
+def test_repeated_metrics_raise_parameter_error() -> None:
     with pytest.raises(ParameterError, match="Hit@3"):
-        estimate(table(), [Hit(3), Hit(5), Hit(3)])
+        estimate(sample_table(), [Hit(3), Hit(5), Hit(3)])
 
 
-def test_a_metric_of_another_kind_of_evidence_is_refused() -> None:
+def test_metrics_of_another_kind_of_evidence_raise_undefined_error() -> None:
     with pytest.raises(UndefinedError):
-        estimate(Other(), [Score()])
+        estimate(OtherEvidence(), [Score()])
 
 
-def test_a_metric_the_result_does_not_have_is_named_with_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="'Scor'") as caught:
-        estimate(table(), [Score()])["Scor"]
-    assert caught.value.hint == "did you mean Score?"
+def test_unknown_metrics_of_a_result_raise_with_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="'Scor'") as error:
+        estimate(sample_table(), [Score()])["Scor"]
+    assert error.value.hint == "did you mean Score?"
 
 
 def test_the_dictionary_is_strict_json_with_reasons_in_place_of_nan() -> None:
-    result = estimate(table(units=1), [Score(), Middle()], chance=False)
+    result = estimate(sample_table(units=1), [Score(), Median()], chance=False)
     report = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     score = report["estimates"][0]
     assert (score["metric"], score["unit"], score["n"], score["better"]) == ("Score", "fraction", 1, "up")
@@ -217,26 +219,26 @@ def test_the_dictionary_is_strict_json_with_reasons_in_place_of_nan() -> None:
     assert score["interval"]["reason"] == "one unit"
     assert score["chance"] is None
     assert "chance_reason" in score
-    undefined = estimate(table(units=2, undefined=2), [Score()], chance=False).to_dict()["estimates"][0]
+    undefined = estimate(sample_table(units=2, undefined=2), [Score()], chance=False).to_dict()["estimates"][0]
     assert (undefined["value"], undefined["reason"]) == (None, "no defined value")
 
 
-def test_the_result_shows_itself_in_one_line_and_in_an_escaped_table() -> None:
-    result = estimate(table(), [Score()], system="<b>a</b>")
+def test_results_have_a_one_line_repr_and_an_escaped_html_table() -> None:
+    result = estimate(sample_table(), [Score()], system="<b>a</b>")
     assert "\n" not in repr(result)
     assert repr(result).startswith("<Result <b>a</b>: 60 units; Score 0.")
-    page = result._repr_html_()
-    assert "&lt;b&gt;a&lt;/b&gt;" in page
-    assert "<b>" not in page
-    assert page.count("<tr>") == 2
-    assert "n/a (one unit)" in estimate(table(units=1), [Score()])._repr_html_()
+    html = result._repr_html_()
+    assert "&lt;b&gt;a&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert html.count("<tr>") == 2
+    assert "n/a (one unit)" in estimate(sample_table(units=1), [Score()])._repr_html_()
 
 
 def test_findings_are_part_of_the_dictionary() -> None:
     from dataclasses import replace
 
     finding = Finding("EQ101", Severity.TIP, "mini", "it is small", "add units", ("n = 3",), "few units")
-    report = replace(estimate(table(), [Score()]), findings=(finding,)).to_dict()
+    report = replace(estimate(sample_table(), [Score()]), findings=(finding,)).to_dict()
     assert report["findings"][0] == {
         "code": "EQ101",
         "severity": "tip",
@@ -249,6 +251,6 @@ def test_findings_are_part_of_the_dictionary() -> None:
 
 
 @pytest.mark.parametrize(("option", "value"), [("n_resamples", 0), ("seed", -1), ("confidence_level", 1.5)])
-def test_options_without_meaning_are_refused_whatever_the_metric(option: str, value: float) -> None:
+def test_invalid_options_raise_parameter_error(option: str, value: float) -> None:
     with pytest.raises(ParameterError):
-        estimate(table(), [Hit()], config=StatsConfig(**{option: value}))  # type: ignore[arg-type]
+        estimate(sample_table(), [Hit()], config=StatsConfig(**{option: value}))  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ def columns(frame: object) -> dict[str, list[object]]:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_result_is_a_frame_with_one_row_per_metric(library: str) -> None:
+def test_frames_of_results_have_one_row_per_metric(library: str) -> None:
     result = evaluate(RANKINGS["a"], ["MRR", "HR@1"], system="a")
     table = columns(result.to_frame(library))
     assert table["system"] == ["a", "a"]
@@ -36,14 +36,14 @@ def test_a_result_is_a_frame_with_one_row_per_metric(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_per_unit_values_are_rows_of_units(library: str) -> None:
+def test_per_unit_frames_have_one_row_per_unit(library: str) -> None:
     table = columns(evaluate(RANKINGS["a"], ["MRR"]).to_frame(library, per_unit=True))
     assert table["MRR"] == pytest.approx([1 / rank for rank in RANKS["a"]])
     assert len(table["unit"]) == len(RANKS["a"])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_comparison_is_a_frame_of_systems_or_of_pairs(library: str) -> None:
+def test_frames_of_comparisons_have_one_row_per_system_or_pair(library: str) -> None:
     comparison = compare(RANKINGS, ["MRR", "HR@1"])
     systems = columns(comparison.to_frame(library))
     assert list(zip(systems["system"], systems["metric"], strict=True)) == [
@@ -80,6 +80,6 @@ def test_tables_for_papers_have_every_system_and_metric() -> None:
     assert r"\begin{tabular}" in result.to_latex()
 
 
-def test_an_unknown_library_is_named_in_the_error() -> None:
+def test_unknown_libraries_raise_unknown_name_error() -> None:
     with pytest.raises(UnknownNameError):
         evaluate(RANKINGS["a"], ["MRR"]).to_frame("panda")

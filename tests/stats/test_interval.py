@@ -1,4 +1,4 @@
-"""Closed-formula intervals against scipy and the published sample-size figures."""
+"""Closed-form intervals, compared with scipy and with published sample sizes."""
 
 from math import isnan
 
@@ -22,31 +22,32 @@ def test_wilson_agrees_with_scipy(n: int, share: float, confidence_level: float)
 
 
 @pytest.mark.parametrize(("n", "points"), [(50, 11), (80, 9), (100, 8)])
-def test_wilson_at_accuracy_80_percent_is_as_wide_as_the_sample_size_table_says(n: int, points: int) -> None:
+def test_wilson_half_widths_at_80_percent_agree_with_the_published_table(n: int, points: int) -> None:
     assert 100 * wilson_interval(0.8 * n, n).width / 2 == pytest.approx(points, abs=0.5)
 
 
 @given(n=st.integers(1, 10_000))
-def test_wilson_of_no_hits_reaches_zero_and_claims_no_certainty(n: int) -> None:
+def test_wilson_of_zero_or_all_hits_includes_the_bound_and_has_a_width(n: int) -> None:
     assert wilson_interval(0, n).low == 0.0
     assert wilson_interval(0, n).high > 0.0
     assert wilson_interval(n, n).high == 1.0
     assert wilson_interval(n, n).low < 1.0
 
 
-def test_wilson_of_nothing_is_unknown_and_more_hits_than_trials_are_refused() -> None:
+def test_wilson_of_zero_trials_is_unknown_and_too_many_hits_raise_parameter_error() -> None:
     assert wilson_interval(0, 0).reason == "no defined value"
     with pytest.raises(ParameterError, match=r"6 successes.*5 trials"):
         wilson_interval(6, 5)
 
 
 @pytest.mark.parametrize("confidence_level", [0.0, 1.0, 95, -0.5])
-def test_a_level_that_is_no_share_is_refused(confidence_level: float) -> None:
-    with pytest.raises(ParameterError, match="0 and 1"):
+def test_confidence_levels_outside_0_to_1_raise_parameter_error(confidence_level: float) -> None:
+    with pytest.raises(ParameterError) as error:
         wilson_interval(1, 2, confidence_level)
+    assert error.value.code == "E310"
 
 
-def test_critical_values_are_those_of_scipy() -> None:
+def test_critical_values_agree_with_scipy() -> None:
     assert normal_critical(0.9) == pytest.approx(stats.norm.ppf(0.95))
     assert t_critical(0.99, 7) == pytest.approx(stats.t.ppf(0.995, 7))
     low, high = stats.t.interval(0.95, 4, loc=3.0, scale=0.2)
@@ -54,7 +55,7 @@ def test_critical_values_are_those_of_scipy() -> None:
     assert (interval.low, interval.high) == pytest.approx((low, high))
 
 
-def test_an_unknown_interval_covers_nothing_and_is_not_clipped_into_one() -> None:
+def test_unknown_intervals_stay_unknown_when_clipped() -> None:
     unknown = Interval.unknown("one unit").clipped((0.0, 1.0))
     assert not unknown.known
     assert not unknown.covers(0.5)
@@ -62,6 +63,6 @@ def test_an_unknown_interval_covers_nothing_and_is_not_clipped_into_one() -> Non
 
 
 @given(low=st.floats(-3, 3), width=st.floats(0, 3))
-def test_a_clipped_interval_lies_within_the_bounds(low: float, width: float) -> None:
+def test_clipped_intervals_are_within_the_bounds(low: float, width: float) -> None:
     clipped = Interval(low, low + width).clipped((0.0, 1.0))
     assert 0.0 <= clipped.low <= clipped.high <= 1.0

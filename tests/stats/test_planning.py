@@ -1,4 +1,4 @@
-"""The planned number of units is enough for the decision that the verdict reports."""
+"""The planned number of units gives the stated power."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def pilot() -> Floats:
 
 @pytest.fixture(scope="module")
 def comparison(pilot: Floats) -> Comparison:
-    return compare_results(results(pilot), config=StatsConfig(n_permutations=499, n_resamples=50))
+    return compare_results(results_of(pilot), config=StatsConfig(n_permutations=499, n_resamples=50))
 
 
-def results(scores: Floats) -> list[Result]:
+def results_of(scores: Floats) -> list[Result]:
     ids = np.arange(len(scores))
     return [
         Result(
@@ -50,41 +50,43 @@ def results(scores: Floats) -> list[Result]:
 
 
 def holm_rejections(p: Floats, alpha: float = 0.05) -> set[int]:
-    """Holm's procedure as its definition reads: stop at the first p that is too large."""
+    """Indices rejected by Holm's step-down procedure; it stops at the first p above its threshold."""
     rejected: set[int] = set()
-    for step, at in enumerate(np.argsort(p).tolist()):
-        if not p[at] < alpha / (len(p) - step):
+    for step, index in enumerate(np.argsort(p).tolist()):
+        if not p[index] < alpha / (len(p) - step):
             break
-        rejected.add(at)
+        rejected.add(index)
     return rejected
 
 
-def rate(pilot: Floats, n: int, needed: set[tuple[int, int]], simulations: int = 400) -> float:
-    """How often samples of n units, with the pilot as population, make all these pairs significant."""
+def share_significant(pilot: Floats, n: int, needed: set[tuple[int, int]], simulations: int = 400) -> float:
+    """Share of samples of n units from the pilot scores in which all given pairs are significant."""
     pairs = list(combinations(range(5), 2))
-    wanted = {pairs.index(pair) for pair in needed}
+    pair_indices = {pairs.index(pair) for pair in needed}
     rng = np.random.default_rng(7)
-    shown = 0
+    n_significant = 0
     for _ in range(simulations):
         sample = pilot[rng.integers(0, len(pilot), n)]
         p = ttest_1samp(np.column_stack([sample[:, i] - sample[:, j] for i, j in pairs]), 0.0).pvalue
-        shown += wanted <= holm_rejections(p)
-    return shown / simulations
+        n_significant += pair_indices <= holm_rejections(p)
+    return n_significant / simulations
 
 
-def test_the_units_stated_separate_the_pair_in_80_percent_of_simulations(pilot: Floats, comparison: Comparison) -> None:
+def test_units_needed_for_a_pair_give_80_percent_power(pilot: Floats, comparison: Comparison) -> None:
     assert comparison.order[:2] == ("a", "b")
-    seen = comparison.contrast("a", "b")
-    assert seen.needed.value > units_needed(seen.difference, seen.sd or 0.0).value, "more than a single test"
-    assert rate(pilot, int(seen.needed.value), {(0, 1)}) == pytest.approx(0.8, abs=0.06)
+    contrast = comparison.contrast("a", "b")
+    assert contrast.needed.value > units_needed(contrast.difference, contrast.sd or 0.0).value, (
+        "more than a single test"
+    )
+    assert share_significant(pilot, int(contrast.needed.value), {(0, 1)}) == pytest.approx(0.8, abs=0.06)
 
 
-def test_the_units_stated_show_the_best_in_80_percent_of_simulations(pilot: Floats, comparison: Comparison) -> None:
+def test_units_needed_for_the_best_system_give_80_percent_power(pilot: Floats, comparison: Comparison) -> None:
     needed = int(comparison.needed_for_best.value)
-    assert rate(pilot, needed, {(0, other) for other in range(1, 5)}) == pytest.approx(0.8, abs=0.06)
+    assert share_significant(pilot, needed, {(0, other) for other in range(1, 5)}) == pytest.approx(0.8, abs=0.06)
 
 
-def test_verdict_and_finding_state_the_same_numbers_with_power_and_adjustment(comparison: Comparison) -> None:
+def test_verdict_and_finding_state_the_same_numbers(comparison: Comparison) -> None:
     finding = next(finding for finding in run_checks(comparison) if finding.code == "EQ304")
     pair, best = comparison.contrast("a", "b").needed.value, comparison.needed_for_best.value
     for text in (comparison.verdict(), finding.message):
@@ -107,17 +109,17 @@ def test_more_systems_need_more_units_for_the_same_difference() -> None:
     assert counts[-1] > 1.4 * counts[0]
 
 
-def test_no_number_of_units_is_stated_where_a_difference_from_the_leader_is_unknown() -> None:
+def test_unknown_differences_from_the_leader_give_no_number_of_units() -> None:
     pairs = true_contrasts((0.3, 0.2, 0.0), "holm")
     pairs[1] = replace(pairs[1], needed=PowerEstimate.unknown("no evidence"))
     assert units_to_show_best(pairs, "0", "holm", 0.05).reason == "no evidence"
 
 
-def test_a_small_run_of_the_calibration_keeps_its_tolerance() -> None:
+def test_planned_power_is_within_its_tolerance() -> None:
     rows = planned_power(150, np.random.default_rng(2), systems=["one system ahead"], tests=["t"], corrections=["holm"])
     assert {row.decision for row in rows} == {"separate two", "show the best"}
     assert all(row.kept for row in rows)
 
 
-def test_a_plan_for_one_unadjusted_test_would_be_seen_as_broken() -> None:
+def test_power_below_the_tolerance_is_reported() -> None:
     assert not PowerRow("x", "separate two", "t", "holm", 100, 500, 0.59).kept

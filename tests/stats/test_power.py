@@ -1,4 +1,4 @@
-"""Power against simulation and scipy's noncentral t."""
+"""Power, compared with simulation and with the noncentral t distribution of scipy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from equipoise.stats.power import detectable_difference, units_needed
 
 
 @pytest.mark.parametrize("n", [5, 20, 200])
-def test_the_detectable_difference_has_the_power_it_promises(n):
-    found = detectable_difference(0.3, n).value
+def test_the_detectable_difference_has_80_percent_power(n):
+    difference = detectable_difference(0.3, n).value
     critical = stats.t.ppf(0.975, n - 1)
-    shift = found / 0.3 * sqrt(n)
+    shift = difference / 0.3 * sqrt(n)
     power = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
     assert power == pytest.approx(0.8, abs=1e-4)
 
 
-def test_a_simulated_paired_t_test_finds_the_detectable_difference_four_times_in_five():
+def test_the_detectable_difference_has_80_percent_power_in_a_simulation():
     rng = np.random.default_rng(0)
-    found = detectable_difference(1.0, 25).value
-    p = stats.ttest_1samp(rng.normal(found, 1.0, size=(25, 20_000)), 0).pvalue
+    difference = detectable_difference(1.0, 25).value
+    p = stats.ttest_1samp(rng.normal(difference, 1.0, size=(25, 20_000)), 0).pvalue
     assert (p < 0.05).mean() == pytest.approx(0.8, abs=4 * sqrt(0.16 / 20_000))
 
 
@@ -37,10 +37,10 @@ def test_many_units_approach_the_normal_formula():
 
 @settings(max_examples=40)
 @given(st.floats(0.01, 2.0), st.floats(0.05, 2.0), st.sampled_from([1.0, 3.5]))
-def test_units_needed_is_the_least_number_that_detects_the_difference(difference, sd, size):
-    n = units_needed(difference, sd, units_per_block=size).value
-    assert detectable_difference(sd, n, units_per_block=size).value <= difference
-    fewer = detectable_difference(sd, n - 1, units_per_block=size)
+def test_units_needed_is_the_least_number_that_detects_the_difference(difference, sd, units_per_block):
+    n = units_needed(difference, sd, units_per_block=units_per_block).value
+    assert detectable_difference(sd, n, units_per_block=units_per_block).value <= difference
+    fewer = detectable_difference(sd, n - 1, units_per_block=units_per_block)
     assert not fewer.known or fewer.value > difference
 
 
@@ -49,7 +49,7 @@ def test_the_sign_of_the_difference_does_not_matter():
 
 
 @pytest.mark.parametrize(
-    ("planned", "reason"),
+    ("estimate", "reason"),
     [
         (detectable_difference(0.0, 50), "all differences are equal"),
         (units_needed(0.1, 0.0), "all differences are equal"),
@@ -60,29 +60,29 @@ def test_the_sign_of_the_difference_does_not_matter():
         (units_needed(float("nan"), 0.3), "the difference is unknown"),
     ],
 )
-def test_what_is_unknown_says_why_and_is_never_zero(planned, reason):
-    assert isnan(planned.value)
-    assert planned.reason == reason
-    assert not planned.known
+def test_unknown_estimates_are_nan_with_a_reason(estimate, reason):
+    assert isnan(estimate.value)
+    assert estimate.reason == reason
+    assert not estimate.known
 
 
-def test_clusters_count_as_the_pieces_that_they_are():
-    # Ten clusters of ten: nine degrees of freedom, whatever the number of units.
+def test_degrees_of_freedom_are_those_of_the_clusters():
+    # Ten clusters of ten units have nine degrees of freedom.
     critical = stats.t.ppf(0.975, 9)
-    found = detectable_difference(0.3, 100, units_per_block=10).value / 0.3 * 10
-    assert stats.nct.sf(critical, 9, found) == pytest.approx(0.8, abs=1e-4)
+    noncentrality = detectable_difference(0.3, 100, units_per_block=10).value / 0.3 * 10
+    assert stats.nct.sf(critical, 9, noncentrality) == pytest.approx(0.8, abs=1e-4)
 
 
-def test_the_table_of_sample_sizes_repeats_the_known_half_widths():
+def test_wilson_half_widths_of_common_sample_sizes():
     intervals = [wilson_interval(0.8 * n, n) for n in (50, 80, 100)]
     assert [round(100 * interval.width / 2) for interval in intervals] == [11, 9, 8]
-    oracle = stats.binomtest(40, 50).proportion_ci(method="wilson")
-    assert (intervals[0].low, intervals[0].high) == pytest.approx((oracle.low, oracle.high))
+    expected = stats.binomtest(40, 50).proportion_ci(method="wilson")
+    assert (intervals[0].low, intervals[0].high) == pytest.approx((expected.low, expected.high))
 
 
-def test_parameters_outside_what_they_may_be_are_refused():
-    for bad in ({"power": 0.3}, {"power": 1.0}, {"confidence_level": 0.0}, {"units_per_block": 0.5}):
+def test_invalid_parameters_raise_parameter_error():
+    for options in ({"power": 0.3}, {"power": 1.0}, {"confidence_level": 0.0}, {"units_per_block": 0.5}):
         with pytest.raises(ParameterError):
-            detectable_difference(0.3, 50, **bad)
+            detectable_difference(0.3, 50, **options)
         with pytest.raises(ParameterError):
-            units_needed(0.3, 0.3, **bad)
+            units_needed(0.3, 0.3, **options)

@@ -1,4 +1,4 @@
-"""Where the right class landed and which came first: counted, never sorted, a block at a time."""
+"""Target ranks and predicted classes, counted per block without sorting."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def cases(draw):
     rows, width = draw(st.integers(1, 9)), draw(st.integers(2, 12))
     scores = draw(arrays.arrays(np.float32, (rows, width), elements=FEW_VALUES))
     padding = draw(st.sets(st.integers(0, width - 1), max_size=width - 1))
-    kept = [code for code in range(width) if code not in padding]
-    targets = draw(st.lists(st.sampled_from(kept), min_size=rows, max_size=rows))
+    allowed = [code for code in range(width) if code not in padding]
+    targets = draw(st.lists(st.sampled_from(allowed), min_size=rows, max_size=rows))
     return scores, np.array(targets), sorted(padding)
 
 
-def look_at_every_class(scores, targets, padding):
-    """The same figures by looking at one class after another."""
+def rank_columns_by_loop(scores, targets, padding):
+    """The columns of a classification by a loop over all classes."""
     for row, target in zip(scores, targets, strict=True):
         codes = [code for code in range(len(row)) if code not in padding]
         equal = [code for code in codes if row[code] == row[target] and code != target]
@@ -53,33 +53,33 @@ def look_at_every_class(scores, targets, padding):
         )
 
 
-def figures(found):
-    ranking, labels = found.ranking, found.labels
+def rank_columns(classification):
+    ranking, labels = classification.ranking, classification.labels
     columns = (ranking.above, ranking.tied, ranking.before, labels.predicted, labels.tied_top)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 @given(cases(), st.integers(1, 400))
-def test_counts_are_those_of_looking_at_every_class_whatever_the_block(case, block_bytes):
+def test_counts_agree_with_a_loop_for_any_block_size(case, block_bytes):
     scores, targets, padding = case
-    found = classify(scores, targets, padding=padding, block_bytes=block_bytes)
-    assert figures(found) == list(look_at_every_class(scores, targets, padding))
-    assert found.classes == scores.shape[1] - len(padding)
+    classification = classify(scores, targets, padding=padding, block_bytes=block_bytes)
+    assert rank_columns(classification) == list(rank_columns_by_loop(scores, targets, padding))
+    assert classification.classes == scores.shape[1] - len(padding)
 
 
 @pytest.mark.slow
 @given(cases(), st.integers(0, 2), st.sampled_from([np.float32, np.float64]), st.integers(0, 3))
-def test_the_compiled_kernel_counts_what_looking_at_every_class_counts(case, longer, dtype, shift):
+def test_the_compiled_kernel_agrees_with_a_loop(case, n_copies, dtype, shift):
     pytest.importorskip("llvmlite")
     scores, targets, padding = case
-    scores = np.concatenate([scores] + [scores[:, :1] - shift] * (60 * longer), axis=1).astype(dtype)
-    found = classify(scores, targets, padding=padding, compiled=True)
-    assert figures(found) == list(look_at_every_class(scores, targets, padding))
+    scores = np.concatenate([scores] + [scores[:, :1] - shift] * (60 * n_copies), axis=1).astype(dtype)
+    classification = classify(scores, targets, padding=padding, compiled=True)
+    assert rank_columns(classification) == list(rank_columns_by_loop(scores, targets, padding))
 
 
 @pytest.mark.parametrize("width", [1, 63, 64, 65, 4095, 4096, 4097, 9000])
 @pytest.mark.parametrize("kind", ["any", "negative", "few", "zeros"])
-def test_the_compiled_kernel_counts_what_numpy_counts_at_every_width(width, kind):
+def test_the_compiled_kernel_agrees_with_numpy_at_every_width(width, kind):
     pytest.importorskip("llvmlite")
     rng = np.random.default_rng(width)
     scores = rng.standard_normal((40, width)).astype(np.float32)
@@ -90,16 +90,20 @@ def test_the_compiled_kernel_counts_what_numpy_counts_at_every_width(width, kind
         "zeros": np.where(scores > 0, 0.0, -0.0).astype(np.float32),
     }[kind]
     targets = rng.integers(0, width, 40)
-    assert figures(classify(scores, targets, compiled=True)) == figures(classify(scores, targets, compiled=False))
-    one, other = (classify(scores, targets, compiled=each, probabilities=True) for each in (True, False))
-    assert (one.confidence == other.confidence).all()
+    assert rank_columns(classify(scores, targets, compiled=True)) == rank_columns(
+        classify(scores, targets, compiled=False)
+    )
+    compiled, plain = (
+        classify(scores, targets, compiled=is_compiled, probabilities=True) for is_compiled in (True, False)
+    )
+    assert (compiled.confidence == plain.confidence).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("width", [1, 2, 15, 16, 17, 63, 64, 65, 127, 129, 1000, 1023, 2033, 2034, 4081, 4082, 9001])
 @pytest.mark.parametrize("kind", ["distinct", "few values", "excluded classes"])
-def test_the_compiled_counts_of_rows_at_any_address_are_those_of_numpy(dtype, width, kind):
-    """Rows that begin inside a cache line, with scores around them that must not be counted."""
+def test_the_compiled_kernel_agrees_with_numpy_for_unaligned_rows(dtype, width, kind):
+    """Rows that start inside a cache line, with scores around them that must not be counted."""
     rng = np.random.default_rng(width)
     rows = 9
     for before, after in ((0, 0), (1, 0), (3, 2), (13, 20)):
@@ -126,31 +130,31 @@ def test_the_compiled_counts_of_rows_at_any_address_are_those_of_numpy(dtype, wi
 
 
 @pytest.mark.parametrize("nan", [np.nan, -np.nan])
-@pytest.mark.parametrize("place", [0, 70, 5000])
-def test_the_compiled_kernel_names_the_row_of_a_nan(nan, place):
+@pytest.mark.parametrize("column", [0, 70, 5000])
+def test_the_compiled_kernel_reports_the_row_of_a_nan(nan, column):
     pytest.importorskip("llvmlite")
     scores = np.zeros((3, 5001), dtype=np.float32)
-    scores[2, place] = nan
+    scores[2, column] = nan
     with pytest.raises(NotFiniteError, match="row 2"):
         classify(scores, [1, 1, 1], compiled=True)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("apart", [1, 16, 32, 64, 128, 2048, 4096, 8192])
-def test_the_compiled_kernel_sees_a_second_largest_score_however_far_away(apart, dtype):
+@pytest.mark.parametrize("distance", [1, 16, 32, 64, 128, 2048, 4096, 8192])
+def test_the_compiled_kernel_finds_tied_maxima_at_any_distance(distance, dtype):
     pytest.importorskip("llvmlite")
-    scores = np.random.default_rng(apart).random((200, 9001)).astype(dtype)
+    scores = np.random.default_rng(distance).random((200, 9001)).astype(dtype)
     first = np.arange(200) * 4
     scores[np.arange(200), first] = 2.0
-    scores[::2, :][np.arange(100), first[::2] + apart] = 2.0
-    found = classify(scores, np.full(200, 9000), compiled=True)
-    assert found.labels.predicted.tolist() == first.tolist()
-    assert found.tied_top.tolist() == [True, False] * 100
+    scores[::2, :][np.arange(100), first[::2] + distance] = 2.0
+    classification = classify(scores, np.full(200, 9000), compiled=True)
+    assert classification.labels.predicted.tolist() == first.tolist()
+    assert classification.tied_top.tolist() == [True, False] * 100
 
 
 @pytest.mark.parametrize("width", [1, 2, 64, 65])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_compiled_kernel_refuses_a_target_that_is_no_number(width, dtype):
+def test_nan_targets_of_the_compiled_kernel_raise_not_finite_error(width, dtype):
     pytest.importorskip("llvmlite")
     scores = np.zeros((3, width), dtype=dtype)
     scores[1, 0] = np.nan
@@ -159,7 +163,7 @@ def test_the_compiled_kernel_refuses_a_target_that_is_no_number(width, dtype):
 
 
 @pytest.mark.parametrize("target", [-1, 5])
-def test_the_compiled_kernel_does_not_read_a_target_outside_of_its_row(target):
+def test_targets_outside_of_the_row_raise_input_error(target):
     pytest.importorskip("llvmlite")
     scores, targets = np.eye(5, dtype=np.float32), np.arange(5)
     assert not classify(scores, targets, compiled=True).ranking.above.any()
@@ -169,78 +173,78 @@ def test_the_compiled_kernel_does_not_read_a_target_outside_of_its_row(target):
 
 
 @pytest.fixture
-def fresh_use(monkeypatch):
-    """No kernel is compiled yet in this process, and few scores are enough to compile one."""
-    use = rank_counts_llvm._CompiledKernels()
-    monkeypatch.setattr(rank_counts_llvm, "_KERNELS", use)
+def uncompiled_kernels(monkeypatch):
+    """No kernel is compiled yet, and 30 scores are sufficient to compile one."""
+    kernels = rank_counts_llvm._CompiledKernels()
+    monkeypatch.setattr(rank_counts_llvm, "_KERNELS", kernels)
     monkeypatch.setattr(rank_counts_llvm, "MIN_SCORES_TO_COMPILE", 30)
-    return use
+    return kernels
 
 
-def test_the_kernel_is_compiled_once_enough_scores_of_a_type_were_counted(fresh_use):
+def test_kernels_are_compiled_after_enough_scores_of_a_dtype(uncompiled_kernels):
     pytest.importorskip("llvmlite")
     scores = np.eye(3, dtype=np.float32)
-    used = []
+    is_compiled = []
     for _ in range(5):
         classify(scores, [0, 1, 2])
-        used.append(bool(fresh_use.functions))
-    assert used == [False, False, False, True, True]
+        is_compiled.append(bool(uncompiled_kernels.functions))
+    assert is_compiled == [False, False, False, True, True]
     assert should_use_llvm(scores)
-    assert not should_use_llvm(scores.astype(np.float64)), "another type has its own kernel"
+    assert not should_use_llvm(scores.astype(np.float64)), "every dtype has a separate kernel"
     assert not should_use_llvm(scores, False)
     assert not should_use_llvm(scores.astype(np.float16))
     assert not should_use_llvm(scores[:, ::2])
 
 
-def test_one_large_matrix_is_enough_to_compile_the_kernel(fresh_use):
+def test_one_large_matrix_compiles_the_kernel(uncompiled_kernels):
     pytest.importorskip("llvmlite")
     scores = np.random.default_rng(0).standard_normal((10, 7))
     classify(scores, np.zeros(10, dtype=int))
-    assert set(fresh_use.functions) == {np.dtype(np.float64)}
+    assert set(uncompiled_kernels.functions) == {np.dtype(np.float64)}
 
 
-def test_without_llvmlite_numpy_counts_and_the_extra_is_logged_once(fresh_use, monkeypatch, caplog):
+def test_missing_llvmlite_is_logged_once_and_numpy_counts(uncompiled_kernels, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     rank_counts_llvm.compile_rank_rows.cache_clear()
     scores, targets = np.random.default_rng(0).standard_normal((10, 7)), np.arange(10) % 7
-    counts = [figures(classify(scores, targets)) for _ in range(3)]
-    assert counts == [list(look_at_every_class(scores, targets, []))] * 3
+    counts = [rank_columns(classify(scores, targets)) for _ in range(3)]
+    assert counts == [list(rank_columns_by_loop(scores, targets, []))] * 3
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "[fast]" in caplog.text
 
 
 @pytest.mark.engines("torch")
 @given(cases())
-def test_a_tensor_gives_what_an_array_gives_wherever_it_lies(case):
+def test_tensors_give_the_counts_of_arrays(case):
     torch = pytest.importorskip("torch")
     scores, targets, padding = case
-    # numpy has no bfloat16, so these are counted where they lie, by the library they belong to.
+    # numpy has no bfloat16, so torch counts these tensors.
     tensor = torch.tensor(scores).to(torch.bfloat16)
-    found = classify(tensor, torch.tensor(targets), padding=padding, probabilities=True)
-    same = classify(scores, targets, padding=padding, probabilities=True)
-    assert figures(found) == figures(same)
-    np.testing.assert_allclose(found.confidence, same.confidence, rtol=1e-5)
-    np.testing.assert_allclose(found.target_probability, same.target_probability, rtol=1e-5)
+    classification = classify(tensor, torch.tensor(targets), padding=padding, probabilities=True)
+    expected = classify(scores, targets, padding=padding, probabilities=True)
+    assert rank_columns(classification) == rank_columns(expected)
+    np.testing.assert_allclose(classification.confidence, expected.confidence, rtol=1e-5)
+    np.testing.assert_allclose(classification.target_probability, expected.target_probability, rtol=1e-5)
 
 
 @pytest.mark.parametrize("width", [3, 1000, 2041, 9000])
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, np.int32])
-def test_evidence_is_that_of_the_general_builders(width, kind):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32])
+def test_evidence_agrees_with_the_general_builders(width, dtype):
     rng = np.random.default_rng(width)
-    scores = rng.normal(0, 40, size=(23, width)).astype(kind)
+    scores = rng.normal(0, 40, size=(23, width)).astype(dtype)
     targets = rng.integers(0, width, 23)
-    found = classify(scores, targets, block_bytes=1 << 14)
-    for ours, theirs in (
-        (found.ranking, Ranking.from_scores(scores, targets)),
-        (found.labels, Labels.from_logits(scores, targets)),
+    classification = classify(scores, targets, block_bytes=1 << 14)
+    for from_classify, from_builder in (
+        (classification.ranking, Ranking.from_scores(scores, targets)),
+        (classification.labels, Labels.from_logits(scores, targets)),
     ):
-        for name, array in theirs.to_arrays().items():
-            np.testing.assert_array_equal(ours.to_arrays()[name], array, err_msg=name)
+        for name, array in from_builder.to_arrays().items():
+            np.testing.assert_array_equal(from_classify.to_arrays()[name], array, err_msg=name)
 
 
 @pytest.mark.parametrize("width", [100, 417])
 @pytest.mark.parametrize("boost", [0.0, 2.0, 4.0, 9.0])
-def test_targets_that_come_first_early_or_late_are_counted_alike(width, boost):
+def test_targets_of_any_rank_are_counted_exactly(width, boost):
     rng = np.random.default_rng(width)
     scores = rng.normal(size=(90, width)).round(2)
     targets = rng.integers(2, width, 90)
@@ -249,12 +253,12 @@ def test_targets_that_come_first_early_or_late_are_counted_alike(width, boost):
     scores[np.arange(40), (best + 1) % width] = scores[np.arange(40), best]
     scores[40:50] = -np.inf
     for padding in (0, [0, 1]):
-        found = classify(scores, targets, padding=padding)
-        assert figures(found) == list(look_at_every_class(scores, targets, np.atleast_1d(padding)))
+        classification = classify(scores, targets, padding=padding)
+        assert rank_columns(classification) == list(rank_columns_by_loop(scores, targets, np.atleast_1d(padding)))
 
 
 @pytest.mark.parametrize("boost", [0.0, 4.0, 9.0])
-def test_a_nan_is_found_behind_a_target_that_comes_first(boost):
+def test_nan_is_found_behind_targets_of_rank_one(boost):
     scores = np.random.default_rng(0).normal(size=(90, 500))
     scores[:, 7] += boost
     scores[[61, 70], 99] = np.nan
@@ -265,29 +269,29 @@ def test_a_nan_is_found_behind_a_target_that_comes_first(boost):
 @given(st.sets(st.integers(0, 10**7), min_size=1, max_size=40))
 def test_columns_have_the_order_of_their_names(codes):
     columns = ClassColumns(np.array(sorted(codes)))
-    named = columns.codes.astype(str)
-    np.testing.assert_array_equal(named[columns.order.argsort()], np.sort(named))
+    names = columns.codes.astype(str)
+    np.testing.assert_array_equal(names[columns.order.argsort()], np.sort(names))
 
 
-def test_padding_in_the_middle_is_no_candidate_even_with_the_largest_score_or_none():
+def test_padding_classes_are_never_candidates():
     scores = np.array([[1.0, 9.0, 2.0, np.nan, 0.0]])
-    found = classify(scores, [2], padding=[1, 3])
-    assert figures(found) == [(0, 0, 0, 2, False)]
-    assert found.classes == 3
+    classification = classify(scores, [2], padding=[1, 3])
+    assert rank_columns(classification) == [(0, 0, 0, 2, False)]
+    assert classification.classes == 3
 
 
-def test_columns_of_strided_arrays_are_read_where_they_lie():
+def test_strided_arrays_give_the_counts_of_contiguous_arrays():
     scores = np.asfortranarray(np.random.default_rng(0).normal(size=(20, 30)))
     targets = np.arange(20)
-    assert figures(classify(scores[::2, ::-1], targets[::2])) == figures(
+    assert rank_columns(classify(scores[::2, ::-1], targets[::2])) == rank_columns(
         classify(np.ascontiguousarray(scores[::2, ::-1]), targets[::2])
     )
 
 
 def test_targets_unseen_in_training_are_not_answerable():
-    found = classify(np.eye(4), [0, 1, 2, 3], unseen=[1, 3])
-    assert found.answerable.tolist() == [True, False, True, False]
-    assert found.take(np.flatnonzero(found.answerable)).ranking.unit_ids.tolist() == [0, 2]
+    classification = classify(np.eye(4), [0, 1, 2, 3], unseen=[1, 3])
+    assert classification.answerable.tolist() == [True, False, True, False]
+    assert classification.take(np.flatnonzero(classification.answerable)).ranking.unit_ids.tolist() == [0, 2]
 
 
 def test_confidence_is_the_softmax():
@@ -295,12 +299,12 @@ def test_confidence_is_the_softmax():
     scores = rng.normal(0, 3, size=(50, 7))
     scores[0] = -np.inf
     targets = rng.integers(1, 7, 50)
-    found = classify(scores, targets, padding=0, probabilities=True)
-    shares = np.exp(scores[:, 1:])
-    shares[0] = 1.0
-    shares /= shares.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.confidence, shares.max(axis=1))
-    np.testing.assert_allclose(found.target_probability, shares[np.arange(50), targets - 1])
+    classification = classify(scores, targets, padding=0, probabilities=True)
+    probabilities = np.exp(scores[:, 1:])
+    probabilities[0] = 1.0
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(classification.confidence, probabilities.max(axis=1))
+    np.testing.assert_allclose(classification.target_probability, probabilities[np.arange(50), targets - 1])
     assert classify(scores, targets).confidence is None
 
 
@@ -308,14 +312,14 @@ def test_no_rows_give_no_units():
     assert len(classify(np.zeros((0, 3)), [])) == 0
 
 
-def test_numpy_has_the_same_buffers_afterwards():
+def test_classify_restores_the_buffer_size_of_numpy():
     before = np.getbufsize()
     classify(np.eye(3), [0, 1, 2])
     assert np.getbufsize() == before
 
 
 @pytest.mark.parametrize(
-    ("scores", "targets", "options", "error", "words"),
+    ("scores", "targets", "options", "error_type", "fragment"),
     [
         (np.zeros((2, 2, 3)), [0, 1], {}, ShapeError, "shape (2, 2, 3)"),
         (np.zeros((2, 0)), [0, 1], {}, ShapeError, "no columns"),
@@ -338,18 +342,18 @@ def test_numpy_has_the_same_buffers_afterwards():
         (np.array([[0, np.inf]]), [1], {"probabilities": True}, NotFiniteError, "no softmax"),
     ],
 )
-def test_bad_input_raises_an_error_with_subject_and_hint(scores, targets, options, error, words):
-    with pytest.raises(error) as caught:
+def test_bad_input_raises_an_error_with_subject_and_hint(scores, targets, options, error_type, fragment):
+    with pytest.raises(error_type) as error:
         classify(scores, targets, **options)
-    assert words in caught.value.message
-    assert caught.value.hint or "shape (2, 1)" in words
+    assert fragment in error.value.message
+    assert error.value.hint or "shape (2, 1)" in fragment
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("column", [0, 1, 2])
 @pytest.mark.parametrize("library", ["numpy", pytest.param("torch", marks=pytest.mark.engines("torch"))])
-def test_a_nan_is_named_with_its_row_also_where_it_is_the_target(place, library):
+def test_nan_raises_not_finite_error_with_the_row(column, library):
     scores = np.zeros((700, 3), dtype=np.float32)
-    scores[432, place] = np.nan
+    scores[432, column] = np.nan
     if library == "torch":
         scores = pytest.importorskip("torch").tensor(scores).bfloat16()
     with pytest.raises(NotFiniteError, match="row 432 "):
@@ -357,20 +361,20 @@ def test_a_nan_is_named_with_its_row_also_where_it_is_the_target(place, library)
 
 
 @pytest.mark.engines("torch")
-@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("width", [2, 40, 1000, 1187, 5000, 20_000])
-def test_a_gpu_counts_what_the_host_counts_and_the_scores_stay_there(kind, width):
+def test_gpu_counts_agree_with_the_host(dtype, width):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("there is no CUDA device")
     rng = np.random.default_rng(width)
-    scores = torch.tensor(rng.integers(-50, 50, (300, width)) / 7).to(getattr(torch, kind))
+    scores = torch.tensor(rng.integers(-50, 50, (300, width)) / 7).to(getattr(torch, dtype))
     scores[0] = -torch.inf
     targets = rng.integers(1, width, 300)
     on_host = classify(scores.double().numpy(), targets, padding=0, probabilities=True)
     on_device = classify(scores.cuda(), torch.tensor(targets).cuda(), padding=0, probabilities=True)
     assert supports_fused_kernel(scores.cuda())
-    assert figures(on_device) == figures(on_host)
+    assert rank_columns(on_device) == rank_columns(on_host)
     np.testing.assert_allclose(on_device.confidence, on_host.confidence, rtol=1e-3)
     scores[299, width - 1] = torch.nan
     with pytest.raises(NotFiniteError, match="row 299 "):
@@ -397,7 +401,7 @@ print(peak() - before, found.ranking.above.sum(), found.labels.predicted.sum())
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
-def test_a_mapped_file_is_never_in_memory_as_a_whole(tmp_path, suffix):
+def test_mapped_files_are_read_in_blocks(tmp_path, suffix):
     rng = np.random.default_rng(0)
     scores = rng.random((24_000, 1000), dtype=np.float32)
     targets = rng.integers(0, 1000, len(scores))
@@ -409,20 +413,20 @@ def test_a_mapped_file_is_never_in_memory_as_a_whole(tmp_path, suffix):
         np.savez(path, scores)
     else:
         pytest.importorskip("safetensors.numpy").save_file({"scores": scores}, path)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", MEMORY, str(path), str(tmp_path / "y.npy")],
         check=True,
         capture_output=True,
         text=True,
     )
-    megabytes, above, predicted = map(float, done.stdout.split())
+    megabytes, above, predicted = map(float, process.stdout.split())
     assert megabytes < 24  # the file has 92
-    limit = scores[np.arange(len(scores)), targets][:, None]
-    assert above == np.count_nonzero(scores > limit)
+    target_scores = scores[np.arange(len(scores)), targets][:, None]
+    assert above == np.count_nonzero(scores > target_scores)
     assert predicted == scores.argmax(axis=1).sum()
 
 
-def test_what_was_written_into_a_private_mapping_is_not_lost(tmp_path):
+def test_changes_to_a_private_mapping_are_kept(tmp_path):
     np.save(tmp_path / "v.npy", np.zeros((600, 1000), dtype=np.float32))
     scores = np.load(tmp_path / "v.npy", mmap_mode="c")
     scores[:, 5] = 1.0
@@ -435,12 +439,12 @@ def test_what_was_written_into_a_private_mapping_is_not_lost(tmp_path):
 
 @pytest.mark.engines("torch")
 @pytest.mark.parametrize("block_bytes", [None, 100])
-def test_scores_that_are_sent_to_a_device_are_counted_as_on_the_host(block_bytes):
+def test_scores_sent_to_a_device_give_the_counts_of_the_host(block_bytes):
     pytest.importorskip("torch")
     from equipoise.tasks.classification import classify_on_device
 
     rng = np.random.default_rng(1)
     scores, targets = rng.integers(0, 5, (40, 7)).astype(np.float32), rng.integers(1, 7, 40)
-    sent = classify_on_device("cpu", scores, targets, padding=0, block_bytes=block_bytes)
-    assert figures(sent) == figures(classify(scores, targets, padding=0))
-    assert sent.ranking.unit_ids.tolist() == list(range(40))
+    on_device = classify_on_device("cpu", scores, targets, padding=0, block_bytes=block_bytes)
+    assert rank_columns(on_device) == rank_columns(classify(scores, targets, padding=0))
+    assert on_device.ranking.unit_ids.tolist() == list(range(40))

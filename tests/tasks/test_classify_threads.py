@@ -1,4 +1,4 @@
-"""Rows shared out among threads: each is counted once, and nobody can tell by whom."""
+"""Rows distributed among threads give the same bytes as a single thread."""
 
 from __future__ import annotations
 
@@ -18,72 +18,74 @@ ROWS, WIDTH = 900, 257
 
 
 @pytest.fixture
-def crowd(monkeypatch):
-    """So many threads, also for little work, each taking a few rows at a time."""
+def set_threads(monkeypatch):
+    """Sets the number of threads, with small chunks and without a minimum of work."""
 
-    def many(count):
+    def set_count(count):
         monkeypatch.setattr(rank_counts_llvm, "available_cores", lambda: count)
         monkeypatch.setattr(rank_counts_llvm, "MIN_BYTES_PER_THREAD", 1)
         monkeypatch.setattr(rank_counts_llvm, "BYTES_PER_CHUNK", 4 * WIDTH * 7)
 
-    return many
+    return set_count
 
 
-def made(dtype=np.float32):
-    """Scores that tie now and then."""
+def random_case(dtype=np.float32):
+    """Scores with some ties, and targets."""
     rng = np.random.default_rng(0)
     scores = (rng.standard_normal((ROWS, WIDTH)) * 500).round().astype(dtype)
     return scores, rng.integers(1, WIDTH, ROWS)
 
 
-def bytes_of(found):
-    columns = found.ranking.to_arrays() | {f"label {k}": v for k, v in found.labels.to_arrays().items()}
+def bytes_of(classification):
+    columns = classification.ranking.to_arrays() | {
+        f"label {k}": v for k, v in classification.labels.to_arrays().items()
+    }
     return {name: (column.dtype, column.tobytes()) for name, column in columns.items()}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("options", [{}, {"padding": 0}, {"block_bytes": 1 << 17}, {"probabilities": True}])
-def test_no_byte_depends_on_the_number_of_threads(crowd, dtype, options):
+def test_the_number_of_threads_does_not_change_the_bytes(set_threads, dtype, options):
     pytest.importorskip("llvmlite")
-    scores, targets = made(dtype)
-    alone = classify(scores, targets, compiled=True, **options)
-    assert alone.ranking.has_ties
+    scores, targets = random_case(dtype)
+    single = classify(scores, targets, compiled=True, **options)
+    assert single.ranking.has_ties
     for count in (2, 3, 16):
-        crowd(count)
-        together = classify(scores, targets, compiled=True, **options)
-        assert bytes_of(together) == bytes_of(alone)
-    assert bytes_of(classify(scores, targets, compiled=False, **options)) == bytes_of(alone)
+        set_threads(count)
+        threaded = classify(scores, targets, compiled=True, **options)
+        assert bytes_of(threaded) == bytes_of(single)
+    assert bytes_of(classify(scores, targets, compiled=False, **options)) == bytes_of(single)
 
 
-def test_sums_and_meters_are_the_same_bytes_with_threads_and_without(crowd):
+def test_sums_and_meters_do_not_depend_on_the_number_of_threads(set_threads):
     pytest.importorskip("llvmlite")
-    scores, targets = made()
-    told = []
+    scores, targets = random_case()
+    results = []
     for count in (1, 2, 5):
-        crowd(count)
+        set_threads(count)
         meter = PlaceMeter(compiled=True)
         for start in range(0, ROWS, 300):
             meter.update(scores[start : start + 300], targets[start : start + 300])
         sums = calculate_correct_total_prediction(scores, targets, compiled=True)
-        told.append((*(each.tobytes() for each in sums), meter.compute().fractions))
-    assert told[0] == told[1] == told[2]
+        results.append((*(total.tobytes() for total in sums), meter.compute().fractions))
+    assert results[0] == results[1] == results[2]
 
 
-def test_the_first_row_with_a_nan_is_named_whoever_finds_one_first(crowd):
+def test_the_first_row_with_nan_is_reported_with_threads(set_threads):
     pytest.importorskip("llvmlite")
-    scores, targets = made()
+    scores, targets = random_case()
     scores[[403, 40, 899], [0, 256, 100]] = np.nan
-    crowd(4)
+    set_threads(4)
     for _ in range(20):
         with pytest.raises(NotFiniteError, match="row 40 "):
             classify(scores, targets, compiled=True)
 
 
-def test_an_error_in_another_thread_is_raised_here():
-    both = Barrier(2, timeout=30)
+def test_errors_of_other_threads_are_raised():
+    barrier = Barrier(2, timeout=30)
 
     def work(thread):
-        both.wait()
+        barrier.wait()
         if thread:
             raise KeyError(thread)
 
@@ -92,7 +94,7 @@ def test_an_error_in_another_thread_is_raised_here():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "most"),
+    ("name", "value", "limit"),
     [
         ("OMP_NUM_THREADS", "1", 1),
         ("NUMBA_NUM_THREADS", "1", 1),
@@ -103,16 +105,16 @@ def test_an_error_in_another_thread_is_raised_here():
         ("OMP_NUM_THREADS", "", None),
     ],
 )
-def test_the_environment_says_how_many_threads_there_may_be(monkeypatch, name, value, most):
+def test_environment_variables_limit_the_number_of_threads(monkeypatch, name, value, limit):
     for variable in rank_counts_llvm.THREAD_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     cores = rank_counts_llvm.available_cores.__wrapped__  # without the cache: a process reads the environment once
-    free = cores()
+    unlimited = cores()
     monkeypatch.setenv(name, value)
-    assert cores() == (free if most is None else min(free, most))
+    assert cores() == (unlimited if limit is None else min(unlimited, limit))
 
 
-def test_little_work_is_done_alone_and_much_by_all(monkeypatch):
+def test_the_number_of_threads_increases_with_the_work(monkeypatch):
     monkeypatch.setattr(rank_counts_llvm, "available_cores", lambda: 8)
     assert [rank_counts_llvm.threads_for(size << 20) for size in (0, 7, 8, 23, 80)] == [1, 1, 2, 5, 8]
     monkeypatch.setattr(rank_counts_llvm, "available_cores", lambda: 1)
@@ -125,8 +127,8 @@ from threading import Barrier
 from equipoise.evidence.kernels import rank_counts_llvm as threads
 
 def meet():
-    both = Barrier(2, timeout=30)  # neither part is done before another thread has the other
-    threads.call_in_threads(lambda thread: both.wait(), 2)
+    barrier = Barrier(2, timeout=30)  # both parts must run at the same time
+    threads.call_in_threads(lambda thread: barrier.wait(), 2)
 
 meet()
 child = os.fork()
@@ -142,6 +144,6 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked there")
-def test_a_forked_process_has_threads_of_its_own():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=60, check=False)
-    assert done.returncode == 0
+def test_forked_processes_have_separate_threads():
+    process = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=60, check=False)
+    assert process.returncode == 0

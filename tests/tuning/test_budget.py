@@ -1,4 +1,4 @@
-"""The frontier is what nothing beats, and a budget buys its best affordable point."""
+"""The Pareto frontier, and the best trial within a budget."""
 
 from __future__ import annotations
 
@@ -20,57 +20,61 @@ TRIALS = st.lists(
 )
 
 
-def beats(one: Trial, other: Trial) -> bool:
-    """No dearer, no worse, and not the same on both counts."""
-    assert one.cost is not None
+def dominates(trial: Trial, other: Trial) -> bool:
+    """Not more expensive, not worse, and not equal in both."""
+    assert trial.cost is not None
     assert other.cost is not None
-    return one.cost <= other.cost and one.value >= other.value and (one.cost, one.value) != (other.cost, other.value)
+    return (
+        trial.cost <= other.cost
+        and trial.value >= other.value
+        and (trial.cost, trial.value) != (other.cost, other.value)
+    )
 
 
 @given(TRIALS)
-def test_the_frontier_is_exactly_what_no_trial_beats(trials: list[Trial]) -> None:
+def test_the_frontier_is_the_set_of_non_dominated_trials(trials: list[Trial]) -> None:
     known = [trial for trial in trials if trial.cost is not None and trial.value == trial.value]
-    unbeaten = {(t.cost, t.value) for t in known if not any(beats(other, t) for other in known)}
-    found = pareto_frontier(trials)
-    assert {(t.cost, t.value) for t in found} == unbeaten
-    assert len(found) == len(unbeaten)
-    assert [t.cost for t in found] == sorted(t.cost for t in found if t.cost is not None)
+    non_dominated = {(t.cost, t.value) for t in known if not any(dominates(other, t) for other in known)}
+    frontier = pareto_frontier(trials)
+    assert {(t.cost, t.value) for t in frontier} == non_dominated
+    assert len(frontier) == len(non_dominated)
+    assert [t.cost for t in frontier] == sorted(t.cost for t in frontier if t.cost is not None)
 
 
 @given(TRIALS)
-def test_of_twins_the_first_stands_on_the_frontier(trials: list[Trial]) -> None:
-    for each in pareto_frontier(trials):
-        twins = [t for t in trials if (t.cost, t.value) == (each.cost, each.value)]
-        assert twins[0] is each
+def test_the_first_of_equal_trials_is_on_the_frontier(trials: list[Trial]) -> None:
+    for trial in pareto_frontier(trials):
+        equal_trials = [t for t in trials if (t.cost, t.value) == (trial.cost, trial.value)]
+        assert equal_trials[0] is trial
 
 
 @given(TRIALS, st.integers(0, 6))
-def test_the_best_within_a_budget_is_found_by_looking_at_all(trials: list[Trial], budget: int) -> None:
-    place = best_within_budget(trials, budget)
+def test_the_best_within_a_budget_agrees_with_a_loop(trials: list[Trial], budget: int) -> None:
+    index = best_within_budget(trials, budget)
     best: int | None = None
-    for here, trial in enumerate(trials):
+    for trial_index, trial in enumerate(trials):
         if trial.cost is None or trial.cost > budget or trial.value != trial.value:
             continue
         if best is None or (trial.value, -trial.cost) > (trials[best].value, -(trials[best].cost or 0)):
-            best = here
-    assert place == best
+            best = trial_index
+    assert index == best
 
 
 @given(TRIALS, st.integers(0, 6))
-def test_what_a_budget_buys_lies_on_the_frontier(trials: list[Trial], budget: int) -> None:
-    place, edge = best_within_budget(trials, budget), pareto_frontier(trials)
-    at_edge = best_within_budget(edge, budget)
-    assert (place is None) == (at_edge is None)
-    if place is not None and at_edge is not None:
-        assert trials[place] is edge[at_edge]
+def test_the_best_within_a_budget_is_on_the_frontier(trials: list[Trial], budget: int) -> None:
+    index, frontier = best_within_budget(trials, budget), pareto_frontier(trials)
+    frontier_index = best_within_budget(frontier, budget)
+    assert (index is None) == (frontier_index is None)
+    if index is not None and frontier_index is not None:
+        assert trials[index] is frontier[frontier_index]
 
 
-def test_nothing_is_affordable_below_the_cheapest() -> None:
+def test_budgets_below_the_cheapest_trial_give_none() -> None:
     assert best_within_budget([Trial({}, 0.9, cost=100)], 99) is None
     assert pareto_frontier([]) == ()
 
 
 @pytest.mark.parametrize("budget", [-1, float("nan")])
-def test_a_budget_that_is_no_amount_is_refused(budget: float) -> None:
+def test_invalid_budgets_raise_parameter_error(budget: float) -> None:
     with pytest.raises(ParameterError):
         best_within_budget([Trial({}, 0.9, cost=100)], budget)

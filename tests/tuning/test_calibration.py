@@ -1,4 +1,4 @@
-"""A small, seeded run of the tuning trials, and the trials' own truths."""
+"""A small, seeded run of the simulated tuning, and its true accuracies."""
 
 from __future__ import annotations
 
@@ -29,24 +29,26 @@ PROMISED = [scenario for scenario in scenarios() if scenario.promised and scenar
 @pytest.fixture(scope="module")
 def rows() -> dict[str, SelectionRow]:
     rng = np.random.default_rng(1)
-    return {each.name: selection_row(each, 250 if THOROUGH else 120, rng, n_resamples=150) for each in PROMISED}
+    return {
+        scenario.name: selection_row(scenario, 250 if THOROUGH else 120, rng, n_resamples=150) for scenario in PROMISED
+    }
 
 
 def false_alarms() -> FalseAlarmRow:
-    """The rates under the rule that comparisons use at the time of the call, on the same simulated data."""
+    """The false-positive rates of comparisons on the same simulated data."""
     return false_alarm_row(PROMISED[0], 150 if THOROUGH else 60, np.random.default_rng(2), n_resamples=100)
 
 
 @pytest.fixture(scope="module")
-def shipped() -> FalseAlarmRow:
+def default_rates() -> FalseAlarmRow:
     return false_alarms()
 
 
-def test_the_nested_figure_keeps_its_promise(rows: dict[str, SelectionRow]) -> None:
+def test_nested_scores_are_calibrated(rows: dict[str, SelectionRow]) -> None:
     assert [row for row in rows.values() if not row.kept] == []
 
 
-def test_the_optimistic_figure_would_not(rows: dict[str, SelectionRow]) -> None:
+def test_optimistic_scores_are_biased(rows: dict[str, SelectionRow]) -> None:
     for name in ("all equal", "smooth grid"):
         row = rows[name]
         assert row.optimistic_bias > 0.03
@@ -54,63 +56,63 @@ def test_the_optimistic_figure_would_not(rows: dict[str, SelectionRow]) -> None:
     assert rows["all equal"].optimistic_coverage < 0.85
 
 
-def test_taking_the_questions_for_independent_covers_less(rows: dict[str, SelectionRow]) -> None:
+def test_intervals_of_independent_questions_have_lower_coverage(rows: dict[str, SelectionRow]) -> None:
     for name in ("all equal", "smooth grid"):
         assert rows[name].wilson_coverage < rows[name].nested_coverage - 0.03
 
 
-def test_a_clear_winner_is_hardly_flattered(rows: dict[str, SelectionRow]) -> None:
+def test_a_clearly_best_configuration_has_little_optimistic_bias(rows: dict[str, SelectionRow]) -> None:
     assert abs(rows["one clearly best"].optimistic_bias) < 0.02
 
 
-def test_tests_that_ignore_the_choice_cry_wolf(shipped: FalseAlarmRow) -> None:
-    assert shipped.kept
-    assert min(shipped.randomisation, shipped.mcnemar) > shipped.shipped
-    assert not replace(shipped, shipped=shipped.randomisation + 0.05).kept
-    assert not replace(shipped, any_pair=shipped.randomisation + 0.05).kept
+def test_tests_that_ignore_the_choice_have_more_false_positives(default_rates: FalseAlarmRow) -> None:
+    assert default_rates.kept
+    assert min(default_rates.randomisation, default_rates.mcnemar) > default_rates.shipped
+    assert not replace(default_rates, shipped=default_rates.randomisation + 0.05).kept
+    assert not replace(default_rates, any_pair=default_rates.randomisation + 0.05).kept
 
 
-def test_the_rule_that_is_tried_is_the_one_that_comparisons_use(
-    shipped: FalseAlarmRow, monkeypatch: pytest.MonkeyPatch
+def test_the_simulation_uses_the_bootstrap_errors_of_comparisons(
+    default_rates: FalseAlarmRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Were the redrawn errors left out of comparisons, the trials would show it."""
+    """Comparisons without the bootstrap errors have more false positives."""
     from equipoise.stats import tuning_uncertainty
 
     monkeypatch.setattr(tuning_uncertainty, "with_tuning_uncertainty", lambda contrasts, results: contrasts)
-    without = false_alarms()
-    assert without.randomisation == shipped.randomisation
-    assert without.shipped > shipped.shipped
+    without_errors = false_alarms()
+    assert without_errors.randomisation == default_rates.randomisation
+    assert without_errors.shipped > default_rates.shipped
 
 
-@pytest.mark.parametrize("scenario", scenarios(), ids=lambda each: f"{each.name}, {each.shared}")
-def test_the_stated_accuracies_are_the_means_of_many_fixtures(scenario: Scenario) -> None:
+@pytest.mark.parametrize("scenario", scenarios(), ids=lambda model_hits: f"{model_hits.name}, {model_hits.shared}")
+def test_true_accuracies_are_the_means_of_many_simulated_fixtures(scenario: Scenario) -> None:
     rng = np.random.default_rng(3)
     for models in (1, 2):
-        drawn = [simulate_tuning_data(scenario, rng, models=models).hits for _ in range(60 // models)]
-        means = np.array([hits.mean(axis=1) for each in drawn for hits in each])
-        error = means.std(axis=0, ddof=1) / np.sqrt(len(drawn))
+        simulated_hits = [simulate_tuning_data(scenario, rng, models=models).hits for _ in range(60 // models)]
+        means = np.array([hits.mean(axis=1) for model_hits in simulated_hits for hits in model_hits])
+        error = means.std(axis=0, ddof=1) / np.sqrt(len(simulated_hits))
         assert (np.abs(means.mean(axis=0) - scenario.accuracies) < 4.5 * error).all()
 
 
-def test_a_larger_top_k_never_loses_a_hit_and_twins_stay_together() -> None:
+def test_hits_increase_with_top_k_and_groups_are_not_split() -> None:
     smooth = PROMISED[-1]
     fixture = simulate_tuning_data(smooth, np.random.default_rng(4))
     by_k = fixture.hits[0].reshape(9, 3, -1)
     assert (np.diff(by_k, axis=1) >= 0).all()
-    for train, test in (fold for parts in fixture.splits for fold in parts):
+    for train, test in (fold for folds in fixture.splits for fold in folds):
         assert not set(fixture.groups[train].tolist()) & set(fixture.groups[test].tolist())
 
 
-def test_what_the_questions_decide_is_shared_by_the_configurations() -> None:
+def test_configurations_agree_more_with_shared_question_difficulty() -> None:
     rng = np.random.default_rng(5)
-    agreement = []
+    agreements = []
     for scenario in scenarios()[:2]:
         pairs = [simulate_tuning_data(scenario, rng).hits[0][:2] for _ in range(40)]
-        agreement.append(np.mean([one == other for one, other in pairs]))
-    assert agreement[1] > agreement[0] + 0.05
+        agreements.append(np.mean([left == right for left, right in pairs]))
+    assert agreements[1] > agreements[0] + 0.05
 
 
-def test_rows_tell_what_was_not_kept() -> None:
+def test_rows_mark_failed_calibration() -> None:
     row = SelectionRow("x", 0.5, 1000, 0.05, 0.8, 0.0, 0.001, 0.9, 0.95, 0.0)
     assert selection_lines([row])[1].endswith("+0.00")
     assert selection_lines([replace(row, nested_bias=0.02)])[1].endswith("not kept")

@@ -1,4 +1,4 @@
-"""The grid holds every combination once, and says what is wrong with its axes."""
+"""Parameter grids: every combination once, filters and errors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ AXES = st.dictionaries(
 
 
 @given(AXES)
-def test_a_grid_holds_what_scikit_learn_s_grid_holds(axes: dict[str, Any]) -> None:
-    ours = [tuple(sorted(point.items())) for point in parameter_grid(**axes)]
-    assert sorted(ours) == sorted(tuple(sorted(point.items())) for point in ParameterGrid(axes))
-    assert len(set(ours)) == len(ours)
+def test_grids_agree_with_scikit_learn(axes: dict[str, Any]) -> None:
+    points = [tuple(sorted(point.items())) for point in parameter_grid(**axes)]
+    assert sorted(points) == sorted(tuple(sorted(point.items())) for point in ParameterGrid(axes))
+    assert len(set(points)) == len(points)
 
 
-def test_the_source_s_grid_has_27_points_in_the_order_of_its_axes() -> None:
+def test_a_grid_of_three_axes_is_in_the_order_of_its_axes() -> None:
     points = parameter_grid(chunk_size=[256, 512, 1024], overlap=[0, 50, 100], top_k=[5, 10, 20])
     assert len(points) == 27
     assert points[0] == {"chunk_size": 256, "overlap": 0, "top_k": 5}
@@ -33,30 +33,30 @@ def test_the_source_s_grid_has_27_points_in_the_order_of_its_axes() -> None:
     assert [point["top_k"] for point in points[:4]] == [5, 10, 20, 5]
 
 
-def test_points_whose_overlap_is_not_below_the_chunk_size_are_left_out() -> None:
+def test_points_with_an_overlap_of_at_least_the_chunk_size_are_excluded() -> None:
     points = parameter_grid(chunk_size=[64, 128], overlap=[0, 64, 128], valid=overlap_fits)
     assert [(p["chunk_size"], p["overlap"]) for p in points] == [(64, 0), (128, 0), (128, 64)]
 
 
-def test_a_point_without_overlap_fits() -> None:
+def test_points_without_an_overlap_are_valid() -> None:
     assert overlap_fits({"chunk_size": 64})
     assert overlap_fits({"overlap": 64, "chunk_size": None})
 
 
-def test_a_grid_that_leaves_nothing_says_so_and_why() -> None:
-    with pytest.raises(ParameterError, match=r"chunk_size 64; overlap 64, 128") as caught:
+def test_grids_without_valid_points_raise_parameter_error() -> None:
+    with pytest.raises(ParameterError, match=r"chunk_size 64; overlap 64, 128") as error:
         parameter_grid(chunk_size=[64], overlap=[64, 128], valid=overlap_fits)
-    assert "overlap must be smaller than the chunk size" in caught.value.hint
+    assert "overlap must be smaller than the chunk size" in error.value.hint
 
 
 @pytest.mark.parametrize("values", [[5, 5], [1, 1.0], ["a", "b", "a"]])
-def test_a_value_twice_in_an_axis_is_refused(values: list[Any]) -> None:
+def test_duplicate_values_of_an_axis_raise_duplicate_error(values: list[Any]) -> None:
     with pytest.raises(DuplicateError, match=r"top_k"):
         parameter_grid(top_k=values)
 
 
 @pytest.mark.parametrize("values", ["fixed", 5, [], [[1, 2]]])
-def test_an_axis_that_is_no_list_of_plain_values_is_refused(values: object) -> None:
-    with pytest.raises(ParameterError) as caught:
+def test_invalid_axes_raise_parameter_error(values: object) -> None:
+    with pytest.raises(ParameterError) as error:
         parameter_grid(chunker=values)  # type: ignore[arg-type]
-    assert caught.value.hint
+    assert error.value.hint

@@ -1,4 +1,4 @@
-"""A small chart of accounts: four roots, three levels, in an order that is not that of the levels."""
+"""A small chart of accounts: four roots and three levels; the nodes are not ordered by level."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from equipoise.domains.accounts.trees.tree import Tree
 
 @pytest.fixture(scope="session")
 def chart() -> Tree:
-    """Four roots with three groups each, and two accounts a group."""
+    """Four roots with three groups each, and two accounts per group."""
     edges = []
     for top in ("assets", "debts", "income", "costs"):
         for group in range(3):

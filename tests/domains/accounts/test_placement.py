@@ -18,16 +18,16 @@ GROUPS = {
 }
 
 
-def chart(moved: str = "", to: str = "") -> Tree:
+def chart(misfiled: str = "", other_group: str = "") -> Tree:
     """Three groups of four accounts below one root; one account may be below another group."""
     nodes = ["accounts", *GROUPS, *(name for names in GROUPS.values() for name in names)]
     parents = {name: group for group, names in GROUPS.items() for name in names} | dict.fromkeys(GROUPS, "accounts")
-    if moved:
-        parents[moved] = to
+    if misfiled:
+        parents[misfiled] = other_group
     return Tree.of(nodes, list(parents.items()))
 
 
-def test_a_name_is_placed_among_similar_names() -> None:
+def test_a_name_is_placed_next_to_similar_names() -> None:
     ranked = AccountPlacer(chart()).rank("vehicle tyres", k=4)
     assert ranked[0].id == "vehicles"
     assert ranked[0].similar_child in GROUPS["vehicles"]
@@ -44,46 +44,46 @@ def test_a_sibling_outweighs_a_misleading_name() -> None:
 
 
 def test_a_misfiled_account_is_listed_with_its_likely_parent() -> None:
-    compared: list[int] = []
-    listed = misfiled_accounts(AccountPlacer(chart("payroll tax", "vehicles")), progress=compared.append)
-    assert compared == list(range(1, sum(map(len, GROUPS.values())) + 1))
-    assert [(item.id, item.parent, item.likely_parent) for item in listed] == [("payroll tax", "vehicles", "taxes")]
-    assert listed[0].confidence >= 0.5 > listed[0].parent_confidence
+    progress_values: list[int] = []
+    misfiled = misfiled_accounts(AccountPlacer(chart("payroll tax", "vehicles")), progress=progress_values.append)
+    assert progress_values == list(range(1, sum(map(len, GROUPS.values())) + 1))
+    assert [(item.id, item.parent, item.likely_parent) for item in misfiled] == [("payroll tax", "vehicles", "taxes")]
+    assert misfiled[0].confidence >= 0.5 > misfiled[0].parent_confidence
     assert not misfiled_accounts(AccountPlacer(chart()))
 
 
-def test_held_out_accounts_are_not_among_the_candidates_and_chance_is_one_of_them() -> None:
+def test_held_out_accounts_are_not_candidates_and_chance_is_one_in_all_candidates() -> None:
     tree = chart()
-    found = evaluate_placement(tree, held_out=0.5, config=StatsConfig(n_resamples=50))
-    assert found.n_held_out == 6
-    assert found.n_candidates == len(tree) - 6
-    by_name = found.results[0]
-    assert by_name.estimates["HR@1"].value == 1.0
-    assert by_name.estimates["HR@1"].chance == pytest.approx(1 / found.n_candidates)
-    assert [result.system for result in found.results] == ["name (tfidf)", "sibling", "name + sibling"]
+    evaluation = evaluate_placement(tree, held_out=0.5, config=StatsConfig(n_resamples=50))
+    assert evaluation.n_held_out == 6
+    assert evaluation.n_candidates == len(tree) - 6
+    name_result = evaluation.results[0]
+    assert name_result.estimates["HR@1"].value == 1.0
+    assert name_result.estimates["HR@1"].chance == pytest.approx(1 / evaluation.n_candidates)
+    assert [result.system for result in evaluation.results] == ["name (tfidf)", "sibling", "name + sibling"]
 
 
 def test_only_children_that_are_held_out_are_counted() -> None:
     tree = Tree.of(["root", "cash", "bank", "till"], [("cash", "root"), ("bank", "root"), ("till", "cash")])
-    found = evaluate_placement(tree, held_out=0.99, config=StatsConfig(n_resamples=50))
-    assert (found.n_held_out, found.n_only_children) == (2, 1)
+    evaluation = evaluate_placement(tree, held_out=0.99, config=StatsConfig(n_resamples=50))
+    assert (evaluation.n_held_out, evaluation.n_only_children) == (2, 1)
     assert evaluate_placement(chart(), held_out=0.1, config=StatsConfig(n_resamples=50)).n_only_children == 0
 
 
-def test_structure_alone_finds_the_groups_of_the_grandparent_but_not_the_right_one() -> None:
+def test_structure_alone_ranks_lower_than_names() -> None:
     tree = chart()
-    found = evaluate_placement(
+    evaluation = evaluate_placement(
         tree,
         held_out=0.5,
         embed=lambda part: tree_embedder("combinatorial").fit(part, 3),
         config=StatsConfig(n_resamples=50),
     )
-    structure = found.results[-1]
+    structure = evaluation.results[-1]
     assert structure.system == "structure alone"
-    assert structure.estimates["MRR"].value < found.results[0].estimates["MRR"].value
+    assert structure.estimates["MRR"].value < evaluation.results[0].estimates["MRR"].value
 
 
-def test_confidences_follow_from_leaving_out_each_account() -> None:
+def test_confidences_are_computed_by_leaving_out_each_account() -> None:
     placer = AccountPlacer(chart())
     nodes, probabilities = placer.leave_one_out()
     assert len(nodes) == 12

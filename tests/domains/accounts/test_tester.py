@@ -1,4 +1,4 @@
-"""The tester by the names of its source."""
+"""The tester with the published method names."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import InputError, ParameterError
 
 
-class Lengths:
-    """The simplest embedder of names: numbers from their letters."""
+class LetterCountEmbedder:
+    """An embedder of names that counts letters."""
 
     def __init__(self, embedding_dim: int) -> None:
         self.embedding_dim = embedding_dim
-        self.trained: dict[str, Any] = {}
+        self.fit_arguments: dict[str, Any] = {}
 
     def fit(self, names: list[str], batch_size: int = 1, verbose: bool = False) -> None:
-        """Remember how it was called."""
-        self.trained = {"names": len(names), "batch_size": batch_size, "verbose": verbose}
+        """Store the arguments of the call."""
+        self.fit_arguments = {"names": len(names), "batch_size": batch_size, "verbose": verbose}
 
     def encode(self, names: list[str]) -> Any:
-        """Letters counted into as many boxes as there are dimensions."""
+        """Letter counts, hashed to the dimensions."""
         rows = np.zeros((len(names), self.embedding_dim))
         for row, name in enumerate(names):
             for letter in name:
@@ -37,7 +37,7 @@ class Lengths:
         return rows
 
 
-def on(chart: Tree) -> AccountEmbedderTester:
+def make_tester(chart: Tree) -> AccountEmbedderTester:
     return AccountEmbedderTester(chart, config=StatsConfig(n_resamples=60))
 
 
@@ -51,7 +51,7 @@ def test_accounts_of_one_business_are_read_from_the_database() -> None:
         AccountEmbedderTester(str(accounts()), "acne").load_data()
 
 
-def test_any_file_with_a_tree_will_do(tmp_path: Path) -> None:
+def test_any_tree_file_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "accounts.csv").write_text("id,parent,name\n1,,Assets\n2,1,Cash\n3,1,Bank\n")
     assert AccountEmbedderTester(tmp_path / "accounts.csv").tree.names == ("Assets", "Cash", "Bank")
 
@@ -60,44 +60,44 @@ def test_any_file_with_a_tree_will_do(tmp_path: Path) -> None:
     ("name", "metric"),
     [("euclidean", "euclidean"), ("poincare", "hyperbolic_poincare"), ("lorentz", "hyperbolic_lorentz")],
 )
-def test_the_three_distances_of_the_source_have_their_names(chart: Tree, name: str, metric: str) -> None:
-    result = on(chart).test_embedder(tree_embedder(name, epochs=5), distance_metric=metric, dim=3)
+def test_the_published_distance_names_are_accepted(chart: Tree, name: str, metric: str) -> None:
+    result = make_tester(chart).test_embedder(tree_embedder(name, epochs=5), distance_metric=metric, dim=3)
     assert result.geometry == name
     assert result.dim == 3
 
 
-def test_points_are_not_measured_as_if_they_lay_elsewhere(chart: Tree) -> None:
-    with pytest.raises(ParameterError) as caught:
-        on(chart).test_embedder(tree_embedder("lorentz"), "euclidean")
-    assert caught.value.hint == "write distance_metric='lorentz'"
+def test_a_distance_of_another_geometry_is_an_error(chart: Tree) -> None:
+    with pytest.raises(ParameterError) as error_info:
+        make_tester(chart).test_embedder(tree_embedder("lorentz"), "euclidean")
+    assert error_info.value.hint == "write distance_metric='lorentz'"
 
 
-def test_every_dimension_is_a_row_and_training_options_reach_fit(chart: Tree) -> None:
+def test_every_dimension_is_a_row_and_training_options_are_passed_to_fit(chart: Tree) -> None:
     pytest.importorskip("pandas")
-    made: list[Lengths] = []
+    embedders: list[LetterCountEmbedder] = []
 
-    def factory(dim: int) -> Lengths:
-        made.append(Lengths(dim))
-        return made[-1]
+    def factory(dim: int) -> LetterCountEmbedder:
+        embedders.append(LetterCountEmbedder(dim))
+        return embedders[-1]
 
-    frame = on(chart).evaluate_across_dimensions(
+    frame = make_tester(chart).evaluate_across_dimensions(
         embedder_factory=factory, dimensions=[2, 5], distance_metric="euclidean", batch_size=32, verbose=True
     )
     assert frame["dimension"].tolist() == [2, 5]
-    assert made[1].trained == {"names": len(chart), "batch_size": 32, "verbose": True}
-    alone = on(chart).test_embedder(Lengths(5))
-    assert frame["mean_rank"][1] == alone.mean_rank.value
-    assert frame["spearman"][1] == alone.spearman.value
+    assert embedders[1].fit_arguments == {"names": len(chart), "batch_size": 32, "verbose": True}
+    single = make_tester(chart).test_embedder(LetterCountEmbedder(5))
+    assert frame["mean_rank"][1] == single.mean_rank.value
+    assert frame["spearman"][1] == single.spearman.value
 
 
 def test_tree_embedders_are_fitted_at_the_dimension_of_the_row(chart: Tree) -> None:
     pytest.importorskip("pandas")
-    frame = on(chart).evaluate_across_dimensions(lambda dim: tree_embedder("random"), [2, 6])
-    expected = on(chart).test_embedder(tree_embedder("random").fit(chart, 6, 0))
+    frame = make_tester(chart).evaluate_across_dimensions(lambda dim: tree_embedder("random"), [2, 6])
+    expected = make_tester(chart).test_embedder(tree_embedder("random").fit(chart, 6, 0))
     assert frame["mean_rank"][1] == expected.mean_rank.value
 
 
-def test_the_table_has_the_layout_of_the_source(chart: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_the_published_layout(chart: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {
@@ -108,7 +108,7 @@ def test_the_table_has_the_layout_of_the_source(chart: Tree, capsys: pytest.Capt
             "spearman": [0.3567, 0.8012],
         }
     )
-    on(chart).print_evaluation_table(frame, title="Chart of Accounts")
+    make_tester(chart).print_evaluation_table(frame, title="Chart of Accounts")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "=" * 100
     assert lines[1].strip() == "Chart of Accounts"
@@ -124,24 +124,24 @@ def test_the_table_has_the_layout_of_the_source(chart: Tree, capsys: pytest.Capt
     ]
 
 
-def test_what_is_undefined_is_not_best() -> None:
+def test_an_undefined_score_is_not_best() -> None:
     table = chart_of_accounts_table([2, 5], {"mean_rank": [4, 2], "spearman": [float("nan")] * 2}, "t")
     assert "Spearman ρ (%)            |      n/a      n/a" in table
     assert "Best Spearman ρ: n/a" in table
 
 
-def test_the_summary_has_every_figure_with_its_interval(chart: Tree, capsys: pytest.CaptureFixture[str]) -> None:
-    test = on(chart)
-    result = test.test_embedder(Lengths(4))
-    test.print_test_summary(result)
-    said = capsys.readouterr().out
-    assert f"{100 * result.map.value:.2f}" in said
+def test_the_summary_has_every_score_with_its_interval(chart: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    tester = make_tester(chart)
+    result = tester.test_embedder(LetterCountEmbedder(4))
+    tester.print_test_summary(result)
+    output = capsys.readouterr().out
+    assert f"{100 * result.map.value:.2f}" in output
     for name in ("Mean Rank (MR)", "Median Rank", "Norm", "Parent-child distance", "95 % interval"):
-        assert name in said
-    assert "MAP is the mean reciprocal rank" in said
+        assert name in output
+    assert "MAP is the mean reciprocal rank" in output
 
 
-def test_a_frame_of_something_else_is_refused(chart: Tree) -> None:
+def test_a_frame_without_scores_is_an_error(chart: Tree) -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ParameterError):
-        on(chart).print_evaluation_table(pandas.DataFrame({"a": [1]}))
+        make_tester(chart).print_evaluation_table(pandas.DataFrame({"a": [1]}))

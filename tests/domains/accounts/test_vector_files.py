@@ -1,4 +1,4 @@
-"""Vectors of other programs, and distances that are not taken for vectors."""
+"""Vector files of other programs, and distance matrices."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ ROWS = np.random.default_rng(0).normal(size=(3, 4))
 IDS = ("cash", "petty cash", "bank")
 
 
-def word2vec(header: bool) -> str:
+def word2vec_text(header: bool) -> str:
     lines = [f"{key} {' '.join(map(repr, row))}" for key, row in zip(IDS, ROWS.tolist(), strict=True)]
     return "\n".join([*(["3 4"] if header else []), *lines]) + "\n"
 
 
-def test_word2vec_text_may_have_blanks_in_ids(tmp_path: Path) -> None:
+def test_word2vec_text_may_have_spaces_in_ids(tmp_path: Path) -> None:
     file = tmp_path / "vectors.vec"
-    file.write_text(word2vec(header=True))
-    found = read_node_vectors(file)
-    assert found.ids == IDS
-    np.testing.assert_array_equal(found.vectors, ROWS)
+    file.write_text(word2vec_text(header=True))
+    vectors = read_node_vectors(file)
+    assert vectors.ids == IDS
+    np.testing.assert_array_equal(vectors.vectors, ROWS)
     file.write_text("cash 1.0 2.0\nbank 3.0 4.0\n")
     assert read_node_vectors(file, "poincare").vectors.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
@@ -44,13 +44,13 @@ def test_malformed_word2vec_text_is_an_error(tmp_path: Path, text: str) -> None:
 @pytest.mark.engines("gensim")
 def test_gensim_files_are_read_without_gensim(tmp_path: Path) -> None:
     gensim = pytest.importorskip("gensim.models")
-    keyed = gensim.KeyedVectors(4)
-    keyed.add_vectors(list(IDS), ROWS)
-    keyed.save(str(tmp_path / "vectors.kv"))
-    found = read_node_vectors(tmp_path / "vectors.kv")
-    assert (found.ids, found.geometry) == (IDS, "euclidean")
-    np.testing.assert_allclose(found.vectors, ROWS, rtol=1e-6)
-    keyed.save(str(tmp_path / "split.kv"), sep_limit=1)
+    keyed_vectors = gensim.KeyedVectors(4)
+    keyed_vectors.add_vectors(list(IDS), ROWS)
+    keyed_vectors.save(str(tmp_path / "vectors.kv"))
+    vectors = read_node_vectors(tmp_path / "vectors.kv")
+    assert (vectors.ids, vectors.geometry) == (IDS, "euclidean")
+    np.testing.assert_allclose(vectors.vectors, ROWS, rtol=1e-6)
+    keyed_vectors.save(str(tmp_path / "split.kv"), sep_limit=1)
     np.testing.assert_allclose(read_node_vectors(tmp_path / "split.kv").vectors, ROWS, rtol=1e-6)
     pairs = [("cash", "assets"), ("bank", "assets"), ("loan", "debts"), ("tax", "debts")]
     model = pytest.importorskip("gensim.models.poincare").PoincareModel(pairs, size=2, seed=0, negative=1)
@@ -62,18 +62,18 @@ def test_gensim_files_are_read_without_gensim(tmp_path: Path) -> None:
 
 
 @pytest.mark.engines("gensim")
-def test_files_of_gensim_and_word2vec_are_recognised_under_other_names(tmp_path: Path) -> None:
+def test_files_of_gensim_and_word2vec_are_recognised_by_content(tmp_path: Path) -> None:
     gensim = pytest.importorskip("gensim.models")
-    keyed = gensim.KeyedVectors(4)
-    keyed.add_vectors(list(IDS), ROWS)
-    keyed.save(str(tmp_path / "vectors.wordvectors"))
-    keyed.save_word2vec_format(str(tmp_path / "vectors"))
-    keyed.save_word2vec_format(str(tmp_path / "vectors.bin"), binary=True)
+    keyed_vectors = gensim.KeyedVectors(4)
+    keyed_vectors.add_vectors(list(IDS), ROWS)
+    keyed_vectors.save(str(tmp_path / "vectors.wordvectors"))
+    keyed_vectors.save_word2vec_format(str(tmp_path / "vectors"))
+    keyed_vectors.save_word2vec_format(str(tmp_path / "vectors.bin"), binary=True)
     for name in ("vectors.wordvectors", "vectors"):
-        found = read_node_vectors(tmp_path / name)
-        assert found.ids == IDS
-        np.testing.assert_allclose(found.vectors, ROWS, rtol=1e-6)
-    with pytest.raises(FormatError, match="binary format of word2vec"):
+        vectors = read_node_vectors(tmp_path / name)
+        assert vectors.ids == IDS
+        np.testing.assert_allclose(vectors.vectors, ROWS, rtol=1e-6)
+    with pytest.raises(FormatError, match="word2vec"):
         read_node_vectors(tmp_path / "vectors.bin")
 
 
@@ -87,19 +87,19 @@ def test_points_on_the_hyperboloid_are_read_as_lorentz(tmp_path: Path) -> None:
     assert read_node_vectors(tmp_path / "other.csv").geometry == "euclidean"
 
 
-def test_matrices_without_ids_are_an_error_that_names_the_columns(tmp_path: Path) -> None:
+def test_matrices_without_ids_are_errors(tmp_path: Path) -> None:
     np.save(tmp_path / "vectors.npy", ROWS)
-    with pytest.raises(FormatError, match="has no ids"):
+    with pytest.raises(FormatError, match="ids"):
         read_node_vectors(tmp_path / "vectors.npy")
     np.save(tmp_path / "distances.npy", 1.0 - np.eye(4))
-    with pytest.raises(FormatError, match="distances, not vectors"):
+    with pytest.raises(FormatError, match="distances"):
         read_node_vectors(tmp_path / "distances.npy")
     np.savetxt(tmp_path / "vectors.csv", ROWS, delimiter=",")
-    with pytest.raises(FormatError, match="without a header"):
+    with pytest.raises(FormatError, match="header"):
         read_node_vectors(tmp_path / "vectors.csv")
 
 
-def test_a_pickle_that_runs_code_is_an_error(tmp_path: Path) -> None:
+def test_a_pickle_with_code_is_an_error_and_not_executed(tmp_path: Path) -> None:
     class Harmful:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return (eval, (f"open({str(tmp_path / 'harm')!r}, 'w')",))
@@ -119,9 +119,9 @@ def test_checkpoints_of_poincare_embeddings_are_read(tmp_path: Path) -> None:
     torch.save({**state, "objects": np.array(["a", "b"])}, tmp_path / "arrays.pth")
     assert read_node_vectors(tmp_path / "arrays.pth").ids == ("a", "b")
     torch.save(state, tmp_path / "mammals.pth")
-    found = read_node_vectors(tmp_path / "mammals.pth")
-    assert (found.ids, found.geometry, found.dim) == (("a", "b"), "lorentz", 2)
-    np.testing.assert_array_equal(found.vectors, weight.numpy())
+    vectors = read_node_vectors(tmp_path / "mammals.pth")
+    assert (vectors.ids, vectors.geometry, vectors.dim) == (("a", "b"), "lorentz", 2)
+    np.testing.assert_array_equal(vectors.vectors, weight.numpy())
     torch.save({"objects": ["a"]}, tmp_path / "other.pth")
     with pytest.raises(FormatError):
         read_node_vectors(tmp_path / "other.pth")
@@ -131,7 +131,7 @@ LINE = Tree.from_edges([("b", "a"), ("c", "b"), ("d", "c")])
 DISTANCES = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 
 
-def test_distances_are_not_taken_for_vectors(tmp_path: Path) -> None:
+def test_a_distance_matrix_is_not_read_as_vectors(tmp_path: Path) -> None:
     file = tmp_path / "matrix.csv"
     names = list("abcd")
     rows = [f"{key},{','.join(map(str, row))}" for key, row in zip(names, DISTANCES.tolist(), strict=True)]
@@ -148,7 +148,7 @@ def test_distances_are_not_taken_for_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [True, False])
-def test_the_ids_of_distances_may_be_numbers(tmp_path: Path, header: bool) -> None:
+def test_ids_of_distances_may_be_numbers(tmp_path: Path, header: bool) -> None:
     file = tmp_path / "matrix.csv"
     names = ["1000", "1100", "1110", "1111"]
     rows = [f"{key};{';'.join(map(str, row))}" for key, row in zip(names, DISTANCES.tolist(), strict=True)]
@@ -158,21 +158,21 @@ def test_the_ids_of_distances_may_be_numbers(tmp_path: Path, header: bool) -> No
     np.testing.assert_array_equal(matrix, DISTANCES)
 
 
-def test_distances_rank_the_targets_of_each_node() -> None:
+def test_scores_of_distances_equal_hand_computed_ranks() -> None:
     order = np.array([LINE.ids.index(key) for key in "abcd"])
-    in_tree_order = align_distances(LINE, list("abcd"), DISTANCES)
-    np.testing.assert_array_equal(in_tree_order[np.ix_(order, order)], DISTANCES)
-    found = scores_of_distances(LINE, in_tree_order)
+    aligned = align_distances(LINE, list("abcd"), DISTANCES)
+    np.testing.assert_array_equal(aligned[np.ix_(order, order)], DISTANCES)
+    scores = scores_of_distances(LINE, aligned)
     # b and c are as near to their child as to their parent: rank 1.5; d has only its parent nearest.
-    assert found["parent"].mean_rank == pytest.approx((1.5 + 1.5 + 1.0) / 3)
-    assert found["closure"].mean_rank == pytest.approx(1.0)
+    assert scores["parent"].mean_rank == pytest.approx((1.5 + 1.5 + 1.0) / 3)
+    assert scores["closure"].mean_rank == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
     "matrix",
     [np.ones((2, 3)), np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[0.0, -1.0], [-1.0, 0.0]]), np.ones((2, 2))],
 )
-def test_a_matrix_that_is_no_distance_matrix_is_an_error(tmp_path: Path, matrix: np.ndarray) -> None:
+def test_an_invalid_distance_matrix_is_an_error(tmp_path: Path, matrix: np.ndarray) -> None:
     np.save(tmp_path / "matrix.npy", matrix)
     with pytest.raises(FormatError):
         read_distances(tmp_path / "matrix.npy")

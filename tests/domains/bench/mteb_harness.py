@@ -11,7 +11,7 @@ import numpy as np
 
 
 def random_vector(text: str, dims: int = 24) -> Any:
-    """A vector that follows from the text: random, with a part that texts with common words share."""
+    """The sum of one random vector per word: texts with common words are similar."""
     vector = np.zeros(dims)
     for word in text.lower().split():
         seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
@@ -30,7 +30,7 @@ class GivenVectors:
         return np.array([self.of(text) for text in texts], dtype=np.float32)
 
     def of(self, text: str) -> Any:
-        """The vector of a text, made at its first use."""
+        """The vector of a text, computed at its first use."""
         if text not in self.vectors:
             self.vectors[text] = random_vector(text)
         return self.vectors[text]
@@ -43,7 +43,7 @@ class GivenVectors:
         given = self
 
         class Model(AbsEncoder):
-            """Looks every text up."""
+            """Returns the given vector of every text."""
 
             def __init__(self) -> None:
                 self.mteb_model_meta = ModelMeta.create_empty({"name": "test/given", "revision": "1"})
@@ -69,7 +69,7 @@ def mteb_scores(kind: str, dataset: Any, model: GivenVectors, main_score: str) -
         "Classification": AbsTaskClassification,
         "BitextMining": AbsTaskBitextMining,
     }[kind]
-    described = TaskMetadata(
+    task_metadata = TaskMetadata(
         name=f"Given{kind}",
         dataset={"path": "none/none", "revision": "1"},
         description="Data in memory.",
@@ -82,12 +82,12 @@ def mteb_scores(kind: str, dataset: Any, model: GivenVectors, main_score: str) -
     )
 
     class Task(base):  # type: ignore[misc]
-        """The data are there already."""
+        """A task with its data in memory."""
 
-        metadata = described
+        metadata = task_metadata
 
         def load_data(self, **options: Any) -> None:
-            """Take the data from memory."""
+            """Use the data in memory."""
             if kind == "Retrieval":
                 self.dataset = {"default": {"test": dataset}}
             else:

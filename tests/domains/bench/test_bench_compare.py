@@ -25,7 +25,7 @@ WORDS = [f"word{number}" for number in range(60)]
 
 
 def retrieval_rows(count: int = 40) -> list[dict[str, Any]]:
-    """Queries of one word, and passages of it with three others."""
+    """Queries with one word, and passages with that word and three others."""
     rng = np.random.default_rng(0)
     return [
         {
@@ -48,12 +48,12 @@ def pair_rows(count: int = 50) -> list[dict[str, Any]]:
     rng = np.random.default_rng(2)
     rows = []
     for _ in range(count):
-        words, kept = rng.choice(WORDS, 4), int(rng.integers(0, 5))
+        words, n_shared = rng.choice(WORDS, 4), int(rng.integers(0, 5))
         rows.append(
             {
                 "text_a": " ".join(words),
-                "text_b": " ".join([*words[:kept], *rng.choice(WORDS, 4 - kept)]),
-                "score": kept,
+                "text_b": " ".join([*words[:n_shared], *rng.choice(WORDS, 4 - n_shared)]),
+                "score": n_shared,
             }
         )
     return rows
@@ -73,7 +73,7 @@ class CountingModel:
 
 
 class RandomModel:
-    """Vectors that have nothing to do with the texts."""
+    """Random vectors that do not depend on the texts."""
 
     def encode(self, texts: Sequence[str]) -> Any:
         return np.random.default_rng(len(texts)).standard_normal((len(texts), 256))
@@ -84,13 +84,13 @@ def run(models: Any, data: Any, **options: Any) -> bench.BenchComparison:
 
 
 def test_baselines_are_added_and_random_vectors_score_at_chance() -> None:
-    found = run(["hash"], bench.Retrieval(retrieval_rows(), name="r"))
-    (only,) = found.datasets
-    assert {system.name for system in only.systems} == {"hash", "bm25", "tfidf", "random"}
-    chance = only.estimate("random")
+    comparison = run(["hash"], bench.Retrieval(retrieval_rows(), name="r"))
+    (dataset,) = comparison.datasets
+    assert {system.name for system in dataset.systems} == {"hash", "bm25", "tfidf", "random"}
+    chance = dataset.estimate("random")
     assert chance.interval.low <= chance.chance <= max(chance.interval.high, 0.2)
-    assert only.score("random") < only.score("hash")
-    assert found.baselines == ["bm25", "tfidf", "random"]
+    assert dataset.score("random") < dataset.score("hash")
+    assert comparison.baselines == ["bm25", "tfidf", "random"]
 
 
 def test_every_kind_is_evaluated_by_models_and_baselines() -> None:
@@ -110,23 +110,23 @@ def test_every_kind_is_evaluated_by_models_and_baselines() -> None:
         bench.Clustering(labelled_rows(), name="clustering"),
         bench.Bitext(bitext, name="bitext"),
     ]
-    found = run(["hash"], data)
-    assert not found.failures
-    for each in found.datasets:
-        assert each.score("hash") > each.score("random"), each.data.name
-        assert set(each.data.metrics) <= set(each.result("hash").names)
-        assert np.isfinite(each.score("tfidf"))
-    assert found.aggregate is not None
-    assert found.aggregate.incomplete == ("bm25",)
+    comparison = run(["hash"], data)
+    assert not comparison.failures
+    for dataset in comparison.datasets:
+        assert dataset.score("hash") > dataset.score("random"), dataset.data.name
+        assert set(dataset.data.metrics) <= set(dataset.result("hash").names)
+        assert np.isfinite(dataset.score("tfidf"))
+    assert comparison.aggregate is not None
+    assert comparison.aggregate.incomplete == ("bm25",)
 
 
 def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
-    found = run(["hash", "hash,dim=16"], data, baselines=False)
-    whole = found.aggregate
-    assert whole is not None
-    rows = {row.system: row for row in whole.rows}
-    scores = {name: [each.score(name) for each in found.datasets] for name in rows}
+    comparison = run(["hash", "hash,dim=16"], data, baselines=False)
+    aggregate = comparison.aggregate
+    assert aggregate is not None
+    rows = {row.system: row for row in aggregate.rows}
+    scores = {name: [dataset.score(name) for dataset in comparison.datasets] for name in rows}
     for name, row in rows.items():
         assert row.mean_score == pytest.approx(np.mean(scores[name]))
         assert row.score_interval[0] <= row.mean_score <= row.score_interval[1]
@@ -138,15 +138,15 @@ def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
 
 def test_variants_are_systems_and_every_text_is_encoded_once() -> None:
     model = CountingModel()
-    found = run({"mine": model}, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
-    assert [system.name for system in found.datasets[0].systems] == ["mine"]
-    queries, documents = found.datasets[0].data.texts
-    timed = set(queries)  # the latency of single queries is measured without the cache
-    assert len([text for text in model.encoded if text not in timed]) == len(set(documents))
-    grid = run(
+    comparison = run({"counting": model}, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    assert [system.name for system in comparison.datasets[0].systems] == ["counting"]
+    queries, documents = comparison.datasets[0].data.texts
+    timed_queries = set(queries)  # the latency of single queries is measured without the cache
+    assert len([text for text in model.encoded if text not in timed_queries]) == len(set(documents))
+    grid_comparison = run(
         ["hash"], bench.Retrieval(retrieval_rows(), name="r"), dims=[16, 64], dtypes=["float32", "int8", "binary"]
     )
-    names = [system.name for system in grid.datasets[0].systems if system.name not in ("bm25", "tfidf")]
+    names = [system.name for system in grid_comparison.datasets[0].systems if system.name not in ("bm25", "tfidf")]
     assert names == [
         "hash",
         "hash,dim=16",
@@ -157,7 +157,7 @@ def test_variants_are_systems_and_every_text_is_encoded_once() -> None:
         "hash,dim=64,dtype=binary",
         "random",
     ]
-    costs = {system.name: system.cost for system in grid.datasets[0].systems}
+    costs = {system.name: system.cost for system in grid_comparison.datasets[0].systems}
     assert costs["hash,dim=16,dtype=binary"].bytes_per_vector == 2
     assert costs["hash,dim=64,dtype=int8"].bytes_per_vector == 68
     assert costs["hash,dim=64"].documents_per_second == costs["hash"].documents_per_second
@@ -166,21 +166,25 @@ def test_variants_are_systems_and_every_text_is_encoded_once() -> None:
 
 def test_hybrids_and_rerankers_are_systems() -> None:
     models = ["sum:hash+tfidf:", "rrf:hash+bm25:", "hash"]
-    found = run(models, bench.Retrieval(retrieval_rows(), name="r"), rerankers=["fusion:bm25:+tfidf:"], rerank_depth=5)
-    names = [system.name for system in found.datasets[0].systems]
+    comparison = run(
+        models, bench.Retrieval(retrieval_rows(), name="r"), rerankers=["fusion:bm25:+tfidf:"], rerank_depth=5
+    )
+    names = [system.name for system in comparison.datasets[0].systems]
     assert "hash > fusion:bm25:+tfidf:" in names
-    assert not found.failures
-    assert found.datasets[0].score("sum:hash+tfidf:") > 0.5
+    assert not comparison.failures
+    assert comparison.datasets[0].score("sum:hash+tfidf:") > 0.5
 
 
 def test_costs_are_measured() -> None:
-    found = run(["hash"], bench.Retrieval(retrieval_rows(), name="r"), prices={"hash": 0.5})
-    cost = found.datasets[0].system("hash").cost
+    comparison = run(["hash"], bench.Retrieval(retrieval_rows(), name="r"), prices={"hash": 0.5})
+    cost = comparison.datasets[0].system("hash").cost
     assert cost.documents_per_second > 0
     assert cost.queries_per_second > 0
     assert 0 < cost.latency_p50 <= cost.latency_p95
-    assert cost.price == pytest.approx(0.5 * np.mean([len(text.split()) for text in found.datasets[0].data.texts[1]]))
-    assert found.datasets[0].system("bm25").cost.documents_per_second > 0
+    assert cost.price == pytest.approx(
+        0.5 * np.mean([len(text.split()) for text in comparison.datasets[0].data.texts[1]])
+    )
+    assert comparison.datasets[0].system("bm25").cost.documents_per_second > 0
 
 
 def test_a_resumed_run_has_the_prices_that_are_given(tmp_path: Path) -> None:
@@ -192,56 +196,58 @@ def test_a_resumed_run_has_the_prices_that_are_given(tmp_path: Path) -> None:
     assert prices[1] == pytest.approx(5.0 * prices[0])
 
 
-def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_be_dropped() -> None:
-    class Slow(CountingModel):
+def test_the_decision_is_the_cheapest_system_that_is_not_worse_and_the_systems_to_drop() -> None:
+    class SlowModel(CountingModel):
         def encode(self, texts: Sequence[str]) -> Any:
             import time
 
             time.sleep(0.002 * len(texts))
             return super().encode(texts)
 
-    class Useless(RandomModel):
+    class SlowRandomModel(RandomModel):
         def encode(self, texts: Sequence[str]) -> Any:
             import time
 
             time.sleep(0.002 * len(texts))
             return super().encode(texts)
 
-    models = {"slow": Slow(), "fast": CountingModel(), "useless": Useless()}
-    found = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
-    assert found.decision.cheapest == "fast"
-    assert set(found.decision.dropped) == {"useless"}
+    models = {"slow": SlowModel(), "fast": CountingModel(), "useless": SlowRandomModel()}
+    comparison = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    assert comparison.decision.cheapest == "fast"
+    assert set(comparison.decision.dropped) == {"useless"}
 
 
-def test_times_of_microseconds_decide_nothing() -> None:
-    def timed(seconds: dict[str, float]) -> Any:
-        dataset = found.datasets[0]
+def test_differences_of_microseconds_do_not_affect_the_decision() -> None:
+    def decision_with_times(seconds: dict[str, float]) -> Any:
+        dataset = comparison.datasets[0]
         systems = [
             replace(
                 system, cost=replace(system.cost, documents_per_second=1 / seconds[system.name], bytes_per_vector=8)
             )
             for system in dataset.systems
         ]
-        return replace(found, datasets=[replace(dataset, systems=systems)]).decision
+        return replace(comparison, datasets=[replace(dataset, systems=systems)]).decision
 
     models = {"good": CountingModel(), "useless": RandomModel()}
-    found = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
-    fast = [timed({"good": good, "useless": useless}) for good, useless in ((60e-6, 50e-6), (50e-6, 60e-6))]
-    assert [set(decision.dropped) for decision in fast] == [{"useless"}, {"useless"}]
-    assert not timed({"good": 60e-3, "useless": 40e-3}).dropped
+    comparison = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    decisions = [
+        decision_with_times({"good": good, "useless": useless}) for good, useless in ((60e-6, 50e-6), (50e-6, 60e-6))
+    ]
+    assert [set(decision.dropped) for decision in decisions] == [{"useless"}, {"useless"}]
+    assert not decision_with_times({"good": 60e-3, "useless": 40e-3}).dropped
 
 
 def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     first = run(["hash"], data, output=tmp_path / "out")
-    monkeypatch.setattr("equipoise.domains.bench.experiment.evaluate_job", _forbidden)
-    again = run(["hash"], data, output=tmp_path / "out")
-    assert again.resumed
+    monkeypatch.setattr("equipoise.domains.bench.experiment.evaluate_job", _fail_on_evaluation)
+    repeated = run(["hash"], data, output=tmp_path / "out")
+    assert repeated.resumed
     assert not first.resumed
-    assert again.to_dict() == first.to_dict()
+    assert repeated.to_dict() == first.to_dict()
 
 
-def _forbidden(*given: Any) -> Any:
+def _fail_on_evaluation(*arguments: Any) -> Any:
     raise AssertionError("a stored run was computed again")
 
 
@@ -260,14 +266,14 @@ def test_a_call_with_cached_vectors_embeds_nothing_and_has_the_same_costs(
     assert costs() == first
 
 
-def test_other_data_or_options_are_computed_again(tmp_path: Path) -> None:
+def test_different_data_or_options_are_computed_again(tmp_path: Path) -> None:
     data = bench.Retrieval(retrieval_rows(), name="r")
     run(["hash"], data, output=tmp_path)
     assert not run(["hash"], bench.Retrieval(retrieval_rows(30), name="r"), output=tmp_path).resumed
     assert not run(["hash"], data, output=tmp_path, config=StatsConfig(n_resamples=100)).resumed
 
 
-def test_stored_runs_keep_what_was_retrieved_and_slices(tmp_path: Path) -> None:
+def test_stored_runs_have_retrieved_passages_and_slices(tmp_path: Path) -> None:
     run(["hash"], bench.Retrieval(retrieval_rows(), name="r"), output=tmp_path, baselines=False)
     (path,) = find_runs(tmp_path)
     stored = load_run(path)
@@ -278,17 +284,17 @@ def test_stored_runs_keep_what_was_retrieved_and_slices(tmp_path: Path) -> None:
     assert stored.manifest.cost["dims"] == 256
 
 
-def test_a_failing_model_does_not_lose_the_others() -> None:
-    class Broken:
+def test_a_failing_model_does_not_affect_the_others() -> None:
+    class BrokenModel:
         def encode(self, texts: Sequence[str]) -> Any:
             raise RuntimeError("no weights")
 
-    found = run({"broken": Broken(), "hash": "hash"}, bench.Retrieval(retrieval_rows(), name="r"))
-    assert list(found.failures) == ["broken on r"]
-    assert found.failures["broken on r"].code == "E700"
-    assert found.datasets[0].score("hash") > 0
+    comparison = run({"broken": BrokenModel(), "hash": "hash"}, bench.Retrieval(retrieval_rows(), name="r"))
+    assert list(comparison.failures) == ["broken on r"]
+    assert comparison.failures["broken on r"].code == "E700"
+    assert comparison.datasets[0].score("hash") > 0
     with pytest.raises(EquipoiseError) as error:
-        run({"broken": Broken()}, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+        run({"broken": BrokenModel()}, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
     assert error.value.code == "E700"
 
 
@@ -302,11 +308,11 @@ def test_empty_documents_rank_last() -> None:
     documents = [{"_id": "a", "text": "rye"}, {"_id": "b", "text": ""}, {"_id": "c", "text": "bus"}]
     queries = [{"_id": "q", "text": "rye"}, {"_id": "r", "text": "bus"}]
     qrels = [{"query-id": "q", "corpus-id": "b", "score": 1}, {"query-id": "r", "corpus-id": "c", "score": 1}]
-    found = run(["hash"], bench.Retrieval(documents, queries, qrels, name="r"), baselines=False)
-    assert found.datasets[0].result("hash").evidence.ranks.tolist() == [3.0, 1.0]  # type: ignore[union-attr]
+    comparison = run(["hash"], bench.Retrieval(documents, queries, qrels, name="r"), baselines=False)
+    assert comparison.datasets[0].result("hash").evidence.ranks.tolist() == [3.0, 1.0]  # type: ignore[union-attr]
 
 
-def test_views_survive_json() -> None:
+def test_views_are_unchanged_by_json() -> None:
     import json
     from dataclasses import asdict
 
@@ -320,17 +326,17 @@ def test_views_survive_json() -> None:
 
 
 def test_rows_and_frames_have_one_row_per_metric() -> None:
-    found = run(["hash"], bench.Similarity(pair_rows(), name="s"), baselines=False)
-    frame = found.to_frame() if pytest.importorskip("pandas") else None
-    assert [row["metric"] for row in found.rows()] == ["Spearman", "Pearson"]
+    comparison = run(["hash"], bench.Similarity(pair_rows(), name="s"), baselines=False)
+    frame = comparison.to_frame() if pytest.importorskip("pandas") else None
+    assert [row["metric"] for row in comparison.rows()] == ["Spearman", "Pearson"]
     assert len(frame) == 2
 
 
-def test_data_that_cannot_beat_random_vectors_say_so() -> None:
+def test_data_without_a_system_above_random_vectors_have_no_ties_with_random() -> None:
     rows = [{"query": f"{row} {row}", "positive": f"x{row}"} for row in range(6)]
-    found = run(["hash"], bench.Retrieval(rows, name="r"))
-    assert not found.decision.above_random
-    assert "random" not in found.decision.tied
+    comparison = run(["hash"], bench.Retrieval(rows, name="r"))
+    assert not comparison.decision.above_random
+    assert "random" not in comparison.decision.tied
 
 
 def test_the_jobs_of_a_worker_process_share_encoders() -> None:
@@ -344,55 +350,57 @@ def test_the_jobs_of_a_worker_process_share_encoders() -> None:
     assert pickle.loads(pickle.dumps(SystemPool(cache=False))) is not first
 
 
-def test_a_model_that_cannot_be_loaded_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_be_loaded_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = []
 
-    def fail(*given: Any) -> Any:
-        attempts.append(given)
+    def fail(*arguments: Any) -> Any:
+        attempts.append(arguments)
         raise RuntimeError("no weights")
 
     monkeypatch.setattr("equipoise.domains.bench.systems.SystemPool._load", fail)
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
-    found = run(["hash", "tfidf:"], data, baselines=False)
-    assert list(found.failures) == ["hash on r", "hash on s"]
+    comparison = run(["hash", "tfidf:"], data, baselines=False)
+    assert list(comparison.failures) == ["hash on r", "hash on s"]
     assert len(attempts) == 1
 
 
 class PickledExecutor(LocalExecutor):
-    """Sends every item and result through pickle, as a cluster does, and finishes the last item first."""
+    """Pickles every item and result, as a cluster does, and returns the items in reverse order."""
 
     name = "pickled"
     is_remote = True
 
     def map(self, function: Any, items: Any, shared: Any, **options: Any) -> Any:
-        sent = pickle.loads(pickle.dumps((list(items), shared)))
-        for completed in reversed(list(super().map(function, *sent, **options))):
+        pickled = pickle.loads(pickle.dumps((list(items), shared)))
+        for completed in reversed(list(super().map(function, *pickled, **options))):
             yield pickle.loads(pickle.dumps(completed))
 
 
 def test_an_executor_gives_the_same_scores(tmp_path: Path) -> None:
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
-    here, there = (run(["hash", "hash,dim=16"], data, engine=engine) for engine in (None, PickledExecutor()))
-    assert [system.name for system in there.datasets[0].systems] == [system.name for system in here.datasets[0].systems]
-    assert [row["value"] for row in there.rows()] == [row["value"] for row in here.rows()]
+    local, remote = (run(["hash", "hash,dim=16"], data, engine=engine) for engine in (None, PickledExecutor()))
+    assert [system.name for system in remote.datasets[0].systems] == [
+        system.name for system in local.datasets[0].systems
+    ]
+    assert [row["value"] for row in remote.rows()] == [row["value"] for row in local.rows()]
 
 
-def test_a_page_names_every_system_and_escapes_names(tmp_path: Path) -> None:
+def test_the_report_lists_every_system_and_escapes_names(tmp_path: Path) -> None:
     data = [bench.Retrieval(retrieval_rows(), name="r<b>"), bench.Similarity(pair_rows(), name="s")]
-    for part in (data, data[:1]):
-        page = run(["hash"], part).report(tmp_path / "page.html", charts=False).read_text()
-        assert "r&lt;b&gt;" in page
-        assert "r<b>" not in page
-        assert "tfidf:" in page
+    for datasets in (data, data[:1]):
+        report_html = run(["hash"], datasets).report(tmp_path / "page.html", charts=False).read_text()
+        assert "r&lt;b&gt;" in report_html
+        assert "r<b>" not in report_html
+        assert "tfidf:" in report_html
 
 
 def test_resampled_scores_have_the_standard_error_of_the_mean() -> None:
     from equipoise.domains.bench.results import resampled_scores
 
-    found = run(["hash", "tfidf:"], bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    comparison = run(["hash", "tfidf:"], bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
     config = StatsConfig(n_resamples=2_000)
-    table = resampled_scores(found.datasets[0], ["hash", "tfidf:"], config, 0)
-    values = found.datasets[0].result("hash").per_unit["nDCG@10"]
+    table = resampled_scores(comparison.datasets[0], ["hash", "tfidf:"], config, 0)
+    values = comparison.datasets[0].result("hash").per_unit["nDCG@10"]
     assert table[:, 0].mean() == pytest.approx(values.mean(), abs=0.01)
     assert table[:, 0].std() == pytest.approx(values.std() / np.sqrt(len(values)), rel=0.1)
 
@@ -401,34 +409,34 @@ def test_the_two_directions_of_a_sentence_pair_are_resampled_together() -> None:
     from equipoise.domains.bench.results import resampled_scores
 
     rows = [{"en": row["query"], "de": row["positive"]} for row in retrieval_rows()]
-    found = run(["hash", "tfidf:"], bench.Bitext(rows, name="b"), baselines=False)
-    result = found.datasets[0].result("hash")
+    comparison = run(["hash", "tfidf:"], bench.Bitext(rows, name="b"), baselines=False)
+    result = comparison.datasets[0].result("hash")
     assert result.clusters is not None
     assert len(set(result.clusters.tolist())) == len(result.unit_ids) / 2
-    table = resampled_scores(found.datasets[0], ["hash", "tfidf:"], StatsConfig(n_resamples=2_000), 0)
+    table = resampled_scores(comparison.datasets[0], ["hash", "tfidf:"], StatsConfig(n_resamples=2_000), 0)
     pairs = result.per_unit["HR@1"].reshape(2, -1).mean(axis=0)
     assert table[:, 0].std() == pytest.approx(pairs.std() / np.sqrt(len(pairs)), rel=0.1, abs=1e-3)
 
 
 def test_a_leaderboard_of_a_benchmark_has_its_data_set_names(tmp_path: Path) -> None:
-    data = [bench.Similarity(pair_rows(30 + place), name=f"{name}/dev") for place, name in enumerate(("a", "b"))]
+    data = [bench.Similarity(pair_rows(30 + index), name=f"{name}/dev") for index, name in enumerate(("a", "b"))]
     run(["hash"], data, output=tmp_path)
     assert bench.leaderboard(tmp_path, config=FAST).table.datasets == ("a/dev", "b/dev")
 
 
-def test_a_baseline_that_the_user_names_is_not_added_again() -> None:
+def test_a_requested_baseline_is_not_added_again() -> None:
     rows = [{"query": f"word{i}", "positive": f"a text on word{i}"} for i in range(12)]
     names = [system.name for system in bench.compare(["bm25", "tfidf"], [rows], cache=False).datasets[0].systems]
     assert sorted(names) == ["bm25", "random", "tfidf"]
 
 
 def test_stored_runs_depend_on_the_content_of_the_model_files(tmp_path: Path) -> None:
-    """Neither a new time stamp nor a new path of the same spec matters; other weights do."""
+    """A new time stamp does not change the version; other weights do."""
     import os
 
     file = tmp_path / "vectors.npz"
     file.write_bytes(b"first")
-    system = SystemSpec("mine", f"vectors:{file}")
+    system = SystemSpec("vectors", f"vectors:{file}")
     before = system.version()
     os.utime(file, (1, 1))
     assert system.version() == before

@@ -1,4 +1,4 @@
-"""Kinds of data: recognised by shape, read from every format, and messy input that is counted and kept."""
+"""Kinds of data: recognised by their columns and read from every format; malformed rows are counted and left out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
 
 
 def corpus(*rows: tuple[str, str]) -> list[dict[str, str]]:
-    return [{"_id": each, "title": "", "text": text} for each, text in rows]
+    return [{"_id": doc_id, "title": "", "text": text} for doc_id, text in rows]
 
 
 DOCUMENTS = corpus(("d1", "rye is a grass"), ("d2", "a bus is a car"), ("d3", ""))
@@ -39,7 +39,7 @@ QUERIES = [{"_id": "q1", "text": "rye"}, {"_id": "q2", "text": "bus"}, {"_id": "
 QRELS = [{"query-id": "q1", "corpus-id": "d1", "score": 1}, {"query-id": "q2", "corpus-id": "d2", "score": 2}]
 
 
-def codes(data: bench.BenchData) -> dict[str, int]:
+def issue_counts(data: bench.BenchData) -> dict[str, int]:
     """The issues of a data set by code."""
     return {issue.code: issue.count for issue in data.issues}
 
@@ -54,9 +54,9 @@ def test_a_table_is_recognised_by_its_columns(kind: str) -> None:
 def test_every_format_gives_the_same_data(kind: str, suffix: str, tmp_path: Path) -> None:
     file = tmp_path / f"data.{suffix}"
     write(file, SHAPES[kind])
-    read = read_data(str(file), name="data")
-    assert read.kind == kind
-    assert read.fingerprint == read_data(SHAPES[kind], name="data").fingerprint
+    data = read_data(str(file), name="data")
+    assert data.kind == kind
+    assert data.fingerprint == read_data(SHAPES[kind], name="data").fingerprint
 
 
 def write(file: Path, rows: list[dict[str, Any]]) -> None:
@@ -116,7 +116,7 @@ def beir(folder: Path) -> Path:
     return folder
 
 
-def test_the_test_split_is_the_default_and_others_are_named(tmp_path: Path) -> None:
+def test_the_test_split_is_the_default_and_other_splits_can_be_chosen(tmp_path: Path) -> None:
     folder = str(beir(tmp_path / "beir"))
     assert list(read_data(folder).unit_ids) == ["q1", "q2"]
     assert list(read_data(folder, split="train").unit_ids) == ["q3"]
@@ -142,14 +142,14 @@ def test_text_columns_are_joined() -> None:
     assert list(data.dataset.items.values()) == ["rye a grass", "bus"]
 
 
-def test_a_prefix_names_the_kind(tmp_path: Path) -> None:
+def test_a_prefix_sets_the_kind(tmp_path: Path) -> None:
     file = tmp_path / "tickets.csv"
     write(file, LABELLED)
     kinds = [read_data(f"{prefix}{file}").kind for prefix in ("", "clustering:", "few-shot:")]
     assert kinds == ["classification", "clustering", "classification"]
 
 
-def test_messy_retrieval_data_is_counted_and_kept() -> None:
+def test_malformed_retrieval_rows_are_counted_and_left_out() -> None:
     documents = [*DOCUMENTS, DOCUMENTS[0], {"_id": "d4", "title": "", "text": "a bus is a car"}]
     queries = [*QUERIES, {"_id": "q4", "text": " "}]
     qrels = [
@@ -160,7 +160,7 @@ def test_messy_retrieval_data_is_counted_and_kept() -> None:
         {"query-id": "q1", "corpus-id": "d2", "score": None},
     ]
     data = bench.Retrieval(documents, queries, qrels)
-    assert codes(data) == {
+    assert issue_counts(data) == {
         "repeated_documents": 1,
         "empty_documents": 1,
         "blank_queries": 1,
@@ -173,11 +173,11 @@ def test_messy_retrieval_data_is_counted_and_kept() -> None:
     assert list(data.unit_ids) == ["q1", "q2"]
 
 
-def test_messy_pairs_and_labels_are_counted() -> None:
+def test_malformed_pairs_and_labels_are_counted() -> None:
     pairs = [*PAIRS, PAIRS[0], {**PAIRS[0], "sentence1": ""}, {**PAIRS[1], "score": None}]
-    assert codes(read_data(pairs)) == {"repeated_pairs": 1, "blank_texts": 1, "blank_labels": 1}
+    assert issue_counts(read_data(pairs)) == {"repeated_pairs": 1, "blank_texts": 1, "blank_labels": 1}
     rows = [*LABELLED, {"text": "", "label": "a"}, {"text": "x", "label": ""}, {"text": "text number 0", "label": "b"}]
-    assert codes(read_data(rows)) == {
+    assert issue_counts(read_data(rows)) == {
         "blank_texts": 1,
         "blank_labels": 1,
         "repeated_texts": 1,
@@ -189,7 +189,7 @@ def test_other_columns_become_slices() -> None:
     assert read_data(LABELLED).slices["1"] == {"city": "x"}
 
 
-BAD: dict[str, Any] = {
+INVALID_DATA: dict[str, Any] = {
     "two texts for one id": lambda: bench.Retrieval(corpus(("d", "a"), ("d", "b")), QUERIES, QRELS),
     "two relevances": lambda: bench.Retrieval(DOCUMENTS, QUERIES, [*QRELS, {**QRELS[0], "score": 3}]),
     "foreign ids": lambda: bench.Retrieval(corpus(("x", "a")), QUERIES, QRELS),
@@ -215,17 +215,17 @@ BAD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_contradictions_and_unusable_input_stop_with_a_code_and_a_hint(case: str) -> None:
+@pytest.mark.parametrize("case", INVALID_DATA)
+def test_contradictory_and_unusable_input_is_an_error_with_a_code_and_a_hint(case: str) -> None:
     with pytest.raises(EquipoiseError) as error:
-        BAD[case]()
+        INVALID_DATA[case]()
     assert error.value.code.startswith("E")
     assert error.value.hint
     assert error.value.exit_code == 2
 
 
 @pytest.mark.parametrize("content", ["", "\x00\x01", "text,label\n", 'text,label\n"open,a\n', "a,a\n1,2\n", "[1, 2"])
-def test_malformed_files_stop_with_a_code(content: str, tmp_path: Path) -> None:
+def test_malformed_files_are_errors_with_a_code(content: str, tmp_path: Path) -> None:
     for suffix in ("csv", "jsonl", "json", "parquet", "txt"):
         file = tmp_path / f"data.{suffix}"
         file.write_text(content)
@@ -282,16 +282,16 @@ SAME_TABLES = {
 def test_a_table_is_the_same_in_every_encoding(tmp_path: Path, name: str) -> None:
     (tmp_path / "plain.csv").write_text(TABLE)
     (tmp_path / name).write_bytes(SAME_TABLES[name])
-    plain, other = (read_data(tmp_path / each, name="same") for each in ("plain.csv", name))
-    assert other.fingerprint == plain.fingerprint
+    expected, data = (read_data(tmp_path / file_name, name="same") for file_name in ("plain.csv", name))
+    assert data.fingerprint == expected.fingerprint
 
 
-def test_a_document_may_be_longer_than_the_limit_of_the_csv_module(tmp_path: Path) -> None:
+def test_a_document_may_exceed_the_field_limit_of_the_csv_module(tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text(f"{TABLE}long?,{'word ' * 100_000}\n")
     assert max(map(len, read_data(tmp_path / "long.csv").texts[1])) > 131_072
 
 
-def test_semicolons_make_the_comma_a_decimal_mark(tmp_path: Path) -> None:
+def test_with_semicolons_the_comma_is_the_decimal_mark(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text_a;text_b;score\na;b;3,5\nc;d;1\ne;f;2,25\n")
     assert read_data(tmp_path / "a.csv").content[3] == [3.5, 1.0, 2.25]
 
@@ -318,13 +318,13 @@ UNUSABLE_TABLES = {
 def test_unusable_tables_are_errors_with_a_hint(tmp_path: Path, name: str) -> None:
     content, code = UNUSABLE_TABLES[name]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(EquipoiseError) as caught:
+    with pytest.raises(EquipoiseError) as error_info:
         read_data(tmp_path / name)
-    assert (caught.value.code, bool(caught.value.hint)) == (code, True)
+    assert (error_info.value.code, bool(error_info.value.hint)) == (code, True)
 
 
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
-def test_a_retrieval_folder_that_lacks_a_part_is_an_error(tmp_path: Path, missing: str) -> None:
+def test_a_retrieval_folder_without_one_of_its_files_is_an_error(tmp_path: Path, missing: str) -> None:
     (tmp_path / "qrels").mkdir()
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "a"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "a"}\n')
@@ -345,7 +345,7 @@ def test_rows_of_other_splits_and_leaked_texts_are_left_out_and_counted() -> Non
     assert {issue.code: issue.count for issue in data.issues} == {"other_splits": 2, "leaked_texts": 1}
 
 
-def test_one_table_as_two_kinds_of_data_has_two_names() -> None:
+def test_two_kinds_of_data_from_one_table_have_two_names() -> None:
     names = [data.name for data in read_suite([read_data(PAIRS, name="x"), read_data(LABELLED, name="x")])]
     assert len(set(names)) == 2
     assert all(name.startswith("x (") for name in names)

@@ -20,8 +20,8 @@ FAST = StatsConfig(n_resamples=200, n_permutations=200)
 FUSION = "sum:hash,dim=16+tfidf:"
 
 
-def rows(count: int = 40) -> list[dict[str, Any]]:
-    """Queries whose rarest word is in one passage; hashed words of 16 dimensions collide."""
+def retrieval_rows(count: int = 40) -> list[dict[str, Any]]:
+    """Queries whose rarest word is in one passage; hashed words collide in 16 dimensions."""
     rng = np.random.default_rng(0)
     words = [f"word{number}" for number in range(60)]
     return [
@@ -34,47 +34,47 @@ def rows(count: int = 40) -> list[dict[str, Any]]:
 
 
 def run(models: list[str], **options: Any) -> DataComparison:
-    data = bench.Retrieval(rows(), name="r")
+    data = bench.Retrieval(retrieval_rows(), name="r")
     return bench.compare(models, data, **{"config": FAST, "cache": False, "baselines": False, **options}).datasets[0]
 
 
 def test_equal_weights_give_the_scores_of_the_plain_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "WEIGHTS", (0.5,))
-    found = run([FUSION], tune=["fusion"])
-    plain, tuned = (found.result(name).per_unit["nDCG@10"] for name in (FUSION, f"{FUSION} (tuned)"))
+    dataset = run([FUSION], tune=["fusion"])
+    plain, tuned = (dataset.result(name).per_unit["nDCG@10"] for name in (FUSION, f"{FUSION} (tuned)"))
     assert tuned == pytest.approx(plain)
 
 
-def test_the_score_of_a_query_is_that_of_the_weights_selected_without_it() -> None:
-    found = run([FUSION], tune=["fusion"]).system(f"{FUSION} (tuned)")
+def test_a_query_is_scored_with_weights_selected_on_other_queries() -> None:
+    tuned_system = run([FUSION], tune=["fusion"]).system(f"{FUSION} (tuned)")
     by_weight = {}
     for weight in experiment.WEIGHTS:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(experiment, "WEIGHTS", (weight,))
             by_weight[weight] = run([FUSION], tune=["fusion"]).result(f"{FUSION} (tuned)").per_unit["nDCG@10"]
     table = np.array(list(by_weight.values()))
-    ids, rng = found.result.unit_ids.tolist(), FAST.rng(29)
+    ids, rng = tuned_system.result.unit_ids.tolist(), FAST.rng(29)
     expected = np.zeros(table.shape[1])
     for _ in range(experiment.SPLITS):
         for train, test in kfold_splits(ids, experiment.FOLDS, rng=rng):
             best = max(range(len(table)), key=lambda trial: (round(table[trial, train].mean(), 12), -trial))
             expected[test] += table[best, test] / experiment.SPLITS
-    assert found.result.per_unit["nDCG@10"] == pytest.approx(expected)
-    assert found.tuning is not None
-    assert found.tuning.optimistic == pytest.approx(table.mean(axis=1).max())
-    assert found.tuning.nested == pytest.approx(expected.mean())
+    assert tuned_system.result.per_unit["nDCG@10"] == pytest.approx(expected)
+    assert tuned_system.tuning is not None
+    assert tuned_system.tuning.optimistic == pytest.approx(table.mean(axis=1).max())
+    assert tuned_system.tuning.nested == pytest.approx(expected.mean())
 
 
 def test_depth_and_weight_are_tuned_together_and_stored(tmp_path: Path) -> None:
     options: dict[str, Any] = {"rerankers": ["fusion:bm25:+tfidf:"], "tune": ["fusion", "depth"], "output": tmp_path}
     name = f"{FUSION} > fusion:bm25:+tfidf: (tuned)"
-    first, again = run([FUSION], **options), run([FUSION], **options)
+    first, repeated = run([FUSION], **options), run([FUSION], **options)
     record = first.system(name).tuning
     assert {(trial.params["weight"], trial.params["depth"]) for trial in record.trials} == {
         (weight, depth) for weight in experiment.WEIGHTS for depth in (10, 20)
     }
-    assert again.system(name).resumed
-    assert again.system(name).tuning == record
+    assert repeated.system(name).resumed
+    assert repeated.system(name).tuning == record
     stored = [load_run(path) for path in (tmp_path / "runs" / "r").iterdir()]
     best = record.trials[record.best].params
     assert [run.manifest.parameters["weight"] for run in stored if run.manifest.system == name] == [best["weight"]]

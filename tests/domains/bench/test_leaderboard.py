@@ -35,8 +35,8 @@ def published_averages() -> dict[str, float]:
 
 
 def test_the_published_averages_are_reproduced(mteb: LeaderboardAnalysis) -> None:
-    ours = {entry.model: entry.mean for entry in mteb.entries}
-    assert ours == pytest.approx(published_averages(), abs=0.0051)
+    means = {entry.model: entry.mean for entry in mteb.entries}
+    assert means == pytest.approx(published_averages(), abs=0.0051)
 
 
 def test_the_published_order_is_kept(mteb: LeaderboardAnalysis) -> None:
@@ -64,7 +64,7 @@ def test_missing_cells_decide_which_data_sets_or_models_are_used() -> None:
     assert {finding.code for finding in datasets.findings} >= {"EQ420"}
 
 
-def test_findings_are_about_the_part_that_is_used() -> None:
+def test_findings_cover_the_part_that_is_used() -> None:
     rows = {"a": {f"d{d}": 1.5 + d for d in range(8)}, "b": {f"d{d}": 2.5 + d for d in range(3)}}
     assert "EQ424" in {finding.code for finding in leaderboard(rows, config=CONFIG).findings}
 
@@ -73,17 +73,17 @@ def test_borda_counts_add_up_to_the_number_of_comparisons(mteb: LeaderboardAnaly
     assert sum(entry.borda for entry in mteb.entries) == pytest.approx(56 * 30 * 29 / 2)
 
 
-def test_models_and_data_sets_can_be_chosen() -> None:
-    chosen = leaderboard(MTEB, models=["BERT", "MPNet"], datasets=["NQ", "FEVER", "SciFact"], config=CONFIG)
-    assert [entry.model for entry in chosen.entries] == ["MPNet", "BERT"]
-    assert chosen.table.datasets == ("NQ", "FEVER", "SciFact")
+def test_models_and_data_sets_can_be_selected() -> None:
+    selection = leaderboard(MTEB, models=["BERT", "MPNet"], datasets=["NQ", "FEVER", "SciFact"], config=CONFIG)
+    assert [entry.model for entry in selection.entries] == ["MPNet", "BERT"]
+    assert selection.table.datasets == ("NQ", "FEVER", "SciFact")
     with pytest.raises(UnknownNameError):
         leaderboard(MTEB, models=["BERTT", "MPNet"])
     with pytest.raises(UnknownNameError):
         leaderboard(MTEB, datasets=["NQQ"])
 
 
-def test_a_clear_winner_is_named() -> None:
+def test_a_clear_winner_is_in_the_verdict() -> None:
     rng = np.random.default_rng(0)
     scores = {
         model: {f"d{d}": float(value) for d, value in enumerate(rng.normal(level, 1, 12))}
@@ -116,7 +116,7 @@ def test_a_mean_of_different_scales_must_be_requested() -> None:
     assert "EQ421" in {finding.code for finding in result.findings}
 
 
-def test_errors_are_ranked_from_low_to_high_and_shown_as_they_are() -> None:
+def test_errors_are_ranked_from_low_to_high_with_their_values() -> None:
     scores = {"a": {"x": 8.0, "y": 7.0}, "b": {"x": 6.0, "y": 5.0}}
     result = leaderboard(scores, lower=["x", "y"], config=CONFIG)
     best = result.entries[0]
@@ -135,7 +135,7 @@ def unit_table(seed: int = 0) -> list[dict[str, object]]:
     return rows
 
 
-def test_units_decide_for_given_data_sets_and_not_for_others() -> None:
+def test_unit_resampling_is_for_the_given_data_sets_and_not_for_others() -> None:
     both = leaderboard(unit_table(), config=CONFIG)
     units = leaderboard(unit_table(), resample="units", config=CONFIG)
     assert (both.resample, units.resample) == ("both", "units")
@@ -146,7 +146,7 @@ def test_units_decide_for_given_data_sets_and_not_for_others() -> None:
         leaderboard(unit_table(), resample="units", aggregate="borda")
 
 
-def test_the_units_of_a_single_data_set_are_resampled_as_in_its_evaluation() -> None:
+def test_the_intervals_of_a_single_data_set_equal_those_of_its_evaluation() -> None:
     rows = [{**row, "score": float(expit(row["score"]))} for row in unit_table() if row["dataset"] == "x"]
     result = leaderboard(rows, config=CONFIG)
     assert result.resample == "units"
@@ -175,8 +175,8 @@ def test_the_frame_has_one_row_per_model(mteb: LeaderboardAnalysis) -> None:
 
 
 def test_the_same_seed_gives_the_same_result(mteb: LeaderboardAnalysis) -> None:
-    again = leaderboard(MTEB, missing="models", config=CONFIG)
-    assert json.dumps(again.to_dict()) == json.dumps(mteb.to_dict())
+    repeated = leaderboard(MTEB, missing="models", config=CONFIG)
+    assert json.dumps(repeated.to_dict()) == json.dumps(mteb.to_dict())
 
 
 def test_the_order_of_rows_does_not_change_the_statistics(mteb: LeaderboardAnalysis) -> None:
@@ -186,16 +186,16 @@ def test_the_order_of_rows_does_not_change_the_statistics(mteb: LeaderboardAnaly
     assert [(entry.rank_low, entry.rank_high) for entry in reversed_models.entries] == ranks
 
 
-def test_the_page_has_the_verdict_the_tables_and_the_chart(tmp_path: Path, mteb: LeaderboardAnalysis) -> None:
-    results, page = mteb.write(tmp_path / "out")
-    text = page.read_text(encoding="utf-8")
-    tree(text)
-    assert mteb.verdict() in text
-    assert 'data-chart="ranks"' in text
+def test_the_report_has_the_verdict_the_tables_and_the_chart(tmp_path: Path, mteb: LeaderboardAnalysis) -> None:
+    results, report_path = mteb.write(tmp_path / "out")
+    report_html = report_path.read_text(encoding="utf-8")
+    tree(report_html)
+    assert mteb.verdict() in report_html
+    assert 'data-chart="ranks"' in report_html
     assert json.loads(results.read_text())["verdict"] == mteb.verdict()
 
 
-def test_names_are_escaped_in_the_page(tmp_path: Path) -> None:
+def test_names_are_escaped_in_the_report(tmp_path: Path) -> None:
     scores = {"<script>alert(1)</script>": {"x": 1.5, "y": 2.5}, "=cmd()": {"x": 1.0, "y": 2.0}}
     result = leaderboard(scores, config=CONFIG)
     result.report(tmp_path / "page.html")
@@ -213,7 +213,7 @@ def test_names_are_escaped_in_the_page(tmp_path: Path) -> None:
         ({"table": MIXED, "lower": ["CER"]}, UnknownNameError),
     ],
 )
-def test_wrong_options_get_a_code_and_a_hint(options: dict, kind: type[EquipoiseError]) -> None:
+def test_wrong_options_are_errors_with_a_hint(options: dict, kind: type[EquipoiseError]) -> None:
     with pytest.raises(EquipoiseError) as error:
         leaderboard(**options)
     assert isinstance(error.value, kind)

@@ -1,4 +1,4 @@
-"""Tables of models and data sets in every form, and what is wrong with malformed ones."""
+"""Tables of models and data sets in every format, and the errors of malformed ones."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def test_polars_frames_are_read() -> None:
     assert_scores(read_scores(polars.DataFrame([{"model": name, **row} for name, row in SCORES.items()])))
 
 
-def test_a_table_with_models_in_columns_is_turned(tmp_path: Path) -> None:
+def test_a_table_with_models_in_columns_is_transposed(tmp_path: Path) -> None:
     text = "dataset,a,b\nx,71.5,70.25\ny,60.0,61.0\n"
     assert_scores(read_scores(write(tmp_path, "table.csv", text)))
-    unnamed = write(tmp_path, "unnamed.csv", text.replace("dataset", "name of it"))
+    unnamed = write(tmp_path, "unnamed.csv", text.replace("dataset", "task name"))
     assert_scores(read_scores(unnamed, models_in="columns"))
     assert read_scores(unnamed).models == ("x", "y")
 
@@ -107,7 +107,7 @@ def test_the_largest_table_of_a_document_is_read(tmp_path: Path) -> None:
     assert_scores(read_scores(write(tmp_path, "paper.md", text)))
 
 
-def test_summaries_and_descriptions_are_left_out_and_named(tmp_path: Path) -> None:
+def test_summary_and_description_columns_are_left_out_with_a_note(tmp_path: Path) -> None:
     text = "Rank,Model,Average,Params (M),License,x,y\n1,a,65.8,110,MIT,71.5,60.0\n2,b,65.6,22,Apache,70.25,61.0\n"
     table = read_scores(write(tmp_path, "table.csv", text))
     assert_scores(table)
@@ -122,50 +122,50 @@ def test_missing_cells_are_not_numbers(text: str) -> None:
     assert not table.unreadable
 
 
-def test_a_cell_that_is_no_number_is_reported() -> None:
+def test_a_cell_that_is_not_a_number_is_a_finding() -> None:
     table = read_scores({"a": {"x": 71.0, "y": 1.5}, "b": {"x": "OOM", "y": 2.5}, "c": {"x": 70.0, "y": 3.5}})
     assert table.missing.sum() == 1
-    assert "EQ425" in codes(table)
+    assert "EQ425" in finding_codes(table)
 
 
-def test_a_model_without_any_score_is_reported() -> None:
+def test_a_model_without_any_score_is_a_finding() -> None:
     table = read_scores({"a": {"x": 71.0}, "b": {"x": "OOM"}, "c": {"x": 70.0}})
     assert table.models == ("a", "c")
-    assert "EQ425" in codes(table)
+    assert "EQ425" in finding_codes(table)
 
 
-def test_digits_intervals_and_percent_signs_are_understood() -> None:
+def test_digits_intervals_and_percent_signs_are_parsed() -> None:
     table = read_scores({"a": {"x": "84.2 ± 0.3", "y": "61.0%"}, "b": {"x": "83.0 [82.1, 83.9]", "y": "60%"}})
     assert table.scores.tolist() == [[84.2, 61.0], [83.0, 60.0]]
     assert table.scales == {"x": "percent", "y": "percent"}
 
 
-def test_an_arrow_in_the_header_says_that_lower_is_better(tmp_path: Path) -> None:
+def test_an_arrow_in_the_header_sets_the_direction(tmp_path: Path) -> None:
     text = "| Model | x ↑ | WER ↓ |\n|---|---|---|\n| a | 71.5 | 8.1 |\n| b | 70.2 | 7.9 |\n"
     table = read_scores(write(tmp_path, "table.md", text))
     assert table.lower == {"WER"}
     assert table.oriented[:, 1].tolist() == [-8.1, -7.9]
-    assert "EQ423" not in codes(table)
+    assert "EQ423" not in finding_codes(table)
 
 
-def codes(table: ScoreTable) -> set[str]:
+def finding_codes(table: ScoreTable) -> set[str]:
     return {finding.code for finding in run_checks(table)}
 
 
 def test_different_scales_and_directions_are_not_comparable() -> None:
     mixed = read_scores({"a": {"x": 71.0, "y": 0.61}, "b": {"x": 70.0, "y": 0.62}})
     assert not mixed.is_comparable
-    assert "EQ421" in codes(mixed)
+    assert "EQ421" in finding_codes(mixed)
     errors = read_scores({"a": {"x": 7.1, "WER": 6.1}, "b": {"x": 7.0, "WER": 6.2}})
     assert errors.is_comparable
-    assert "EQ423" in codes(errors)
+    assert "EQ423" in finding_codes(errors)
     assert not errors.with_lower(["WER"]).is_comparable
     assert errors.with_lower(["x", "WER"]).is_comparable
 
 
-def test_a_fraction_among_percentages_is_found() -> None:
+def test_a_fraction_among_percentages_is_a_finding() -> None:
     table = read_scores({"a": {"x": 71.0}, "b": {"x": 0.702}, "c": {"x": 69.5}, "d": {"x": 75.0}})
-    assert "EQ422" in codes(table)
+    assert "EQ422" in finding_codes(table)
 
 
 # Missing cells.
@@ -183,12 +183,12 @@ def test_missing_cells_keep_common_data_sets_or_complete_models() -> None:
     assert table.complete("datasets").models == ("a", "b", "c")
     assert table.complete("models").models == ("a", "b")
     assert table.complete("models").datasets == ("x", "y", "z")
-    assert "EQ420" in codes(table)
+    assert "EQ420" in finding_codes(table)
     assert table.complete("datasets").notes
     assert table.complete("models").notes
 
 
-def test_missing_cells_that_leave_nothing_are_an_error() -> None:
+def test_missing_cells_without_a_complete_part_are_an_error() -> None:
     table = read_scores({"a": {"x": 1.5, "y": None}, "b": {"x": None, "y": 1.5}})
     for policy in ("datasets", "models", "error"):
         with pytest.raises(PairingError):
@@ -217,7 +217,7 @@ def test_per_unit_scores_are_averaged_and_kept() -> None:
     assert table.oriented_units is not None
 
 
-def test_units_that_a_model_lacks_are_left_out_and_said() -> None:
+def test_units_without_a_score_of_every_model_are_left_out_with_a_note() -> None:
     table = read_scores(unit_rows()[:-1])
     assert (len(table.units["x"]), len(table.units["y"])) == (4, 3)
     assert any("y" in note for note in table.notes)
@@ -280,7 +280,7 @@ def test_only_subsets_that_all_models_have_are_averaged(tmp_path: Path) -> None:
     assert any("T" in note for note in table.notes)
 
 
-def test_the_revision_with_the_most_tasks_is_used_and_said(tmp_path: Path) -> None:
+def test_the_revision_with_the_most_tasks_is_used_with_a_note(tmp_path: Path) -> None:
     result_file(tmp_path, "a", "T", {"test": [entry(0.9)]}, revision="old")
     for task in ("T", "U"):
         result_file(tmp_path, "a", task, {"test": [entry(0.2)]}, revision="new")
@@ -290,7 +290,7 @@ def test_the_revision_with_the_most_tasks_is_used_and_said(tmp_path: Path) -> No
     assert any("new" in note for note in table.notes)
 
 
-def test_files_that_cannot_be_read_are_reported_and_the_others_are_used(tmp_path: Path) -> None:
+def test_unreadable_files_are_findings_and_the_others_are_used(tmp_path: Path) -> None:
     for model in ("a", "b"):
         result_file(tmp_path, model, "T", {"test": [entry(0.9)]})
     result_file(tmp_path, "a", "U", {"test": [entry(None)]})
@@ -299,7 +299,7 @@ def test_files_that_cannot_be_read_are_reported_and_the_others_are_used(tmp_path
     table = read_scores(tmp_path)
     assert table.datasets == ("T",)
     assert len(table.unreadable) == 2
-    assert "EQ425" in codes(table)
+    assert "EQ425" in finding_codes(table)
 
 
 def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.engines("mteb")
-def test_files_that_mteb_writes_have_the_score_that_mteb_reads(tmp_path: Path) -> None:
+def test_files_written_by_mteb_have_the_score_that_mteb_reads(tmp_path: Path) -> None:
     from mteb.results import TaskResult
 
     expected = {}
@@ -363,30 +363,30 @@ def test_metrics_without_per_unit_values_are_read_as_one_score(tmp_path: Path) -
 # Denominators.
 
 
-def slow_denominators(texts: list[str], limit: int) -> list[int]:
+def reference_denominators(texts: list[str], limit: int) -> list[int]:
     """Every n for which all texts are rounded percentages of n."""
     return [n for n in range(1, limit + 1) if all(any(f"{100 * k / n:.2f}" == t for k in range(n + 1)) for t in texts)]
 
 
 @pytest.mark.parametrize("texts", [["66.67"], ["66.67", "83.33"], ["12.50", "37.50"], ["99.00"], ["0.00", "100.00"]])
-def test_denominators_are_those_that_print_the_same_digits(texts: list[str]) -> None:
+def test_denominators_equal_a_plain_search(texts: list[str]) -> None:
     cells = [number for text in texts if (number := parse_printed(text)) is not None]
-    assert list(possible_denominators(cells, percent=True, limit=60)) == slow_denominators(texts, 60)
+    assert list(possible_denominators(cells, percent=True, limit=60)) == reference_denominators(texts, 60)
 
 
-def test_denominators_need_accuracies_and_a_stated_number_must_fit() -> None:
+def test_denominators_need_accuracies_and_a_stated_number_must_be_consistent() -> None:
     rows = [{"model": m, "dataset": "accuracy", "score": s, "n": 10} for m, s in (("a", "66.67"), ("b", "50.00"))]
     table = read_scores(rows)
     assert table.denominators()["accuracy"][:3] == (6, 12, 18)
-    assert "EQ426" in codes(table)
-    assert "EQ426" not in codes(read_scores([{**row, "n": 12} for row in rows]))
-    assert "EQ426" in codes(read_scores([*rows, {"model": "c", "dataset": "F1", "score": "50.00"}]))
+    assert "EQ426" in finding_codes(table)
+    assert "EQ426" not in finding_codes(read_scores([{**row, "n": 12} for row in rows]))
+    assert "EQ426" in finding_codes(read_scores([*rows, {"model": "c", "dataset": "F1", "score": "50.00"}]))
     assert read_scores([{**row, "dataset": "nDCG"} for row in rows]).denominators() == {}
 
 
 def test_percentages_below_one_are_read() -> None:
     table = read_scores([{"model": m, "dataset": "errors", "score": s} for m, s in (("a", "0.5 %"), ("b", "0.7 %"))])
-    assert "EQ422" not in codes(table)
+    assert "EQ422" not in finding_codes(table)
 
 
 # Malformed tables.
@@ -413,7 +413,7 @@ MALFORMED: dict[str, tuple[str, str, type[EquipoiseError]]] = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_a_malformed_table_gets_a_code_a_message_and_a_hint(tmp_path: Path, case: str) -> None:
+def test_a_malformed_table_is_an_error_with_a_message_and_a_hint(tmp_path: Path, case: str) -> None:
     name, text, kind = MALFORMED[case]
     with pytest.raises(EquipoiseError) as error:
         read_scores(write(tmp_path, name, text))
@@ -444,7 +444,7 @@ def test_a_file_that_does_not_exist_is_an_input_error(tmp_path: Path) -> None:
         read_scores(tmp_path / "none.csv")
 
 
-def test_splits_and_subsets_belong_to_folders() -> None:
+def test_splits_and_subsets_are_options_of_folders_only() -> None:
     with pytest.raises(ParameterError):
         read_scores(SCORES, split="test")
     with pytest.raises(ParameterError):

@@ -17,8 +17,8 @@ from equipoise.models.rerank import reranker
 pytestmark = [pytest.mark.slow, pytest.mark.engines("sentence_transformers", "accelerate", "datasets")]
 
 ANIMALS = ["fox", "whale", "mouse", "horse", "eagle", "salmon", "spider", "otter"]
-WORDS = ["query", ":", "which", "animal", "a", "the", "about", *ANIMALS, *(f"{each}s" for each in ANIMALS)]
-PAIRS = [{"query": f"which {each}", "positive": f"about the {each}s"} for each in ANIMALS]
+WORDS = ["query", ":", "which", "animal", "a", "the", "about", *ANIMALS, *(f"{name}s" for name in ANIMALS)]
+PAIRS = [{"query": f"which {name}", "positive": f"about the {name}s"} for name in ANIMALS]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def static_model(prompts: dict[str, str] | None = None) -> Any:
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Whitespace
 
-    tokenizer = Tokenizer(WordLevel({word: place for place, word in enumerate(["[UNK]", *WORDS])}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(WordLevel({word: index for index, word in enumerate(["[UNK]", *WORDS])}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
     torch.manual_seed(0)
     return SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], prompts=prompts, device="cpu")
@@ -65,11 +65,13 @@ def test_a_trainer_logs_the_metrics_and_stores_a_run_per_step(tmp_path: Path) ->
     loss = MultipleNegativesRankingLoss(model)
     trainer = SentenceTransformerTrainer(model, arguments, train_dataset=train, loss=loss, evaluator=evaluator)
     trainer.train()
-    logged = [entry["eval_animals_nDCG@10"] for entry in trainer.state.log_history if "eval_animals_nDCG@10" in entry]
+    logged_scores = [
+        entry["eval_animals_nDCG@10"] for entry in trainer.state.log_history if "eval_animals_nDCG@10" in entry
+    ]
     runs = {path.name: load_run(path) for path in sorted((tmp_path / "runs" / "animals").iterdir())}
     assert list(runs) == ["final", "step-000010", "step-000020"]
-    assert logged == [runs[name].result["nDCG@10"].value for name in ("step-000010", "step-000020")]
-    assert before[evaluator.primary_metric] == runs["final"].result["nDCG@10"].value < logged[-1]
+    assert logged_scores == [runs[name].result["nDCG@10"].value for name in ("step-000010", "step-000020")]
+    assert before[evaluator.primary_metric] == runs["final"].result["nDCG@10"].value < logged_scores[-1]
     comparison = compare([runs[name].result for name in ("final", "step-000020")], "nDCG@10")
     assert comparison.leader == "step-000020"
     assert all(math.isfinite(value) for value in before.values())
@@ -78,13 +80,16 @@ def test_a_trainer_logs_the_metrics_and_stores_a_run_per_step(tmp_path: Path) ->
 def test_the_prompts_of_the_model_are_used() -> None:
     plain, prompted = static_model(), static_model({"query": "query: ", "document": ""})
     data = bench.Retrieval(PAIRS, name="animals")
-    seen: list[list[str]] = []
-    inner = prompted.encode_query
-    prompted.encode_query = lambda texts, **options: (seen.append(list(texts)), inner(texts, **options))[1]
+    encoded_texts: list[list[str]] = []
+    encode_query = prompted.encode_query
+    prompted.encode_query = lambda texts, **options: (
+        encoded_texts.append(list(texts)),
+        encode_query(texts, **options),
+    )[1]
     bench.evaluator(data)(plain)
     bench.evaluator(data)(prompted)
-    assert seen
-    assert all(text.startswith("query: which") for texts in seen for text in texts)
+    assert encoded_texts
+    assert all(text.startswith("query: which") for texts in encoded_texts for text in texts)
 
 
 def tiny_cross_encoder() -> Any:
@@ -112,7 +117,7 @@ def test_cross_encoder_objects_rerank() -> None:
     import torch
 
     expected = model.predict(
-        [("which fox", each) for each in documents], activation_fn=torch.nn.Identity(), show_progress_bar=False
+        [("which fox", document) for document in documents], activation_fn=torch.nn.Identity(), show_progress_bar=False
     )
     np.testing.assert_allclose(reranker(model).score("which fox", documents), expected, atol=1e-5)
     comparison = bench.compare(["bm25:"], [bench.Retrieval(PAIRS)], rerankers=[model], baselines=False, cache=False)

@@ -1,4 +1,4 @@
-"""Recommendations: the best in the ground-truth metric, never a model at chance, collapsed, or below chance."""
+"""Recommendations: the best model by the ground-truth metric; never one at or below chance, or a collapsed one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ BEST, GOOD, AT_CHANCE = estimate(0.8, 0.7, 0.9), estimate(0.5, 0.4, 0.6), estima
 
 
 def higher(a: str, b: str, p: float) -> Contrast:
-    """The first has a higher ARI, with this p."""
+    """A contrast in which the first model has a higher ARI, with this p-value."""
     return Contrast("ARI", a, b, Direction.UP, 0.3, Interval(0.1, 0.5), p, p, 50, 0)
 
 
@@ -35,8 +35,8 @@ def comparison(
     contrasts: Sequence[Contrast] = (),
     scores: Mapping[str, Estimate] | None = None,
 ) -> ScoreComparison:
-    """Models in the order of their score, which is not that of the ARI."""
-    values = scores or {name: estimate(0.9 - 0.1 * at, 0.0, 1.0) for at, name in enumerate(ari)}
+    """A comparison of models in the order of their score, which differs from that of the ARI."""
+    values = scores or {name: estimate(0.9 - 0.1 * index, 0.0, 1.0) for index, name in enumerate(ari)}
     return ScoreComparison(
         score="clustering_score",
         title="",
@@ -53,7 +53,7 @@ def comparison(
     )
 
 
-def test_the_best_in_the_ground_truth_is_recommended_and_not_the_highest_score() -> None:
+def test_the_best_model_by_the_ground_truth_is_recommended_and_not_the_highest_score() -> None:
     (advice,) = recommend([comparison({"a": GOOD, "b": BEST}, [higher("b", "a", 0.001)])])
     assert (advice.use, advice.metric, advice.models) == ("Concept Clustering", "ARI", ("b",))
     assert len(advice.models) == 1
@@ -62,7 +62,7 @@ def test_the_best_in_the_ground_truth_is_recommended_and_not_the_highest_score()
     assert "significantly lower" in advice.formula
 
 
-def test_models_that_are_not_significantly_worse_are_all_named() -> None:
+def test_models_that_are_not_significantly_worse_are_all_recommended() -> None:
     contrasts = [higher("b", "a", 0.3), higher("b", "c", 0.01), higher("a", "c", 0.01)]
     (advice,) = recommend([comparison({"a": GOOD, "b": BEST, "c": GOOD}, contrasts)])
     assert advice.models == ("b", "a")
@@ -71,19 +71,19 @@ def test_models_that_are_not_significantly_worse_are_all_named() -> None:
     assert advice.formula.endswith("not significantly worse")
 
 
-def test_a_score_that_picks_the_recommended_model_adds_nothing() -> None:
+def test_a_score_that_selects_the_recommended_model_has_no_note() -> None:
     (advice,) = recommend([comparison({"a": BEST, "b": AT_CHANCE}, [higher("a", "b", 0.001)])])
     assert (advice.models, advice.formula) == (("a",), "")
     assert list(advice.excluded) == ["b"]
 
 
-def test_a_model_at_chance_is_not_recommended_although_no_test_separates_it() -> None:
+def test_a_model_at_chance_is_not_recommended_without_a_significant_difference() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": GOOD}, [higher("b", "a", 0.4)])])
     assert advice.models == ("b",)
     assert "rejected: not above chance: ARI 0.02 [-0.10, 0.20], chance 0.00, adjusted p 0.40" in advice.formula
 
 
-def test_a_collapsed_model_is_not_recommended_however_high_its_ground_truth_is() -> None:
+def test_a_collapsed_model_is_not_recommended_with_any_ground_truth() -> None:
     (advice,) = recommend([comparison({"a": BEST, "b": GOOD}, [higher("a", "b", 0.001)])], {"a"})
     assert advice.models == ("b",)
     assert "EQ310" in advice.formula
@@ -96,25 +96,25 @@ def test_a_model_whose_score_is_at_most_its_chance_level_is_not_recommended() ->
     assert "chance level" in advice.excluded["a"]
 
 
-def test_there_is_no_answer_if_no_model_is_above_chance() -> None:
+def test_no_model_is_recommended_if_none_is_above_chance() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": AT_CHANCE})])
     assert advice.models == ()
     assert len(advice.models) != 1
     assert advice.message.startswith("no model: the highest is a, not above chance")
 
 
-def test_undefined_ground_truth_gives_no_answer() -> None:
+def test_undefined_ground_truth_gives_no_recommendation() -> None:
     (advice,) = recommend([comparison({"a": estimate(nan, 0, 1)})])
     assert (advice.models, advice.message) == ((), "no model: ARI is undefined for every model")
 
 
-def test_permutations_decide_over_the_interval_which_model_is_above_chance() -> None:
-    compared = replace(comparison({"a": AT_CHANCE, "b": GOOD}), chance_p={"a": 0.01, "b": 0.2})
-    assert compared.above_chance("a")
-    assert not compared.above_chance("b")
+def test_permutation_p_values_and_not_intervals_decide_which_model_is_above_chance() -> None:
+    result = replace(comparison({"a": AT_CHANCE, "b": GOOD}), chance_p={"a": 0.01, "b": 0.2})
+    assert result.above_chance("a")
+    assert not result.above_chance("b")
 
 
-class Words:
+class HashedWords:
     """Hashed words: texts with the same words are similar."""
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -144,7 +144,7 @@ class UnevenNoise:
 @pytest.fixture(scope="module")
 def noise() -> ConceptEvaluation:
     pytest.importorskip("sklearn")
-    models = {"words": Words(), "cone": Cone(), "uneven": UnevenNoise()}
+    models = {"words": HashedWords(), "cone": Cone(), "uneven": UnevenNoise()}
     return evaluate_concepts(models, cache=False, config=StatsConfig(n_resamples=24))
 
 
@@ -166,21 +166,21 @@ def test_the_ground_truth_score_is_the_mean_of_its_metrics_above_chance(noise: C
             compared.reference_metrics[compared.truth][name] for compared in noise.score_comparisons if compared.truth
         ]
         assert len(metrics) == 4
-        wanted = np.mean([(metric.value - metric.chance) / (1 - metric.chance) for metric in metrics])
-        assert value.value == pytest.approx(wanted)
+        expected = np.mean([(metric.value - metric.chance) / (1 - metric.chance) for metric in metrics])
+        assert value.value == pytest.approx(expected)
         assert value.interval.covers(value.value)
 
 
 @pytest.mark.engines("wordllama", "sklearn")
 def test_the_included_set_separates_a_sentence_model_from_hashed_words() -> None:
-    found = evaluate_concepts(
+    evaluation = evaluate_concepts(
         ["wordllama", "hash"], tasks=["similarity", "relations"], cache=False, config=StatsConfig(n_resamples=24)
     )
-    for advice in found.advice:
+    for advice in evaluation.advice:
         assert advice.models == ("wordllama",), advice
     by_category = {
         name: {category: value.value for category, value in scores.tasks["similarity"].observed.slices.items()}
-        for name, scores in found.scores.items()
+        for name, scores in evaluation.scores.items()
     }
     strata = by_category["wordllama"]
     assert list(strata) == ["easy: paraphrase", "medium: topic", "hard: term", "hard: contrast"]

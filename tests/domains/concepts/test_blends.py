@@ -1,4 +1,4 @@
-"""The five scores are what their source writes, and unknown where a part is."""
+"""The five scores equal the formulas of the concept-evaluation document; they are undefined where a part is."""
 
 from collections.abc import Callable
 from math import isnan, nan
@@ -29,24 +29,24 @@ numbers = st.floats(-1, 3, allow_nan=False)
 
 @pytest.mark.parametrize("task", CONCEPT_SCORES)
 @given(data=st.data())
-def test_a_score_is_the_formula_of_the_source(task: str, data: st.DataObject) -> None:
+def test_a_score_equals_its_published_formula(task: str, data: st.DataObject) -> None:
     blend = CONCEPT_SCORES[task]
     values = [data.draw(numbers) for _ in blend.terms]
-    found = blend.value({term.part: value for term, value in zip(blend.terms, values, strict=True)})
-    assert found == pytest.approx(FORMULAS[task](*values))
+    score = blend.value({term.part: value for term, value in zip(blend.terms, values, strict=True)})
+    assert score == pytest.approx(FORMULAS[task](*values))
 
 
 @pytest.mark.parametrize("task", CONCEPT_SCORES)
-def test_an_unknown_part_leaves_the_score_unknown_and_never_zero(task: str) -> None:
+def test_an_undefined_part_leaves_the_score_undefined_and_not_zero(task: str) -> None:
     blend = CONCEPT_SCORES[task]
-    for lacking in blend.terms:
+    for missing_term in blend.terms:
         parts = {term.part: 0.5 for term in blend.terms}
-        assert isnan(blend.value({**parts, lacking.part: nan}))
-        del parts[lacking.part]
+        assert isnan(blend.value({**parts, missing_term.part: nan}))
+        del parts[missing_term.part]
         assert isnan(blend.value(parts))
 
 
-def test_names_are_those_of_the_source_and_weights_add_up_to_one() -> None:
+def test_names_are_the_published_ones_and_weights_add_up_to_one() -> None:
     assert [blend.name for blend in CONCEPT_SCORES.values()] == [
         "semantic_similarity_score",
         "clustering_score",
@@ -58,7 +58,7 @@ def test_names_are_those_of_the_source_and_weights_add_up_to_one() -> None:
         assert sum(term.weight for term in blend.terms) == pytest.approx(1.0)
 
 
-def test_a_capped_part_that_is_unknown_is_not_the_cap() -> None:
+def test_an_undefined_capped_part_is_not_the_cap() -> None:
     assert isnan(ScoreTerm("density", 0.3, cap=0.5).entering(nan))
 
 
@@ -66,7 +66,7 @@ def test_a_capped_part_that_is_unknown_is_not_the_cap() -> None:
     ("score", "word"),
     [(-0.2, "poor"), (0.29, "poor"), (0.3, "moderate"), (0.5, "good"), (0.69, "good"), (0.7, "excellent")],
 )
-def test_readings_have_the_limits_of_the_source(score: float, word: str) -> None:
+def test_interpretations_have_the_published_limits(score: float, word: str) -> None:
     assert interpret_score(score) == word
 
 
@@ -77,7 +77,7 @@ def test_an_interval_over_a_limit_gives_both_words() -> None:
 
 
 @pytest.mark.parametrize("name", [score.name for score in CONCEPT_SCORES.values()])
-def test_every_score_is_explained_with_its_formula_and_what_to_decide_by(name: str) -> None:
+def test_every_score_is_explained_with_its_formula_and_ground_truth_metric(name: str) -> None:
     page = explain_score(name)
     score = next(score for score in CONCEPT_SCORES.values() if score.name == name)
     assert page is not None

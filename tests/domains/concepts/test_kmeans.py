@@ -17,24 +17,24 @@ def inertia(points: np.ndarray, labels: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_many_starts_find_the_best_of_all_partitions(seed: int) -> None:
+def test_many_starts_find_the_optimal_partition(seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(7, 2))
     best = min(inertia(points, np.array(labels)) for labels in product(range(3), repeat=7) if len(set(labels)) == 3)
     assert inertia(points, fast_kmeans(points, 3, seed=seed, starts=60)) == pytest.approx(best)
 
 
-def test_clusters_are_as_tight_as_those_of_scikit_learn() -> None:
+def test_inertia_is_close_to_that_of_scikit_learn() -> None:
     engine = pytest.importorskip("sklearn.cluster").KMeans
     rng = np.random.default_rng(0)
     ratios = []
     for seed in range(12):
         points = rng.normal(size=(35, 20))
-        theirs = engine(8, n_init=10, random_state=seed).fit_predict(points)
-        ratios.append(inertia(points, fast_kmeans(points, 8, seed=seed)) / inertia(points, theirs))
+        expected = engine(8, n_init=10, random_state=seed).fit_predict(points)
+        ratios.append(inertia(points, fast_kmeans(points, 8, seed=seed)) / inertia(points, expected))
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.02)
 
 
-def test_separated_groups_are_found_and_a_seed_repeats_its_clusters() -> None:
+def test_separated_groups_are_clusters_and_a_seed_repeats_its_clusters() -> None:
     rng = np.random.default_rng(1)
     points = np.repeat(np.eye(4) * 20, 5, axis=0) + rng.normal(size=(20, 4))
     labels = fast_kmeans(points, 4, seed=2)

@@ -24,11 +24,11 @@ def encode(texts: Sequence[str]) -> np.ndarray:
     return np.array([3.0 + np.random.default_rng(crc32(text.encode())).normal(size=40) for text in texts])
 
 
-def made_pairs(count: int = 30) -> tuple[ConceptPair, ...]:
+def simulated_pairs(count: int = 30) -> tuple[ConceptPair, ...]:
     rng = np.random.default_rng(1)
     return tuple(
-        ConceptPair(f"a{at % 17}", f"b{at}", float(rng.random()), "even" if at % 2 == 0 else "odd")
-        for at in range(count)
+        ConceptPair(f"a{index % 17}", f"b{index}", float(rng.random()), "even" if index % 2 == 0 else "odd")
+        for index in range(count)
     )
 
 
@@ -38,7 +38,7 @@ def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("shape", [(12, 40), (60, 8)])
-def test_whitening_is_that_of_the_ledoit_wolf_covariance(shape: tuple[int, int]) -> None:
+def test_whitening_equals_the_ledoit_wolf_covariance(shape: tuple[int, int]) -> None:
     covariance = pytest.importorskip("sklearn.covariance")
     vectors = np.random.default_rng(0).normal(size=shape) * np.linspace(1, 5, shape[1])
     vectors -= vectors.mean(axis=0)
@@ -51,30 +51,33 @@ def test_whitening_is_that_of_the_ledoit_wolf_covariance(shape: tuple[int, int])
 def test_whitened_cosines_do_not_depend_on_scale(scale: float, seed: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(9, 5))
     vectors -= vectors.mean(axis=0)
-    one, other = whitened(vectors), whitened(scale * vectors)
-    assert one @ one.T == pytest.approx(other @ other.T, abs=1e-6)
+    points, scaled_points = whitened(vectors), whitened(scale * vectors)
+    assert points @ points.T == pytest.approx(scaled_points @ scaled_points.T, abs=1e-6)
 
 
 def test_equal_vectors_have_no_direction_after_centring() -> None:
-    centered, white = centered_and_whitened(lambda texts: np.ones((len(texts), 3)), made_pairs(4))
+    centered, white = centered_and_whitened(lambda texts: np.ones((len(texts), 3)), simulated_pairs(4))
     assert centered.predicted.tolist() == white.predicted.tolist() == [0.0] * 4
 
 
-def test_centred_cosines_are_those_of_vectors_without_their_mean() -> None:
-    pairs = made_pairs()
+def test_centred_cosines_are_those_of_vectors_minus_their_mean() -> None:
+    pairs = simulated_pairs()
     texts = sorted({text for pair in pairs for text in (pair.first, pair.second)})
     vectors = encode(texts)
-    known = dict(zip(texts, vectors - vectors.mean(axis=0), strict=True))
+    centred = dict(zip(texts, vectors - vectors.mean(axis=0), strict=True))
     cosines = [
-        known[pair.first] @ known[pair.second] / np.linalg.norm(known[pair.first]) / np.linalg.norm(known[pair.second])
+        centred[pair.first]
+        @ centred[pair.second]
+        / np.linalg.norm(centred[pair.first])
+        / np.linalg.norm(centred[pair.second])
         for pair in pairs
     ]
     assert centered_and_whitened(encode, pairs)[0].predicted == pytest.approx(np.array(cosines))
 
 
-def test_spearman_comes_first_and_every_reference_metric_is_what_other_libraries_compute() -> None:
-    concept_pairs = made_pairs()
-    observed = observe_similarity(encode, ConceptSet("made", pairs=concept_pairs), "m", QUICK)
+def test_spearman_is_first_and_every_reference_metric_equals_other_libraries() -> None:
+    concept_pairs = simulated_pairs()
+    observed = observe_similarity(encode, ConceptSet("simulated", pairs=concept_pairs), "m", QUICK)
     reference = observed.reference_metrics
     assert list(reference) == ["Spearman", "Spearman, centred", "Spearman, whitened", "pair AP", "mean absolute error"]
     pairs = observed.pairs
@@ -83,11 +86,11 @@ def test_spearman_comes_first_and_every_reference_metric_is_what_other_libraries
     centered = centered_and_whitened(encode, concept_pairs)[0]
     assert reference["Spearman, centred"].value == pytest.approx(rank_correlation(centered.predicted, pairs.expected))
     metrics = pytest.importorskip("sklearn.metrics")
-    wanted = metrics.average_precision_score(pairs.expected >= 0.5, pairs.predicted)
-    assert reference["pair AP"].value == pytest.approx(wanted)
+    expected = metrics.average_precision_score(pairs.expected >= 0.5, pairs.predicted)
+    assert reference["pair AP"].value == pytest.approx(expected)
     for category, rows in (("even", slice(0, None, 2)), ("odd", slice(1, None, 2))):
-        wanted = rank_correlation(pairs.predicted[rows], pairs.expected[rows])
-        assert observed.slices[category].value == pytest.approx(wanted)
+        expected = rank_correlation(pairs.predicted[rows], pairs.expected[rows])
+        assert observed.slices[category].value == pytest.approx(expected)
         assert observed.slices[category].interval.covers(observed.slices[category].value)
 
 
@@ -98,16 +101,16 @@ def test_pairs_of_one_class_have_no_pair_classification() -> None:
     assert binary.expected.tolist() == [1.0, 0.0]
 
 
-def test_errors_of_the_ground_truth_metric_are_its_standard_error() -> None:
-    pairs = tuple(replace(pair, first=f"c{at}") for at, pair in enumerate(made_pairs(200)))
-    concept_set = ConceptSet("made", pairs=pairs)
-    measured = score_task(observe_similarity(encode, concept_set, "m", QUICK), config=StatsConfig(n_resamples=400))
+def test_resampling_errors_of_the_ground_truth_metric_equal_its_standard_error() -> None:
+    pairs = tuple(replace(pair, first=f"c{index}") for index, pair in enumerate(simulated_pairs(200)))
+    concept_set = ConceptSet("simulated", pairs=pairs)
+    task_score = score_task(observe_similarity(encode, concept_set, "m", QUICK), config=StatsConfig(n_resamples=400))
     # The standard error of a rank correlation near 0 is 1 / sqrt(n - 1).
-    assert measured.truth_spread.standard_error == pytest.approx(1 / np.sqrt(199), rel=0.2)
+    assert task_score.truth_spread.standard_error == pytest.approx(1 / np.sqrt(199), rel=0.2)
 
 
 def test_pairs_with_the_same_first_text_are_resampled_together() -> None:
-    plan = observe_similarity(encode, ConceptSet("made", pairs=made_pairs(60)), "m", QUICK).sampling
+    plan = observe_similarity(encode, ConceptSet("simulated", pairs=simulated_pairs(60)), "m", QUICK).sampling
     assert (plan.count, plan.n_blocks) == (60, 17)
     assert sorted(np.concatenate(plan.blocks).tolist()) == list(range(60))
     assert all(len({row % 17 for row in block.tolist()}) == 1 for block in plan.blocks)

@@ -1,4 +1,4 @@
-"""Every score and example of the concept-evaluation document; ``equipoise.concepts`` is the only import of ours.
+"""Every score and example of the concept-evaluation document; ``equipoise.concepts`` is the only import.
 
 Test data and formulas are those of the document. The model counts letters.
 """
@@ -49,22 +49,22 @@ FILES = {
 }
 
 
-class Letters:
-    """A vector per text: how often each letter occurs."""
+class LetterCounts:
+    """One vector of letter counts per text."""
 
     def encode(self, texts):
         return [[float(text.casefold().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
 
 
-def cosine(one, other):
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    return product / (sum(a * a for a in one) * sum(b * b for b in other)) ** 0.5
+def cosine(x, y):
+    product = sum(a * b for a, b in zip(x, y, strict=True))
+    return product / (sum(a * a for a in x) * sum(b * b for b in y)) ** 0.5
 
 
-def evaluated(folder):
+def evaluate_examples(folder):
     for name, content in FILES.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
-    return concepts.evaluate_concepts({"letters": Letters()}, folder, cache=False)
+    return concepts.evaluate_concepts({"letters": LetterCounts()}, folder, cache=False)
 
 
 def test_each_score_is_the_weighted_sum_of_the_document():
@@ -87,41 +87,41 @@ def test_each_score_is_the_weighted_sum_of_the_document():
 
 
 def test_the_examples_of_the_document_are_a_concept_set_with_all_scores(tmp_path):
-    evaluation = evaluated(tmp_path)
+    evaluation = evaluate_examples(tmp_path)
     scores = {name: estimate.value for name, estimate in evaluation["letters"].items()}
-    five = [score.name for score in concepts.CONCEPT_SCORES.values()]
-    assert list(scores) == [*five, "composite_score"]
-    assert abs(scores["composite_score"] - sum(scores[name] for name in five) / 5) < 1e-12
+    score_names = [score.name for score in concepts.CONCEPT_SCORES.values()]
+    assert list(scores) == [*score_names, "composite_score"]
+    assert abs(scores["composite_score"] - sum(scores[name] for name in score_names) / 5) < 1e-12
 
 
-def test_similarity_and_quality_are_those_of_plain_python(tmp_path):
-    scores = evaluated(tmp_path)["letters"]
-    encode = Letters().encode
+def test_similarity_and_quality_equal_plain_python(tmp_path):
+    scores = evaluate_examples(tmp_path)["letters"]
+    encode = LetterCounts().encode
     predicted = [cosine(*encode([pair["concept_1"], pair["concept_2"]])) for pair in FILES["pairs"]]
     expected = [pair["expected_similarity"] for pair in FILES["pairs"]]
     errors = [abs(a - b) for a, b in zip(predicted, expected, strict=True)]
     means = [sum(values) / 4 for values in (predicted, expected)]
     centred = [[value - mean for value in values] for values, mean in zip((predicted, expected), means, strict=True)]
     accuracy = sum(error <= 0.1 for error in errors) / 4
-    wanted = accuracy * 0.4 + cosine(*centred) * 0.4 + (1 - sum(errors) / 4) * 0.2
-    assert abs(scores["semantic_similarity_score"].value - wanted) < 1e-9
+    expected_score = accuracy * 0.4 + cosine(*centred) * 0.4 + (1 - sum(errors) / 4) * 0.2
+    assert abs(scores["semantic_similarity_score"].value - expected_score) < 1e-9
     vectors = encode(STANDARD)
-    pairs = [cosine(one, other) for at, one in enumerate(vectors) for other in vectors[:at]]
+    pairs = [cosine(x, y) for index, x in enumerate(vectors) for y in vectors[:index]]
     columns = list(zip(*vectors, strict=True))
     variances = [sum((value - sum(column) / 12) ** 2 for value in column) / 12 for column in columns]
     norms = [cosine(vector, vector) and sum(value * value for value in vector) ** 0.5 for vector in vectors]
     spread = (sum((norm - sum(norms) / 12) ** 2 for norm in norms) / 12) ** 0.5 / (sum(norms) / 12)
-    wanted = (1 - sum(pairs) / len(pairs)) * 0.4 + min(sum(variances) / 26, 1.0) * 0.3 + min(spread, 1.0) * 0.3
-    assert abs(scores["embedding_quality_score"].value - wanted) < 1e-9
+    expected_score = (1 - sum(pairs) / len(pairs)) * 0.4 + min(sum(variances) / 26, 1.0) * 0.3 + min(spread, 1.0) * 0.3
+    assert abs(scores["embedding_quality_score"].value - expected_score) < 1e-9
 
 
 def test_the_interpretation_has_the_limits_of_the_document():
-    readings = {0.29: "poor", 0.3: "moderate", 0.5: "good", 0.69: "good", 0.7: "excellent", 1.0: "excellent"}
-    assert {score: concepts.interpret_score(score) for score in readings} == readings
+    interpretations = {0.29: "poor", 0.3: "moderate", 0.5: "good", 0.69: "good", 0.7: "excellent", 1.0: "excellent"}
+    assert {score: concepts.interpret_score(score) for score in interpretations} == interpretations
 
 
-def test_there_is_a_recommendation_for_every_use_of_the_document(tmp_path):
-    assert list(evaluated(tmp_path).recommendations) == [
+def test_every_use_of_the_document_has_a_recommendation(tmp_path):
+    assert list(evaluate_examples(tmp_path).recommendations) == [
         "General Knowledge Graph Tasks",
         "Semantic Similarity Tasks",
         "Concept Clustering",

@@ -1,4 +1,4 @@
-"""In what share of all weightings a model comes first."""
+"""The share of all weightings in which a model is first."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,15 @@ def test_two_models_and_two_scores_have_a_closed_form() -> None:
     assert shares == pytest.approx([0.8, 0.2], abs=0.01)
 
 
-def test_a_model_that_is_best_everywhere_always_wins() -> None:
+def test_a_model_that_is_best_on_every_score_always_wins() -> None:
     assert weight_sensitivity(np.array([[0.3, 0.3, 0.2], [0.2, 0.1, 0.1]])).tolist() == [1.0, 0.0]
 
 
-def test_equal_models_share_every_win() -> None:
+def test_equal_models_have_equal_shares() -> None:
     assert weight_sensitivity(np.full((4, 5), 0.3)) == pytest.approx(np.full(4, 0.25))
 
 
-def test_errors_take_wins_from_a_lead_that_other_data_could_undo() -> None:
+def test_large_errors_reduce_the_share_of_a_small_lead() -> None:
     scores = np.array([[0.31, 0.31], [0.30, 0.30]])
     errors = np.random.default_rng(0).normal(scale=0.2, size=(2, 2, 500))
     assert weight_sensitivity(scores)[0] == 1.0
@@ -38,6 +38,6 @@ def test_shares_add_up_to_one(scores: np.ndarray) -> None:
     assert (shares >= 0).all()
 
 
-def test_a_single_row_of_numbers_is_refused() -> None:
+def test_a_single_row_is_an_error() -> None:
     with pytest.raises(ShapeError, match="1 dimensions"):
         weight_sensitivity(np.array([0.1, 0.2]))

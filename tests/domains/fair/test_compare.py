@@ -1,4 +1,4 @@
-"""The fair comparison, held to the grid walked slowly."""
+"""The fair comparison, compared with a plain loop over the grid."""
 
 from __future__ import annotations
 
@@ -27,120 +27,121 @@ from equipoise.stats.comparison import Contrast
 from fair_sample import BASELINE, GRID, SETTINGS, Counting, chunks_of, document, pairs, slow_hits
 
 TEXT = document()
-ASKED = pairs(TEXT)
+QUESTIONS = pairs(TEXT)
 POINTS = [dict(zip(("chunk_size", "overlap", "top_k"), point, strict=True)) for point in product(*GRID.values())]
 
 
 @pytest.fixture(scope="module")
-def found() -> FairComparison:
-    return run_fair_comparison(["bm25:", "hash,dim=16", "sum:hash,dim=16+bm25:"], TEXT, ASKED, **SETTINGS)
+def comparison() -> FairComparison:
+    return run_fair_comparison(["bm25:", "hash,dim=16", "sum:hash,dim=16+bm25:"], TEXT, QUESTIONS, **SETTINGS)
 
 
-def cheapest_best(means: np.ndarray, tokens: list[float]) -> int:
-    """Of the configurations with the best mean, the one that retrieves least."""
+def best_and_cheapest(means: np.ndarray, tokens: list[float]) -> int:
+    """The index of the best mean; of ties, that of the fewest retrieved tokens."""
     rounded = np.round(means, 12)
-    return min(np.flatnonzero(rounded == rounded.max()).tolist(), key=lambda place: tokens[place])
+    return min(np.flatnonzero(rounded == rounded.max()).tolist(), key=lambda index: tokens[index])
 
 
 @cache
-def table_of(spec: str) -> np.ndarray:
-    """A row a configuration, a column a question."""
-    return np.array([slow_hits(retriever(spec), TEXT, ASKED, point) for point in POINTS])
+def reference_hits(spec: str) -> np.ndarray:
+    """Hits: one row per configuration, one column per question."""
+    return np.array([slow_hits(retriever(spec), TEXT, QUESTIONS, point) for point in POINTS])
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_every_configuration_scores_what_the_slow_walk_scores(found: FairComparison, place: int) -> None:
-    model = found[place]
-    slow = table_of(model.model_spec).mean(axis=1)
+@pytest.mark.parametrize("model_index", [0, 1, 2])
+def test_every_configuration_has_the_score_of_the_reference(comparison: FairComparison, model_index: int) -> None:
+    model = comparison[model_index]
+    expected = reference_hits(model.model_spec).mean(axis=1)
     assert [{name: row[name] for name in BASELINE} for row in model.all_results] == POINTS
-    np.testing.assert_allclose([row["accuracy"] for row in model.all_results], 100 * slow)
+    np.testing.assert_allclose([row["accuracy"] for row in model.all_results], 100 * expected)
     assert model.configurations_tested == len(POINTS)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_the_best_is_the_cheapest_best_and_the_baseline_as_given(found: FairComparison, place: int) -> None:
-    model = found[place]
-    slow = table_of(model.model_spec).mean(axis=1)
-    best = cheapest_best(slow, [row["tokens"] for row in model.all_results])
+@pytest.mark.parametrize("model_index", [0, 1, 2])
+def test_the_best_configuration_is_the_cheapest_of_the_best_and_the_baseline_is_as_given(
+    comparison: FairComparison, model_index: int
+) -> None:
+    model = comparison[model_index]
+    expected = reference_hits(model.model_spec).mean(axis=1)
+    best = best_and_cheapest(expected, [row["tokens"] for row in model.all_results])
     assert model.best_params == POINTS[best]
-    assert model.best_accuracy == pytest.approx(100 * slow[best])
-    assert model.baseline_accuracy == pytest.approx(100 * slow[POINTS.index(BASELINE)])
+    assert model.best_accuracy == pytest.approx(100 * expected[best])
+    assert model.baseline_accuracy == pytest.approx(100 * expected[POINTS.index(BASELINE)])
     assert model.improvement_pct == pytest.approx(model.best_accuracy - model.baseline_accuracy)
 
 
-def test_the_optimistic_interval_is_wilsons() -> None:
-    model = optimize_model(Counting(), TEXT, ASKED, **SETTINGS)
-    reach = binomtest(model.best_passed, model.total_questions).proportion_ci(0.95, method="wilson")
-    assert (model.ci_lower, model.ci_upper) == pytest.approx((100 * reach.low, 100 * reach.high))
+def test_the_optimistic_interval_is_the_wilson_interval() -> None:
+    model = optimize_model(Counting(), TEXT, QUESTIONS, **SETTINGS)
+    interval = binomtest(model.best_passed, model.total_questions).proportion_ci(0.95, method="wilson")
+    assert (model.ci_lower, model.ci_upper) == pytest.approx((100 * interval.low, 100 * interval.high))
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_the_nested_values_are_chosen_without_the_question(found: FairComparison, place: int) -> None:
-    model = found[place]
-    table = table_of(model.model_spec)
-    rng, repeats = np.random.default_rng(0), len(found.plan.splits)
-    wanted = np.full((repeats, len(ASKED)), np.nan)
+@pytest.mark.parametrize("model_index", [0, 1])
+def test_nested_values_are_selected_without_the_question(comparison: FairComparison, model_index: int) -> None:
+    model = comparison[model_index]
+    table = reference_hits(model.model_spec)
+    rng, repeats = np.random.default_rng(0), len(comparison.plan.splits)
+    nested = np.full((repeats, len(QUESTIONS)), np.nan)
     tokens = [row["tokens"] for row in model.all_results]
-    for split in wanted:
-        parts = kfold_splits(
-            [f"q{number + 1}" for number in range(len(ASKED))],
+    for split in nested:
+        folds = kfold_splits(
+            [f"q{index + 1}" for index in range(len(QUESTIONS))],
             5,
-            stratify=[pair["category"] for pair in ASKED],
-            groups=[pair["answer"].lower() for pair in ASKED],
+            stratify=[pair["category"] for pair in QUESTIONS],
+            groups=[pair["answer"].lower() for pair in QUESTIONS],
             rng=rng,
         )
-        for train, test in parts:
-            chosen = cheapest_best(table[:, train].mean(axis=1), tokens)
-            split[test] = table[chosen, test]
-    np.testing.assert_allclose(model.result.per_unit[METRIC], wanted.mean(axis=0))
+        for train, test in folds:
+            best = best_and_cheapest(table[:, train].mean(axis=1), tokens)
+            split[test] = table[best, test]
+    np.testing.assert_allclose(model.result.per_unit[METRIC], nested.mean(axis=0))
     assert model.tuning.splits == repeats
-    assert model.tuning.split_sd == pytest.approx(wanted.mean(axis=1).std(ddof=1))
-    assert model.nested_accuracy == pytest.approx(100 * wanted.mean())
+    assert model.tuning.split_sd == pytest.approx(nested.mean(axis=1).std(ddof=1))
+    assert model.nested_accuracy == pytest.approx(100 * nested.mean())
     assert model.gap == pytest.approx(model.best_accuracy - model.nested_accuracy)
     assert model.tuning.gap == pytest.approx(model.gap / 100)
 
 
-def test_of_equally_good_configurations_the_cheaper_is_deployed_and_the_source_s_rule_takes_the_first() -> None:
-    """With one chunk that holds everything, every configuration answers all."""
-    asked = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
+def test_the_cheapest_of_tied_configurations_is_deployed_and_the_source_matcher_uses_the_first() -> None:
+    """With a single chunk, every configuration answers all questions."""
+    questions = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
     text = "Rye and wheat grow here. " + "Nothing else is said of it. " * 30
     grid = {"chunk_sizes": [64, 32], "overlaps": [0], "top_ks": [9], "tokenizer": "words"}
-    cheap = optimize_model("bm25:", text, asked, **grid)
-    first = optimize_model("bm25:", text, asked, matcher="source", **grid)
-    assert {row["accuracy"] for row in cheap.all_results} == {100.0}
-    assert cheap.best_params["chunk_size"] == min(cheap.all_results, key=lambda row: row["tokens"])["chunk_size"]
+    cheapest = optimize_model("bm25:", text, questions, **grid)
+    first = optimize_model("bm25:", text, questions, matcher="source", **grid)
+    assert {row["accuracy"] for row in cheapest.all_results} == {100.0}
+    assert cheapest.best_params["chunk_size"] == min(cheapest.all_results, key=lambda row: row["tokens"])["chunk_size"]
     assert first.best_params == {"chunk_size": 64, "overlap": 0, "top_k": 9}
-    assert cheap.retrieved_tokens == min(row["tokens"] for row in cheap.all_results)
+    assert cheapest.retrieved_tokens == min(row["tokens"] for row in cheapest.all_results)
 
 
 @pytest.mark.parametrize("repeats", [1, 15])
-def test_mcnemar_s_p_is_that_of_the_exact_test(repeats: int) -> None:
-    """A model in hand has no tied scores, so that all hits are binary."""
+def test_the_mcnemar_p_value_is_that_of_the_exact_test(repeats: int) -> None:
+    """The models have no tied scores, so all hits are binary."""
     settings = {**SETTINGS, "repeats": repeats}
-    found = run_fair_comparison([Counting(), "sum:bm25:+hash,dim=64"], TEXT, ASKED, **settings)
-    assert found.mcnemar is not None
-    first, second = (model.result.per_unit[METRIC] > 0.5 for model in found)
-    won, lost = int(np.sum(first & ~second)), int(np.sum(second & ~first))
-    assert won + lost
-    assert found.mcnemar.contrasts[0].p == pytest.approx(binomtest(won, won + lost).pvalue)
-    assert "McNemar p comes from McNemar's exact test" in " ".join(found.summary.split())
+    comparison = run_fair_comparison([Counting(), "sum:bm25:+hash,dim=64"], TEXT, QUESTIONS, **settings)
+    assert comparison.mcnemar is not None
+    first, second = (model.result.per_unit[METRIC] > 0.5 for model in comparison)
+    first_only, second_only = int(np.sum(first & ~second)), int(np.sum(second & ~first))
+    assert first_only + second_only
+    assert comparison.mcnemar.contrasts[0].p == pytest.approx(binomtest(first_only, first_only + second_only).pvalue)
+    assert "McNemar p comes from McNemar's exact test" in " ".join(comparison.summary.split())
 
 
-def test_ten_questions_to_none_give_the_p_of_the_binomial_test() -> None:
-    """The first model finds every answer, and the second none of ten."""
-    words = [f"word{number}" for number in range(40)]
-    text = " ".join(f"{word} answer{number}." for number, word in enumerate(words))
-    asked = [{"question": word, "answer": f"answer{number}"} for number, word in enumerate(words)]
+def test_ten_discordant_questions_of_one_model_give_the_binomial_p_value() -> None:
+    """The first model answers every question; the second misses ten."""
+    words = [f"word{index}" for index in range(40)]
+    text = " ".join(f"{word} answer{index}." for index, word in enumerate(words))
+    questions = [{"question": word, "answer": f"answer{index}"} for index, word in enumerate(words)]
     settings = {"chunk_sizes": [3], "overlaps": [0], "top_ks": [1], "tokenizer": "words", "repeats": 5}
-    found = run_fair_comparison([Exact(words), Partial(words[10:])], text, asked, **settings)
-    assert found.mcnemar is not None
-    assert found.mcnemar.contrasts[0].p == pytest.approx(2 * 0.5**10)
-    assert "0.002" in found.summary.split("McNemar p")[1].splitlines()[3]
+    comparison = run_fair_comparison([ExactWordModel(words), PartialWordModel(words[10:])], text, questions, **settings)
+    assert comparison.mcnemar is not None
+    assert comparison.mcnemar.contrasts[0].p == pytest.approx(2 * 0.5**10)
+    assert "0.002" in comparison.summary.split("McNemar p")[1].splitlines()[3]
 
 
-class Exact:
-    """Knows some words, each by a direction of its own; it takes a question that it does not know for the
-    first of them."""
+class ExactWordModel:
+    """One dimension per known word; a question without a known word gets the vector of the first word."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = list(words)
@@ -148,177 +149,186 @@ class Exact:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         vectors = np.full((len(texts), len(self.words) + 1), 1e-3)
         for row, text in enumerate(texts):
-            known = [place for place, word in enumerate(self.words) if word in text.split()]
-            vectors[row, known or [-1 if "answer" in text else 0]] = 1.0
+            columns = [column for column, word in enumerate(self.words) if word in text.split()]
+            vectors[row, columns or [-1 if "answer" in text else 0]] = 1.0
         return vectors
 
 
-class Partial(Exact):
-    """The same under another name."""
+class PartialWordModel(ExactWordModel):
+    """The same model as a different class."""
 
 
-def test_tied_scores_leave_a_model_without_mcnemar_and_the_summary_says_so(found: FairComparison) -> None:
-    tied = [each.profile.spec for each in found.outcomes if each.profile.tied_questions]
+def test_models_with_tied_scores_have_no_mcnemar_test_and_are_listed_in_the_summary(comparison: FairComparison) -> None:
+    tied = [outcome.profile.spec for outcome in comparison.outcomes if outcome.profile.tied_questions]
     assert "hash,dim=16" in tied
-    assert found.mcnemar is None or not set(tied) & set(found.mcnemar.systems)
-    said = " ".join(found.summary.split()).split("fractional hits (")[1].split(")")[0]
-    assert all(name in said for name in tied)
+    assert comparison.mcnemar is None or not set(tied) & set(comparison.mcnemar.systems)
+    listed = " ".join(comparison.summary.split()).split("fractional hits (")[1].split(")")[0]
+    assert all(name in listed for name in tied)
 
 
 def test_mcnemar_as_the_main_test_needs_a_single_split() -> None:
     models = [Counting(), "sum:bm25:+hash,dim=64"]
     with pytest.raises(ParameterError):
-        run_fair_comparison(models, TEXT, ASKED, test="mcnemar", **SETTINGS)
-    alone = run_fair_comparison(models, TEXT, ASKED, test="mcnemar", **{**SETTINGS, "repeats": 1})
-    assert alone.comparison is not None
-    assert alone.comparison.contrasts[0].test == "mcnemar"
+        run_fair_comparison(models, TEXT, QUESTIONS, test="mcnemar", **SETTINGS)
+    single_split = run_fair_comparison(models, TEXT, QUESTIONS, test="mcnemar", **{**SETTINGS, "repeats": 1})
+    assert single_split.comparison is not None
+    assert single_split.comparison.contrasts[0].test == "mcnemar"
 
 
-def test_questions_with_one_answer_share_a_fold() -> None:
-    twins = [{**pair, "question": f"{pair['question']} Again?"} for pair in ASKED]
+def test_questions_with_equal_answers_are_in_the_same_fold() -> None:
+    duplicates = [{**pair, "question": f"{pair['question']} Again?"} for pair in QUESTIONS]
     default = {name: value for name, value in SETTINGS.items() if name != "repeats"}
-    found = run_fair_comparison(["hash,dim=16"], TEXT, ASKED + twins, **default)
-    assert len(found.plan.splits) == 100
-    for split in found.plan.splits:
+    comparison = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS + duplicates, **default)
+    assert len(comparison.plan.splits) == 100
+    for split in comparison.plan.splits:
         fold_of = {}
-        for number, (_, test) in enumerate(split):
-            fold_of |= dict.fromkeys(test.tolist(), number)
-        assert all(fold_of[place] == fold_of[place + len(ASKED)] for place in range(len(ASKED)))
+        for fold, (_, test) in enumerate(split):
+            fold_of |= dict.fromkeys(test.tolist(), fold)
+        assert all(fold_of[index] == fold_of[index + len(QUESTIONS)] for index in range(len(QUESTIONS)))
 
 
-def test_chance_is_what_random_chunks_would_hold(found: FairComparison) -> None:
-    row = next(row for row in found[0].all_results if row["top_k"] == 2 and row["chunk_size"] == 16)
+def test_chance_is_the_hit_rate_of_random_chunks(comparison: FairComparison) -> None:
+    row = next(row for row in comparison[0].all_results if row["top_k"] == 2 and row["chunk_size"] == 16)
     texts = [chunk.text for chunk in chunks_of(TEXT, 16, row["overlap"])]
     rng = np.random.default_rng(0)
-    drawn = [
-        any(pair["answer"].lower() in " ".join(texts[at].split()).lower() for at in rng.choice(len(texts), 2, False))
+    hits = [
+        any(
+            pair["answer"].lower() in " ".join(texts[chunk].split()).lower()
+            for chunk in rng.choice(len(texts), 2, False)
+        )
         for _ in range(400)
-        for pair in ASKED
+        for pair in QUESTIONS
     ]
-    assert row["chance"] / 100 == pytest.approx(np.mean(drawn), abs=0.01)
+    assert row["chance"] / 100 == pytest.approx(np.mean(hits), abs=0.01)
 
 
-def test_the_frontier_holds_the_best_accuracy_for_every_price(found: FairComparison) -> None:
+def test_the_frontier_has_the_best_accuracy_at_every_cost(comparison: FairComparison) -> None:
     system = retriever("hash,dim=16")
     prices, values = [], []
     for size, overlap in product(GRID["chunk_sizes"], GRID["overlaps"]):
         chunks = chunks_of(TEXT, size, overlap)
-        order = system.fit([chunk.text for chunk in chunks]).search([pair["question"] for pair in ASKED], 4).indices
+        order = system.fit([chunk.text for chunk in chunks]).search([pair["question"] for pair in QUESTIONS], 4).indices
         tokens = np.array([chunk.tokens for chunk in chunks])[order].cumsum(axis=1).mean(axis=0)
         for k in range(1, 5):
             prices.append(tokens[k - 1])
             point = {"chunk_size": size, "overlap": overlap, "top_k": k}
-            values.append(slow_hits(system, TEXT, ASKED, point).mean())
-    for trial in found.frontiers["hash,dim=16"]:
+            values.append(slow_hits(system, TEXT, QUESTIONS, point).mean())
+    for trial in comparison.frontiers["hash,dim=16"]:
         affordable = [value for price, value in zip(prices, values, strict=True) if price <= trial.cost + 1e-9]
         assert trial.value == pytest.approx(max(affordable))
-    costs = [trial.cost for trial in found.frontiers["hash,dim=16"]]
+    costs = [trial.cost for trial in comparison.frontiers["hash,dim=16"]]
     assert costs == sorted(costs)
 
 
-def test_every_text_is_embedded_once_without_any_cache() -> None:
+def test_every_text_is_embedded_once_without_a_cache() -> None:
     model = Counting()
-    run_fair_comparison([model], TEXT, ASKED, cache=False, **SETTINGS)
-    distinct = {
+    run_fair_comparison([model], TEXT, QUESTIONS, cache=False, **SETTINGS)
+    expected = {
         chunk.text
         for size, overlap in product(GRID["chunk_sizes"], GRID["overlaps"])
         for chunk in chunks_of(TEXT, size, overlap)
     }
-    assert sorted(model.documents) == sorted(distinct)
-    assert sorted(model.queries) == sorted(pair["question"] for pair in ASKED)
+    assert sorted(model.documents) == sorted(expected)
+    assert sorted(model.queries) == sorted(pair["question"] for pair in QUESTIONS)
 
 
-def test_a_part_of_a_fusion_embeds_every_text_once_too() -> None:
+def test_a_fused_model_embeds_every_text_once() -> None:
     from equipoise.models.dense import dense_retriever
     from equipoise.models.fusion import SumFusion
 
     model = Counting()
-    run_fair_comparison([SumFusion([dense_retriever(model), retriever("bm25:")])], TEXT, ASKED, cache=False, **SETTINGS)
+    run_fair_comparison(
+        [SumFusion([dense_retriever(model), retriever("bm25:")])], TEXT, QUESTIONS, cache=False, **SETTINGS
+    )
     assert len(model.documents) == len(set(model.documents))
-    assert len(model.queries) == len(ASKED)
+    assert len(model.queries) == len(QUESTIONS)
 
 
-def test_one_search_a_chunking_serves_every_top_k(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_one_search_per_chunking_for_all_top_ks(monkeypatch: pytest.MonkeyPatch) -> None:
     from equipoise.models.dense import FittedDenseRetriever
 
-    searched: list[int] = []
+    n_queries: list[int] = []
     row_blocks = FittedDenseRetriever.row_blocks
 
-    def counted(self: FittedDenseRetriever, queries: Any, rows: int) -> Any:
-        searched.append(len(queries))
+    def counting_row_blocks(self: FittedDenseRetriever, queries: Any, rows: int) -> Any:
+        n_queries.append(len(queries))
         return row_blocks(self, queries, rows)
 
-    monkeypatch.setattr(FittedDenseRetriever, "row_blocks", counted)
-    run_fair_comparison(["hash,dim=16"], TEXT, ASKED, **SETTINGS)
-    assert searched == [len(ASKED)] * len(GRID["chunk_sizes"]) * len(GRID["overlaps"])
+    monkeypatch.setattr(FittedDenseRetriever, "row_blocks", counting_row_blocks)
+    run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, **SETTINGS)
+    assert n_queries == [len(QUESTIONS)] * len(GRID["chunk_sizes"]) * len(GRID["overlaps"])
 
 
-def test_with_a_budget_only_what_is_affordable_is_chosen() -> None:
-    found = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, budget=40, **SETTINGS)
-    for model in found:
+def test_only_configurations_within_the_budget_are_selected() -> None:
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, budget=40, **SETTINGS)
+    for model in comparison:
         tuning = model.tuning
         cost_of = {tuple(trial.params.items()): trial.cost for trial in tuning.trials}
         assert all(cost_of[tuple(choice.params.items())] <= 40 for choice in tuning.folds)
         assert model.retrieved_tokens <= 40
-        affordable = [trial.value for trial in tuning.trials if trial.cost <= 40]
-        assert tuning.optimistic == pytest.approx(max(affordable))
-        assert tuning.frontier[tuning.within_budget].value == pytest.approx(max(affordable))
+        values_within_budget = [trial.value for trial in tuning.trials if trial.cost <= 40]
+        assert tuning.optimistic == pytest.approx(max(values_within_budget))
+        assert tuning.frontier[tuning.within_budget].value == pytest.approx(max(values_within_budget))
         assert {trial.params["top_k"] for trial in tuning.grid} == {1, 2, 3, 4}
-    assert found[0].result.settings["grid"]["top_k"] == "1 to 4"
-    assert not [finding for finding in found.findings if finding.code == "EQ202"]
+    assert comparison[0].result.settings["grid"]["top_k"] == "1 to 4"
+    assert not [finding for finding in comparison.findings if finding.code == "EQ202"]
 
 
-def test_a_budget_that_buys_nothing_is_refused() -> None:
+def test_a_budget_below_the_cheapest_configuration_is_an_error() -> None:
     with pytest.raises(ParameterError, match="3 tokens"):
-        run_fair_comparison(["hash"], TEXT, ASKED, budget=3, **SETTINGS)
+        run_fair_comparison(["hash"], TEXT, QUESTIONS, budget=3, **SETTINGS)
 
 
-def test_chunkers_are_an_axis_and_sentences_have_no_overlap() -> None:
-    found = run_fair_comparison(["bm25:"], TEXT, ASKED, chunkers=["fixed", "section", "sentence"], **SETTINGS)
+def test_chunkers_are_part_of_the_grid_and_sentences_have_no_overlap() -> None:
+    comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, chunkers=["fixed", "section", "sentence"], **SETTINGS)
     counts = dict.fromkeys(("fixed", "section", "sentence"), 0)
-    for row in found[0].all_results:
+    for row in comparison[0].all_results:
         counts[row["chunker"]] += 1
     assert counts == {"fixed": 18, "section": 18, "sentence": 9}
-    assert set(found[0].best_params) == {"chunker", "chunk_size", "overlap", "top_k"}
+    assert set(comparison[0].best_params) == {"chunker", "chunk_size", "overlap", "top_k"}
 
 
-def test_the_comparison_is_paired_on_the_honest_values(found: FairComparison) -> None:
-    assert found.comparison is not None
-    for one, other in (("bm25:", "hash,dim=16"), ("hash,dim=16", "sum:hash,dim=16+bm25:")):
-        first, second = (found.tunings[name].nested for name in (one, other))
-        assert found.comparison.contrast(one, other).difference == pytest.approx(first - second)
+def test_the_comparison_is_paired_on_nested_values(comparison: FairComparison) -> None:
+    assert comparison.comparison is not None
+    for a, b in (("bm25:", "hash,dim=16"), ("hash,dim=16", "sum:hash,dim=16+bm25:")):
+        first_score, second_score = (comparison.tunings[name].nested for name in (a, b))
+        assert comparison.comparison.contrast(a, b).difference == pytest.approx(first_score - second_score)
 
 
-def test_two_models_are_told_apart_only_where_the_redrawn_choice_agrees(found: FairComparison) -> None:
+def test_a_difference_is_significant_only_if_the_bootstrap_of_the_selection_agrees(comparison: FairComparison) -> None:
 
-    assert found.comparison is not None
-    by_test = compare([replace(model.result, errors={}) for model in found], METRIC)
+    assert comparison.comparison is not None
+    by_test = compare([replace(model.result, errors={}) for model in comparison], METRIC)
     for contrast in by_test.contrasts:
-        errors = np.subtract(*(found[at].result.errors[METRIC] for at in _places(found, contrast)))
+        errors = np.subtract(
+            *(comparison[index].result.errors[METRIC] for index in _model_indices(comparison, contrast))
+        )
         if not errors.any():
             continue
-        by_bootstrap = 2 * student.sf(abs(contrast.difference) / errors.std(ddof=1), len(ASKED) - 1)
-        judged = found.comparison.contrast(contrast.a, contrast.b)
-        assert judged.p == pytest.approx(max(contrast.p, by_bootstrap))
-    assert "bootstrap" in found.comparison.family
+        by_bootstrap = 2 * student.sf(abs(contrast.difference) / errors.std(ddof=1), len(QUESTIONS) - 1)
+        corrected = comparison.comparison.contrast(contrast.a, contrast.b)
+        assert corrected.p == pytest.approx(max(contrast.p, by_bootstrap))
+    assert "bootstrap" in comparison.comparison.family
 
 
-def test_runs_read_back_make_the_same_claims(tmp_path: Path) -> None:
+def test_stored_runs_give_the_same_contrasts(tmp_path: Path) -> None:
 
-    found = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, output=tmp_path, **SETTINGS)
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
     stored = [load_run(path).result for path in sorted((tmp_path / "runs").iterdir())]
-    assert found.comparison is not None
-    assert compare(stored, METRIC).contrasts == found.comparison.contrasts
+    assert comparison.comparison is not None
+    assert compare(stored, METRIC).contrasts == comparison.comparison.contrasts
 
 
-def _places(found: FairComparison, contrast: Contrast) -> list[int]:
-    """Where the two systems of a contrast stand."""
-    specs = [model.model_spec for model in found]
+def _model_indices(comparison: FairComparison, contrast: Contrast) -> list[int]:
+    """The indices of the two systems of a contrast."""
+    specs = [model.model_spec for model in comparison]
     return [specs.index(contrast.a), specs.index(contrast.b)]
 
 
-def test_the_same_seed_gives_the_same_figures() -> None:
-    first, second = (run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, **SETTINGS).to_dict() for _ in range(2))
+def test_the_same_seed_gives_the_same_results() -> None:
+    first, second = (
+        run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, **SETTINGS).to_dict() for _ in range(2)
+    )
     for content in (first, second):
         for model in content["models"]:
             model.pop("optimization_time_seconds")
@@ -326,120 +336,120 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     assert str(first) == str(second)
 
 
-def test_slices_add_up_to_all_questions(found: FairComparison) -> None:
-    for slices in found.slices.values():
+def test_slices_add_up_to_all_questions(comparison: FairComparison) -> None:
+    for slices in comparison.slices.values():
         for name in ("category", "difficulty"):
-            assert sum(each.estimate.n for each in slices if each.name == name) == len(ASKED)
+            assert sum(part.estimate.n for part in slices if part.name == name) == len(QUESTIONS)
 
 
 def test_a_document_shorter_than_a_chunk_is_one_chunk_and_a_finding() -> None:
-    few = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
-    found = run_fair_comparison(["bm25:", "hash"], "Rye and wheat grow here.", few, tokenizer="words")
-    assert all(model.best_accuracy == 100.0 for model in found)
-    assert "EQ108" in {finding.code for finding in found.findings}
-    assert "2 folds instead of 5: there are 2 different answers" in found.summary
+    questions = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
+    comparison = run_fair_comparison(["bm25:", "hash"], "Rye and wheat grow here.", questions, tokenizer="words")
+    assert all(model.best_accuracy == 100.0 for model in comparison)
+    assert "EQ108" in {finding.code for finding in comparison.findings}
+    assert "2 folds instead of 5: there are 2 different answers" in comparison.summary
 
 
-def test_one_configuration_is_no_choice_and_nothing_is_said_of_its_luck() -> None:
-    single = {**SETTINGS, "chunk_sizes": [16], "overlaps": [0], "top_ks": [2]}
-    text = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, **single).summary
+def test_one_configuration_has_no_tuning_note_and_no_gap() -> None:
+    settings = {**SETTINGS, "chunk_sizes": [16], "overlaps": [0], "top_ks": [2]}
+    text = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, **settings).summary
     assert "The grid has one configuration, so nothing was tuned." in text
-    assert "luck of choosing" not in text
+    assert "inflate" not in text
     assert "gap" not in text
 
 
-def test_without_folds_the_figure_is_the_optimistic_one_and_a_finding_says_so() -> None:
-    found = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, folds=None, **SETTINGS)
-    for model in found:
+def test_without_folds_the_score_is_the_optimistic_one_with_a_finding() -> None:
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, folds=None, **SETTINGS)
+    for model in comparison:
         best = next(row for row in model.all_results if model.best_params.items() <= row.items())
         assert model.result["optimistic accuracy"].value == pytest.approx(best["accuracy"] / 100)
         assert np.isnan(model.nested_accuracy)
         assert model.result.errors == {}
-    tuned = [finding.subject for finding in found.findings if finding.code == "EQ201"]
-    assert tuned == ["bm25:", "hash,dim=16"]
-    assert "selected and scored on the same questions" in found.summary
-    assert found.to_dict()["models"][0]["nested_accuracy"] is None
+    subjects = [finding.subject for finding in comparison.findings if finding.code == "EQ201"]
+    assert subjects == ["bm25:", "hash,dim=16"]
+    assert "selected and scored on the same questions" in comparison.summary
+    assert comparison.to_dict()["models"][0]["nested_accuracy"] is None
 
 
-def test_what_a_token_is_stands_in_the_report_and_in_the_results(found: FairComparison) -> None:
-    assert "A token is a word or a punctuation mark." in " ".join(found.summary.split())
-    assert found.to_dict()["settings"]["tokenizer"] == "words"
-    assert found[0].result.settings["tokenizer"] == "words"
+def test_the_tokenizer_is_in_the_summary_and_in_the_results(comparison: FairComparison) -> None:
+    assert "A token is a word or a punctuation mark." in " ".join(comparison.summary.split())
+    assert comparison.to_dict()["settings"]["tokenizer"] == "words"
+    assert comparison[0].result.settings["tokenizer"] == "words"
 
 
 def test_a_baseline_beyond_the_budget_is_marked() -> None:
-    found = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, budget=40, **SETTINGS)
-    assert "* The baseline exceeds the token budget." in found.summary
-    generous = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, ASKED, budget=400, **SETTINGS)
-    assert "The baseline exceeds" not in generous.summary
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, budget=40, **SETTINGS)
+    assert "* The baseline exceeds the token budget." in comparison.summary
+    large_budget = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, budget=400, **SETTINGS)
+    assert "The baseline exceeds" not in large_budget.summary
 
 
-def test_the_summary_names_the_optimistic_figures_as_such(found: FairComparison) -> None:
-    text = found.summary
+def test_optimistic_scores_are_labelled_in_the_summary(comparison: FairComparison) -> None:
+    text = comparison.summary
     assert text.index("Held-out accuracy") < text.index("(optimistic accuracy)")
     optimistic = text[text.index("(optimistic accuracy)") :]
-    assert all(model.model_spec in optimistic for model in found)
+    assert all(model.model_spec in optimistic for model in comparison)
 
 
 def test_verbose_prints_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
-    optimize_model("hash", TEXT, ASKED, verbose=True, **SETTINGS)
+    optimize_model("hash", TEXT, QUESTIONS, verbose=True, **SETTINGS)
     assert "Held-out accuracy" in capsys.readouterr().out
 
 
-def test_slices_as_data_say_which_slice_they_are(found: FairComparison) -> None:
-    for name, slices in found.to_dict()["slices"].items():
-        shown = [each["slice"] for each in slices]
-        assert shown == [{each.name: each.value} for each in found.slices[name]]
-        assert [each["value"] for each in slices] == [each.estimate.value for each in found.slices[name]]
+def test_exported_slices_have_their_names_and_values(comparison: FairComparison) -> None:
+    for name, slices in comparison.to_dict()["slices"].items():
+        keys = [part["slice"] for part in slices]
+        assert keys == [{part.name: part.value} for part in comparison.slices[name]]
+        assert [part["value"] for part in slices] == [part.estimate.value for part in comparison.slices[name]]
 
 
-def test_a_chunk_id_stands_for_one_text_whatever_the_chunking(found: FairComparison) -> None:
-    for done in found.outcomes:
-        kept = [each for detail in done.details.values() for each in detail.retrieved]
-        assert len({each.id for each in kept}) == len({(each.id, each.text) for each in kept})
-        assert not any(" " in each.id for each in kept)
+def test_a_chunk_id_identifies_one_text_in_all_chunkings(comparison: FairComparison) -> None:
+    for outcome in comparison.outcomes:
+        chunks = [chunk for detail in outcome.details.values() for chunk in detail.retrieved]
+        assert len({chunk.id for chunk in chunks}) == len({(chunk.id, chunk.text) for chunk in chunks})
+        assert not any(" " in chunk.id for chunk in chunks)
 
 
-def test_accuracy_one_at_chance_one_says_that_nothing_can_be_compared() -> None:
-    few = {**SETTINGS, "chunk_sizes": [64], "overlaps": [0], "top_ks": [60]}
-    found = run_fair_comparison(["bm25:", "hash"], TEXT, ASKED, **few)
-    assert found[0].chance == found[0].nested_accuracy == 100.0
-    assert found.comparison is not None
-    assert "cannot compare" in found.comparison.verdict()
-    assert {"EQ108", "EQ302"} <= {finding.code for finding in found.findings}
+def test_accuracy_one_at_chance_one_cannot_be_compared() -> None:
+    settings = {**SETTINGS, "chunk_sizes": [64], "overlaps": [0], "top_ks": [60]}
+    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, QUESTIONS, **settings)
+    assert comparison[0].chance == comparison[0].nested_accuracy == 100.0
+    assert comparison.comparison is not None
+    assert "cannot compare" in comparison.comparison.verdict()
+    assert {"EQ108", "EQ302"} <= {finding.code for finding in comparison.findings}
 
 
 @pytest.mark.parametrize("sentences", [60, 240, 960])
-def test_the_default_grid_keeps_the_chance_level_low_however_short_the_document(sentences: int) -> None:
+def test_the_default_grid_keeps_the_chance_level_low_for_short_documents(sentences: int) -> None:
     text = document(sentences)
-    found = run_fair_comparison(["bm25:", "hash,dim=16"], text, pairs(text), tokenizer="words", repeats=2)
-    rows = [row for model in found for row in model.all_results]
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], text, pairs(text), tokenizer="words", repeats=2)
+    rows = [row for model in comparison for row in model.all_results]
     assert max(row["chance"] for row in rows) < 20
     assert len({row["chunk_size"] for row in rows}) > 1
-    assert any("adapted to a document" in note for note in found.notes)
-    settings = found.plan.settings
+    assert any("adapted to a document" in note for note in comparison.notes)
+    settings = comparison.plan.settings
     assert settings.baseline[1] <= max(settings.top_ks)
 
 
-def test_values_that_are_given_are_not_fitted() -> None:
-    found = run_fair_comparison(["bm25:"], TEXT, ASKED, [300], [40], [7], tokenizer="words", repeats=2)
-    assert found[0].best_params == {"chunk_size": 300, "overlap": 40, "top_k": 7}
-    assert not any("adapted" in note for note in found.notes)
+def test_given_values_are_not_adapted_to_the_document() -> None:
+    comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, [300], [40], [7], tokenizer="words", repeats=2)
+    assert comparison[0].best_params == {"chunk_size": 300, "overlap": 40, "top_k": 7}
+    assert not any("adapted" in note for note in comparison.notes)
 
 
-def test_tuning_is_compared_with_the_baseline_at_no_more_tokens(found: FairComparison) -> None:
+def test_tuning_is_compared_with_the_baseline_at_no_more_tokens(comparison: FairComparison) -> None:
     from equipoise.domains.fair.report import _Gain
 
-    for model in found:
+    for model in comparison:
         gain = _Gain.of(model.tuning, None)
         assert gain.baseline.cost is not None
         assert gain.tuned is not None
         assert gain.tuned.cost is not None
         assert gain.tuned.cost <= gain.baseline.cost
-        table = table_of(model.model_spec).mean(axis=1)
-        cheap = [value for value, row in zip(table, model.all_results, strict=True)
+        table = reference_hits(model.model_spec).mean(axis=1)
+        values_within_cost = [value for value, row in zip(table, model.all_results, strict=True)
                  if row["tokens"] <= gain.baseline.cost]  # fmt: skip
-        assert gain.tuned.value >= max(cheap) - 1e-12
+        assert gain.tuned.value >= max(values_within_cost) - 1e-12
         assert float(gain.points) >= 0
 
 

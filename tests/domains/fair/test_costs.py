@@ -20,12 +20,12 @@ from equipoise.models.registry import parse_spec
 from fair_sample import SETTINGS, Counting, document, pairs
 
 TEXT = document()
-ASKED = pairs(TEXT)
+QUESTIONS = pairs(TEXT)
 TEXTS = [f"text number {number} about rye" for number in range(40)]
 
 
-class Hosted(ApiEncoder):
-    """A service with a price per million tokens that must not be asked."""
+class HostedModel(ApiEncoder):
+    """A service with a price per million tokens; a request fails the test."""
 
     def __init__(self, price: float | None) -> None:
         card = ModelCard("hosted", "openai:hosted", dims=4, bytes_per_vector=16)
@@ -36,34 +36,38 @@ class Hosted(ApiEncoder):
         pytest.fail("a request was made")
 
 
-def report(embedded: int, seconds: float, from_cache: int = 0) -> EmbedStats:
+def embed_stats(embedded: int, seconds: float, from_cache: int = 0) -> EmbedStats:
     return EmbedStats(embedded + from_cache, embedded + from_cache, from_cache, embedded, None, None, None, seconds)
 
 
-def dense(price: float | None = None) -> DenseRetriever:
-    return DenseRetriever(Embedder(Hosted(price)))
+def hosted_retriever(price: float | None = None) -> DenseRetriever:
+    return DenseRetriever(Embedder(HostedModel(price)))
 
 
 def test_the_throughput_is_measured_stored_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
-    system = dense(2.0)
+    system = hosted_retriever(2.0)
     name = system.embedder.fingerprint
-    assert measure_costs(system, TEXTS, 400, {name: report(0, 0.1, 40)}, 0.0).documents_per_second is None
-    assert measure_costs(system, TEXTS, 400, {name: report(40, 0.5)}, 0.0).documents_per_second == pytest.approx(80.0)
-    cached = measure_costs(system, TEXTS, 400, {name: report(0, 0.1, 40)}, 0.0)
+    assert measure_costs(system, TEXTS, 400, {name: embed_stats(0, 0.1, 40)}, 0.0).documents_per_second is None
+    assert measure_costs(system, TEXTS, 400, {name: embed_stats(40, 0.5)}, 0.0).documents_per_second == pytest.approx(
+        80.0
+    )
+    cached = measure_costs(system, TEXTS, 400, {name: embed_stats(0, 0.1, 40)}, 0.0)
     assert cached.documents_per_second == pytest.approx(80.0)
 
 
-def test_memory_and_price_are_those_of_the_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_and_price_are_computed_from_the_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
-    costs = measure_costs(dense(2.0), TEXTS, 400, {}, 0.25)
+    costs = measure_costs(hosted_retriever(2.0), TEXTS, 400, {}, 0.25)
     assert costs.index_bytes == 40 * 16
     assert costs.price == pytest.approx(2.0 * 10)  # ten tokens per chunk, two dollars for a million tokens
     assert costs.rerank_seconds == 0.25
-    assert measure_costs(dense(None), TEXTS, 400, {}, 0.0).price is None
+    assert measure_costs(hosted_retriever(None), TEXTS, 400, {}, 0.0).price is None
 
 
-def test_a_local_model_without_a_record_is_timed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_model_without_a_stored_throughput_is_measured_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     system = retriever("hash,dim=16")
     first = measure_costs(system, TEXTS, 400, {}, 0.0)
@@ -72,30 +76,30 @@ def test_a_local_model_without_a_record_is_timed_once(tmp_path: Path, monkeypatc
     assert (first.price, first.model_bytes) == (0.0, 0.0)
 
 
-def test_the_rate_of_a_busy_hour_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outdated_throughput_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     system = retriever("hash,dim=16")
     assert isinstance(system, DenseRetriever)
-    busy = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: report(40, 400.0)}, 0.0)
-    assert busy.documents_per_second == pytest.approx(0.1)
+    slow_costs = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: embed_stats(40, 400.0)}, 0.0)
+    assert slow_costs.documents_per_second == pytest.approx(0.1)
     (file,) = (tmp_path / "throughput").iterdir()
     os.utime(file, (0, 0))
     rate = measure_costs(system, TEXTS, 400, {}, 0.0).documents_per_second
     assert rate is not None
     assert rate > 1
-    busy = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: report(40, 400.0)}, 0.0)
-    assert busy.documents_per_second == rate
+    slow_costs = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: embed_stats(40, 400.0)}, 0.0)
+    assert slow_costs.documents_per_second == rate
 
 
 def test_the_costs_of_a_fusion_are_the_sum_of_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
-    lexical, both = retriever("bm25:"), retriever("sum:hash,dim=16+bm25:")
-    alone, fused = (measure_costs(system, TEXTS, 400, {}, 0.0) for system in (lexical, both))
-    assert fused.index_bytes == pytest.approx((alone.index_bytes or 0) + 40 * 16 * 4)
-    assert (fused.price, alone.price) == (0.0, 0.0)
+    lexical, fusion = retriever("bm25:"), retriever("sum:hash,dim=16+bm25:")
+    lexical_costs, fusion_costs = (measure_costs(system, TEXTS, 400, {}, 0.0) for system in (lexical, fusion))
+    assert fusion_costs.index_bytes == pytest.approx((lexical_costs.index_bytes or 0) + 40 * 16 * 4)
+    assert (fusion_costs.price, lexical_costs.price) == (0.0, 0.0)
 
 
-def test_arrays_are_counted_wherever_they_are() -> None:
+def test_arrays_are_counted_in_nested_objects() -> None:
     class Holder:
         __slots__ = ("rows",)
 
@@ -121,31 +125,31 @@ def test_the_cheapest_has_the_lowest_price_then_no_reranker_then_the_highest_thr
     assert ModelCosts(9.0, 5.0, 3.0).order == ModelCosts(15.0, 3.0, 5.0).order  # a twofold difference is noise
 
 
-def test_an_unknown_cost_that_might_decide_names_no_model() -> None:
+def test_an_unknown_cost_that_may_be_the_lowest_gives_no_cheapest_model() -> None:
     assert cheapest({"a": ModelCosts(price=0.0), "b": ModelCosts(9.0, 1.0, 1.0, 0.0)}) is None
     assert cheapest({"a": ModelCosts(price=0.0), "b": ModelCosts(9.0, 1.0, 1.0, 3.0)}) == "a"
-    known = {"a": ModelCosts(9.0, 1.0, 1.0, 0.0), "b": ModelCosts(3.0, 1.0, 1.0, 0.0)}
-    assert cheapest(known) == "a"
-    assert cheapest({**known, "c": ModelCosts(price=0.0)}) is None, "c may be faster than a"
+    costs = {"a": ModelCosts(9.0, 1.0, 1.0, 0.0), "b": ModelCosts(3.0, 1.0, 1.0, 0.0)}
+    assert cheapest(costs) == "a"
+    assert cheapest({**costs, "c": ModelCosts(price=0.0)}) is None, "c may be faster than a"
 
 
-def test_the_cheapest_model_that_is_not_significantly_worse_is_named(tmp_path: Path) -> None:
-    comparison = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, ASKED, output=tmp_path, **SETTINGS)
+def test_the_cheapest_model_that_is_not_significantly_worse_is_in_the_summary(tmp_path: Path) -> None:
+    comparison = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
     assert comparison.comparison is not None
     tied = {comparison.comparison.leader, *comparison.comparison.tied_with_leader}
     costs = {result.model_spec: result.costs for result in comparison if result.model_spec in tied}
     assert comparison.cheapest == min(costs, key=lambda name: costs[name].order)
     assert len(tied) > 1
-    answer = " ".join(comparison.summary.split())
-    assert f"The cheapest of these is {comparison.cheapest}." in answer
-    again = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, ASKED, output=tmp_path, **SETTINGS)
-    assert again.cheapest == comparison.cheapest
-    assert [result.costs for result in again][:2] == [result.costs for result in comparison][:2]
+    summary = " ".join(comparison.summary.split())
+    assert f"The cheapest of these is {comparison.cheapest}." in summary
+    repeated = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
+    assert repeated.cheapest == comparison.cheapest
+    assert [result.costs for result in repeated][:2] == [result.costs for result in comparison][:2]
 
 
-def test_the_share_of_truncated_texts_is_one_number(tmp_path: Path) -> None:
-    """The page, EQ151 and EQ205 are about the chunks of the best configuration."""
-    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, ASKED, output=tmp_path, **SETTINGS)
+def test_the_share_of_truncated_texts_is_the_same_everywhere(tmp_path: Path) -> None:
+    """The report, EQ151 and EQ205 use the chunks of the best configuration."""
+    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
     for outcome in comparison.outcomes:
         window = outcome.result.settings["window"]
         assert outcome.optimization.truncated_share == window["truncated"] / window["texts"]

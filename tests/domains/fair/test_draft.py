@@ -1,4 +1,4 @@
-"""Draft questions: what they contain, what is dropped, and that no comparison takes them for edited questions."""
+"""Draft questions: contents, dropped drafts, and the check that a comparison needs edited questions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_cloze_question_with_its_answer_is_its_passage(drafts: Any) -> None:
         assert question.draft
 
 
-def test_heading_questions_ask_for_the_title_in_the_language_of_the_document() -> None:
+def test_heading_questions_are_in_the_language_of_the_document() -> None:
     drafts = draft_questions(GERMAN, 8)
     headings = {question.question for question in drafts.questions if drafts.methods[question.id] == "heading"}
     assert headings == {"Was sagt das Dokument über Die Mühle?", "Was sagt das Dokument über Die Bahn?"}
@@ -63,22 +63,22 @@ def test_heading_questions_ask_for_the_title_in_the_language_of_the_document() -
 
 
 @pytest.mark.parametrize("name", ["drafts.jsonl", "drafts.json"])
-def test_the_file_is_a_question_set_with_marks(tmp_path: Path, drafts: Any, name: str) -> None:
+def test_the_file_is_a_question_set_with_draft_marks(tmp_path: Path, drafts: Any, name: str) -> None:
     file = tmp_path / name
     drafts.write(file)
     assert read_questions(file) == drafts.questions
 
 
-def test_a_comparison_refuses_drafts_or_is_marked(drafts: Any) -> None:
+def test_a_comparison_of_drafts_is_an_error_unless_allowed(drafts: Any) -> None:
     with pytest.raises(InputError):
         run_fair_comparison(["bm25:"], TEXT, drafts.questions, **GRID)
-    marked = run_fair_comparison(["bm25:", "hash"], TEXT, drafts.questions, allow_drafts=True, **GRID)
-    assert "EQ116" in {finding.code for finding in marked.findings}
-    assert marked.to_dict()["settings"]["drafts"] == 60
+    with_drafts = run_fair_comparison(["bm25:", "hash"], TEXT, drafts.questions, allow_drafts=True, **GRID)
+    assert "EQ116" in {finding.code for finding in with_drafts.findings}
+    assert with_drafts.to_dict()["settings"]["drafts"] == 60
     edited = [{**row, "draft": False} for row in drafts.to_dicts()]
-    unmarked = run_fair_comparison(["bm25:", "hash"], TEXT, edited, **GRID)
-    assert "EQ116" not in {finding.code for finding in unmarked.findings}
-    assert unmarked.plan.dataset.fingerprints != marked.plan.dataset.fingerprints
+    without_drafts = run_fair_comparison(["bm25:", "hash"], TEXT, edited, **GRID)
+    assert "EQ116" not in {finding.code for finding in without_drafts.findings}
+    assert without_drafts.plan.dataset.fingerprints != with_drafts.plan.dataset.fingerprints
 
 
 @pytest.mark.parametrize("options", [{"n_questions": 0}, {"n_questions": 2.5}, {"language": "fr"}])
@@ -92,7 +92,7 @@ def test_a_text_without_sentences_is_an_error() -> None:
         draft_questions("A list of words.")
 
 
-class Scripted:
+class ScriptedModel:
     """A chat model with prepared answers."""
 
     name = "scripted"
@@ -116,7 +116,7 @@ PAIRS = [
 
 
 def test_answers_of_a_model_are_checked() -> None:
-    model: Any = Scripted(f"Here you are:\n```json\n{json.dumps(PAIRS)}\n```")
+    model: Any = ScriptedModel(f"Here you are:\n```json\n{json.dumps(PAIRS)}\n```")
     drafts = draft_questions(GERMAN, 5, model=model)
     assert [(question.question, question.answer) for question in drafts.questions] == [
         ("Wer errichtete das Gebäude?", "Jonas Weber"),
@@ -129,7 +129,7 @@ def test_answers_of_a_model_are_checked() -> None:
 
 
 def test_a_model_that_answers_without_json_gives_no_drafts() -> None:
-    model: Any = Scripted("I cannot do that [sorry].")
+    model: Any = ScriptedModel("I cannot do that [sorry].")
     assert len(draft_questions(GERMAN, 5, model=model)) == 0
 
 
@@ -143,7 +143,7 @@ def answer_chat(handler: Handler, request: dict[str, Any]) -> None:
 @pytest.mark.engines("openai", "litellm")
 @pytest.mark.filterwarnings("ignore::UserWarning")  # pydantic, about types of litellm
 @pytest.mark.parametrize("model", ["openai:tiny", "litellm:openai/tiny"])
-def test_a_hosted_model_is_asked_with_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+def test_a_hosted_model_is_called_with_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
     with serving() as service:
         service.always = answer_chat
@@ -153,9 +153,9 @@ def test_a_hosted_model_is_asked_with_the_key_of_the_environment(monkeypatch: py
         assert service.headers[0]["authorization"] == "Bearer sk-not-a-real-key"
         assert service.paths[0].endswith("/chat/completions")
         service.always = status(401, "wrong key sk-not-a-real-key")
-        with pytest.raises(PartialError) as refused:
+        with pytest.raises(PartialError) as error:
             draft_questions(GERMAN, 3, model=spec)
-        assert "sk-not-a-real-key" not in refused.value.render()
+        assert "sk-not-a-real-key" not in error.value.render()
 
 
 @pytest.mark.engines("openai")
@@ -168,19 +168,19 @@ def test_a_model_without_a_key_or_of_another_kind_is_an_error(monkeypatch: pytes
         draft_questions(GERMAN, 3, model="minilm")
 
 
-def test_the_command_writes_a_fixture(tmp_path: Path) -> None:
+def test_the_command_writes_a_question_set(tmp_path: Path) -> None:
     document, fixture = tmp_path / "mill.md", tmp_path / "drafts.jsonl"
     document.write_text(GERMAN, encoding="utf-8")
-    written = CliRunner().invoke(
+    result = CliRunner().invoke(
         cli, ["fair", "draft", "--doc", str(document), "-n", "4", "-o", str(fixture)], prog_name="eq"
     )
-    assert written.exit_code == 0, written.output
+    assert result.exit_code == 0, result.output
     assert [question.draft for question in read_questions(fixture)] == [True] * 4
-    printed = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document), "-n", "4"], prog_name="eq")
-    assert printed.stdout == fixture.read_text(encoding="utf-8")
+    stdout_result = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document), "-n", "4"], prog_name="eq")
+    assert stdout_result.stdout == fixture.read_text(encoding="utf-8")
 
 
-def test_drafts_of_a_pdf_with_hyphenated_lines_are_found_in_it() -> None:
+def test_drafts_of_a_pdf_with_hyphenated_lines_are_in_the_document() -> None:
     text = (
         "There were a lot of differ-\nences between the styles of Oren Patash-\nnik and his teacher in 1988.\n"
         "The well-\nknown manual of the program was written by Leslie Lamport two years before."
@@ -191,7 +191,7 @@ def test_drafts_of_a_pdf_with_hyphenated_lines_are_found_in_it() -> None:
     assert len(run_fair_comparison(["bm25:"], text, drafts.questions, allow_drafts=True, **GRID)) == 1
 
 
-def test_lines_of_signs_ranges_and_compounds_with_numbers_are_not_drafted() -> None:
+def test_lines_of_symbols_ranges_and_compounds_with_numbers_are_not_drafted() -> None:
     lines = (
         "~~~~~~~~~~ Lesson 12 of the tutorial explains how words are deleted in one step.",
         "The lessons take about 25-30 minutes and a 12-hour day is enough for all of them together.",
@@ -202,20 +202,20 @@ def test_lines_of_signs_ranges_and_compounds_with_numbers_are_not_drafted() -> N
     assert not any("~" in question.question or "____-" in question.question for question in drafts.questions)
 
 
-def test_a_model_is_asked_about_further_passages_if_drafts_are_dropped() -> None:
+def test_a_model_is_called_for_further_passages_if_drafts_are_dropped() -> None:
     text = "\n\n".join(
         f"# Part {number}\n\nThe village number {number} in the valley was first mentioned by the monk Brother{number}."
         for number in range(10, 22)
     )
 
-    class Late(Scripted):
+    class LateModel(ScriptedModel):
         def complete(self, prompt: str) -> str:
             super().complete(prompt)
             name = prompt.rpartition("Brother")[2].split(".")[0]
             pairs = [{"question": f"Who wrote about place {name}?", "answer": f"Brother{name}"}]
             return json.dumps(pairs) if int(name) >= 18 else "I cannot do that."
 
-    model: Any = Late("")
+    model: Any = LateModel("")
     drafts = draft_questions(text, 1, model=model)
     assert [question.answer for question in drafts.questions] == ["Brother18"]
     assert drafts.dropped == {"no question or no answer": len(model.prompts) - 1}
@@ -224,6 +224,6 @@ def test_a_model_is_asked_about_further_passages_if_drafts_are_dropped() -> None
 def test_a_command_without_any_draft_is_an_error(tmp_path: Path) -> None:
     document = tmp_path / "mill.md"
     document.write_text("the mill is old and the mill is old and the mill is old.", encoding="utf-8")
-    failed = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document)], prog_name="eq")
-    assert failed.exit_code == 2
-    assert "no draft passed the checks" in failed.stderr
+    result = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document)], prog_name="eq")
+    assert result.exit_code == 2
+    assert "no draft passed the checks" in result.stderr

@@ -1,4 +1,4 @@
-"""The evaluator by the source's names."""
+"""The evaluator with the names of embedding-eval."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from equipoise.errors import (
 CHUNKS = ["France is a country. Paris is its capital.", "It grew by 165%."]
 
 
-def test_the_example_of_the_source_works():
+def test_the_published_example_is_reproduced():
     score = BinaryEvaluator().evaluate(
         question="What is the capital?", expected_answer="Paris", retrieved_chunks=CHUNKS
     )
@@ -25,25 +25,25 @@ def test_the_example_of_the_source_works():
     assert score.retrieved_chunks == tuple(CHUNKS)
 
 
-def test_an_answer_inside_another_number_is_not_found_unless_the_source_is_asked():
+def test_an_answer_inside_another_number_is_a_hit_only_for_the_source_matcher():
     assert not BinaryEvaluator().evaluate("How much?", "65%", CHUNKS)
     assert BinaryEvaluator(matcher="source").evaluate("How much?", "65%", CHUNKS)
 
 
-def test_an_answer_across_two_chunks_counts_only_for_the_source():
+def test_an_answer_across_two_chunks_is_a_hit_only_for_the_source_matcher():
     chunks = ["dark rye", "bread rolls"]
     assert not BinaryEvaluator().evaluate("?", "rye bread", chunks)
     score = BinaryEvaluator(matcher="source").evaluate("?", "rye bread", chunks)
     assert score.explanation == "the answer is in the first 2 of 2 chunks"
 
 
-def test_nothing_retrieved_scores_nothing():
+def test_no_chunks_score_zero():
     score = BinaryEvaluator().evaluate("?", "rye", [])
     assert (score.score, bool(score), score.explanation) == (0.0, False, "nothing was retrieved")
 
 
 @pytest.mark.parametrize(
-    ("options", "answer", "chunk", "held"),
+    ("options", "answer", "chunk", "expected"),
     [
         ({"case_sensitive": True}, "paris", "Paris", False),
         ({"case_sensitive": True}, "Paris", "Paris", True),
@@ -59,11 +59,11 @@ def test_nothing_retrieved_scores_nothing():
         ({"normalize_currency": True}, "$5", "costs 5 dollars", True),
     ],
 )
-def test_the_options_of_the_source_mean_what_they_say(options, answer, chunk, held):
-    assert bool(BinaryEvaluator(**options).evaluate("?", answer, [chunk])) is held
+def test_options_change_the_match(options, answer, chunk, expected):
+    assert bool(BinaryEvaluator(**options).evaluate("?", answer, [chunk])) is expected
 
 
-def test_a_partial_match_of_the_source_is_scored_by_its_share():
+def test_a_partial_match_of_the_source_matcher_is_scored_by_its_share():
     score = BinaryEvaluator(matcher="source").evaluate("?", "one two three four five", ["two three", "one four"])
     assert score.score == 0.8
     assert score.explanation == "the chunks have 80 % of the answer's words"
@@ -74,19 +74,19 @@ TEXT = st.text("ab $5®s ", max_size=12)
 
 @pytest.mark.engines("embedding_eval")
 @given(TEXT.filter(lambda text: text.strip()), st.lists(TEXT, max_size=4), st.booleans(), st.booleans())
-def test_the_rule_of_the_source_gives_the_scores_of_the_real_package(answer, chunks, fuzzy, currency):
+def test_the_source_matcher_gives_the_scores_of_embedding_eval(answer, chunks, fuzzy, currency):
     pytest.importorskip("embedding_eval.evaluation")
-    from embedding_eval.evaluation.evaluators import BinaryEvaluator as Real
+    from embedding_eval.evaluation.evaluators import BinaryEvaluator as ReferenceEvaluator
 
-    usual = Real().evaluate("?", answer, chunks)
-    ours = BinaryEvaluator(matcher="source").evaluate("?", answer, chunks)
-    assert (ours.score, bool(ours)) == (usual.score, bool(usual))
+    expected = ReferenceEvaluator().evaluate("?", answer, chunks)
+    score = BinaryEvaluator(matcher="source").evaluate("?", answer, chunks)
+    assert (score.score, bool(score)) == (expected.score, bool(expected))
     options = {"fuzzy_word_match": fuzzy, "normalize_currency": currency}
-    chosen = BinaryEvaluator(matcher="source", **options).evaluate("?", answer, chunks)
-    assert chosen.score == Real(**options).evaluate("?", answer, chunks).score
+    score_with_options = BinaryEvaluator(matcher="source", **options).evaluate("?", answer, chunks)
+    assert score_with_options.score == ReferenceEvaluator(**options).evaluate("?", answer, chunks).score
 
 
-def test_a_score_from_one_half_on_is_true():
+def test_scores_of_at_least_one_half_are_true():
     assert EvaluationScore(0.5, "half")
     assert not EvaluationScore(0.49, "less")
 
@@ -94,15 +94,15 @@ def test_a_score_from_one_half_on_is_true():
 @pytest.mark.parametrize(
     ("call", "kind", "fact"),
     [
-        (lambda: BinaryEvaluator(matcher="sauce"), UnknownNameError, "no matcher is called 'sauce'"),
-        (lambda: BinaryEvaluator(partial_match_threshold=80), ParameterError, "share from 0 to 1"),
-        (lambda: BinaryEvaluator().evaluate("?", " ", ["a"]), InputError, "expected answer is empty"),
-        (lambda: BinaryEvaluator().evaluate("?", None, ["a"]), InputError, "expected answer is empty"),
-        (lambda: BinaryEvaluator().evaluate("?", "a", "a text"), InputError, "not a list"),
-        (lambda: BinaryEvaluator().evaluate("?", "a", ["a", None]), InputError, "chunk 2 is a NoneType"),
+        (lambda: BinaryEvaluator(matcher="sauce"), UnknownNameError, "'sauce'"),
+        (lambda: BinaryEvaluator(partial_match_threshold=80), ParameterError, "80"),
+        (lambda: BinaryEvaluator().evaluate("?", " ", ["a"]), InputError, "expected answer"),
+        (lambda: BinaryEvaluator().evaluate("?", None, ["a"]), InputError, "expected answer"),
+        (lambda: BinaryEvaluator().evaluate("?", "a", "a text"), InputError, "str"),
+        (lambda: BinaryEvaluator().evaluate("?", "a", ["a", None]), InputError, r"2.*NoneType"),
     ],
 )
-def test_wrong_input_is_explained(call, kind, fact):
+def test_wrong_input_is_an_error(call, kind, fact):
     assert issubclass(kind, EquipoiseError)
     with pytest.raises(kind, match=fact):
         call()

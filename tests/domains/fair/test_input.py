@@ -1,4 +1,4 @@
-"""What cannot be compared is refused with a sentence, and what looks wrong is a finding."""
+"""Invalid input of a comparison is an error, and suspicious input is a finding."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from equipoise.types import Role, install_command
 from fair_sample import SETTINGS, Counting, document, pairs
 
 TEXT = document()
-ASKED = pairs(TEXT)
-LOST = {"question": "Where is it?", "answer": "nowhere at all"}
+QUESTIONS = pairs(TEXT)
+UNANSWERABLE = {"question": "Where is it?", "answer": "nowhere at all"}
 
 
-def compared(**changes: Any) -> Any:
-    given = {"models": ["bm25:"], "doc_content": TEXT, "qa_pairs": ASKED, **SETTINGS, **changes}
-    return run_fair_comparison(**given)
+def run_comparison(**changes: Any) -> Any:
+    arguments = {"models": ["bm25:"], "doc_content": TEXT, "qa_pairs": QUESTIONS, **SETTINGS, **changes}
+    return run_fair_comparison(**arguments)
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "told"),
+    ("changes", "kind", "text"),
     [
         ({"doc_content": " \n"}, InputError, "the document is empty"),
         ({"doc_content": []}, InputError, "the document is empty"),
@@ -43,10 +43,10 @@ def compared(**changes: Any) -> Any:
         ({"qa_pairs": []}, InputError, "contains no question"),
         ({"qa_pairs": [{"question": "Why?"}]}, FormatError, "has no key 'answer'"),
         ({"qa_pairs": [{"question": "Why?", "answer": 7}]}, FormatError, "instead of text"),
-        ({"qa_pairs": ASKED[:1]}, InputError, "the only question has one answer"),
-        ({"qa_pairs": [ASKED[0], {**ASKED[0], "question": "?"}]}, InputError, "all 2 questions have one"),
-        ({"qa_pairs": [*ASKED, LOST]}, InputError, "1 of 31 answers are not in"),
-        ({"qa_pairs": [LOST], "unanswerable": "skip"}, InputError, "no question is left"),
+        ({"qa_pairs": QUESTIONS[:1]}, InputError, "the only question has one answer"),
+        ({"qa_pairs": [QUESTIONS[0], {**QUESTIONS[0], "question": "?"}]}, InputError, "all 2 questions have one"),
+        ({"qa_pairs": [*QUESTIONS, UNANSWERABLE]}, InputError, "1 of 31 answers are not in"),
+        ({"qa_pairs": [UNANSWERABLE], "unanswerable": "skip"}, InputError, "no question is left"),
         ({"unanswerable": "zeros"}, ParameterError, "unanswerable='zeros'"),
         ({"chunk_sizes": [8], "overlaps": [8, 9]}, ParameterError, "there is no valid configuration"),
         ({"chunk_sizes": [0]}, ParameterError, "chunk_sizes has 0"),
@@ -68,54 +68,56 @@ def compared(**changes: Any) -> Any:
         ({"models": ["hash", "hash"]}, DuplicateError, "named twice"),
     ],
 )
-def test_bad_input_is_refused_with_a_sentence(changes: Any, kind: type[EquipoiseError], told: str) -> None:
-    with pytest.raises(kind) as caught:
-        compared(**changes)
-    assert told in caught.value.message
-    assert caught.value.exit_code == 2
+def test_bad_input_is_an_error(changes: Any, kind: type[EquipoiseError], text: str) -> None:
+    with pytest.raises(kind) as error_info:
+        run_comparison(**changes)
+    assert text in error_info.value.message
+    assert error_info.value.exit_code == 2
 
 
-def test_the_refusal_of_absent_answers_shows_them_and_the_hints() -> None:
-    with pytest.raises(InputError) as caught:
-        compared(qa_pairs=[*ASKED, *({**LOST, "id": f"lost {number}"} for number in range(7))])
-    assert "lost 4: nowhere at all\nand 2 more" in caught.value.excerpt
-    assert all(word in caught.value.hint for word in ("--unanswerable zero", "--unanswerable skip", "eq fair validate"))
+def test_the_error_for_missing_answers_lists_them_with_hints() -> None:
+    with pytest.raises(InputError) as error_info:
+        run_comparison(qa_pairs=[*QUESTIONS, *({**UNANSWERABLE, "id": f"missing {index}"} for index in range(7))])
+    assert "missing 4: nowhere at all\nand 2 more" in error_info.value.excerpt
+    assert all(
+        word in error_info.value.hint for word in ("--unanswerable zero", "--unanswerable skip", "eq fair validate")
+    )
 
 
-def test_absent_answers_count_as_misses_or_are_left_out() -> None:
-    asked = [LOST, *ASKED]
-    plain, zero, skip = (
-        compared(qa_pairs=given, unanswerable=policy, overlaps=[4])
-        for given, policy in ((ASKED, "refuse"), (asked, "zero"), (asked, "skip"))
+def test_missing_answers_count_as_misses_or_are_left_out() -> None:
+    questions = [UNANSWERABLE, *QUESTIONS]
+    complete, zero, skip = (
+        run_comparison(qa_pairs=qa_pairs, unanswerable=policy, overlaps=[4])
+        for qa_pairs, policy in ((QUESTIONS, "refuse"), (questions, "zero"), (questions, "skip"))
     )
     assert zero[0].total_questions == 31
     assert skip[0].total_questions == 30
-    assert [row["passed"] for row in zero[0].all_results] == [row["passed"] for row in plain[0].all_results]
-    assert [row["passed"] for row in skip[0].all_results] == [row["passed"] for row in plain[0].all_results]
+    assert [row["passed"] for row in zero[0].all_results] == [row["passed"] for row in complete[0].all_results]
+    assert [row["passed"] for row in skip[0].all_results] == [row["passed"] for row in complete[0].all_results]
     assert skip.notes == ("1 question was skipped: the answer is not in the document",)
-    assert "EQ102" in codes(zero)
-    assert "EQ102" not in codes(plain)
+    assert "EQ102" in finding_codes(zero)
+    assert "EQ102" not in finding_codes(complete)
 
 
-def test_a_tokenizer_that_only_stands_in_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_substitute_tokenizer_gives_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizers, "_cl100k_file", lambda: None)
-    (note,) = compared(tokenizer=None).notes
+    (note,) = run_comparison(tokenizer=None).notes
     assert "cl100k is not installed" in note
     assert install_command("chunk") in note
-    assert compared(tokenizer="words").notes == ()
+    assert run_comparison(tokenizer="words").notes == ()
 
 
-def test_several_documents_are_searched_together_and_named() -> None:
-    half = TEXT.index("# Part 2")
-    parts = [TextDocument("first.md", TEXT[:half]), TextDocument("second.md", TEXT[half:])]
-    found = compared(doc_content=parts)
-    shown = [chunk.where for detail in found.outcomes[0].details.values() for chunk in detail.retrieved]
-    assert {where.partition(":")[0] for where in shown} == {"first.md", "second.md"}
-    assert compared(doc_content=[each.text for each in parts])[0].all_results == found[0].all_results
+def test_several_documents_are_searched_together_with_their_names() -> None:
+    boundary = TEXT.index("# Part 2")
+    documents = [TextDocument("first.md", TEXT[:boundary]), TextDocument("second.md", TEXT[boundary:])]
+    comparison = run_comparison(doc_content=documents)
+    locations = [chunk.where for detail in comparison.outcomes[0].details.values() for chunk in detail.retrieved]
+    assert {location.partition(":")[0] for location in locations} == {"first.md", "second.md"}
+    assert run_comparison(doc_content=[part.text for part in documents])[0].all_results == comparison[0].all_results
 
 
-class Short(Encoder):
-    """A model that reads a few words."""
+class ShortWindowModel(Encoder):
+    """A model with a window of a few words."""
 
     identity = "short"
     cacheable = False
@@ -130,100 +132,105 @@ class Short(Encoder):
         return [len(text.split()) for text in texts]
 
 
-def codes(found: Any) -> set[str]:
-    return {finding.code for finding in found.findings}
+def finding_codes(comparison: Any) -> set[str]:
+    return {finding.code for finding in comparison.findings}
 
 
-def test_models_alone_lack_a_lexical_baseline() -> None:
-    assert "EQ107" in codes(compared(models=["hash", Counting()]))
-    assert "EQ107" not in codes(compared(models=["hash", "bm25:"]))
+def test_dense_models_without_a_lexical_baseline_are_a_finding() -> None:
+    assert "EQ107" in finding_codes(run_comparison(models=["hash", Counting()]))
+    assert "EQ107" not in finding_codes(run_comparison(models=["hash", "bm25:"]))
 
 
 def test_few_questions_and_a_short_document_are_findings() -> None:
-    assert {"EQ105", "EQ108"} <= codes(compared(top_ks=[1, 40]))
-    asked = [{**pair, "id": f"{number}", "question": pair["question"]} for number, pair in enumerate(ASKED * 2)]
-    assert not {"EQ105", "EQ108"} & codes(compared(qa_pairs=asked, top_ks=[1, 2]))
+    assert {"EQ105", "EQ108"} <= finding_codes(run_comparison(top_ks=[1, 40]))
+    questions = [{**pair, "id": f"{index}", "question": pair["question"]} for index, pair in enumerate(QUESTIONS * 2)]
+    assert not {"EQ105", "EQ108"} & finding_codes(run_comparison(qa_pairs=questions, top_ks=[1, 2]))
 
 
 SMALL = {"chunk_sizes": [16], "overlaps": [4], "top_ks": [2]}
-"""One configuration, beside which the baseline of 512/50 top 10 retrieves the whole document."""
+"""One configuration; the baseline of 512/50 top 10 retrieves the whole document."""
 
 
 def test_tuning_the_depth_without_a_budget_is_a_finding() -> None:
-    (finding,) = (each for each in compared().findings if each.code == "EQ202")
+    (finding,) = (finding for finding in run_comparison().findings if finding.code == "EQ202")
     assert "and accuracy never falls" in finding.message
-    assert "EQ202" not in codes(compared(top_ks=[2]))
+    assert "EQ202" not in finding_codes(run_comparison(top_ks=[2]))
 
 
-def test_a_depth_that_only_the_baseline_has_was_not_tuned() -> None:
-    assert "EQ202" not in codes(compared(chunk_sizes=[32], overlaps=[4], top_ks=[1]))
+def test_a_depth_that_only_the_baseline_has_is_not_tuning() -> None:
+    assert "EQ202" not in finding_codes(run_comparison(chunk_sizes=[32], overlaps=[4], top_ks=[1]))
 
 
-def test_a_baseline_that_nobody_tried_raises_nothing() -> None:
-    found = compared(models=["bm25:", Embedder(Short(window=40))], **SMALL, baseline_params=None)
-    assert not {"EQ108", "EQ205", "EQ151"} & codes(found)
-    tried = compared(models=["bm25:", Embedder(Short(window=40))], chunk_sizes=[512], overlaps=[50], top_ks=[10])
-    assert {"EQ108", "EQ205", "EQ151"} <= codes(tried)
+def test_without_a_baseline_there_are_no_findings_about_it() -> None:
+    comparison = run_comparison(models=["bm25:", Embedder(ShortWindowModel(window=40))], **SMALL, baseline_params=None)
+    assert not {"EQ108", "EQ205", "EQ151"} & finding_codes(comparison)
+    large_chunks = run_comparison(
+        models=["bm25:", Embedder(ShortWindowModel(window=40))], chunk_sizes=[512], overlaps=[50], top_ks=[10]
+    )
+    assert {"EQ108", "EQ205", "EQ151"} <= finding_codes(large_chunks)
 
 
-def test_what_the_budget_forbids_raises_nothing() -> None:
-    assert "EQ108" in codes(compared(top_ks=[40], chunk_sizes=[16], overlaps=[0]))
-    assert "EQ108" not in codes(compared(top_ks=[40], chunk_sizes=[16], overlaps=[0], budget=60))
+def test_configurations_beyond_the_budget_raise_no_finding() -> None:
+    assert "EQ108" in finding_codes(run_comparison(top_ks=[40], chunk_sizes=[16], overlaps=[0]))
+    assert "EQ108" not in finding_codes(run_comparison(top_ks=[40], chunk_sizes=[16], overlaps=[0], budget=60))
 
 
-def test_borders_that_cut_answers_are_a_finding_of_the_chunking_that_was_tried() -> None:
-    found = compared(chunk_sizes=[3], overlaps=[0], top_ks=[9])
-    (finding,) = (each for each in found.findings if each.code == "EQ102")
-    reachable = found[0].all_results[0]["reachable"]
+def test_answers_split_between_the_evaluated_chunks_are_a_finding() -> None:
+    comparison = run_comparison(chunk_sizes=[3], overlaps=[0], top_ks=[9])
+    (finding,) = (finding for finding in comparison.findings if finding.code == "EQ102")
+    reachable = comparison[0].all_results[0]["reachable"]
     assert reachable < 80
-    lost = round(30 * (1 - reachable / 100))
-    assert f"{lost} of 30 answers are split between chunks with chunk size 3, overlap 0" in finding.message
-    told = " ".join(found.summary.split())
-    assert f"the maximum score is below 100 %: bm25: {reachable:.1f} %." in told
-    assert "EQ102" not in codes(compared(chunk_sizes=[24], overlaps=[8]))
+    n_split = round(30 * (1 - reachable / 100))
+    assert f"{n_split} of 30 answers are split between chunks with chunk size 3, overlap 0" in finding.message
+    summary = " ".join(comparison.summary.split())
+    assert f"the maximum score is below 100 %: bm25: {reachable:.1f} %." in summary
+    assert "EQ102" not in finding_codes(run_comparison(chunk_sizes=[24], overlaps=[8]))
 
 
-def test_no_border_cuts_what_is_read_as_one_text() -> None:
-    found = compared(chunk_sizes=[3], overlaps=[0], top_ks=[9], matcher="source")
-    assert "EQ102" not in codes(found)
-    assert found[0].all_results[0]["reachable"] is None
+def test_the_source_matcher_has_no_split_answers() -> None:
+    comparison = run_comparison(chunk_sizes=[3], overlaps=[0], top_ks=[9], matcher="source")
+    assert "EQ102" not in finding_codes(comparison)
+    assert comparison[0].all_results[0]["reachable"] is None
 
 
-def test_honest_figures_are_not_called_tuned_on_reported_units() -> None:
-    assert not {"EQ201", "EQ203"} & codes(compared(models=["bm25:", "hash"]))
-    assert "EQ201" in codes(compared(models=["bm25:", "hash"], folds=1))
+def test_held_out_scores_have_no_finding_about_tuning() -> None:
+    assert not {"EQ201", "EQ203"} & finding_codes(run_comparison(models=["bm25:", "hash"]))
+    assert "EQ201" in finding_codes(run_comparison(models=["bm25:", "hash"], folds=1))
 
 
-def test_the_only_configuration_is_the_best_of_nothing() -> None:
-    assert "EQ201" not in codes(compared(models=["bm25:", "hash"], folds=1, **SMALL))
+def test_a_single_configuration_has_no_finding_about_tuning() -> None:
+    assert "EQ201" not in finding_codes(run_comparison(models=["bm25:", "hash"], folds=1, **SMALL))
 
 
-def test_questions_asked_twice_and_questions_that_tell_are_findings() -> None:
-    twice = [*ASKED, {**ASKED[3], "id": "again"}]
-    telling = [*ASKED, {"question": f"Is it {ASKED[0]['answer']}?", "answer": ASKED[0]["answer"]}]
-    assert not {"EQ111", "EQ112"} & codes(compared())
-    assert "EQ111" in codes(compared(qa_pairs=twice))
-    assert "EQ112" in codes(compared(qa_pairs=telling))
+def test_repeated_questions_and_questions_with_their_answer_are_findings() -> None:
+    repeated = [*QUESTIONS, {**QUESTIONS[3], "id": "again"}]
+    with_answer_in_question = [
+        *QUESTIONS,
+        {"question": f"Is it {QUESTIONS[0]['answer']}?", "answer": QUESTIONS[0]["answer"]},
+    ]
+    assert not {"EQ111", "EQ112"} & finding_codes(run_comparison())
+    assert "EQ111" in finding_codes(run_comparison(qa_pairs=repeated))
+    assert "EQ112" in finding_codes(run_comparison(qa_pairs=with_answer_in_question))
 
 
-def test_questions_without_kinds_have_no_slices() -> None:
-    plain = [{"question": pair["question"], "answer": pair["answer"]} for pair in ASKED]
-    found = compared(qa_pairs=plain)
-    assert found.slices == {"bm25:": ()}
-    assert "Accuracy by category and difficulty" not in found.summary
-    some = compared(qa_pairs=[*plain[1:], {**plain[0], "category": "negation"}])
-    assert {each.value: each.estimate.n for each in some.slices["bm25:"]} == {"negation": 1, "none": 29}
+def test_questions_without_categories_have_no_slices() -> None:
+    qa_pairs = [{"question": pair["question"], "answer": pair["answer"]} for pair in QUESTIONS]
+    comparison = run_comparison(qa_pairs=qa_pairs)
+    assert comparison.slices == {"bm25:": ()}
+    assert "Accuracy by category and difficulty" not in comparison.summary
+    partly_labelled = run_comparison(qa_pairs=[*qa_pairs[1:], {**qa_pairs[0], "category": "negation"}])
+    assert {part.value: part.estimate.n for part in partly_labelled.slices["bm25:"]} == {"negation": 1, "none": 29}
 
 
-def test_a_model_that_reads_only_the_beginning_of_chunks_is_a_finding() -> None:
-    found = compared(models=["bm25:", Embedder(Short())])
-    assert {"EQ151", "EQ205"} <= codes(found)
-    assert found[1].truncated_share == 1.0
-    assert not {"EQ151", "EQ205"} & codes(compared(models=["bm25:", "hash"]))
+def test_a_model_that_truncates_chunks_is_a_finding() -> None:
+    comparison = run_comparison(models=["bm25:", Embedder(ShortWindowModel())])
+    assert {"EQ151", "EQ205"} <= finding_codes(comparison)
+    assert comparison[1].truncated_share == 1.0
+    assert not {"EQ151", "EQ205"} & finding_codes(run_comparison(models=["bm25:", "hash"]))
 
 
-def test_an_answer_at_several_places_is_a_finding() -> None:
+def test_an_answer_with_several_occurrences_is_a_finding() -> None:
     word = TEXT.split()[20].strip(".")
-    asked = [*ASKED, {"question": "Which word is it?", "answer": word}]
-    several = [finding for finding in compared(qa_pairs=asked).findings if finding.code == "EQ103"]
-    assert any(word in line for finding in several for line in finding.evidence)
+    questions = [*QUESTIONS, {"question": "Which word is it?", "answer": word}]
+    findings = [finding for finding in run_comparison(qa_pairs=questions).findings if finding.code == "EQ103"]
+    assert any(word in line for finding in findings for line in finding.evidence)

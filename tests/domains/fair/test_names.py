@@ -1,4 +1,4 @@
-"""The names of embedding-eval work together in ``equipoise.fair``."""
+"""The names of embedding-eval in ``equipoise.fair``."""
 
 from __future__ import annotations
 
@@ -35,26 +35,28 @@ def test_the_components_of_embedding_eval_work_together(minilm: Any) -> None:
     store.connect()
     store.create_collection("test", dimensions=minilm.dimensions)
     store.upsert("test", list("abc")[: len(texts)], vectors, texts=texts)
-    found = store.search("test", minilm.embed_query("Where is the cat?"), top_k=1)
-    score = fair.BinaryEvaluator().evaluate("Where is the cat?", "the mat", [found[0].text or ""])
+    results = store.search("test", minilm.embed_query("Where is the cat?"), top_k=1)
+    score = fair.BinaryEvaluator().evaluate("Where is the cat?", "the mat", [results[0].text or ""])
     assert score.score == 1.0
 
 
 @pytest.mark.engines("embedding_eval")
-def test_the_vectors_are_those_of_the_package(minilm: Any) -> None:
-    peer = pytest.importorskip("embedding_eval.adapters.embedding")
+def test_the_vectors_equal_those_of_embedding_eval(minilm: Any) -> None:
+    module = pytest.importorskip("embedding_eval.adapters.embedding")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = peer.SentenceTransformerEmbedding(str(find_packaged_model("minilm").folder / "model"), device="cpu")
+        expected = module.SentenceTransformerEmbedding(
+            str(find_packaged_model("minilm").folder / "model"), device="cpu"
+        )
     texts = ["rye bread", "a much longer text about wheat"]
-    np.testing.assert_allclose(minilm.embed_documents(texts), theirs.embed_texts(texts), atol=1e-6)
-    np.testing.assert_allclose(minilm.embed_query("rye"), theirs.embed_query("rye"), atol=1e-6)
+    np.testing.assert_allclose(minilm.embed_documents(texts), expected.embed_texts(texts), atol=1e-6)
+    np.testing.assert_allclose(minilm.embed_query("rye"), expected.embed_query("rye"), atol=1e-6)
 
 
-def test_a_model_in_hand_can_be_compared(minilm: Any) -> None:
+def test_a_model_object_can_be_compared(minilm: Any) -> None:
     text = document(12)
-    found = fair.optimize_model(minilm, text, pairs(text, 6), [64], [0], [1], tokenizer="words")
-    assert (found.model_spec, found.dimensions) == (minilm.card.spec, 384)
+    result = fair.optimize_model(minilm, text, pairs(text, 6), [64], [0], [1], tokenizer="words")
+    assert (result.model_spec, result.dimensions) == (minilm.card.spec, 384)
 
 
 @pytest.fixture
@@ -67,14 +69,14 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
         yield running
 
 
-def test_openai_answers_by_the_same_calls(service: Any) -> None:
+def test_openai_models_have_the_same_methods(service: Any) -> None:
     with fair.OpenAIEmbedding(model="tiny") as model:
         np.testing.assert_array_equal(model.embed_documents(["rye", "oats"]), [vector("rye"), vector("oats")])
         np.testing.assert_array_equal(model.embed_query("rye"), vector("rye"))
         assert model.dimensions == DIMS
 
 
-def test_a_key_in_the_code_is_refused() -> None:
-    with pytest.raises(ParameterError) as refused:
+def test_a_key_in_the_code_is_an_error_that_does_not_print_it() -> None:
+    with pytest.raises(ParameterError) as error:
         fair.OpenAIEmbedding(api_key="sk-secret")
-    assert "sk-secret" not in refused.value.render()
+    assert "sk-secret" not in error.value.render()

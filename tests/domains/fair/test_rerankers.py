@@ -1,4 +1,4 @@
-"""Rerankers in a comparison: the rerank depth is tuned, and each pair of question and chunk is read once."""
+"""Rerankers in a comparison: the rerank depth is tuned, and each pair of question and chunk is scored once."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from equipoise.models.rerank import MemoisedReranker, Reranker, memoise_reranker
 from fair_sample import GRID, SETTINGS, Counting, chunks_of, document, pairs
 
 TEXT = document(30)
-ASKED = pairs(TEXT, 15)
+QUESTIONS = pairs(TEXT, 15)
 DEPTHS = [2, 6]
 
 
 class SharedLetters(Reranker):
-    """A reranker without tied scores that counts the pairs that it reads."""
+    """A reranker without tied scores that records the scored pairs."""
 
     pairwise = True
     card = ModelCard("letters", "letters:")
     fingerprint = "letters 1"
 
     def __init__(self) -> None:
-        self.read: list[tuple[str, str]] = []
+        self.scored_pairs: list[tuple[str, str]] = []
 
     def score(self, query: str, documents: Sequence[str]) -> np.ndarray:
-        self.read += [(query, text) for text in documents]
+        self.scored_pairs += [(query, text) for text in documents]
         return np.array([self.value(query, text) for text in documents])
 
     @staticmethod
@@ -45,57 +45,61 @@ class SharedLetters(Reranker):
         return len(set(query.lower().split()) & set(text.lower().split())) + Random(f"{query}|{text}").random() / 10
 
 
-def slow_hits(params: dict[str, Any], depth: int) -> list[float]:
-    """Rank every question by hand: the first chunks of the model in the order of the reranker."""
+def reference_hits(params: dict[str, Any], depth: int) -> list[float]:
+    """Rank every question with sorted lists: the first chunks of the model in the order of the reranker."""
     texts = [chunk.text for chunk in chunks_of(TEXT, params["chunk_size"], params["overlap"])]
-    ((_, scores),) = retriever(Counting()).fit(texts).score_blocks([pair["question"] for pair in ASKED])
+    ((_, scores),) = retriever(Counting()).fit(texts).score_blocks([pair["question"] for pair in QUESTIONS])
     hits = []
-    for pair, row in zip(ASKED, scores, strict=True):
-        order = sorted(range(len(texts)), key=lambda at: -row[at])
-        first = sorted(order[:depth], key=lambda at: -SharedLetters.value(pair["question"], texts[at]))
+    for pair, row in zip(QUESTIONS, scores, strict=True):
+        order = sorted(range(len(texts)), key=lambda chunk: -row[chunk])
+        first = sorted(order[:depth], key=lambda chunk: -SharedLetters.value(pair["question"], texts[chunk]))
         retrieved = [*first, *order[depth:]][: params["top_k"]]
-        hits.append(float(any(pair["answer"].lower() in " ".join(texts[at].lower().split()) for at in retrieved)))
+        hits.append(float(any(pair["answer"].lower() in " ".join(texts[chunk].lower().split()) for chunk in retrieved)))
     return hits
 
 
 @pytest.fixture(scope="module")
-def compared() -> tuple[Any, SharedLetters]:
+def reranked_comparison() -> tuple[Any, SharedLetters]:
     model = SharedLetters()
-    return run_fair_comparison([Counting()], TEXT, ASKED, rerankers=[model], rerank_depths=DEPTHS, **SETTINGS), model
+    return run_fair_comparison(
+        [Counting()], TEXT, QUESTIONS, rerankers=[model], rerank_depths=DEPTHS, **SETTINGS
+    ), model
 
 
-def test_every_configuration_scores_what_the_slow_ranking_scores(compared: tuple[Any, SharedLetters]) -> None:
-    reranked = compared[0][1]
+def test_every_configuration_has_the_score_of_the_reference_ranking(
+    reranked_comparison: tuple[Any, SharedLetters],
+) -> None:
+    reranked = reranked_comparison[0][1]
     assert reranked.model_spec.endswith(" > letters:")
     searches = product(GRID["chunk_sizes"], GRID["overlaps"], DEPTHS, GRID["top_ks"])
     for row, (size, overlap, depth, k) in zip(reranked.all_results, searches, strict=True):
         params = {"chunk_size": size, "overlap": overlap, "top_k": k}
         assert {name: row[name] for name in (*params, "rerank_depth")} == {**params, "rerank_depth": depth}
-        assert row["accuracy"] == pytest.approx(100 * np.mean(slow_hits(params, depth)))
+        assert row["accuracy"] == pytest.approx(100 * np.mean(reference_hits(params, depth)))
     assert reranked.best_params["rerank_depth"] in DEPTHS
-    assert "rerank_depth" not in compared[0][0].best_params
+    assert "rerank_depth" not in reranked_comparison[0][0].best_params
 
 
-def test_each_pair_is_read_once(compared: tuple[Any, SharedLetters]) -> None:
-    read = compared[1].read
-    assert len(read) == len(set(read))
+def test_each_pair_is_scored_once(reranked_comparison: tuple[Any, SharedLetters]) -> None:
+    scored_pairs = reranked_comparison[1].scored_pairs
+    assert len(scored_pairs) == len(set(scored_pairs))
 
 
-def test_a_reranked_model_is_compared_with_the_same_grid(compared: tuple[Any, SharedLetters]) -> None:
+def test_a_reranked_model_is_compared_with_the_same_grid(reranked_comparison: tuple[Any, SharedLetters]) -> None:
     """More values of a parameter that only one model has are no advantage on held-out questions."""
-    assert "EQ203" not in {finding.code for finding in compared[0].findings}
+    assert "EQ203" not in {finding.code for finding in reranked_comparison[0].findings}
 
 
-def test_other_depths_are_computed_again_and_the_model_alone_is_not(tmp_path: Path) -> None:
+def test_other_depths_are_computed_again_and_the_model_without_reranker_is_not(tmp_path: Path) -> None:
     settings = {**SETTINGS, "rerankers": ["fusion:bm25:+tfidf:"], "output": tmp_path}
-    run_fair_comparison(["hash,dim=16"], TEXT, ASKED, rerank_depths=[2], **settings)
-    again = run_fair_comparison(["hash,dim=16"], TEXT, ASKED, rerank_depths=[2], **settings)
-    assert again.resumed == ("hash,dim=16", "hash,dim=16 > fusion:bm25:+tfidf:")
-    other = run_fair_comparison(["hash,dim=16"], TEXT, ASKED, rerank_depths=[3], **settings)
+    run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[2], **settings)
+    repeated = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[2], **settings)
+    assert repeated.resumed == ("hash,dim=16", "hash,dim=16 > fusion:bm25:+tfidf:")
+    other = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[3], **settings)
     assert other.resumed == ("hash,dim=16",)
 
 
-def test_unknown_rerankers_and_depths_are_found_before_anything_runs() -> None:
+def test_unknown_rerankers_and_depths_are_errors_before_the_evaluation() -> None:
     with pytest.raises(UnknownNameError):
         with_rerankers({"hash": "hash"}, ["maxsin:minilm"])
     with pytest.raises(UnknownNameError):
@@ -103,7 +107,7 @@ def test_unknown_rerankers_and_depths_are_found_before_anything_runs() -> None:
     with pytest.raises(InputError):
         with_rerankers({"hash": "hash"}, ["cross-encoder:/no/such/folder"])
     with pytest.raises(ParameterError):
-        run_fair_comparison(["hash"], TEXT, ASKED, rerankers=["fusion:bm25:+tfidf:"], rerank_depths=[0])
+        run_fair_comparison(["hash"], TEXT, QUESTIONS, rerankers=["fusion:bm25:+tfidf:"], rerank_depths=[0])
 
 
 def test_memoised_rerankers_give_the_same_scores() -> None:
@@ -112,40 +116,41 @@ def test_memoised_rerankers_give_the_same_scores() -> None:
     memoised = memoise_reranker(inner)
     for candidates in ([texts[:3], texts], [texts, texts[1:]]):
         expected = [SharedLetters().score(query, part) for query, part in zip(queries, candidates, strict=True)]
-        for scores, wanted in zip(memoised.score_many(queries, candidates), expected, strict=True):
-            np.testing.assert_array_equal(scores, wanted)
-    assert len(inner.read) == len(set(inner.read))
+        for scores, expected_scores in zip(memoised.score_many(queries, candidates), expected, strict=True):
+            np.testing.assert_array_equal(scores, expected_scores)
+    assert len(inner.scored_pairs) == len(set(inner.scored_pairs))
     assert (memoised.card, memoised.fingerprint) == (inner.card, inner.fingerprint)
     fusion = reranker("fusion:bm25:+tfidf:")
     assert not isinstance(memoise_reranker(fusion), MemoisedReranker)
     np.testing.assert_array_equal(memoise_reranker(fusion).score("rye", texts), fusion.score("rye", texts))
 
 
-def test_a_later_run_reads_the_same_scores_from_the_cache(tmp_path: Path) -> None:
+def test_a_later_run_uses_the_cached_scores(tmp_path: Path) -> None:
     settings = {**SETTINGS, "rerank_depths": DEPTHS, "cache": tmp_path / "vectors.sqlite"}
     first, second = SharedLetters(), SharedLetters()
     results = [
-        run_fair_comparison([Counting()], TEXT, ASKED, rerankers=[model], **settings)[1] for model in (first, second)
+        run_fair_comparison([Counting()], TEXT, QUESTIONS, rerankers=[model], **settings)[1]
+        for model in (first, second)
     ]
-    assert first.read
-    assert not second.read
+    assert first.scored_pairs
+    assert not second.scored_pairs
     assert results[0].all_results == results[1].all_results
 
 
 @given(score=st.floats(-1e30, 1e30).filter(lambda score: score == 0 or abs(score) > 1e-20))
-def test_a_cached_score_is_the_score(tmp_path_factory: pytest.TempPathFactory, score: float) -> None:
-    class Constant(SharedLetters):
+def test_a_cached_score_equals_the_score(tmp_path_factory: pytest.TempPathFactory, score: float) -> None:
+    class ConstantReranker(SharedLetters):
         def score(self, query: str, documents: Sequence[str]) -> np.ndarray:
             return np.full(len(documents), score)
 
     with VectorCache(tmp_path_factory.mktemp("cache") / "vectors.sqlite") as cache:
-        memoise_reranker(Constant(), cache).score("q", ["a"])
+        memoise_reranker(ConstantReranker(), cache).score("q", ["a"])
         assert memoise_reranker(SharedLetters(), cache).score("q", ["a"]).tolist() == [score]
 
 
 @pytest.mark.engines("sentence_transformers")
 def test_a_packaged_model_reranks(tmp_path: Path) -> None:
     comparison = run_fair_comparison(
-        ["bm25:"], TEXT, ASKED, [24], [4], [2], rerankers=["maxsim:minilm"], rerank_depths=[4], tokenizer="words"
+        ["bm25:"], TEXT, QUESTIONS, [24], [4], [2], rerankers=["maxsim:minilm"], rerank_depths=[4], tokenizer="words"
     )
     assert [result.model_name for result in comparison][1].startswith("BM25 (lucene), reranked by MaxSim")

@@ -1,4 +1,4 @@
-"""The verdict hardly depends on the seed of splits and resamples, on real documents in two languages."""
+"""The verdict is stable over seeds of splits and resamples, on real documents in two languages."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ GERMAN = sorted(Path("/usr/share/vim").glob("vim*/tutor/tutor.de.utf-8"))
 """The German tutorial of the editor Vim: 5,400 words."""
 
 
-def drafted(text: str) -> tuple[str, Sequence[Any]]:
-    """The document with drafts, marked as edited."""
+def with_drafts(text: str) -> tuple[str, Sequence[Any]]:
+    """The document with draft questions that are marked as edited."""
     drafts = draft_questions(text, 120)
     return text, [replace(question, draft=False) for question in drafts.questions]
 
 
 def python_reference() -> tuple[str, Sequence[Any]]:
-    """The longest chapters of the Python reference that the interpreter ships: 16,000 words."""
+    """The longest chapters of the Python reference of the interpreter: 16,000 words."""
     topics = pytest.importorskip("pydoc_data.topics").topics
-    return drafted("\n\n".join(f"# {name}\n\n{topics[name]}" for name in ("specialnames", "compound")))
+    return with_drafts("\n\n".join(f"# {name}\n\n{topics[name]}" for name in ("specialnames", "compound")))
 
 
 def vim_tutorial() -> tuple[str, Sequence[Any]]:
     if not GERMAN:
         pytest.skip("the German tutorial of Vim is not installed")
-    return drafted(GERMAN[-1].read_text(encoding="utf-8"))
+    return with_drafts(GERMAN[-1].read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow

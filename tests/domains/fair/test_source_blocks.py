@@ -19,17 +19,17 @@ from equipoise.cli.main import cli
 
 SOURCE = Path("/work/shared/sources/fair-comparison.md")
 MODELS = {"st:bge-base": "hash", "st:minilm": "bm25:"}
-"""The models of the document need a download; these take their places."""
+"""The models of the document need a download; these replace them."""
 
 
-def blocks() -> list[str]:
+def python_blocks() -> list[str]:
     if not SOURCE.is_file():
         return []
     return re.findall(r"```python\n(.*?)\n *```", SOURCE.read_text(encoding="utf-8"), re.DOTALL)
 
 
-class Vectors:
-    """A model with the calls of the document that needs no download."""
+class OfflineEmbedding:
+    """A model with the methods of the document, without a download."""
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -45,25 +45,26 @@ def test_every_python_block_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     aliases = ModuleType("embedding_eval")
     for name in fair.PUBLIC_NAMES:
         setattr(aliases, name, getattr(fair, name))
-    aliases.SentenceTransformerEmbedding = Vectors  # type: ignore[attr-defined]
-    for path in ("", ".chunking", ".adapters", ".adapters.embedding", ".adapters.vector"):
-        monkeypatch.setitem(sys.modules, f"embedding_eval{path}", aliases)
+    aliases.SentenceTransformerEmbedding = OfflineEmbedding  # type: ignore[attr-defined]
+    for module_path in ("", ".chunking", ".adapters", ".adapters.embedding", ".adapters.vector"):
+        monkeypatch.setitem(sys.modules, f"embedding_eval{module_path}", aliases)
     pairs = [{"question": question.question, "answer": question.answer} for question in questions]
     texts = ["one text", "another text"]
-    names: dict[str, Any] = {
+    namespace: dict[str, Any] = {
         "text": text, "pairs": pairs, "qa_pairs": pairs, "doc_content": text, "document": text, "texts": texts,
-        "ids": ["a", "b"], "embeddings": Vectors("").embed_documents(texts), "question": "What?", "answer": "text",
-        "query_embedding": Vectors("").embed_documents(["one"])[0],
+        "ids": ["a", "b"], "embeddings": OfflineEmbedding("").embed_documents(texts),
+        "question": "What?", "answer": "text",
+        "query_embedding": OfflineEmbedding("").embed_documents(["one"])[0],
     }  # fmt: skip
-    for block in blocks():
+    for block in python_blocks():
         code = dedent(block).replace('open("document.txt").read()', "text")
         for original, offline in MODELS.items():
             code = code.replace(original, offline)
         # The pairs of the quick start are about another document.
         code = re.sub(r"qa_pairs = \[.*?\n\]\n", "qa_pairs = pairs\n", code, flags=re.DOTALL)
-        exec(compile(code, str(SOURCE), "exec"), names)
-    assert names["score"].score in (0.0, 1.0)
-    assert names["results"][0]["text"] in texts
+        exec(compile(code, str(SOURCE), "exec"), namespace)
+    assert namespace["score"].score in (0.0, 1.0)
+    assert namespace["results"][0]["text"] in texts
 
 
 def shell_commands() -> list[list[str]]:
@@ -86,10 +87,10 @@ def test_every_shell_command_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     commands = shell_commands()
     assert [command[0] for command in commands] == ["validate"] * 4 + ["compare"]
     for command in commands:
-        words = ["fair", *(MODELS.get(word, word) for word in command)]
-        outcome = CliRunner().invoke(cli, words, prog_name="eq")
-        assert outcome.exit_code == 0, outcome.output
+        arguments = ["fair", *(MODELS.get(word, word) for word in command)]
+        result = CliRunner().invoke(cli, arguments, prog_name="eq")
+        assert result.exit_code == 0, result.output
         if "--json" in command:
-            assert json.loads(outcome.stdout)["is_valid"] is True
+            assert json.loads(result.stdout)["is_valid"] is True
     results = json.loads(Path("results.json").read_text(encoding="utf-8"))
-    assert [result["model_spec"] for result in results] == ["hash", "bm25"]
+    assert [entry["model_spec"] for entry in results] == ["hash", "bm25"]

@@ -22,13 +22,15 @@ PAIRS = [
 def test_models_are_compared_and_every_field_can_be_printed() -> None:
     results = run_fair_comparison(models=["hash", "bm25:"], doc_content=DOCUMENT, qa_pairs=PAIRS)
     lines = []
-    for r in results:
-        lines.append(f"{r.model_name}:")
-        lines.append(f"  Baseline: {r.baseline_accuracy:.1f}%")
-        lines.append(f"  Optimized: {r.best_accuracy:.1f}% (95% CI: [{r.ci_lower:.1f}%, {r.ci_upper:.1f}%])")
-        lines.append(f"  Best params: {r.best_params}")
+    for result in results:
+        lines.append(f"{result.model_name}:")
+        lines.append(f"  Baseline: {result.baseline_accuracy:.1f}%")
+        lines.append(
+            f"  Optimized: {result.best_accuracy:.1f}% (95% CI: [{result.ci_lower:.1f}%, {result.ci_upper:.1f}%])"
+        )
+        lines.append(f"  Best params: {result.best_params}")
     assert len(lines) == 8
-    assert all(0 <= r.ci_lower <= r.best_accuracy <= r.ci_upper <= 100 for r in results)
+    assert all(0 <= result.ci_lower <= result.best_accuracy <= result.ci_upper <= 100 for result in results)
     assert set(results[0].best_params) == {"chunk_size", "overlap", "top_k"}
 
 
@@ -40,7 +42,7 @@ def test_the_grid_is_optional() -> None:
     assert result.best_accuracy > 50
 
 
-def test_the_evaluator_finds_the_answer() -> None:
+def test_the_evaluator_scores_the_answer() -> None:
     evaluator = BinaryEvaluator()
     score = evaluator.evaluate(
         question="What is the capital?",
@@ -54,7 +56,7 @@ def test_chunks_vectors_store_and_evaluator_work_together() -> None:
     chunker = FixedSizeChunker(chunk_size=512, overlap=50)
     chunks = chunker.chunk(DOCUMENT)
     texts = [chunk.text for chunk in chunks]
-    ids = [f"chunk_{number}" for number in range(len(texts))]
+    ids = [f"chunk_{index}" for index in range(len(texts))]
     embeddings = [[float(len(text)), float(text.count("e")), 1.0] for text in texts]
     store = InMemoryVectorStore()
     store.connect()
@@ -77,9 +79,11 @@ def test_embedding_models_have_the_names_of_the_document() -> None:
         assert callable(model.embed_query)
 
 
-def test_a_fixture_is_validated() -> None:
+def test_a_question_set_is_validated() -> None:
     result = validate_fixture(PAIRS, DOCUMENT)
     assert result.is_valid is False  # no multi-hop and no hard questions
     assert "130" in result.summary
-    broken = validate_fixture([*PAIRS, {"question": "Where is it?", "answer": "not in the text"}], DOCUMENT)
-    assert [issue.answer for issue in broken.answer_issues if issue.issue_type == "partial_match"]
+    with_missing_answer = validate_fixture(
+        [*PAIRS, {"question": "Where is it?", "answer": "not in the text"}], DOCUMENT
+    )
+    assert [issue.answer for issue in with_missing_answer.answer_issues if issue.issue_type == "partial_match"]

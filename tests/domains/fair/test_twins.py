@@ -1,4 +1,4 @@
-"""Answers that are nearly one belong together."""
+"""Nearly equal answers are in one group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from equipoise.domains.fair.plan import answer_groups, qa_dataset
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("Weber", "Jonas Weber"),
         ("65%", "65 %"),
@@ -24,12 +24,12 @@ from equipoise.domains.fair.plan import answer_groups, qa_dataset
         ("Inter gravissimas", "INTER  GRAVISSIMAS"),
     ],
 )
-def test_answers_that_are_nearly_one_share_a_group(one: str, other: str) -> None:
-    assert answer_groups([[one], ["something else"], [other]]) == [0, 1, 0]
+def test_nearly_equal_answers_are_in_one_group(first: str, second: str) -> None:
+    assert answer_groups([[first], ["something else"], [second]]) == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("1871", "on the 3rd of May 1871"),
         ("12 March 1871", "13 March 1871"),
@@ -38,15 +38,15 @@ def test_answers_that_are_nearly_one_share_a_group(one: str, other: str) -> None
         ("?", "!"),
     ],
 )
-def test_answers_that_share_a_little_do_not(one: str, other: str) -> None:
-    assert answer_groups([[one], [other]]) == [0, 1]
+def test_answers_with_little_in_common_are_in_different_groups(first: str, second: str) -> None:
+    assert answer_groups([[first], [second]]) == [0, 1]
 
 
-def test_what_is_near_through_another_is_near() -> None:
+def test_groups_are_transitive() -> None:
     assert answer_groups([["Weber of Ulm"], ["Jonas Weber of Ulm"], ["Jonas Weber"]]) == [0, 0, 0]
 
 
-def test_one_accepted_answer_in_common_is_enough() -> None:
+def test_one_common_accepted_answer_joins_a_group() -> None:
     assert answer_groups([["1871", "in May 1871"], ["rye"], ["wheat", "in May 1871"]]) == [0, 1, 0]
 
 
@@ -57,23 +57,23 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4).
 def test_groups_do_not_depend_on_the_order(answers: list[str], random: object) -> None:
     order = list(range(len(answers)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    straight, shuffled = (
+    original, shuffled = (
         answer_groups([[answer] for answer in answers]),
-        answer_groups([[answers[place]] for place in order]),
+        answer_groups([[answers[index]] for index in order]),
     )
-    for one, other in combinations(range(len(order)), 2):
-        same = straight[order[one]] == straight[order[other]]
-        assert (shuffled[one] == shuffled[other]) == same
+    for first, second in combinations(range(len(order)), 2):
+        same = original[order[first]] == original[order[second]]
+        assert (shuffled[first] == shuffled[second]) == same
 
 
-def test_nearly_equal_answers_do_not_straddle_folds() -> None:
+def test_nearly_equal_answers_are_in_the_same_fold() -> None:
     names = ["Weber", "Jonas Weber", "Ada", "Ada Lovelace", "Kepler", "Johannes Kepler", "rye", "wheat"]
-    asked = qa_dataset("Some text.", [{"question": f"Who {name}?", "answer": name} for name in names])
+    dataset = qa_dataset("Some text.", [{"question": f"Who {name}?", "answer": name} for name in names])
     for seed in range(20):
-        splits = answer_splits(asked, checked_settings(folds=3, repeats=2, seed=seed))
+        splits = answer_splits(dataset, checked_settings(folds=3, repeats=2, seed=seed))
         assert len(splits) == 2
-        for parts in splits:
+        for split in splits:
             fold_of = np.empty(len(names), dtype=int)
-            for number, (_, test) in enumerate(parts):
-                fold_of[test] = number
+            for fold, (_, test) in enumerate(split):
+                fold_of[test] = fold
             assert (fold_of[[0, 2, 4]] == fold_of[[1, 3, 5]]).all()

@@ -1,4 +1,4 @@
-"""A small ontology of signs, with cases about it."""
+"""A small ontology of signs, with cases for it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def obo(terms: dict[str, tuple[str, list[str], list[str], str]]) -> str:
         text += f"\n[Term]\nid: {name}\nname: {label}\n"
         text += f'def: "{definition}" []\n' if definition else ""
         text += "alt_id: T:99\n" if name == "T:07" else ""
-        text += "".join(f'synonym: "{each}" EXACT []\n' for each in synonyms)
-        text += "".join(f"is_a: {each}\n" for each in parents)
+        text += "".join(f'synonym: "{synonym}" EXACT []\n' for synonym in synonyms)
+        text += "".join(f"is_a: {parent}\n" for parent in parents)
     return f"{text}\n[Term]\nid: T:98\nname: obsolete Odd\nis_obsolete: true\nconsider: T:12\n"
 
 
@@ -51,7 +51,7 @@ def ontology(obo_file: Path) -> Ontology:
 
 @pytest.fixture(scope="session")
 def some_cases() -> tuple[Case, ...]:
-    """Texts that share letters with their terms, in two languages."""
+    """Texts with character n-grams of their terms, in two languages."""
     return check_cases(
         [
             {"id": "a", "text": "microcephaly", "hpo_ids": ["T:04"], "language": "en"},

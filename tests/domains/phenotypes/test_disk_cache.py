@@ -1,4 +1,4 @@
-"""Derived files: the same answers with and without them, and files that cannot be used are computed again."""
+"""Cached files: the same results with and without them; unusable files are computed again."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "phenotypes"
 
 
-def scores(spec: str, key: str = "key") -> np.ndarray:
+def query_scores(spec: str, key: str = "key") -> np.ndarray:
     return np.concatenate([block.copy() for _, block in fit_or_load(retriever(spec), TEXTS, key).score_blocks(QUERIES)])
 
 
 @pytest.mark.parametrize("spec", ["tfidf:", "tfidf:,ngrams=1-9", "tfidf:,sublinear=true"])
-def test_stored_systems_give_the_same_scores_to_the_last_bit(spec: str, cache: Path) -> None:
+def test_stored_systems_give_exactly_the_same_scores(spec: str, cache: Path) -> None:
     fresh = np.concatenate([block.copy() for _, block in retriever(spec).fit(TEXTS).score_blocks(QUERIES)])
     for _ in range(2):
-        assert np.array_equal(scores(spec), fresh)
+        assert np.array_equal(query_scores(spec), fresh)
     assert len(list(cache.iterdir())) == 1
-    scores(spec, "another ontology")
+    query_scores(spec, "another ontology")
     assert len(list(cache.iterdir())) == 2
 
 
 def test_other_systems_and_small_collections_are_not_stored(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores("bm25:")
-    scores("tfidf:,analyzer=word")
+    query_scores("bm25:")
+    query_scores("tfidf:,analyzer=word")
     monkeypatch.setattr(disk_cache, "MIN_TEXTS", 1000)
-    scores("tfidf:")
+    query_scores("tfidf:")
     assert not cache.exists()
 
 
-def test_nothing_is_stored_where_the_cache_is_off_or_cannot_be_written(
+def test_nothing_is_stored_if_the_cache_is_off_or_not_writable(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path / "file"))
-    expected = scores("tfidf:")
+    expected = query_scores("tfidf:")
     monkeypatch.setenv("EQUIPOISE_CACHE", "off")
-    assert np.array_equal(scores("tfidf:"), expected)
+    assert np.array_equal(query_scores("tfidf:"), expected)
     assert not cache.exists()
 
 
 @pytest.mark.parametrize("damage", [b"", b"nonsense"])
 def test_damaged_files_are_computed_again(cache: Path, damage: bytes) -> None:
-    expected = scores("tfidf:")
+    expected = query_scores("tfidf:")
     for file in sorted(next(cache.iterdir()).iterdir()):
         file.write_bytes(damage)
-        assert np.array_equal(scores("tfidf:"), expected)
+        assert np.array_equal(query_scores("tfidf:"), expected)
 
 
-def test_a_term_retriever_reads_what_another_stored(tmp_path: Path, cache: Path) -> None:
+def test_a_term_retriever_uses_the_stored_system(tmp_path: Path, cache: Path) -> None:
     ontology = load_ontology(obo(tmp_path / "toy.obo"))
     first, second = (TermRetriever("tfidf:", ontology).search(["fits", "small body"], 3) for _ in range(2))
     assert np.array_equal(first.scores, second.scores)
@@ -77,7 +77,7 @@ def test_a_term_retriever_reads_what_another_stored(tmp_path: Path, cache: Path)
     assert len(list(cache.glob("tfidf-*"))) == 2
 
 
-def test_an_ontology_is_read_as_it_was_parsed(tmp_path: Path, cache: Path) -> None:
+def test_a_stored_ontology_equals_the_parsed_one(tmp_path: Path, cache: Path) -> None:
     source = obo(tmp_path / "toy.obo")
     parsed = load_ontology(source)
     write_parsed(source, parsed)

@@ -1,4 +1,4 @@
-"""The check for wrong expected terms: it names slips, and trusts cases that are only hard."""
+"""The check for wrong expected terms: wrong ids are findings, and hard cases are not."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
 TERMS = 10_000
 
 
-def expected(*ranks: float, candidates: int = TERMS, nearest: float = 0.1) -> ExpectedTerms:
+def expected_terms(*ranks: float, candidates: int = TERMS, nearest: float = 0.1) -> ExpectedTerms:
     terms = [
-        ExpectedTerm(f"c{place}", "a text", f"HP:{place}", "a label", rank, nearest, "another label")
-        for place, rank in enumerate(ranks)
+        ExpectedTerm(f"c{index}", "a text", f"HP:{index}", "a label", rank, nearest, "another label")
+        for index, rank in enumerate(ranks)
     ]
     return ExpectedTerms(terms, ["one", "other"], candidates)
 
 
-def test_a_term_behind_a_fifth_of_all_is_named() -> None:
-    (finding,) = run_checks(expected(1, 3, 2, 80, 1999, 1, 2001))
+def test_a_term_ranked_after_a_fifth_of_all_terms_is_a_finding() -> None:
+    (finding,) = run_checks(expected_terms(1, 3, 2, 80, 1999, 1, 2001))
     assert finding.code == "EQ120"
     assert finding.subject == "case c6"
     start = "of 7 expected terms, 1 may be wrong: 2 systems found at least 2,000 terms that fit better"
@@ -26,17 +26,17 @@ def test_a_term_behind_a_fifth_of_all_is_named() -> None:
     assert len(finding.evidence) == 1
 
 
-def test_hard_cases_weak_systems_small_ontologies_and_failures_are_no_slips() -> None:
-    assert run_checks(expected(1, 3, 500, 1900)) == ()
-    assert run_checks(expected(1, 3, 2, 80, 1999, 1, 2001, nearest=0.8)) == ()
-    assert run_checks(expected(1, 5000, 6000, 7000)) == ()
-    assert run_checks(expected(*[1] * 47, 5000, 6000, 7000)) == ()
-    assert run_checks(expected(1, 1, 1, 1, 1, 1, 90, candidates=100)) == ()
-    assert run_checks(expected(1, 1, 1, 1, 1, 1, float("inf"))) == ()
+def test_hard_cases_weak_systems_small_ontologies_and_failures_are_no_findings() -> None:
+    assert run_checks(expected_terms(1, 3, 500, 1900)) == ()
+    assert run_checks(expected_terms(1, 3, 2, 80, 1999, 1, 2001, nearest=0.8)) == ()
+    assert run_checks(expected_terms(1, 5000, 6000, 7000)) == ()
+    assert run_checks(expected_terms(*[1] * 47, 5000, 6000, 7000)) == ()
+    assert run_checks(expected_terms(1, 1, 1, 1, 1, 1, 90, candidates=100)) == ()
+    assert run_checks(expected_terms(1, 1, 1, 1, 1, 1, float("inf"))) == ()
 
 
-def test_two_slips_are_named_even_among_few_terms() -> None:
-    (finding,) = run_checks(expected(*[1] * 16, 5000, 6000))
+def test_two_wrong_terms_among_few_are_both_reported() -> None:
+    (finding,) = run_checks(expected_terms(*[1] * 16, 5000, 6000))
     assert len(finding.evidence) == 2
     assert "before HP:16 (a label)" in finding.message
     assert finding.message.endswith("; also HP:17 (a label) in c17")

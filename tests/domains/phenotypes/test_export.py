@@ -24,7 +24,7 @@ from equipoise.errors import DuplicateError, InputError
 from toy_ontology import obo
 
 NOTES = {"a": "Seizure since birth. No cough.", "b": "Her mother had a seizure."}
-WHEN = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+CREATED = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def ontology(tmp_path: Path) -> Ontology:
     return phenotypes.load_ontology(obo(tmp_path / "toy.obo"))
 
 
-def term(name: str, assertion: Assertion) -> ExtractedTerm:
+def extracted_term(name: str, assertion: Assertion) -> ExtractedTerm:
     return ExtractedTerm(name, assertion, 0.9, ((0, 7),))
 
 
-def test_a_folder_of_notes_becomes_rows_with_the_evidence(ontology: Ontology, tmp_path: Path) -> None:
+def test_a_folder_of_notes_gives_rows_with_the_evidence(ontology: Ontology, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     (folder / "ward").mkdir(parents=True)
     (folder / "a.txt").write_text(NOTES["a"])
@@ -60,13 +60,13 @@ def test_empty_folders_and_notes_are_errors(tmp_path: Path) -> None:
 
 def test_negated_terms_are_excluded_features_and_other_assertions_are_left_out(ontology: Ontology) -> None:
     terms = [
-        term("T:2", Assertion.AFFIRMED),
-        term("T:4", Assertion.NEGATED),
-        term("T:3", Assertion.UNCERTAIN),
-        term("T:5", Assertion.FAMILY_HISTORY),
+        extracted_term("T:2", Assertion.AFFIRMED),
+        extracted_term("T:4", Assertion.NEGATED),
+        extracted_term("T:3", Assertion.UNCERTAIN),
+        extracted_term("T:5", Assertion.FAMILY_HISTORY),
     ]
-    packet = to_phenopacket("note 1", terms, ontology, created=WHEN)
-    assert [(one["type"]["id"], one.get("excluded", False)) for one in packet["phenotypicFeatures"]] == [
+    packet = to_phenopacket("note 1", terms, ontology, created=CREATED)
+    assert [(feature["type"]["id"], feature.get("excluded", False)) for feature in packet["phenotypicFeatures"]] == [
         ("T:2", False),
         ("T:4", True),
     ]
@@ -78,17 +78,19 @@ def test_negated_terms_are_excluded_features_and_other_assertions_are_left_out(o
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_term_that_is_affirmed_and_negated_is_affirmed(ontology: Ontology, order: int) -> None:
-    terms = [term("T:2", Assertion.AFFIRMED), term("T:2", Assertion.NEGATED)][::order]
+    terms = [extracted_term("T:2", Assertion.AFFIRMED), extracted_term("T:2", Assertion.NEGATED)][::order]
     (feature,) = to_phenopacket("note", terms, ontology)["phenotypicFeatures"]
     assert "excluded" not in feature
 
 
-def test_a_phenopacket_is_written_per_note(ontology: Ontology, tmp_path: Path) -> None:
+def test_one_phenopacket_is_written_per_note(ontology: Ontology, tmp_path: Path) -> None:
     documents = [ClinicalText("ward/a", NOTES["a"]), ClinicalText("b", NOTES["b"])]
     predictions = extract(documents, "tfidf:", ontology.source)
-    files = write_phenopackets(tmp_path / "packets", predictions, ontology, created=WHEN)
+    files = write_phenopackets(tmp_path / "packets", predictions, ontology, created=CREATED)
     assert [file.name for file in files] == ["ward_a.json", "b.json"]
     assert json.loads(files[0].read_text())["id"] == "ward/a"
-    clash = extract([ClinicalText("ward/a", "x"), ClinicalText("ward_a", "y")], "tfidf:", ontology.source)
+    predictions_with_equal_names = extract(
+        [ClinicalText("ward/a", "x"), ClinicalText("ward_a", "y")], "tfidf:", ontology.source
+    )
     with pytest.raises(DuplicateError):
-        write_phenopackets(tmp_path / "others", clash, ontology)
+        write_phenopackets(tmp_path / "others", predictions_with_equal_names, ontology)

@@ -1,4 +1,4 @@
-"""The graph as arrays, against networkx on graphs of every small shape."""
+"""The graph as arrays, compared with networkx on small graphs."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from small_ontologies import ontologies, ontology_of, upward
 
 @settings(max_examples=50)
 @given(ontologies())
-def test_ancestors_are_what_can_be_reached_upwards_in_the_fewest_steps(ontology):
+def test_ancestors_have_the_fewest_steps_upwards(ontology):
     graph = upward(ontology)
-    for place in range(len(ontology)):
-        reached = nx.single_source_shortest_path_length(graph, place)
+    for node in range(len(ontology)):
+        expected = nx.single_source_shortest_path_length(graph, node)
         rows = ontology.ancestor_table.rows
-        found = dict(
+        steps = dict(
             zip(
-                rows[place].tolist(),
-                ontology.ancestor_table.steps[rows.starts[place] : rows.starts[place + 1]],
+                rows[node].tolist(),
+                ontology.ancestor_table.steps[rows.starts[node] : rows.starts[node + 1]],
                 strict=True,
             )
         )
-        assert found == reached
-        assert ontology.ancestors(place).tolist() == sorted(reached)
+        assert steps == expected
+        assert ontology.ancestors(node).tolist() == sorted(expected)
 
 
 @settings(max_examples=50)
 @given(ontologies())
-def test_descendants_are_ancestors_the_other_way_round(ontology):
+def test_descendants_are_the_reverse_of_ancestors(ontology):
     graph = upward(ontology)
-    for place in range(len(ontology)):
-        expected = sorted({place} | nx.ancestors(graph, place))
-        assert ontology.descendants(place).tolist() == expected
-        assert ontology.ancestor_table.below[place] == len(expected)
+    for node in range(len(ontology)):
+        expected = sorted({node} | nx.ancestors(graph, node))
+        assert ontology.descendants(node).tolist() == expected
+        assert ontology.ancestor_table.below[node] == len(expected)
 
 
 @settings(max_examples=50)
@@ -44,15 +44,15 @@ def test_descendants_are_ancestors_the_other_way_round(ontology):
 def test_depth_is_the_shortest_path_from_a_root(ontology):
     down = upward(ontology).reverse()
     expected = nx.multi_source_dijkstra_path_length(down, set(ontology.roots.tolist()))
-    assert ontology.depth.tolist() == [expected[place] for place in range(len(ontology))]
+    assert ontology.depth.tolist() == [expected[node] for node in range(len(ontology))]
 
 
-def test_a_cycle_is_refused_and_named():
+def test_a_cycle_is_an_error_with_its_terms():
     with pytest.raises(InputError, match=r"small.*is_a.*is_a"):
         ontology_of({"a": [], "b": ["a", "c"], "c": ["b"]})
 
 
-def test_a_term_that_is_its_own_parent_is_a_cycle():
+def test_a_term_with_itself_as_parent_is_a_cycle():
     with pytest.raises(InputError, match="is_a"):
         ontology_of({"a": [], "b": ["a", "b"]})
 
@@ -61,11 +61,17 @@ def test_branches_are_the_children_of_the_only_root():
     ontology = ontology_of({"r": [], "x": ["r"], "y": ["r"], "p": ["x"], "q": ["x", "y"], "s": ["p"]})
     branches = ontology.branches()
     assert [ontology.ids[top] for top in branches.tops] == ["x", "y"]
-    below = {name: branches.member[ontology.index_of(name)].tolist() for name in "rxyqs"}
-    assert below == {"r": [False] * 2, "x": [True, False], "y": [False, True], "q": [True, True], "s": [True, False]}
+    membership = {name: branches.member[ontology.index_of(name)].tolist() for name in "rxyqs"}
+    assert membership == {
+        "r": [False] * 2,
+        "x": [True, False],
+        "y": [False, True],
+        "q": [True, True],
+        "s": [True, False],
+    }
 
 
-def test_branches_can_be_those_of_a_named_term():
+def test_branches_of_a_given_term_are_its_children():
     ontology = ontology_of({"r": [], "x": ["r"], "p": ["x"], "q": ["x"]})
     assert [ontology.ids[top] for top in ontology.branches("x").tops] == ["p", "q"]
 
@@ -76,6 +82,6 @@ def test_several_roots_are_branches_themselves():
     assert ontology.branches().member.tolist() == [[True, False], [False, True], [True, False]]
 
 
-def test_rows_reversed_turn_parents_into_children():
+def test_reversed_rows_turn_parents_into_children():
     rows = Rows.of([[], [0], [0, 1]])
     assert [rows.reversed()[row].tolist() for row in range(3)] == [[1, 2], [2], []]

@@ -1,4 +1,4 @@
-"""What ids lead to: live terms, alternative ids, successors, and sentences for the rest."""
+"""Resolution of ids: live terms, alternative ids, replaced ids, and errors for the rest."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def ontology() -> Ontology:
     return ontology_from_file(OboFile("t.obo", title="Tests", version="2026-01-02", terms=terms))
 
 
-def test_a_live_id_is_its_own_term(ontology):
+def test_a_live_id_is_resolved_to_itself(ontology):
     assert ontology.resolve("T:0003").how == "live"
     assert ontology.labels[ontology.index_of("T:0003")] == "fever"
 
 
-def test_an_alternative_id_leads_to_its_term(ontology):
-    found = ontology.resolve("T:0020")
-    assert (ontology.ids[found.term], found.how, found.id) == ("T:0002", "alternative", "T:0020")
+def test_an_alternative_id_is_resolved_to_its_term(ontology):
+    resolution = ontology.resolve("T:0020")
+    assert (ontology.ids[resolution.term], resolution.how, resolution.id) == ("T:0002", "alternative", "T:0020")
 
 
 @pytest.mark.parametrize(("old", "new"), [("T:0090", "T:0003"), ("T:0091", "T:0003"), ("T:0092", "T:0002")])
-def test_a_replaced_id_leads_to_its_live_successor_also_over_several_steps(ontology, old, new):
-    found = ontology.resolve(old)
-    assert (ontology.ids[found.term], found.how) == (new, "replaced")
+def test_a_replaced_id_is_resolved_to_its_live_successor_over_several_steps(ontology, old, new):
+    resolution = ontology.resolve(old)
+    assert (ontology.ids[resolution.term], resolution.how) == (new, "replaced")
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_a_replaced_id_leads_to_its_live_successor_also_over_several_steps(ontol
         ("T:0096", "choose another term"),
     ],
 )
-def test_an_obsolete_id_without_one_successor_says_what_to_consider(ontology, old, hint):
-    with pytest.raises(UnknownNameError, match="2026-01-02") as caught:
+def test_an_obsolete_id_without_a_unique_successor_is_an_error_with_alternatives(ontology, old, hint):
+    with pytest.raises(UnknownNameError, match="2026-01-02") as error_info:
         ontology.resolve(old)
-    assert re.search(hint, caught.value.hint)
+    assert re.search(hint, error_info.value.hint)
 
 
 @pytest.mark.parametrize(
-    ("given", "hint"),
+    ("unknown_id", "hint"),
     [
         ("T:2", "did you mean T:0002 (cough)?"),
         ("t_0002", "did you mean T:0002 (cough)?"),
@@ -72,17 +72,17 @@ def test_an_obsolete_id_without_one_successor_says_what_to_consider(ontology, ol
         ("", "an id looks like T:0001"),
     ],
 )
-def test_an_unknown_id_gets_the_nearest_help(ontology, given, hint):
-    with pytest.raises(UnknownNameError, match="2026-01-02") as caught:
-        ontology.index_of(given)
-    assert caught.value.hint == hint
+def test_an_unknown_id_is_an_error_with_a_suggestion(ontology, unknown_id, hint):
+    with pytest.raises(UnknownNameError, match="2026-01-02") as error_info:
+        ontology.index_of(unknown_id)
+    assert error_info.value.hint == hint
 
 
-def test_what_was_followed_is_told(ontology):
+def test_the_way_of_resolution_is_reported(ontology):
     resolved = [ontology.resolve(name) for name in ("T:0001", "T:0020", "T:0090", "T:0091")]
     assert [ontology.ids[resolution.term] for resolution in resolved] == ["T:0001", "T:0002", "T:0003", "T:0003"]
     assert [resolution.how for resolution in resolved] == ["live", "alternative", "replaced", "replaced"]
 
 
-def test_all_unknown_ids_can_be_named_at_once(ontology):
+def test_all_unknown_ids_can_be_listed(ontology):
     assert list(ontology.id_resolver.unknown(["T:0001", "T:5555", "T:0096"])) == ["T:5555", "T:0096"]

@@ -1,4 +1,4 @@
-"""Languages of texts and of parts of texts."""
+"""Languages of texts and of segments of texts."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_the_language_is_guessed(text: str, expected: str) -> None:
     assert guess_language(text) == expected
 
 
-def test_a_region_makes_no_other_language() -> None:
+def test_a_region_is_removed_from_a_language() -> None:
     assert validate_language(" DE_at ") == "de"
 
 
 def test_a_mistyped_language_gets_a_suggestion() -> None:
-    with pytest.raises(UnknownNameError) as caught:
+    with pytest.raises(UnknownNameError) as error_info:
         validate_language("dee")
-    assert caught.value.hint == "did you mean de?"
+    assert error_info.value.hint == "did you mean de?"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_mistyped_language_gets_a_suggestion() -> None:
         ("Die Familie ist bekannt.", ["Die Familie ist bekannt."]),
     ],
 )
-def test_segments_of_another_language_are_found(text: str, german: list[str]) -> None:
+def test_segments_in_another_language_are_detected(text: str, german: list[str]) -> None:
     assert [text[start:end] for start, end, language in language_segments(text) if language == "de"] == german
 
 
@@ -64,15 +64,15 @@ def test_segments_of_another_language_are_found(text: str, german: list[str]) ->
 def test_segments_cover_the_text_and_differ_from_their_neighbours(text: str) -> None:
     segments = language_segments(text)
     assert "".join(text[start:end] for start, end, _ in segments) == text
-    assert all(one[2] != other[2] for one, other in pairwise(segments))
+    assert all(first[2] != second[2] for first, second in pairwise(segments))
 
 
 def best_sequence(evidence: list[int], *, is_german: bool) -> float:
     """The value of the best of all sequences of languages."""
-    main = [is_german]
+    document_language = [is_german]
     return max(
         sum(word if german else -word for word, german in zip(evidence, states, strict=True))
-        - 1.5 * sum(one != other for one, other in pairwise([*main, *states, *main]))
+        - 1.5 * sum(first != second for first, second in pairwise([*document_language, *states, *document_language]))
         for states in product((False, True), repeat=len(evidence))
     )
 
@@ -80,6 +80,6 @@ def best_sequence(evidence: list[int], *, is_german: bool) -> float:
 @given(st.lists(st.sampled_from([-1, 1]), min_size=1, max_size=9), st.booleans())
 def test_the_sequence_of_languages_is_optimal(evidence: list[int], is_german: bool) -> None:
     states = most_probable_languages(evidence, is_german=is_german)
-    changes = sum(one != other for one, other in pairwise([is_german, *states, is_german]))
+    changes = sum(first != second for first, second in pairwise([is_german, *states, is_german]))
     value = sum(word if german else -word for word, german in zip(evidence, states, strict=True)) - 1.5 * changes
     assert value == best_sequence(evidence, is_german=is_german)

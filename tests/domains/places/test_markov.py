@@ -1,4 +1,4 @@
-"""The Markov model gives probabilities, and those of Witten and Bell."""
+"""The Markov model gives the probabilities of Witten-Bell smoothing."""
 
 from __future__ import annotations
 
@@ -17,36 +17,38 @@ CLASSES = 5
 visits = st.lists(st.tuples(st.integers(0, 2), st.integers(0, CLASSES - 1)), min_size=1, max_size=30)
 
 
-def slowly(pairs: list[tuple[int, int]], user: int, before: int) -> list[float]:
-    """From the broadest source to the most telling, with dictionaries."""
-    everybody, moves, own, own_moves = (Counter[Any]() for _ in range(4))
-    last: dict[int, int] = {}
-    for who, place in pairs:
-        everybody[place] += 1
-        own[who, place] += 1
-        if who in last:
-            moves[last[who], place] += 1
-            own_moves[who, last[who], place] += 1
-        last[who] = place
-    likely = [(everybody[place] + 1) / (len(pairs) + CLASSES) for place in range(CLASSES)]
+def reference_probabilities(pairs: list[tuple[int, int]], user: int, previous: int) -> list[float]:
+    """Witten-Bell smoothing with dictionaries, from the least to the most specific counts."""
+    total_counts, all_moves, user_counts, user_moves = (Counter[Any]() for _ in range(4))
+    last_place: dict[int, int] = {}
+    for visitor, place in pairs:
+        total_counts[place] += 1
+        user_counts[visitor, place] += 1
+        if visitor in last_place:
+            all_moves[last_place[visitor], place] += 1
+            user_moves[visitor, last_place[visitor], place] += 1
+        last_place[visitor] = place
+    probabilities = [(total_counts[place] + 1) / (len(pairs) + CLASSES) for place in range(CLASSES)]
     for counts in (
-        [moves[before, place] for place in range(CLASSES)],
-        [own[user, place] for place in range(CLASSES)],
-        [own_moves[user, before, place] for place in range(CLASSES)],
+        [all_moves[previous, place] for place in range(CLASSES)],
+        [user_counts[user, place] for place in range(CLASSES)],
+        [user_moves[user, previous, place] for place in range(CLASSES)],
     ):
-        n, different = sum(counts), sum(count > 0 for count in counts)
+        n, n_distinct = sum(counts), sum(count > 0 for count in counts)
         if n:
-            likely = [(c + different * p) / (n + different) for c, p in zip(counts, likely, strict=True)]
-    return likely
+            probabilities = [
+                (c + n_distinct * p) / (n + n_distinct) for c, p in zip(counts, probabilities, strict=True)
+            ]
+    return probabilities
 
 
 @given(visits, st.integers(0, 3), st.integers(-1, CLASSES - 1))
-def test_every_source_hands_on_its_share(pairs: list[tuple[int, int]], user: int, before: int) -> None:
+def test_probabilities_equal_witten_bell_smoothing(pairs: list[tuple[int, int]], user: int, previous: int) -> None:
     users, places = zip(*pairs, strict=True)
     model = MarkovModel(VisitHistory.of(np.array(users), np.array(places), classes=CLASSES))
-    case = PredictionCases(np.array([0]), np.array([user]), np.array([before]), np.array([0]))
-    found = model.probabilities(case)
-    assert found[0].tolist() == pytest.approx(slowly(pairs, user, before), rel=1e-12)
-    assert found.sum() == pytest.approx(1.0)
-    assert np.exp(model.logits(case)) == pytest.approx(found, rel=1e-5)
+    case = PredictionCases(np.array([0]), np.array([user]), np.array([previous]), np.array([0]))
+    probabilities = model.probabilities(case)
+    assert probabilities[0].tolist() == pytest.approx(reference_probabilities(pairs, user, previous), rel=1e-12)
+    assert probabilities.sum() == pytest.approx(1.0)
+    assert np.exp(model.logits(case)) == pytest.approx(probabilities, rel=1e-5)
     assert model.logits(case).dtype == np.float32

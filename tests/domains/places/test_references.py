@@ -30,61 +30,61 @@ def scores(batch):
     return score_places(logits, targets, users=users, coordinates=coordinates, n_resamples=50)
 
 
-def ranks(logits, targets):
+def sorted_ranks_of(logits, targets):
     """By sorting every row, as next-location projects do."""
     order = np.argsort(-logits, axis=1)
     return np.argmax(order == targets[:, None], axis=1) + 1
 
 
-def test_scores_of_ranks_are_those_of_sorting_and_of_scikit_learn(batch, scores):
+def test_scores_of_ranks_equal_sorting_and_scikit_learn(batch, scores):
     logits, targets, users, _ = batch
-    found = ranks(logits, targets)
-    gains = np.where(found <= 10, 1.0 / np.log2(found + 1.0), 0.0)
+    target_ranks = sorted_ranks_of(logits, targets)
+    gains = np.where(target_ranks <= 10, 1.0 / np.log2(target_ranks + 1.0), 0.0)
     for k in (1, 3, 5, 10):
         value = scores.all[f"Acc@{k}"].value
-        assert value == pytest.approx(np.mean(found <= k), **TOLERANCE)
+        assert value == pytest.approx(np.mean(target_ranks <= k), **TOLERANCE)
         labels = np.arange(logits.shape[1])
         assert value == pytest.approx(top_k_accuracy_score(targets, logits, k=k, labels=labels), **TOLERANCE)
-    assert scores.all["MRR"].value == pytest.approx(np.mean(1.0 / found), **TOLERANCE)
+    assert scores.all["MRR"].value == pytest.approx(np.mean(1.0 / target_ranks), **TOLERANCE)
     assert scores.all["nDCG@10"].value == pytest.approx(gains.mean(), **TOLERANCE)
-    by_user = np.mean([np.mean(1.0 / found[users == user]) for user in np.unique(users)])
+    by_user = np.mean([np.mean(1.0 / target_ranks[users == user]) for user in np.unique(users)])
     assert scores.by_user["MRR"].value == pytest.approx(by_user, **TOLERANCE)
 
 
-def test_f1_is_that_of_scikit_learn(batch, scores):
+def test_f1_equals_scikit_learn(batch, scores):
     logits, targets, _, _ = batch
     for name, average in (("F1", "weighted"), ("F1(average=macro)", "macro"), ("F1(average=micro)", "micro")):
         expected = f1_score(targets, logits.argmax(axis=1), average=average, zero_division=0)
         assert scores.all[name].value == pytest.approx(expected, **TOLERANCE)
 
 
-def test_calibration_is_that_of_scikit_learn_and_of_the_definitions(batch, scores):
+def test_calibration_equals_scikit_learn_and_the_definitions(batch, scores):
     logits, targets, _, _ = batch
-    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
+    probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
     result = scores.calibration.result
-    expected = log_loss(targets, shares, labels=np.arange(logits.shape[1]))
+    expected = log_loss(targets, probabilities, labels=np.arange(logits.shape[1]))
     assert result["NLL"].value == pytest.approx(expected, **TOLERANCE)
-    errors = shares.copy()
+    errors = probabilities.copy()
     errors[np.arange(len(targets)), targets] -= 1.0
     assert result["Brier"].value == pytest.approx(np.mean((errors**2).sum(axis=1)), **TOLERANCE)
     for k, value in scores.calibration.ece.items():
-        confidence, hits = np.sort(shares, axis=1)[:, -k:].sum(axis=1), ranks(logits, targets) <= k
+        confidence, hits = np.sort(probabilities, axis=1)[:, -k:].sum(axis=1), sorted_ranks_of(logits, targets) <= k
         assert value == pytest.approx(binned_error(confidence, hits), **TOLERANCE)
 
 
 def binned_error(confidence, hits, bins=15):
-    """The expected calibration error, one bin after another."""
+    """The expected calibration error, in a loop over the bins."""
     total = 0.0
-    for number in range(bins):
-        inside = (confidence > number / bins) & (confidence <= (number + 1) / bins)
+    for index in range(bins):
+        inside = (confidence > index / bins) & (confidence <= (index + 1) / bins)
         if inside.any():
             total += inside.mean() * abs(confidence[inside].mean() - hits[inside].mean())
     return total
 
 
 @pytest.mark.engines("torch")
-def test_log_loss_is_that_of_torch(batch, scores):
+def test_log_loss_equals_torch(batch, scores):
     torch = pytest.importorskip("torch")
     logits, targets, _, _ = batch
     expected = torch.nn.functional.cross_entropy(torch.from_numpy(logits), torch.from_numpy(targets))
@@ -97,13 +97,15 @@ def test_log_loss_is_that_of_torch(batch, scores):
     )
 
 
-def test_distances_are_those_of_scikit_learn(batch, scores):
+def test_distances_equal_scikit_learn(batch, scores):
     from sklearn.metrics.pairwise import haversine_distances
 
     logits, targets, _, coordinates = batch
     radians = np.radians(coordinates)
     pairs = zip(radians[logits.argmax(axis=1)], radians[targets], strict=True)
-    distances = np.array([EARTH_RADIUS_KM * haversine_distances([one], [other])[0, 0] for one, other in pairs])
+    distances = np.array(
+        [EARTH_RADIUS_KM * haversine_distances([predicted], [true])[0, 0] for predicted, true in pairs]
+    )
     assert scores.distances.result["distance error"].value == pytest.approx(distances.mean(), rel=1e-12)
     assert scores.distances.median == pytest.approx(np.median(distances), rel=1e-12)
     for radius in (1, 5):

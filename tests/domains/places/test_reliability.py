@@ -17,59 +17,59 @@ units = st.lists(st.tuples(st.floats(0, 1, allow_nan=False), st.integers(0, 1)),
 
 
 @given(units, st.integers(1, 12), st.sampled_from(["width", "mass"]))
-def test_bins_are_those_of_scikit_learn(pairs: list[tuple[float, int]], bins: int, scheme: str) -> None:
-    sure, right = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
-    found = reliability(sure, right, bins=bins, scheme=scheme, draws=1)
+def test_bins_equal_scikit_learn(pairs: list[tuple[float, int]], bins: int, scheme: str) -> None:
+    confidences, hits = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
+    curve = reliability(confidences, hits, bins=bins, scheme=scheme, draws=1)
     strategy = {"width": "uniform", "mass": "quantile"}[scheme]
-    accuracy, confidence = calibration_curve(right, sure, n_bins=bins, strategy=strategy)
-    assert [each.accuracy for each in found.bins] == pytest.approx(accuracy.tolist())
-    assert [each.confidence for each in found.bins] == pytest.approx(confidence.tolist(), abs=1e-12)
-    assert sum(each.n for each in found.bins) == len(pairs)
+    expected_accuracy, expected_confidence = calibration_curve(hits, confidences, n_bins=bins, strategy=strategy)
+    assert [bin_.accuracy for bin_ in curve.bins] == pytest.approx(expected_accuracy.tolist())
+    assert [bin_.confidence for bin_ in curve.bins] == pytest.approx(expected_confidence.tolist(), abs=1e-12)
+    assert sum(bin_.n for bin_ in curve.bins) == len(pairs)
 
 
 @given(units, st.integers(1, 12))
 def test_the_error_is_the_mean_gap_over_units(pairs: list[tuple[float, int]], bins: int) -> None:
-    sure, right = zip(*pairs, strict=True)
-    found = reliability(sure, right, bins=bins, draws=1)
-    gaps = [each.n * abs(each.confidence - each.accuracy) for each in found.bins]
-    assert found.ece == pytest.approx(sum(gaps) / len(pairs), abs=1e-12)
-    assert found.ece <= found.largest_gap + 1e-12
+    confidences, hits = zip(*pairs, strict=True)
+    curve = reliability(confidences, hits, bins=bins, draws=1)
+    gaps = [bin_.n * abs(bin_.confidence - bin_.accuracy) for bin_ in curve.bins]
+    assert curve.ece == pytest.approx(sum(gaps) / len(pairs), abs=1e-12)
+    assert curve.ece <= curve.largest_gap + 1e-12
 
 
-def test_a_calibrated_model_shows_the_error_that_luck_gives() -> None:
+def test_a_calibrated_model_has_the_error_of_chance() -> None:
     rng = np.random.default_rng(0)
-    seen = []
+    results = []
     for trial in range(40):
-        sure = rng.beta(3, 2, size=400)
-        right = rng.random(400) < sure
-        found = reliability(sure, right.astype(float), seed=trial, draws=200)
-        seen.append((found.ece, found.calibrated, found.told_apart))
-    ece, expected, apart = (np.array(side, dtype=float) for side in zip(*seen, strict=True))
-    assert abs((ece - expected).mean()) < 4 * ece.std() / np.sqrt(len(ece))
-    assert apart.mean() < 0.2  # one in twenty is expected
+        confidences = rng.beta(3, 2, size=400)
+        hits = rng.random(400) < confidences
+        curve = reliability(confidences, hits.astype(float), seed=trial, draws=200)
+        results.append((curve.ece, curve.calibrated, curve.told_apart))
+    ece, calibrated, significant = (np.array(side, dtype=float) for side in zip(*results, strict=True))
+    assert abs((ece - calibrated).mean()) < 4 * ece.std() / np.sqrt(len(ece))
+    assert significant.mean() < 0.2  # 5 % is expected
 
 
-def test_a_model_that_is_too_sure_is_told_apart() -> None:
+def test_the_error_of_an_overconfident_model_is_significant() -> None:
     rng = np.random.default_rng(1)
-    sure = rng.uniform(0.7, 1.0, size=500)
-    found = reliability(sure, (rng.random(500) < sure - 0.25).astype(float))
-    assert found.told_apart
-    assert found.ece == pytest.approx(0.25, abs=0.05)
-    assert all(each.gap > 0 for each in found.bins if each.n > 50)
+    confidences = rng.uniform(0.7, 1.0, size=500)
+    curve = reliability(confidences, (rng.random(500) < confidences - 0.25).astype(float))
+    assert curve.told_apart
+    assert curve.ece == pytest.approx(0.25, abs=0.05)
+    assert all(bin_.gap > 0 for bin_ in curve.bins if bin_.n > 50)
 
 
-def test_the_same_seed_gives_the_same_figures_and_intervals_follow_the_users() -> None:
+def test_the_same_seed_gives_the_same_values_and_intervals_are_clustered_by_users() -> None:
     rng = np.random.default_rng(2)
-    sure, right = np.full(60, 0.5), np.repeat(rng.integers(0, 2, size=12), 5).astype(float)
+    confidences, hits = np.full(60, 0.5), np.repeat(rng.integers(0, 2, size=12), 5).astype(float)
     users = np.repeat(np.arange(12), 5)
-    plain, again = (reliability(sure, right, seed=4) for _ in range(2))
-    clustered = reliability(sure, right, seed=4, clusters=users)
-    assert plain == again
-    assert clustered.bins[0].interval.width > plain.bins[0].interval.width
-    assert clustered.ece == plain.ece
+    first, repeated = (reliability(confidences, hits, seed=4) for _ in range(2))
+    clustered = reliability(confidences, hits, seed=4, clusters=users)
+    assert first == repeated
+    assert clustered.bins[0].interval.width > first.bins[0].interval.width
+    assert clustered.ece == first.ece
 
 
-def test_bad_input_is_refused_with_a_sentence() -> None:
+def test_bad_input_is_an_error() -> None:
     with pytest.raises(InputError, match="at position 0"):
         reliability([1.5], [1])
     with pytest.raises(InputError):

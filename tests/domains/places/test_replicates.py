@@ -1,4 +1,4 @@
-"""Seeds and users: against scipy, against slow loops, and where the data cannot speak."""
+"""Comparisons over seeds and users: against scipy, against slow loops, and with too little data."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ USERS = np.repeat(np.array([f"u{user}" for user in range(10)], dtype=object), [3
 
 
 def seeds_of(skill: float, seeds: int, *, start: int = 0, users: np.ndarray | None = USERS) -> dict[str, Result]:
-    """Results of a model that lifts the right class by so much, trained with several seeds."""
+    """Results of a model with several seeds; ``skill`` is added to the score of the target."""
     targets = np.random.default_rng(99).integers(CLASSES, size=UNITS)
-    found = {}
+    results = {}
     for seed in range(1, seeds + 1):
         logits = np.random.default_rng(start + seed).normal(size=(UNITS, CLASSES))
         logits[np.arange(UNITS), targets] += skill
-        found[f"seed{seed}"] = evaluate_seed(classify(logits, targets), users, "model")
-    return found
+        results[f"seed{seed}"] = evaluate_seed(classify(logits, targets), users, "model")
+    return results
 
 
-def test_seeds_are_tested_as_scipy_tests_them() -> None:
+def test_comparisons_over_seeds_equal_scipy() -> None:
     models = {"good": seeds_of(2.0, 5), "bad": seeds_of(0.5, 5, start=50)}
-    found = compare_across_seeds(models, config=QUICK)
+    comparison = compare_across_seeds(models, config=QUICK)
     for metric in ("HR@1", "MRR", "nDCG@10", "F1", "F1(average=macro)"):
-        figures = [[each.estimates[metric].value for each in own.values()] for own in models.values()]
-        pair = found.pair("good", "bad", metric)
-        assert pair.p_seeds == pytest.approx(ttest_rel(*figures).pvalue)
-        differences = np.subtract(figures[0], figures[1])
+        scores = [[result.estimates[metric].value for result in results.values()] for results in models.values()]
+        pair = comparison.pair("good", "bad", metric)
+        assert pair.p_seeds == pytest.approx(ttest_rel(*scores).pvalue)
+        differences = np.subtract(scores[0], scores[1])
         assert pair.seeds.difference == pytest.approx(differences.mean())
         assert pair.seeds.differences.deviation == pytest.approx(np.std(differences, ddof=1))
         flipped = [abs(np.dot(signs, differences)) for signs in product((-1, 1), repeat=5)]
         assert pair.p_seed_permutation == np.mean(np.array(flipped) >= abs(differences.sum()) - 1e-12)
 
 
-def test_users_are_tested_on_their_own_means_averaged_over_seeds() -> None:
+def test_comparisons_over_users_use_means_per_user_averaged_over_seeds() -> None:
     models = {"good": seeds_of(1.5, 3), "bad": seeds_of(1.0, 3, start=50)}
-    found = compare_across_seeds(models, config=QUICK)
+    comparison = compare_across_seeds(models, config=QUICK)
     means: dict[str, list[float]] = {}
-    for model, own in models.items():
+    for model, results in models.items():
         for user in sorted(set(USERS.tolist())):
             values = [
                 float(result.per_unit["MRR"][unit])
-                for result in own.values()
+                for result in results.values()
                 for unit in range(UNITS)
                 if USERS[unit] == user
             ]
             means.setdefault(model, []).append(sum(values) / len(values))
-    pair = found.pair("good", "bad", "MRR")
+    pair = comparison.pair("good", "bad", "MRR")
     assert pair.t is not None
     assert pair.permutation is not None
     assert pair.t.p == pytest.approx(ttest_rel(means["good"], means["bad"]).pvalue)
@@ -69,15 +69,15 @@ def test_users_are_tested_on_their_own_means_averaged_over_seeds() -> None:
     assert pair.permutation.difference == pytest.approx(differences.mean())
     flipped = np.array([abs(np.dot(signs, differences)) for signs in product((-1, 1), repeat=10)])
     assert pair.permutation.p == pytest.approx(np.mean(flipped >= abs(differences.sum()) - 1e-12))
-    row = next(row for row in found.rows if (row.metric, row.system) == ("MRR", "good"))
+    row = next(row for row in comparison.rows if (row.metric, row.system) == ("MRR", "good"))
     assert row.by_user is not None
     assert row.pooled is not None
     assert row.by_user.value == pytest.approx(np.mean(means["good"]))
     assert row.pooled.value == pytest.approx(row.seeds.mean)
-    assert found.n_users == 10
+    assert comparison.n_users == 10
 
 
-def test_intervals_follow_users_where_users_are_alike_within() -> None:
+def test_intervals_are_clustered_by_users() -> None:
     targets = np.zeros(UNITS, dtype=int)
     hits = np.isin(USERS, ["u1", "u3", "u7"])
     logits = np.where(hits[:, None], np.eye(CLASSES)[0], np.eye(CLASSES)[1])
@@ -85,114 +85,117 @@ def test_intervals_follow_users_where_users_are_alike_within() -> None:
     for users in (None, USERS):
         model = {"seed1": evaluate_seed(classify(logits, targets), users, "m")}
         other = {"seed1": evaluate_seed(classify(logits + 0.0, targets), users, "m")}
-        found = compare_across_seeds({"a": model, "b": other}, config=QUICK)
-        assert found.rows[0].pooled is not None
-        widths.append(found.rows[0].pooled.interval.width)
+        comparison = compare_across_seeds({"a": model, "b": other}, config=QUICK)
+        assert comparison.rows[0].pooled is not None
+        widths.append(comparison.rows[0].pooled.interval.width)
     assert widths[1] > 1.5 * widths[0]
 
 
-def test_one_seed_says_one_seed_and_gives_no_spread() -> None:
-    found = compare_across_seeds({"a": seeds_of(3.0, 1), "b": seeds_of(0.0, 1, start=9)}, config=QUICK)
-    assert str(found.rows[0].seeds).endswith("(one seed)")
-    assert isnan(found.pairs[0].p_seeds)
-    assert found.pairs[0].seeds.reason == "one seed"
-    assert found.pairs[0].permutation is not None
-    assert found.pairs[0].permutation.p < 0.05
-    assert any(line.startswith("One seed") for line in found.method_notes())
-    assert "it may be due to the seed" in found.verdict()
+def test_one_seed_gives_no_spread_and_a_note() -> None:
+    comparison = compare_across_seeds({"a": seeds_of(3.0, 1), "b": seeds_of(0.0, 1, start=9)}, config=QUICK)
+    assert str(comparison.rows[0].seeds).endswith("(one seed)")
+    assert isnan(comparison.pairs[0].p_seeds)
+    assert comparison.pairs[0].seeds.reason == "one seed"
+    assert comparison.pairs[0].permutation is not None
+    assert comparison.pairs[0].permutation.p < 0.05
+    assert any(line.startswith("One seed") for line in comparison.method_notes())
+    assert "it may be due to the seed" in comparison.verdict()
 
 
-def test_a_corpus_metric_is_compared_over_seeds_alone() -> None:
-    found = compare_across_seeds({"a": seeds_of(2.0, 3), "b": seeds_of(1.0, 3, start=9)}, config=QUICK)
-    pair = found.pair("a", "b", "F1")
+def test_a_corpus_metric_is_compared_over_seeds_only() -> None:
+    comparison = compare_across_seeds({"a": seeds_of(2.0, 3), "b": seeds_of(1.0, 3, start=9)}, config=QUICK)
+    pair = comparison.pair("a", "b", "F1")
     assert pair.t is None
     assert pair.permutation is None
     assert not isnan(pair.p_seeds)
-    assert found.pair("a", "b", "Acc@1").permutation is not None
+    assert comparison.pair("a", "b", "Acc@1").permutation is not None
 
 
-def test_seeds_pair_by_name_whatever_their_order() -> None:
-    own = seeds_of(1.0, 3)
-    turned = dict(reversed(own.items()))
-    lined_up, notes = pair_seeds({"a": own, "b": turned})
-    assert list(lined_up["b"]) == list(own)
+def test_seeds_pair_by_name_in_any_order() -> None:
+    results = seeds_of(1.0, 3)
+    reversed_results = dict(reversed(results.items()))
+    paired, notes = pair_seeds({"a": results, "b": reversed_results})
+    assert list(paired["b"]) == list(results)
     assert notes == []
-    assert all(lined_up["b"][seed] is own[seed] for seed in own)
+    assert all(paired["b"][seed] is results[seed] for seed in results)
 
 
-def test_seeds_of_other_names_pair_by_order_and_say_so() -> None:
-    own = seeds_of(1.0, 2)
-    other = dict(zip(["run7", "run9"], own.values(), strict=True))
-    lined_up, notes = pair_seeds({"a": own, "b": other})
-    assert lined_up["b"]["seed2"] is own["seed2"]
+def test_seeds_of_different_names_pair_by_order_with_a_note() -> None:
+    results = seeds_of(1.0, 2)
+    renamed = dict(zip(["run7", "run9"], results.values(), strict=True))
+    paired, notes = pair_seeds({"a": results, "b": renamed})
+    assert paired["b"]["seed2"] is results["seed2"]
     assert "seed1 with run7, seed2 with run9" in notes[0]
-    assert notes[0] in compare_across_seeds({"a": own, "b": other}, config=QUICK).notes
+    assert notes[0] in compare_across_seeds({"a": results, "b": renamed}, config=QUICK).notes
 
 
-def test_an_odd_number_of_seeds_is_refused() -> None:
+def test_unequal_numbers_of_seeds_are_an_error() -> None:
     with pytest.raises(PairingError, match=r"2 seeds.*3"):
         pair_seeds({"a": seeds_of(1.0, 2), "b": seeds_of(1.0, 3)})
 
 
 def test_three_models_are_corrected_for_three_pairs() -> None:
     models = {
-        name: seeds_of(skill, 4, start=10 * at) for at, (name, skill) in enumerate((("a", 2.0), ("b", 1.5), ("c", 0.2)))
+        name: seeds_of(skill, 4, start=10 * index)
+        for index, (name, skill) in enumerate((("a", 2.0), ("b", 1.5), ("c", 0.2)))
     }
-    found = compare_across_seeds(models, config=QUICK)
-    pairs = [pair for pair in found.pairs if pair.metric == "HR@1"]
-    raw = sorted(pair.seeds.p for pair in pairs)
-    assert min(pair.p_seeds for pair in pairs) == pytest.approx(min(1.0, 3 * raw[0]))
-    assert "Holm over the 3 pairs" in found.family
-    assert len(found.claims()) == 3
+    comparison = compare_across_seeds(models, config=QUICK)
+    pairs = [pair for pair in comparison.pairs if pair.metric == "HR@1"]
+    p_values = sorted(pair.seeds.p for pair in pairs)
+    assert min(pair.p_seeds for pair in pairs) == pytest.approx(min(1.0, 3 * p_values[0]))
+    assert "Holm over the 3 pairs" in comparison.family
+    assert len(comparison.claims()) == 3
 
 
 def test_equal_models_are_equal() -> None:
-    own = seeds_of(1.0, 3)
-    found = compare_across_seeds({"a": own, "b": dict(own)}, config=QUICK)
-    assert found.verdict() == "On Acc@1 a and b are equal."
-    assert found.pairs[0].p_seeds == 1.0
+    results = seeds_of(1.0, 3)
+    comparison = compare_across_seeds({"a": results, "b": dict(results)}, config=QUICK)
+    assert comparison.verdict() == "On Acc@1 a and b are equal."
+    assert comparison.pairs[0].p_seeds == 1.0
 
 
-def test_units_that_differ_are_refused() -> None:
-    own = seeds_of(1.0, 2)
-    fewer = {seed: evaluate_seed(classify(np.zeros((5, CLASSES)), np.zeros(5, dtype=int)), None, "m") for seed in own}
+def test_different_units_are_an_error() -> None:
+    results = seeds_of(1.0, 2)
+    fewer = {
+        seed: evaluate_seed(classify(np.zeros((5, CLASSES)), np.zeros(5, dtype=int)), None, "m") for seed in results
+    }
     with pytest.raises(PairingError):
-        compare_across_seeds({"a": own, "b": fewer}, config=QUICK)
+        compare_across_seeds({"a": results, "b": fewer}, config=QUICK)
 
 
-def test_metrics_are_chosen_by_any_of_their_names() -> None:
+def test_metrics_are_selected_by_any_of_their_names() -> None:
     models = {"a": seeds_of(1.0, 2), "b": seeds_of(1.0, 2, start=9)}
-    found = compare_across_seeds(models, metrics=["acc@3", "f1"], primary="MRR", config=QUICK)
-    assert list(dict.fromkeys(row.metric for row in found.rows)) == ["MRR", "HR@3", "F1"]
+    comparison = compare_across_seeds(models, metrics=["acc@3", "f1"], primary="MRR", config=QUICK)
+    assert list(dict.fromkeys(row.metric for row in comparison.rows)) == ["MRR", "HR@3", "F1"]
     with pytest.raises(ParameterError):
         compare_across_seeds({"a": seeds_of(1.0, 2)}, config=QUICK)
     with pytest.raises(ParameterError):
-        found.pair("b", "a", "MRR")
+        comparison.pair("b", "a", "MRR")
 
 
-def test_the_same_seed_gives_the_same_figures() -> None:
+def test_the_same_seed_gives_the_same_values() -> None:
     models = {"a": seeds_of(1.0, 2), "b": seeds_of(0.5, 2, start=9)}
-    one, other = (compare_across_seeds(models, config=QUICK).to_dict() for _ in range(2))
-    assert repr(one) == repr(other)
+    first, second = (compare_across_seeds(models, config=QUICK).to_dict() for _ in range(2))
+    assert repr(first) == repr(second)
 
 
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=2, max_size=6, unique=True))
-def test_swapping_the_models_turns_the_differences_round(figures: list[tuple[float, float]]) -> None:
+def test_swapping_the_models_reverses_the_differences(scores: list[tuple[float, float]]) -> None:
     from equipoise.stats.estimate import result_from_values
 
-    def model(side: int) -> dict[str, Result]:
+    def model(index: int) -> dict[str, Result]:
         return {
             f"s{seed}": result_from_values(
-                "m", ["x", "y"], {"MRR": [pair[side], pair[side] / 2]}, config=StatsConfig(n_resamples=20)
+                "m", ["x", "y"], {"MRR": [pair[index], pair[index] / 2]}, config=StatsConfig(n_resamples=20)
             )
-            for seed, pair in enumerate(figures)
+            for seed, pair in enumerate(scores)
         }
 
     a, b = model(0), model(1)
-    there = compare_across_seeds({"a": a, "b": b}, config=QUICK).pairs[0]
-    back = compare_across_seeds({"b": b, "a": a}, config=QUICK).pairs[0]
-    assert there.seeds.difference == pytest.approx(-back.seeds.difference)
-    assert there.p_seeds == pytest.approx(back.p_seeds, nan_ok=True)
-    assert there.p_seed_permutation == pytest.approx(back.p_seed_permutation)
+    forward = compare_across_seeds({"a": a, "b": b}, config=QUICK).pairs[0]
+    reverse = compare_across_seeds({"b": b, "a": a}, config=QUICK).pairs[0]
+    assert forward.seeds.difference == pytest.approx(-reverse.seeds.difference)
+    assert forward.p_seeds == pytest.approx(reverse.p_seeds, nan_ok=True)
+    assert forward.p_seed_permutation == pytest.approx(reverse.p_seed_permutation)

@@ -8,12 +8,12 @@ from equipoise import places
 CAFE, WORK, HOME, GYM = range(4)
 
 
-def close(value, expected, digits):
+def is_close(value, expected, digits):
     return abs(value - expected) <= 0.5 * 10**-digits
 
 
-def at_ranks(ranks, classes=20):
-    """A row of scores for each rank: the target is class 0, the classes before it score higher."""
+def scores_with_ranks(ranks, classes=20):
+    """One row of scores per rank: the target is class 0, and the classes before it score higher."""
     return [[float(rank)] + [float(classes - column) + (100 if column < rank else -100) for column in range(1, classes)]
             for rank in ranks], [0] * len(ranks)  # fmt: skip
 
@@ -26,21 +26,21 @@ def test_accuracy_of_two_samples():
 
 
 def test_home_at_rank_three_has_the_values_of_the_summary():
-    logits, targets = at_ranks([3])
+    logits, targets = scores_with_ranks([3])
     assert places.top_k_accuracy(logits, targets, 1) == 0
     assert places.top_k_accuracy(logits, targets, 3) == places.top_k_accuracy(logits, targets, 5) == 1
-    assert close(places.get_mrr(logits, targets), 0.333, 3)
-    assert close(places.get_ndcg(logits, targets), 0.5, 12)
+    assert is_close(places.get_mrr(logits, targets), 0.333, 3)
+    assert is_close(places.get_ndcg(logits, targets), 0.5, 12)
 
 
 def test_mean_reciprocal_rank_of_three_samples():
-    assert close(places.get_mrr(*at_ranks([2, 1, 5])) / 3, 0.567, 3)
+    assert is_close(places.get_mrr(*scores_with_ranks([2, 1, 5])) / 3, 0.567, 3)
 
 
 def test_ndcg_of_four_samples_and_the_table_of_discounts():
-    assert close(places.get_ndcg(*at_ranks([1, 3, 7, 15]), k=10) / 4, 0.458, 3)
+    assert is_close(places.get_ndcg(*scores_with_ranks([1, 3, 7, 15]), k=10) / 4, 0.458, 3)
     for rank, discount in {1: 1.0, 2: 0.631, 3: 0.5, 5: 0.387, 10: 0.289, 11: 0.0}.items():
-        assert close(places.get_ndcg(*at_ranks([rank])), discount, 3)
+        assert is_close(places.get_ndcg(*scores_with_ranks([rank])), discount, 3)
 
 
 def test_weighted_f1_of_the_confusion_matrix():
@@ -49,14 +49,14 @@ def test_weighted_f1_of_the_confusion_matrix():
         WORK: {HOME: 5, WORK: 80, CAFE: 15},
         CAFE: {HOME: 10, WORK: 20, CAFE: 35},
     }
-    pairs = [(true, guess) for true, row in confusion.items() for guess, n in row.items() for _ in range(n)]
-    logits = [[float(column == guess) for column in range(4)] for _, guess in pairs]
+    pairs = [(true, predicted) for true, row in confusion.items() for predicted, n in row.items() for _ in range(n)]
+    logits = [[float(column == predicted) for column in range(4)] for _, predicted in pairs]
     sums, true, top1 = places.calculate_correct_total_prediction(logits, [true for true, _ in pairs])
-    assert close(places.get_performance_dict(sums, true, top1)["f1"] / 100, 0.71, 2)
+    assert is_close(places.get_performance_dict(sums, true, top1)["f1"] / 100, 0.71, 2)
 
 
 def test_a_batch_gives_seven_sums_labels_and_predictions():
-    logits, targets = at_ranks([1, 2, 4, 8, 12])
+    logits, targets = scores_with_ranks([1, 2, 4, 8, 12])
     sums, true, top1 = places.calculate_correct_total_prediction(logits, targets)
     assert [float(value) for value in sums[:4]] == [1, 2, 3, 4]
     assert float(sums[6]) == 5
@@ -71,16 +71,16 @@ def test_the_sample_results_are_read_with_their_units():
     (row,) = places.read_published_results(
         {"acc@1": 29.61, "acc@5": 54.48, "acc@10": 58.94, "mrr": 40.84, "ndcg": 44.96, "f1": 21.20}
     )
-    assert close(row.values["HR@1"], 0.2961, 4)
-    assert close(row.values["F1"], 0.212, 4)
+    assert is_close(row.values["HR@1"], 0.2961, 4)
+    assert is_close(row.values["F1"], 0.212, 4)
     assert not row.rejected
 
 
 def test_the_random_baseline_of_geolife():
-    level = places.random_chance(1187)
-    assert close(100 * level["HR@1"], 0.08, 2)
+    chance = places.random_chance(1187)
+    assert is_close(100 * chance["HR@1"], 0.08, 2)
     # The document's estimate of MRR, 1 / log(n) = 14 %, is wrong: the mean of 1 / rank over all ranks is H_n / n.
-    assert close(100 * level["MRR"], 100 * sum(1 / rank for rank in range(1, 1188)) / 1187, 12)
+    assert is_close(100 * chance["MRR"], 100 * sum(1 / rank for rank in range(1, 1188)) / 1187, 12)
 
 
 def test_the_majority_baseline_is_the_frequency_of_the_most_common_location():
@@ -89,25 +89,25 @@ def test_the_majority_baseline_is_the_frequency_of_the_most_common_location():
 
 
 def test_models_with_several_seeds_are_compared_by_a_t_test():
-    def results(shift):
-        scored = {}
+    def seed_results(shift):
+        results = {}
         for seed in range(3):
             logits = [[float((row * 7 + column * (seed + 3)) % 11) for column in range(4)] for row in range(40)]
             for row in range(0, 40, shift):
                 logits[row][row % 4] = 20.0
-            scored[seed] = places.score_places(logits, [row % 4 for row in range(40)], n_resamples=200).all
-        return scored
+            results[seed] = places.score_places(logits, [row % 4 for row in range(40)], n_resamples=200).all
+        return results
 
-    comparison = places.compare_across_seeds({"A": results(3), "B": results(2)}, metrics=["Acc@1"])
+    comparison = places.compare_across_seeds({"A": seed_results(3), "B": seed_results(2)}, metrics=["Acc@1"])
     (pair,) = comparison.pairs
     assert 0 <= pair.seeds.p <= 1
     assert comparison.rows[0].seeds.deviation >= 0
 
 
-def test_arguments_have_the_names_of_the_document():
-    logits, targets = at_ranks([1, 3, 12])
+def test_argument_names_are_those_of_the_document():
+    logits, targets = scores_with_ranks([1, 3, 12])
     sums, _, _ = places.calculate_correct_total_prediction(logits=logits, true_y=targets)
     assert places.top_k_accuracy(logits=logits, targets=targets, k=3) == float(sums[1]) == 2
-    assert close(places.get_mrr(prediction=logits, targets=targets), float(sums[4]), 12)
-    assert close(places.get_ndcg(prediction=logits, targets=targets), float(sums[5]), 12)
-    assert close(places.get_ndcg(prediction=logits, targets=targets, k=3), 1.5, 12)
+    assert is_close(places.get_mrr(prediction=logits, targets=targets), float(sums[4]), 12)
+    assert is_close(places.get_ndcg(prediction=logits, targets=targets), float(sums[5]), 12)
+    assert is_close(places.get_ndcg(prediction=logits, targets=targets, k=3), 1.5, 12)

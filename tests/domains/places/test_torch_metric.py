@@ -26,19 +26,19 @@ def batches(n=6, rows=32, seed=0, decimals=1):
     return logits, torch.randint(1, CLASSES, (n, rows), generator=generator)
 
 
-def by_meter(logits, targets, **options):
+def meter_fractions(logits, targets, **options):
     meter = PlaceMeter(compiled=False, **options)
     meter.update(logits.reshape(-1, CLASSES).numpy(), targets.reshape(-1).numpy())
     return meter.compute().fractions
 
 
-def metric(**options):
+def new_metric(**options):
     from equipoise.places import PlaceMetric
 
     return PlaceMetric(CLASSES, **options)
 
 
-def values(computed):
+def as_floats(computed):
     return {name: float(value) for name, value in computed.items()}
 
 
@@ -46,86 +46,88 @@ def values(computed):
     "options", [{}, {"padding": [0]}, {"ks": (1, 7)}, {"ignore_index": 3}, {"padding": [0], "ignore_index": 3}]
 )
 @pytest.mark.parametrize("decimals", [1, 12])
-def test_values_are_those_of_the_meter_with_and_without_ties(options, decimals):
+def test_values_equal_the_meter_with_and_without_ties(options, decimals):
     logits, targets = batches(decimals=decimals)
     logits[0, 0] = float("-inf")
-    one = metric(**options)
-    for batch, truth in zip(logits, targets, strict=True):
-        one.update(batch, truth)
-    assert values(one.compute()) == pytest.approx(by_meter(logits, targets, **options), abs=1e-12)
+    place_metric = new_metric(**options)
+    for batch, batch_targets in zip(logits, targets, strict=True):
+        place_metric.update(batch, batch_targets)
+    assert as_floats(place_metric.compute()) == pytest.approx(meter_fractions(logits, targets, **options), abs=1e-12)
 
 
-def test_accuracy_and_f1_are_those_of_torchmetrics_and_scikit_learn():
+def test_accuracy_and_f1_equal_torchmetrics_and_scikit_learn():
     from sklearn.metrics import f1_score
 
-    logits, targets = (each.flatten(0, 1) for each in batches(decimals=12))
-    found = values(metric()(logits, targets))
+    logits, targets = (tensor.flatten(0, 1) for tensor in batches(decimals=12))
+    values = as_floats(new_metric()(logits, targets))
     for k in (1, 5):
         accuracy = torchmetrics.functional.accuracy(
             logits, targets, task="multiclass", num_classes=CLASSES, top_k=k, average="micro"
         )
-        assert found[f"acc@{k}"] == pytest.approx(float(accuracy), abs=1e-6)  # theirs is in 32 bits
+        assert values[f"acc@{k}"] == pytest.approx(float(accuracy), abs=1e-6)  # torchmetrics computes in float32
     for name, average in (("f1", "weighted"), ("f1_macro", "macro"), ("f1_micro", "micro")):
-        assert found[name] == pytest.approx(f1_score(targets, logits.argmax(1), average=average), abs=1e-12)
+        assert values[name] == pytest.approx(f1_score(targets, logits.argmax(1), average=average), abs=1e-12)
 
 
-def test_forward_gives_the_batch_and_compute_all_batches():
+def test_forward_gives_the_batch_value_and_compute_that_of_all_batches():
     logits, targets = batches()
-    one = metric()
-    for batch, truth in zip(logits, targets, strict=True):
-        assert values(one(batch, truth)) == pytest.approx(by_meter(batch, truth), abs=1e-12)
-    assert values(one.compute()) == pytest.approx(by_meter(logits, targets), abs=1e-12)
-    one.reset()
-    one.update(logits[0], targets[0])
-    assert values(one.compute()) == pytest.approx(by_meter(logits[0], targets[0]), abs=1e-12)
+    place_metric = new_metric()
+    for batch, batch_targets in zip(logits, targets, strict=True):
+        assert as_floats(place_metric(batch, batch_targets)) == pytest.approx(
+            meter_fractions(batch, batch_targets), abs=1e-12
+        )
+    assert as_floats(place_metric.compute()) == pytest.approx(meter_fractions(logits, targets), abs=1e-12)
+    place_metric.reset()
+    place_metric.update(logits[0], targets[0])
+    assert as_floats(place_metric.compute()) == pytest.approx(meter_fractions(logits[0], targets[0]), abs=1e-12)
 
 
-def test_merged_states_and_pickled_metrics_are_those_of_all_rows():
+def test_merged_states_and_pickled_metrics_equal_the_metric_of_all_rows():
     logits, targets = batches()
-    one, other = metric(), metric()
-    one.update(logits[:4].flatten(0, 1), targets[:4].flatten())
-    other.update(logits[4:].flatten(0, 1), targets[4:].flatten())
-    one.merge_state(pickle.loads(pickle.dumps(other)))
-    assert values(one.compute()) == pytest.approx(by_meter(logits, targets), abs=1e-12)
+    place_metric, other_metric = new_metric(), new_metric()
+    place_metric.update(logits[:4].flatten(0, 1), targets[:4].flatten())
+    other_metric.update(logits[4:].flatten(0, 1), targets[4:].flatten())
+    place_metric.merge_state(pickle.loads(pickle.dumps(other_metric)))
+    assert as_floats(place_metric.compute()) == pytest.approx(meter_fractions(logits, targets), abs=1e-12)
 
 
-def test_a_state_merged_after_compute_counts():
+def test_a_state_merged_after_compute_is_included():
     logits, targets = batches()
-    one, other = metric(), metric()
-    one.update(logits[0], targets[0])
-    assert values(one.compute()) == pytest.approx(by_meter(logits[0], targets[0]), abs=1e-12)
-    other.update(logits[1], targets[1])
-    one.merge_state(other.metric_state)
-    assert values(one.compute()) == pytest.approx(by_meter(logits[:2], targets[:2]), abs=1e-12)
+    place_metric, other_metric = new_metric(), new_metric()
+    place_metric.update(logits[0], targets[0])
+    assert as_floats(place_metric.compute()) == pytest.approx(meter_fractions(logits[0], targets[0]), abs=1e-12)
+    other_metric.update(logits[1], targets[1])
+    place_metric.merge_state(other_metric.metric_state)
+    assert as_floats(place_metric.compute()) == pytest.approx(meter_fractions(logits[:2], targets[:2]), abs=1e-12)
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_metric_without_rows_collects_those_of_others():
+def test_a_metric_without_rows_merges_other_metrics():
     logits, targets = batches()
-    whole = metric()
-    for batch, truth in zip(logits, targets, strict=True):
-        part = metric()
-        part.update(batch, truth)
-        whole.merge_state(part)
-    assert values(whole.compute()) == pytest.approx(by_meter(logits, targets), abs=1e-12)
+    merged = new_metric()
+    for batch, batch_targets in zip(logits, targets, strict=True):
+        batch_metric = new_metric()
+        batch_metric.update(batch, batch_targets)
+        merged.merge_state(batch_metric)
+    assert as_floats(merged.compute()) == pytest.approx(meter_fractions(logits, targets), abs=1e-12)
 
 
 def test_metrics_of_other_arguments_are_not_merged():
     for options in ({"ks": (1, 2, 3, 4)}, {"padding": [0]}, {"ignore_index": 3}):
         with pytest.raises(ParameterError):
-            metric().merge_state(metric(**options))
+            new_metric().merge_state(new_metric(**options))
 
 
-def test_a_clone_counts_alone_and_the_constants_are_fixed():
+def test_a_clone_is_independent_and_the_constants_are_read_only():
     logits, targets = batches()
-    one = metric()
-    one.clone().update(logits[0], targets[0])
-    one.update(logits[1], targets[1])
-    assert values(one.compute()) == pytest.approx(by_meter(logits[1], targets[1]), abs=1e-12)
-    assert one.state_dict() == {}
+    place_metric = new_metric()
+    place_metric.clone().update(logits[0], targets[0])
+    place_metric.update(logits[1], targets[1])
+    assert as_floats(place_metric.compute()) == pytest.approx(meter_fractions(logits[1], targets[1]), abs=1e-12)
+    assert place_metric.state_dict() == {}
     for constant in ("is_differentiable", "higher_is_better"):
         with pytest.raises(RuntimeError):
-            setattr(one, constant, not getattr(one, constant))
+            setattr(place_metric, constant, not getattr(place_metric, constant))
 
 
 @pytest.mark.parametrize(
@@ -137,12 +139,12 @@ def test_a_clone_counts_alone_and_the_constants_are_fixed():
         (torch.full((2, CLASSES), float("nan")), torch.zeros(2, dtype=torch.int64)),
     ],
 )
-def test_batches_that_cannot_be_scored_are_errors(logits, targets):
+def test_invalid_batches_are_errors(logits, targets):
     with pytest.raises(EquipoiseError):
-        metric().update(logits, targets)
+        new_metric().update(logits, targets)
 
 
-def test_without_torchmetrics_the_error_names_the_extra(monkeypatch):
+def test_without_torchmetrics_the_error_is_a_missing_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torchmetrics", None)
     monkeypatch.delitem(sys.modules, "equipoise.domains.places.torch_metric", raising=False)
     from equipoise.domains.places.torch_metric import PlaceMetric
@@ -169,9 +171,9 @@ def work(rank, port):
             meter.update(logits[at].numpy(), targets[at].numpy())
         return meter
 
-    def check(found, meter):
+    def check(values, meter):
         summary = meter.compute()
-        assert all(abs(float(value) - summary[name]) < 1e-12 for name, value in found.items()), (found, summary)
+        assert all(abs(float(value) - summary[name]) < 1e-12 for name, value in values.items()), (values, summary)
 
     for on_step in (False, True):
         metric, meter = pickle.loads(pickle.dumps(PlaceMetric(25, dist_sync_on_step=on_step))), PlaceMeter()
@@ -201,33 +203,33 @@ if __name__ == "__main__":
 def test_two_processes_have_the_values_of_all_rows_and_batches(tmp_path):
     import socket
 
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as free_socket:
+        free_socket.bind(("localhost", 0))
+        port = free_socket.getsockname()[1]
     script = tmp_path / "two.py"
     script.write_text(TWO_PROCESSES)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(script), str(port)], capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 def test_meters_of_several_workers_are_gathered_without_torch():
     logits, targets = batches()
-    meters, barrier, found = [PlaceMeter() for _ in range(3)], Barrier(3), [None] * 3
+    meters, barrier, fractions = [PlaceMeter() for _ in range(3)], Barrier(3), [None] * 3
 
     def work(rank):
-        for at in range(rank, 6, 3):
-            meters[rank].update(logits[at].numpy(), targets[at].numpy())
+        for index in range(rank, 6, 3):
+            meters[rank].update(logits[index].numpy(), targets[index].numpy())
         barrier.wait()
-        whole = meters[rank].sync(lambda own: [pickle.loads(pickle.dumps(meter)) for meter in meters])
-        found[rank] = whole.compute().fractions
+        merged = meters[rank].sync(lambda _: [pickle.loads(pickle.dumps(meter)) for meter in meters])
+        fractions[rank] = merged.compute().fractions
 
     threads = [Thread(target=work, args=(rank,)) for rank in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    expected = by_meter(logits, targets)
-    assert found == [expected] * 3
+    expected = meter_fractions(logits, targets)
+    assert fractions == [expected] * 3
     assert np.isfinite(list(expected.values())).all()

@@ -15,9 +15,9 @@ from equipoise.errors import EquipoiseError, FormatError, ParameterError
 VISITS = [("ann", 3), ("bob", 1), ("ann", 0), ("ann", 3), ("bob", 2)]
 
 
-def same_history(one, other):
-    assert one.users.tolist() == other.users.tolist()
-    assert one.places.tolist() == other.places.tolist()
+def assert_same_history(history, expected):
+    assert history.users.tolist() == expected.users.tolist()
+    assert history.places.tolist() == expected.places.tolist()
 
 
 def write_parquet(path, rows):
@@ -35,9 +35,9 @@ EXPECTED = VisitHistory.of([user for user, _ in VISITS], [place for _, place in 
     "header", [("user", "place"), ("user_id", "location_id"), ("entity_id", "location"), ("UID", "POI_id")]
 )
 def test_visits_are_read_by_the_column_names_of_several_projects(tmp_path, header):
-    file = tmp_path / "visits.csv"
-    file.write_text("\n".join([",".join(header), *(f"{user},{place}" for user, place in VISITS)]))
-    same_history(read_history(file), EXPECTED)
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join([",".join(header), *(f"{user},{place}" for user, place in VISITS)]))
+    assert_same_history(read_history(path), EXPECTED)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_visits_are_read_by_the_column_names_of_several_projects(tmp_path, heade
         [f"Tue Apr {day:02} 18:00:09 +0000 2012" for day in (5, 4, 6, 7, 10)],
     ],
 )
-def test_visits_are_put_in_the_order_of_time(tmp_path, times):
+def test_visits_are_sorted_by_time(tmp_path, times):
     rows = [f"{user},{place},{time}" for (user, place), time in zip(VISITS, times, strict=True)]
     (tmp_path / "visits.csv").write_text("\n".join(["user,place,time", *reversed(rows)]))
     history = read_history(tmp_path / "visits.csv")
@@ -56,7 +56,7 @@ def test_visits_are_put_in_the_order_of_time(tmp_path, times):
     assert history.places.tolist() == [1, 3, 0, 3, 2]
 
 
-def test_sequences_of_a_parquet_file_are_the_visits_of_their_users_in_order(tmp_path):
+def test_sequences_of_a_parquet_file_keep_the_order_of_visits(tmp_path):
     rows = [{"user": "ann", "places": [3, 0, 3]}, {"user": "bob", "places": [1, 2]}]
     history = read_history(write_parquet(tmp_path / "train.parquet", rows))
     assert history.counts.tolist() == EXPECTED.counts.tolist()
@@ -64,7 +64,7 @@ def test_sequences_of_a_parquet_file_are_the_visits_of_their_users_in_order(tmp_
     assert history.previous.tolist() == [-1, 3, 0, -1, 1]
 
 
-def test_of_overlapping_training_examples_only_the_targets_are_counted(tmp_path):
+def test_only_the_targets_of_overlapping_training_examples_are_counted(tmp_path):
     rows = [{"user_X": [1, 1], "X": [3, 0], "Y": 3}, {"user_X": [1, 1, 1], "X": [3, 0, 3], "Y": 2}]
     history = read_history(write_parquet(tmp_path / "train.parquet", rows))
     assert history.places.tolist() == [3, 2]
@@ -73,7 +73,7 @@ def test_of_overlapping_training_examples_only_the_targets_are_counted(tmp_path)
 
 def test_visits_of_an_archive_are_found_by_name(tmp_path):
     np.savez(tmp_path / "v.npz", users=EXPECTED.users.astype(str), location=EXPECTED.places)
-    same_history(read_history(tmp_path / "v.npz"), EXPECTED)
+    assert_same_history(read_history(tmp_path / "v.npz"), EXPECTED)
 
 
 def test_users_that_are_numbers_in_one_file_and_text_in_another_are_the_same():
@@ -88,15 +88,15 @@ def test_test_sequences_have_targets_users_previous_places_and_times(tmp_path):
         {"id": "a", "user": "ann", "sequence": [3, 0], "target": 3, "time": "2024-05-05T18:30:00", "stay": 4},
         {"id": "b", "user": "bob", "sequence": [1], "target": 2, "time": "2024-05-06T07:00:00", "stay": 5},
     ]
-    found = read_test_sequences(write_parquet(tmp_path / "test.parquet", rows))
-    assert found.targets.tolist() == [3, 2]
-    assert found.users.tolist() == ["ann", "bob"]
-    assert found.previous.tolist() == [0, 1]
-    assert {name: column.tolist() for name, column in found.columns.items()} == {
+    sequences = read_test_sequences(write_parquet(tmp_path / "test.parquet", rows))
+    assert sequences.targets.tolist() == [3, 2]
+    assert sequences.users.tolist() == ["ann", "bob"]
+    assert sequences.previous.tolist() == [0, 1]
+    assert {name: column.tolist() for name, column in sequences.columns.items()} == {
         "hour": ["18", "7"],
         "weekday": ["Sunday", "Monday"],
     }
-    assert set(found.features) == {"sequence", "time", "stay"}
+    assert set(sequences.features) == {"sequence", "time", "stay"}
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_test_sequences_have_targets_users_previous_places_and_times(tmp_path):
         "user,place,time\na,1,yes\n",
     ],
 )
-def test_what_is_no_visit_is_an_error_with_its_place_in_the_file(tmp_path, text):
+def test_malformed_visits_are_an_error_with_the_file_name(tmp_path, text):
     (tmp_path / "v.csv").write_text(text)
-    with pytest.raises(EquipoiseError) as failure:
+    with pytest.raises(EquipoiseError) as error:
         read_history(tmp_path / "v.csv")
-    assert "v.csv" in failure.value.message
+    assert "v.csv" in error.value.message
 
 
 LIBCITY = {"uid": [4, 9], "loc_true": [1, 0], "loc_pred": [[0.1, 0.7, 0.2], [0.5, 0.25, 0.25]]}
@@ -134,11 +134,11 @@ def test_predictions_of_libcity_are_scores_with_targets_and_users(tmp_path, form
         path.write_text("\n".join(map(json.dumps, halves)))
     else:
         path.write_text(json.dumps(LIBCITY if form == "object" else halves))
-    found = read_predictions(path)
-    assert isinstance(found, ScoredPredictions)
-    np.testing.assert_allclose(found.scores, LIBCITY["loc_pred"], rtol=1e-6)
-    assert found.targets.tolist() == [1, 0]
-    assert found.users.tolist() == [4, 9]
+    predictions = read_predictions(path)
+    assert isinstance(predictions, ScoredPredictions)
+    np.testing.assert_allclose(predictions.scores, LIBCITY["loc_pred"], rtol=1e-6)
+    assert predictions.targets.tolist() == [1, 0]
+    assert predictions.users.tolist() == [4, 9]
 
 
 def test_a_table_of_lists_is_a_table_of_the_best_classes(tmp_path):
@@ -159,7 +159,7 @@ def test_libcity_files_of_other_shapes_are_errors(tmp_path, change):
         read_predictions(tmp_path / "p.json")
 
 
-def test_an_archive_without_known_names_asks_for_one(tmp_path):
+def test_an_archive_without_known_names_needs_a_name(tmp_path):
     np.savez(tmp_path / "p.npz", one=np.eye(2), two=np.eye(2))
     with pytest.raises(ParameterError):
         read_predictions(tmp_path / "p.npz")
@@ -171,9 +171,9 @@ def test_a_system_is_named_after_its_folder_when_its_file_has_a_generic_name():
     assert {path: system_name(path) for path in names} == names
 
 
-def test_results_of_libcity_are_fractions_and_mrr_of_a_list_is_that_of_its_first_cutoff():
+def test_libcity_results_are_fractions_and_mrr_of_a_list_has_its_first_cutoff():
     """The evaluator computes rank sums for the first cutoff of a list, and names MRR and NDCG after the whole list."""
-    written = {
+    results = {
         "Recall@1": 0.15,
         "Recall@5": 0.3,
         "F1@[1, 5]": 0.1,
@@ -181,7 +181,7 @@ def test_results_of_libcity_are_fractions_and_mrr_of_a_list_is_that_of_its_first
         "MAP@[1, 5]": 0.15,
         "NDCG@[1, 5]": 0.15,
     }
-    (row,) = read_published_results(written)
+    (row,) = read_published_results(results)
     assert row.values == {"HR@1": 0.15, "HR@5": 0.3, "MRR@1": 0.15, "nDCG@1": 0.15}
     assert [value.metric for value in row.rejected] == ["F1"]
     (single,) = read_published_results({"Recall@5": 0.3, "MRR@5": 0.25, "NDCG@5": 0.26})

@@ -1,4 +1,4 @@
-"""HTML as text that people and chunkers can read."""
+"""HTML converted to plain text."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from equipoise.models.chunking import SectionChunker
 
 
 @pytest.mark.parametrize(
-    ("page", "text"),
+    ("html", "text"),
     [
         ("<p>One</p><p>Two</p>", "One\n\nTwo"),
         ("<p>One<p>Two", "One\n\nTwo"),
@@ -26,24 +26,24 @@ from equipoise.models.chunking import SectionChunker
         ("<script src='x'/><p>after</p></script><p>more</p>", "after\n\nmore"),
     ],
 )
-def test_elements_become_text(page, text):
-    assert text_of_html(page) == text
+def test_elements_become_text(html, text):
+    assert text_of_html(html) == text
 
 
-def test_a_table_is_a_line_a_row_with_its_cells_parted():
-    page = """<p>before</p><table><caption>Prices</caption><thead><tr><th>Bread<th>Price</tr></thead>
+def test_tables_are_one_line_per_row_with_separated_cells():
+    html = """<p>before</p><table><caption>Prices</caption><thead><tr><th>Bread<th>Price</tr></thead>
     <tr><td><p>Rye</p><td>2 <br> euros</tr><tr><td></td><td>x</td></tr></table>after"""
-    assert text_of_html(page) == "before\n\nPrices\n\nBread | Price\nRye | 2 euros\n| x\n\nafter"
+    assert text_of_html(html) == "before\n\nPrices\n\nBread | Price\nRye | 2 euros\n| x\n\nafter"
 
 
-def test_a_heading_inside_a_layout_table_stays_a_heading():
-    page = "<table><tr><td><h2>News</h2><p>Bread rose.</p></td><td><table><tr><td>1<td>2</table></td></table>"
-    assert text_of_html(page) == "## News\n\nBread rose.\n\n1 | 2"
+def test_headings_in_layout_tables_are_kept():
+    html = "<table><tr><td><h2>News</h2><p>Bread rose.</p></td><td><table><tr><td>1<td>2</table></td></table>"
+    assert text_of_html(html) == "## News\n\nBread rose.\n\n1 | 2"
 
 
-def test_preformatted_text_keeps_its_lines_between_fences():
-    page = "<p>run</p><pre><code># no heading\n  x = 1\n</code></pre><p>end</p>"
-    assert text_of_html(page) == "run\n\n```\n# no heading\n  x = 1\n```\n\nend"
+def test_preformatted_text_is_fenced():
+    html = "<p>run</p><pre><code># no heading\n  x = 1\n</code></pre><p>end</p>"
+    assert text_of_html(html) == "run\n\n```\n# no heading\n  x = 1\n```\n\nend"
     assert text_of_html("<pre>a ``` b</pre>") == "````\na ``` b\n````"
 
 
@@ -61,26 +61,26 @@ def test_sections_of_a_page_are_found_by_the_section_chunker():
         '<?xml version="1.0" encoding="ISO-8859-15"?>',
     ],
 )
-def test_the_declared_charset_is_honoured(tmp_path, head):
+def test_the_declared_charset_is_used(tmp_path, head):
     path = tmp_path / "a.html"
     path.write_bytes(f"{head}<p>café</p>".encode("latin-1"))
     assert read_document(path) == "café"
 
 
-def test_a_label_of_latin_1_means_windows_1252_as_in_browsers(tmp_path):
+def test_latin_1_is_decoded_as_windows_1252(tmp_path):
     path = tmp_path / "a.htm"
     path.write_bytes(b"<meta charset=latin1><p>5 \x80</p>")
     assert read_document(path) == "5 €"
 
 
-def test_utf_16_with_its_mark_is_read(tmp_path):
+def test_utf_16_with_a_byte_order_mark_is_read(tmp_path):
     path = tmp_path / "a.html"
     path.write_bytes("<meta charset=utf-16><p>café</p>".encode("utf-16"))
     assert read_document(path) == "café"
 
 
 @pytest.mark.parametrize(
-    ("page", "fact"),
+    ("html", "fragment"),
     [
         (b"<meta charset=klingon><p>x</p>", "declares the charset 'klingon'"),
         (b"<meta charset=rot13><p>x</p>", "declares the charset 'rot13'"),
@@ -89,14 +89,14 @@ def test_utf_16_with_its_mark_is_read(tmp_path):
         (b"<p>caf\xe9</p>", "not UTF-8"),
     ],
 )
-def test_characters_that_cannot_be_read_are_explained(tmp_path, page, fact):
+def test_undecodable_characters_raise_format_error(tmp_path, html, fragment):
     path = tmp_path / "a.html"
-    path.write_bytes(page)
-    with pytest.raises(FormatError, match=fact):
+    path.write_bytes(html)
+    with pytest.raises(FormatError, match=fragment):
         read_document(path)
 
 
-def test_a_page_without_text_is_an_input_error(tmp_path):
+def test_pages_without_text_raise_input_error(tmp_path):
     path = tmp_path / "a.html"
     path.write_text("<html><head><title>x</title></head><body><img src=a.png></body></html>")
     with pytest.raises(InputError):
@@ -107,7 +107,7 @@ TAGS = ("p", "/p", "table", "/table", "tr", "td", "h1", "/h1", "ul", "li", "pre"
 
 
 @given(st.lists(st.sampled_from([*(f"<{tag}>" for tag in TAGS), " wheat ", " rye ", "\n"])))
-def test_no_soup_of_tags_loses_or_moves_a_word(parts):
-    words = [part.strip() for part in parts if part.strip() in ("wheat", "rye")]
-    found = [word for word in text_of_html("".join(parts)).split() if word in ("wheat", "rye")]
-    assert found == words
+def test_malformed_tags_keep_all_words_in_order(fragments):
+    words = [fragment.strip() for fragment in fragments if fragment.strip() in ("wheat", "rye")]
+    words_of_text = [word for word in text_of_html("".join(fragments)).split() if word in ("wheat", "rye")]
+    assert words_of_text == words

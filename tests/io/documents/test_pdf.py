@@ -1,4 +1,4 @@
-"""PDF files: written by hand with a text layer, encrypted and damaged by pypdf."""
+"""PDF files: generated with a text layer, encrypted by pypdf, and damaged."""
 
 import io
 import subprocess
@@ -22,17 +22,17 @@ def pdf_of(*pages: str) -> bytes:
         1: "<< /Type /Catalog /Pages 2 0 R >>",
         3: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     }
-    kids = []
+    page_references = []
     for page, text in enumerate(pages):
-        own, stream = 4 + 2 * page, " T* ".join(f"({line}) Tj" for line in text.split("\n"))
+        object_number, stream = 4 + 2 * page, " T* ".join(f"({line}) Tj" for line in text.split("\n"))
         content = f"BT /F1 12 Tf 14 TL 72 720 Td {stream} ET" if text else ""
-        kids.append(f"{own} 0 R")
-        objects[own] = (
+        page_references.append(f"{object_number} 0 R")
+        objects[object_number] = (
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] "
-            f"/Resources << /Font << /F1 3 0 R >> >> /Contents {own + 1} 0 R >>"
+            f"/Resources << /Font << /F1 3 0 R >> >> /Contents {object_number + 1} 0 R >>"
         )
-        objects[own + 1] = f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"
-    objects[2] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+        objects[object_number + 1] = f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"
+    objects[2] = f"<< /Type /Pages /Kids [{' '.join(page_references)}] /Count {len(page_references)} >>"
     body, offsets = "%PDF-1.4\n", {}
     for number in sorted(objects):
         offsets[number] = len(body)
@@ -44,77 +44,77 @@ def pdf_of(*pages: str) -> bytes:
     ).encode()
 
 
-def encrypted(content: bytes, cipher: str, **passwords: str) -> bytes:
+def encrypt_pdf(content: bytes, cipher: str, **passwords: str) -> bytes:
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(content))
     writer.encrypt(algorithm=cipher, **passwords)
-    written = io.BytesIO()
-    writer.write(written)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
 
 
 @pytest.fixture
-def write(tmp_path):
-    def written(content: bytes):
+def write_pdf(tmp_path):
+    def write(content: bytes):
         path = tmp_path / "report.pdf"
         path.write_bytes(content)
         return path
 
-    return written
+    return write
 
 
-def test_pages_are_joined_by_a_blank_line(write):
-    assert read_document(write(pdf_of("Rye bread", "Wheat bread"))) == "Rye bread\n\nWheat bread"
+def test_pages_are_joined_by_a_blank_line(write_pdf):
+    assert read_document(write_pdf(pdf_of("Rye bread", "Wheat bread"))) == "Rye bread\n\nWheat bread"
 
 
-def test_an_empty_page_among_others_leaves_no_gap(write):
-    assert read_document(write(pdf_of("one", "", "three"))) == "one\n\nthree"
+def test_empty_pages_add_no_blank_lines(write_pdf):
+    assert read_document(write_pdf(pdf_of("one", "", "three"))) == "one\n\nthree"
 
 
-def test_hyphens_at_line_ends_are_left_alone(write):
-    assert read_document(write(pdf_of("a sour-\ndough"))) == "a sour-\ndough"
+def test_hyphens_at_line_ends_are_kept(write_pdf):
+    assert read_document(write_pdf(pdf_of("a sour-\ndough"))) == "a sour-\ndough"
 
 
-def test_a_scan_without_text_gets_the_hint(write):
-    with pytest.raises(InputError, match=r"report\.pdf.*2 pages") as caught:
-        read_document(write(pdf_of("", "")))
-    assert "ocrmypdf" in caught.value.hint
-
-
-@pytest.mark.parametrize("cipher", CIPHERS)
-def test_a_file_that_needs_a_password_gets_the_hint(write, cipher):
-    with pytest.raises(InputError) as caught:
-        read_document(write(encrypted(pdf_of("secret"), cipher, user_password="u", owner_password="o")))
-    assert "qpdf --decrypt" in caught.value.hint
+def test_scans_without_text_raise_input_error_with_a_hint(write_pdf):
+    with pytest.raises(InputError, match=r"report\.pdf.*2 pages") as error:
+        read_document(write_pdf(pdf_of("", "")))
+    assert "ocrmypdf" in error.value.hint
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
-def test_a_file_that_only_its_owner_protects_is_read(write, cipher):
-    content = encrypted(pdf_of("open to readers"), cipher, user_password="", owner_password="o")
+def test_files_with_a_password_raise_input_error_with_a_hint(write_pdf, cipher):
+    with pytest.raises(InputError) as error:
+        read_document(write_pdf(encrypt_pdf(pdf_of("secret"), cipher, user_password="u", owner_password="o")))
+    assert "qpdf --decrypt" in error.value.hint
+
+
+@pytest.mark.parametrize("cipher", CIPHERS)
+def test_files_with_only_an_owner_password_are_read(write_pdf, cipher):
+    content = encrypt_pdf(pdf_of("open to readers"), cipher, user_password="", owner_password="o")
     assert pypdf.PdfReader(io.BytesIO(content)).is_encrypted
     assert b"open to readers" not in content
-    assert read_document(write(content)) == "open to readers"
+    assert read_document(write_pdf(content)) == "open to readers"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("cipher", "password"), [("AES-128", ""), ("AES-256", ""), ("AES-256", "u")])
-def test_without_the_package_for_its_cipher_a_file_is_not_called_damaged(write, cipher, password):
-    path = write(encrypted(pdf_of("secret"), cipher, user_password=password, owner_password="o"))
-    reads = f"from equipoise.io.documents import read_document; read_document({str(path)!r})"
-    lacking = "import sys; sys.modules.update({'cryptography': None, 'Crypto': None}); "
-    call = [sys.executable, "-c", lacking + reads]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    assert "MissingExtraError" in done.stderr
-    assert "report.pdf cannot be read without a further package: cryptography" in done.stderr
+def test_missing_cipher_packages_raise_missing_extra_error(write_pdf, cipher, password):
+    path = write_pdf(encrypt_pdf(pdf_of("secret"), cipher, user_password=password, owner_password="o"))
+    read_statement = f"from equipoise.io.documents import read_document; read_document({str(path)!r})"
+    hide_packages = "import sys; sys.modules.update({'cryptography': None, 'Crypto': None}); "
+    command = [sys.executable, "-c", hide_packages + read_statement]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in process.stderr
+    assert "report.pdf cannot be read without a further package: cryptography" in process.stderr
 
 
 @pytest.mark.parametrize("damage", [lambda pdf: pdf[:60], lambda pdf: b"%PDF-1.4\n" + bytes(range(256))])
-def test_a_damaged_file_is_explained_and_nothing_is_printed(write, damage, capfd):
+def test_damaged_files_raise_format_error_and_print_nothing(write_pdf, damage, capfd):
     with pytest.raises(FormatError, match=r"report\.pdf.*PDF"):
-        read_document(write(damage(pdf_of("text"))))
+        read_document(write_pdf(damage(pdf_of("text"))))
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_text_of_a_pdf_is_extracted_once_per_content(tmp_path: Path) -> None:
+def test_extracted_text_is_cached_by_content(tmp_path: Path) -> None:
     file, cache = tmp_path / "page.pdf", tmp_path / "cache"
     file.write_bytes(pdf_of("wheat and rye"))
     extracted = read_document(file, cache=cache)
@@ -126,7 +126,7 @@ def test_the_text_of_a_pdf_is_extracted_once_per_content(tmp_path: Path) -> None
     assert read_document(file, cache=cache) == "barley"
 
 
-def test_a_damaged_or_unwritable_cache_does_not_matter(tmp_path: Path) -> None:
+def test_damaged_and_unwritable_caches_are_ignored(tmp_path: Path) -> None:
     file, cache = tmp_path / "page.pdf", tmp_path / "cache"
     file.write_bytes(pdf_of("wheat and rye"))
     read_document(file, cache=cache)

@@ -1,4 +1,4 @@
-"""The report of scikit-learn is read from a text file with all its rows."""
+"""Classification reports of scikit-learn are read from text files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from equipoise.audit.audit import audit_table
 from equipoise.io.published.tables import class_reports
 
 
-def report(digits: int = 2) -> str:
+def report_text(digits: int = 2) -> str:
     metrics = pytest.importorskip("sklearn.metrics")
-    true, guessed = [0, 1, 2, 2, 2], [0, 0, 2, 2, 1]
+    true, predicted = [0, 1, 2, 2, 2], [0, 0, 2, 2, 1]
     names = ["A", "class two", "C"]
-    text: str = metrics.classification_report(true, guessed, target_names=names, digits=digits, zero_division=0)
+    text: str = metrics.classification_report(true, predicted, target_names=names, digits=digits, zero_division=0)
     return text
 
 
 def test_every_class_and_every_average_is_a_row(tmp_path: Path) -> None:
-    (tmp_path / "cls.txt").write_text(f"epoch 3\n\n{report()}\n")
+    (tmp_path / "cls.txt").write_text(f"epoch 3\n\n{report_text()}\n")
     audit = audit_table(tmp_path / "cls.txt")
     assert not audit.findings
     names = [Path(row.name).name for table in audit.tables for row in table.rows]
@@ -28,21 +28,21 @@ def test_every_class_and_every_average_is_a_row(tmp_path: Path) -> None:
     assert audit.tables[-1].rows[0].values[0].n == 5
 
 
-def test_an_impossible_average_in_a_report_is_accused(tmp_path: Path) -> None:
-    lines = report(4).splitlines()
+def test_impossible_averages_are_reported(tmp_path: Path) -> None:
+    lines = report_text(4).splitlines()
     (tmp_path / "cls.txt").write_text("\n".join(line.replace("0.4889", "0.7500") for line in lines))
-    assert [each.code for each in audit_table(tmp_path / "cls.txt").impossible] == ["EQ408"]
+    assert [finding.code for finding in audit_table(tmp_path / "cls.txt").impossible] == ["EQ408"]
 
 
-def test_other_lines_are_left_as_they_are() -> None:
+def test_other_lines_are_returned_unchanged() -> None:
     lines = [(1, "before"), (2, " precision recall f1-score support"), (3, "A 0.5 1.0 0.67 1"), (4, "after")]
-    grids, found, left = class_reports("a file", lines)
+    grids, notes, other_lines = class_reports("a file", lines)
     assert [grid.rows for grid in grids] == [(("A", "0.5", "1.0", "0.67", "1"),)]
-    assert found == []
-    assert left == [(1, "before"), (4, "after")]
+    assert notes == []
+    assert other_lines == [(1, "before"), (4, "after")]
 
 
-def test_a_report_without_a_single_hit_prints_its_support_as_a_float(tmp_path: Path) -> None:
+def test_reports_with_float_support_are_read(tmp_path: Path) -> None:
     text = (
         "              precision    recall  f1-score   support\n\n"
         "     class 0       0.00      0.00      0.00       1.0\n"

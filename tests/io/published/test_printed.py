@@ -1,4 +1,4 @@
-"""Numbers keep their digits, signs, spreads and intervals, whatever they are dressed in."""
+"""Printed numbers: digits, signs, standard deviations, intervals and markup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from equipoise.io.published.numbers import parse_printed, strip_markup
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "half"),
+    ("text", "value", "half_unit"),
     [
         ("0.3333", 0.3333, 0.00005),
         ("0.70", 0.70, 0.005),
@@ -34,11 +34,11 @@ from equipoise.io.published.numbers import parse_printed, strip_markup
         ("0.52†", 0.52, 0.005),
     ],
 )
-def test_a_number_is_read_with_its_digits(text: str, value: float, half: float) -> None:
+def test_numbers_are_read_with_their_rounding_error(text: str, value: float, half_unit: float) -> None:
     number = parse_printed(text)
     assert number is not None
     assert number.value == pytest.approx(value)
-    assert number.half == pytest.approx(half)
+    assert number.half == pytest.approx(half_unit)
     assert number.percent == ("%" in text)
 
 
@@ -59,11 +59,11 @@ def test_a_number_is_read_with_its_digits(text: str, value: float, half: float) 
         "1.2.3",
     ],
 )
-def test_anything_else_is_no_number(text: str) -> None:
+def test_other_texts_are_not_numbers(text: str) -> None:
     assert parse_printed(text) is None
 
 
-def test_a_spread_and_an_interval_stand_beside_the_number() -> None:
+def test_standard_deviations_and_intervals_are_read() -> None:
     number = parse_printed(r"41.2 $\pm$ 0.3")
     assert number is not None
     assert (number.value, number.spread) == (41.2, 0.3)
@@ -78,34 +78,34 @@ def test_a_spread_and_an_interval_stand_beside_the_number() -> None:
 
 
 @given(st.floats(0, 1000), st.integers(0, 6))
-def test_the_value_behind_a_printed_number_lies_within_half_a_unit(value: float, digits: int) -> None:
+def test_rounded_values_are_within_half_a_unit(value: float, digits: int) -> None:
     number = parse_printed(f"{value:.{digits}f}")
     assert number is not None
     assert number.low - 1e-12 <= value <= number.high + 1e-12
 
 
-def test_escaped_signs_are_no_emphasis() -> None:
+def test_escaped_characters_are_not_markup() -> None:
     assert strip_markup(r"a\|b \*c\* R\&D\_50\%") == "a|b *c* R&D_50%"
 
 
 @pytest.mark.parametrize("text", ["1e999", "1e9999999", "-1e400", "0.5 [0.1, 1e999]", "0.5 ± 1e999"])
-def test_numbers_beyond_all_bounds_are_no_numbers(text: str) -> None:
+def test_overflowing_numbers_are_not_numbers(text: str) -> None:
     assert parse_printed(text) is None
 
 
-def test_the_smallest_numbers_are_read() -> None:
+def test_underflowing_numbers_are_zero() -> None:
     number = parse_printed("1e-9999999")
     assert number is not None
     assert number.value == 0.0
 
 
 @pytest.mark.parametrize("text", ["82.4 (+5.4)", "82.4 (-1.2)", "82.4% (+5.4%)", "82.4 [+5.4]", "82.4 (\u22121.2)"])
-def test_a_change_in_brackets_is_left_aside(text: str) -> None:
+def test_changes_in_brackets_are_ignored(text: str) -> None:
     number = parse_printed(text)
     assert number is not None
     assert (number.value, number.ends) == (82.4, None)
 
 
 @pytest.mark.parametrize("text", ["45.1→46.2", "82.4 (5.4)"])
-def test_two_numbers_that_may_mean_anything_are_not_read(text: str) -> None:
+def test_ambiguous_pairs_of_numbers_are_not_read(text: str) -> None:
     assert parse_printed(text) is None

@@ -1,4 +1,4 @@
-"""Tables of every form come to the same records."""
+"""Published tables of every format give the same records."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from equipoise.errors import DuplicateError, FormatError, InputError
 from equipoise.io.published import read_published
 from equipoise.io.published.tables import SystemRecord, TableCell
 
-FIGURES = {"HR@1", "HR@5", "MRR", "hit_rate@1", "hit_rate@5", "F1"}
+METRIC_LABELS = {"HR@1", "HR@5", "MRR", "hit_rate@1", "hit_rate@5", "F1"}
 
 
-def known(label: str) -> bool:
-    return label.strip() in FIGURES
+def is_metric(label: str) -> bool:
+    return label.strip() in METRIC_LABELS
 
 
-def records(path: Path) -> list[SystemRecord]:
-    return [record for each in read_published(path, known) for record in each.records]
+def records_of(path: Path) -> list[SystemRecord]:
+    return [record for table in read_published(path, is_metric) for record in table.records]
 
 
-def figures(record: SystemRecord) -> dict[str, str]:
-    return {cell.label: cell.text for cell in record.cells if known(cell.label)}
+def metric_texts(record: SystemRecord) -> dict[str, str]:
+    return {cell.label: cell.text for cell in record.cells if is_metric(cell.label)}
 
 
-EXPECTED = [
+EXPECTED_RECORDS = [
     ("bm25", {"HR@1": "0.41", "MRR": "0.520"}),
     ("dense", {"HR@1": "0.48", "MRR": "0.610"}),
 ]
@@ -34,7 +34,7 @@ ROWS = (
     '{"model": "bm25", "HR@1": 0.41, "MRR": 0.520}',
     '{"model": "dense", "HR@1": 0.48, "MRR": 0.610}',
 )
-FORMS = {
+TABLES_BY_NAME = {
     "rows.csv": "model,HR@1,MRR\nbm25,0.41,0.520\ndense,0.48,0.610\n",
     "semicolons.csv": "model;HR@1;MRR\nbm25;0.41;0.520\ndense;0.48;0.610\n",
     "rows.tsv": "model\tHR@1\tMRR\nbm25\t0.41\t0.520\ndense\t0.48\t0.610\n",
@@ -58,53 +58,53 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_the_same_figures_are_read_from_every_form(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(FORMS[name])
-    assert [(record.name, figures(record)) for record in records(tmp_path / name)] == EXPECTED
+@pytest.mark.parametrize("name", TABLES_BY_NAME)
+def test_every_format_gives_the_same_values(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(TABLES_BY_NAME[name])
+    assert [(record.name, metric_texts(record)) for record in records_of(tmp_path / name)] == EXPECTED_RECORDS
 
 
-def test_objects_know_what_stands_around_them(tmp_path: Path) -> None:
+def test_nested_objects_inherit_the_values_around_them(tmp_path: Path) -> None:
     content = {"n": 200, "scores": {"test": [{"subset": "de", "HR@1": 0.41}, {"subset": "en", "HR@1": 0.52}]}}
     (tmp_path / "mteb.json").write_text(json.dumps(content))
-    found = records(tmp_path / "mteb.json")
-    assert [record.name for record in found] == ["scores/test/1", "scores/test/2"]
-    assert all(TableCell("n", "200") in record.cells for record in found)
+    records = records_of(tmp_path / "mteb.json")
+    assert [record.name for record in records] == ["scores/test/1", "scores/test/2"]
+    assert all(TableCell("n", "200") in record.cells for record in records)
 
 
-def test_figures_by_cutoff_and_figures_with_intervals_are_read(tmp_path: Path) -> None:
+def test_values_per_cutoff_and_values_with_intervals_are_read(tmp_path: Path) -> None:
     content = {"hit_rate": {"1": 0.41, "5": 0.60}, "MRR": {"mean": 0.52, "ci": [0.48, 0.57], "n": 90}}
     (tmp_path / "deep.json").write_text(json.dumps(content))
-    (record,) = records(tmp_path / "deep.json")
-    assert figures(record) == {"hit_rate@1": "0.41", "hit_rate@5": "0.6", "MRR": "0.52 [0.48, 0.57]"}
+    (record,) = records_of(tmp_path / "deep.json")
+    assert metric_texts(record) == {"hit_rate@1": "0.41", "hit_rate@5": "0.6", "MRR": "0.52 [0.48, 0.57]"}
     assert [cell.n for cell in record.cells if cell.label == "MRR"] == ["90"]
 
 
-def test_the_ends_of_one_interval_are_not_those_of_the_figures_below(tmp_path: Path) -> None:
+def test_intervals_are_not_inherited_by_nested_objects(tmp_path: Path) -> None:
     content = {"MRR": 0.5, "ci_lower": 0.4, "ci_upper": 0.6, "n": 9, "trials": [{"MRR": 0.7}, {"MRR": 0.2}]}
     (tmp_path / "trials.json").write_text(json.dumps(content))
-    above, *below = records(tmp_path / "trials.json")
-    assert {cell.label for cell in above.cells} == {"MRR", "ci_lower", "ci_upper", "n"}
-    assert [{cell.label for cell in record.cells} for record in below] == [{"MRR", "n"}] * 2
+    outer, *nested = records_of(tmp_path / "trials.json")
+    assert {cell.label for cell in outer.cells} == {"MRR", "ci_lower", "ci_upper", "n"}
+    assert [{cell.label for cell in record.cells} for record in nested] == [{"MRR", "n"}] * 2
 
 
-def test_a_metric_that_returns_in_a_list_is_that_of_another_slice(tmp_path: Path) -> None:
+def test_list_items_with_the_same_metric_are_separate_records(tmp_path: Path) -> None:
     content = {"slices": [{"metric": "MRR", "value": 0.5}, {"metric": "MRR", "value": 0.9}]}
     (tmp_path / "slices.json").write_text(json.dumps(content))
-    assert [figures(record) for record in records(tmp_path / "slices.json")] == [
+    assert [metric_texts(record) for record in records_of(tmp_path / "slices.json")] == [
         {"MRR": "0.5"},
         {"MRR": "0.9"},
     ]
 
 
-def test_objects_side_by_side_are_a_table_and_deeper_ones_another(tmp_path: Path) -> None:
+def test_nesting_levels_are_separate_tables(tmp_path: Path) -> None:
     content = {"a": {"MRR": 50.1, "parts": [{"MRR": 0.4}]}, "b": {"MRR": 0.9}}
     (tmp_path / "deep.json").write_text(json.dumps(content))
-    tables = read_published(tmp_path / "deep.json", known)
+    tables = read_published(tmp_path / "deep.json", is_metric)
     assert [[record.name for record in table.records] for table in tables] == [["a", "b"], ["a/parts/1"]]
 
 
-def test_heads_that_span_columns_stand_before_each_of_them(tmp_path: Path) -> None:
+def test_spanning_headers_prefix_their_columns(tmp_path: Path) -> None:
     text = (
         "\\begin{tabular}{lcc}\n\\toprule\n & \\multicolumn{2}{c}{NQ} \\\\\n\\cmidrule(lr){2-3}\n"
         "model & HR@1 & HR@5 \\\\\n\\midrule\nbm25 & 0.1 & 0.2 \\\\\n\\end{tabular}\n"
@@ -114,13 +114,13 @@ def test_heads_that_span_columns_stand_before_each_of_them(tmp_path: Path) -> No
     assert [cell.label for cell in table.records[0].cells] == ["model", "NQ HR@1", "NQ HR@5"]
 
 
-def test_sentences_that_mention_a_figure_are_no_table(tmp_path: Path) -> None:
+def test_prose_is_not_a_table(tmp_path: Path) -> None:
     (tmp_path / "prose.md").write_text("If MRR = 0.4, ranks are usually low.\n\nBest: MRR: 0.7 at dimension 50\n")
-    assert records(tmp_path / "prose.md") == []
+    assert records_of(tmp_path / "prose.md") == []
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "sentence"),
+    ("name", "text", "fragment"),
     [
         ("twice.csv", "model,MRR,MRR\na,0.1,0.2\n", "two columns called 'MRR'"),
         ("twice.md", "| m | MRR | MRR |\n|---|---|---|\n| a | 0.1 | 0.2 |\n", "two columns called 'MRR'"),
@@ -129,19 +129,19 @@ def test_sentences_that_mention_a_figure_are_no_table(tmp_path: Path) -> None:
         ("twice.json", '{"MRR": 0.1, "MRR": 0.2}', "gives the key 'MRR' twice"),
     ],
 )
-def test_figures_that_stand_there_twice_are_refused(name: str, text: str, sentence: str, tmp_path: Path) -> None:
+def test_repeated_values_raise_duplicate_error(name: str, text: str, fragment: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(DuplicateError, match=sentence):
-        records(tmp_path / name)
+    with pytest.raises(DuplicateError, match=fragment):
+        records_of(tmp_path / name)
 
 
-def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+def test_other_files_raise_errors(tmp_path: Path) -> None:
     (tmp_path / "table.docx").write_text("MRR")
     with pytest.raises(FormatError):
-        records(tmp_path / "table.docx")
+        records_of(tmp_path / "table.docx")
     (tmp_path / "short.csv").write_text("model,MRR\na,0.1,0.2\n")
     with pytest.raises(FormatError, match=r"line 2.*3 fields.*2"):
-        records(tmp_path / "short.csv")
+        records_of(tmp_path / "short.csv")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError):
-        records(tmp_path / "empty")
+        records_of(tmp_path / "empty")

@@ -1,4 +1,4 @@
-"""A table without a name is read for what it looks like."""
+"""The format of a table from standard input is detected from its content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.audit.audit import audit_table
 
-SHAPES = {
+TABLES_BY_FORMAT = {
     "json": '{"HR@1": 0.62, "HR@5": 0.51}',
     "pretty json": '[\n{"HR@1": 0.62, "HR@5": 0.51}\n]',
     "json lines": '{"HR@1": 0.62, "HR@5": 0.51}\n{"HR@1": 0.5, "HR@5": 0.6}\n',
@@ -21,9 +21,9 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.parametrize("text", TABLES_BY_FORMAT.values(), ids=TABLES_BY_FORMAT.keys())
 def test_the_audit_reads_standard_input(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     audit = audit_table("-")
     assert audit.name == "standard input"
-    assert [each.code for each in audit.impossible] == ["EQ402"]
+    assert [finding.code for finding in audit.impossible] == ["EQ402"]

@@ -27,7 +27,7 @@ NUMBERS = count(1)
 @pytest.fixture(scope="session")
 @marked(pytest.mark.slow)
 def postgres() -> Iterator[str]:
-    """The address of a server of our own, stopped at the end."""
+    """The address of a temporary server."""
     with started() as address:
         yield address
 
@@ -37,13 +37,13 @@ def postgres() -> Iterator[str]:
 def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with vector sets, stopped at the end; `make redis` builds the program."""
     redis = pytest.importorskip("redis")
-    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    program = shutil.which("redis-server", path=places)
+    search_path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    program = shutil.which("redis-server", path=search_path)
     if program is None:
         pytest.skip("redis-server is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        port = free_socket.getsockname()[1]
     folder = tmp_path_factory.mktemp("redis")
     settings = ["--bind", "127.0.0.1", "--port", str(port), "--save", ""]
     with subprocess.Popen([program, *settings], cwd=folder, stdout=subprocess.DEVNULL) as server:
@@ -68,7 +68,7 @@ def _answers(client: Any, redis: Any) -> bool:
 
 @dataclass
 class Opener:
-    """Opens new collections of one kind of store, and closes them at the end."""
+    """Opens collections of one kind of store, and records them in ``opened``."""
 
     spec: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -78,15 +78,15 @@ class Opener:
         name = collection or f"test-{os.getpid()}-{next(NUMBERS)}"
         if self.spec.startswith("redis:") and geometry != "cosine":
             pytest.skip("a vector set of Redis has the cosine only")
-        made = open_store(self.spec, collection=name, dims=dims, geometry=geometry, **self.options)
-        self.opened.append(made)
-        return made
+        store = open_store(self.spec, collection=name, dims=dims, geometry=geometry, **self.options)
+        self.opened.append(store)
+        return store
 
-    def again(self, collection: str, **settings: Any) -> VectorStore:
-        """The same collection once more, as another program would open it."""
-        made = open_store(self.spec, collection=collection, **settings)
-        self.opened.append(made)
-        return made
+    def reopen(self, collection: str, **settings: Any) -> VectorStore:
+        """Open an existing collection, as another program would."""
+        store = open_store(self.spec, collection=collection, **settings)
+        self.opened.append(store)
+        return store
 
 
 ENGINES = {
@@ -135,17 +135,17 @@ def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
 
 @pytest.fixture(params=[pytest.param(kind, marks=marks) for kind, marks in ENGINES.items()])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
-    """An opener of every store in turn."""
-    made = opener(request.param, tmp_path, request.getfixturevalue)
-    yield made
-    for held in made.opened:
-        held.close()
+    """An opener of every kind of store."""
+    store_opener = opener(request.param, tmp_path, request.getfixturevalue)
+    yield store_opener
+    for store in store_opener.opened:
+        store.close()
 
 
 @pytest.fixture(params=[pytest.param(kind, marks=ENGINES[kind]) for kind in PERSISTENT])
 def make_persistent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
-    """An opener of every store that outlives the program."""
-    made = opener(request.param, tmp_path, request.getfixturevalue)
-    yield made
-    for held in made.opened:
-        held.close()
+    """An opener of every kind of persistent store."""
+    store_opener = opener(request.param, tmp_path, request.getfixturevalue)
+    yield store_opener
+    for store in store_opener.opened:
+        store.close()

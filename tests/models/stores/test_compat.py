@@ -1,4 +1,4 @@
-"""The calls of embedding-eval work as its users know them."""
+"""The interface of embedding-eval is supported."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from equipoise.errors import DuplicateError, ParameterError, ShapeError, Unknown
 
 @pytest.fixture
 def store() -> InMemoryVectorStore:
-    made = InMemoryVectorStore()
-    made.connect()
-    made.create_collection("test", dimensions=3)
-    return made
+    memory_store = InMemoryVectorStore()
+    memory_store.connect()
+    memory_store.create_collection("test", dimensions=3)
+    return memory_store
 
 
-def test_what_was_put_in_is_found_with_its_text(store: InMemoryVectorStore) -> None:
+def test_search_returns_ids_texts_and_scores(store: InMemoryVectorStore) -> None:
     store.upsert("test", ["a", "b", "c"], np.eye(3), texts=["one", "two", "three"])
     results = store.search("test", [0.0, 2.0, 1.0], top_k=2)
     assert [(result.id, result.text) for result in results] == [("b", "two"), ("c", "three")]
     assert results[0].score == pytest.approx(2 / 5**0.5)
 
 
-def test_lists_without_texts_will_do_and_ten_is_the_default(store: InMemoryVectorStore) -> None:
+def test_texts_are_optional_and_top_k_defaults_to_ten(store: InMemoryVectorStore) -> None:
     store.upsert("test", [f"{number:02d}" for number in range(12)], [[1.0, 0.0, 0.0]] * 12)
     results = store.search("test", np.array([1.0, 0.0, 0.0]))
     assert [(result.id, result.score) for result in results] == [(f"{number:02d}", 1.0) for number in range(10)]
 
 
-def test_an_upsert_replaces(store: InMemoryVectorStore) -> None:
+def test_upsert_replaces_vectors_and_texts(store: InMemoryVectorStore) -> None:
     store.upsert("test", ["a"], [[1, 0, 0]], texts=["old"])
     store.upsert("test", ["a"], [[0, 1, 0]], texts=["new"])
     (best,) = store.search("test", [0, 1, 0])
     assert (best.id, best.score, best.text) == ("a", 1.0, "new")
 
 
-def test_collections_are_apart_and_unknown_ones_get_a_suggestion(store: InMemoryVectorStore) -> None:
+def test_collections_are_separate_and_unknown_names_get_a_suggestion(store: InMemoryVectorStore) -> None:
     store.create_collection("other", dimensions=2)
     store.upsert("other", ["x"], [[1, 0]])
     assert store.search("test", [1, 0, 0]) == []
@@ -46,7 +46,7 @@ def test_collections_are_apart_and_unknown_ones_get_a_suggestion(store: InMemory
     assert error.value.hint == "did you mean test?"
 
 
-def test_bad_calls_are_refused(store: InMemoryVectorStore) -> None:
+def test_invalid_calls_raise_errors(store: InMemoryVectorStore) -> None:
     with pytest.raises(DuplicateError, match="collection 'test' already"):
         store.create_collection("test", dimensions=3)
     with pytest.raises(ShapeError, match="4 dimensions"):

@@ -1,4 +1,4 @@
-"""Any history of changes leaves what a dict would hold, and search equals a full sort of it."""
+"""Any sequence of changes agrees with a dict, and search agrees with a full sort."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from equipoise.models.stores import open_store
 
 DIMS = 3
 NAMES = st.sampled_from([f"n{number}" for number in range(8)] + ["Ü", "漢"])
-# Whole numbers have exact products, so equal scores are common and equal to the last bit.
+# Integers have exact products, so equal scores are common and exactly equal.
 POINTS = st.tuples(*[st.integers(-2, 2)] * DIMS)
 ENTRIES = st.dictionaries(NAMES, st.tuples(POINTS, st.none() | st.text(max_size=3)), max_size=6)
 
 
 class Histories(RuleBasedStateMachine):
-    """A store beside a dict."""
+    """A store and a dict with the same changes."""
 
     spec = "memory"
 
@@ -42,9 +42,9 @@ class Histories(RuleBasedStateMachine):
 
     @rule(names=st.lists(NAMES, max_size=4))
     def delete(self, names: list[str]) -> None:
-        there = {name for name in names if name in self.model}
-        assert self.store.delete(names) == len(there)
-        for name in there:
+        present = {name for name in names if name in self.model}
+        assert self.store.delete(names) == len(present)
+        for name in present:
             del self.model[name]
 
     @rule(query=POINTS, k=st.integers(1, 12))
@@ -53,10 +53,10 @@ class Histories(RuleBasedStateMachine):
             return sum(a * b for a, b in zip(query, self.model[name][0], strict=True))
 
         expected = sorted((-product(name), name) for name in self.model)[:k]
-        assert self.store.search([query], k).pairs(0) == [(name, -worse) for worse, name in expected]
+        assert self.store.search([query], k).pairs(0) == [(name, -negative_score) for negative_score, name in expected]
 
     @invariant()
-    def holds_what_the_dict_holds(self) -> None:
+    def agrees_with_the_dict(self) -> None:
         assert self.store.count() == len(self.model)
         assert self.store.texts(list(self.model)) == [text for _, text in self.model.values()]
 
@@ -75,7 +75,7 @@ TestMemory.settings = SETTINGS
 
 
 @pytest.mark.parametrize("machine", [FlatHistories, GraphHistories])
-def test_faiss_keeps_any_history(machine: type[Histories]) -> None:
+def test_faiss_agrees_with_a_dict(machine: type[Histories]) -> None:
     pytest.importorskip("faiss")
     from hypothesis.stateful import run_state_machine_as_test
 
@@ -90,18 +90,18 @@ def test_faiss_keeps_any_history(machine: type[Histories]) -> None:
 )
 @settings(deadline=None, max_examples=150)
 def test_memory_equals_brute_force(rows: np.ndarray, queries: np.ndarray, k: int, geometry: str) -> None:
-    with open_store("memory", dims=4, geometry=geometry) as held:
+    with open_store("memory", dims=4, geometry=geometry) as store:
         names = [f"{number:02d}" for number in range(len(rows))]
-        held.add(names, rows)
-        hits = held.search(queries, k)
-    wide, points = queries.astype(np.float64)[:, None], rows.astype(np.float64)[None]
+        store.add(names, rows)
+        hits = store.search(queries, k)
+    query_points, points = queries.astype(np.float64)[:, None], rows.astype(np.float64)[None]
     scores = {
-        "dot": (wide * points).sum(-1),
-        "euclidean": -((wide - points) ** 2).sum(-1),
-        "cosine": (wide * points).sum(-1)
-        / np.maximum(np.linalg.norm(wide, axis=-1) * np.linalg.norm(points, axis=-1), 1e-30),
+        "dot": (query_points * points).sum(-1),
+        "euclidean": -((query_points - points) ** 2).sum(-1),
+        "cosine": (query_points * points).sum(-1)
+        / np.maximum(np.linalg.norm(query_points, axis=-1) * np.linalg.norm(points, axis=-1), 1e-30),
     }[geometry]
     best = np.sort(scores, axis=1)[:, ::-1][:, :k]
     np.testing.assert_allclose(hits.scores, best, rtol=1e-4, atol=1e-4)
-    own = np.take_along_axis(scores, np.vectorize(names.index, otypes=[int])(hits.ids), axis=1)
-    np.testing.assert_allclose(hits.scores, own, rtol=1e-4, atol=1e-4)
+    expected_of_ids = np.take_along_axis(scores, np.vectorize(names.index, otypes=[int])(hits.ids), axis=1)
+    np.testing.assert_allclose(hits.scores, expected_of_ids, rtol=1e-4, atol=1e-4)

@@ -1,4 +1,4 @@
-"""Stores by spec, and what is said when a spec cannot be opened."""
+"""Stores by spec, and errors of invalid specs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from equipoise.models.stores import open_store
 from equipoise.types import install_command
 
 
-def test_an_unknown_store_gets_a_suggestion() -> None:
+def test_unknown_stores_raise_errors_with_a_suggestion() -> None:
     with pytest.raises(UnknownNameError) as error:
         open_store("pgvektor:postgresql://host/db", dims=2)
     assert error.value.hint == "did you mean pgvector?"
@@ -28,7 +28,7 @@ def test_an_unknown_store_gets_a_suggestion() -> None:
         ("qdrant:http://127.0.0.1:1", "qdrant_client", "qdrant"),
     ],
 )
-def test_a_missing_package_is_answered_with_the_install_line(
+def test_missing_packages_raise_missing_extra_error_with_the_command(
     spec: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -43,7 +43,7 @@ def test_a_missing_package_is_answered_with_the_install_line(
 
 
 @pytest.mark.parametrize(
-    ("spec", "settings", "sentence"),
+    ("spec", "settings", "fragment"),
     [
         ("memory", {}, "starts empty and needs its dimensions"),
         ("memory:x", {"dims": 2}, "takes nothing after the colon"),
@@ -61,29 +61,29 @@ def test_a_missing_package_is_answered_with_the_install_line(
         ("redis://127.0.0.1:1", {"dims": 2, "geometry": "dot"}, "have no dot geometry"),
     ],
 )
-def test_a_spec_that_cannot_be_is_refused(spec: str, settings: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ParameterError, match=sentence):
+def test_invalid_specs_raise_parameter_error(spec: str, settings: dict[str, Any], fragment: str) -> None:
+    with pytest.raises(ParameterError, match=fragment):
         open_store(spec, **settings)
 
 
-def test_an_unknown_index_gets_a_suggestion() -> None:
-    for spec, options, near in (
+def test_unknown_indexes_raise_errors_with_a_suggestion() -> None:
+    for spec, options, suggestion in (
         ("faiss:hnws", {}, "hnsw"),
         ("faiss:flatt", {}, "flat"),
         ("duckdb::memory:", {"index": "hnws"}, "hnsw"),
     ):
         with pytest.raises(UnknownNameError) as error:
             open_store(spec, dims=2, **options)
-        assert error.value.hint == f"did you mean {near}?"
+        assert error.value.hint == f"did you mean {suggestion}?"
 
 
-def test_an_unknown_option_gets_a_suggestion() -> None:
+def test_unknown_options_raise_errors_with_a_suggestion() -> None:
     with pytest.raises(ParameterError) as error:
         open_store("faiss:hnsw", dims=2, ef_serch=5)
     assert error.value.hint == "did you mean ef_search?"
 
 
-def test_only_exact_stores_call_themselves_exact() -> None:
+def test_only_exact_stores_are_marked_exact() -> None:
     assert open_store("memory", dims=2).exact
     pytest.importorskip("faiss")
     assert open_store("faiss", dims=2).exact
@@ -91,7 +91,7 @@ def test_only_exact_stores_call_themselves_exact() -> None:
 
 
 @pytest.mark.engines("qdrant_client")
-def test_a_qdrant_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_qdrant_servers_raise_store_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("qdrant_client")
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
     with pytest.raises(StoreError, match=r"http://127\.0\.0\.1:9"):
@@ -99,14 +99,14 @@ def test_a_qdrant_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.engines("redis")
-def test_a_redis_server_that_is_not_there_is_named_without_the_password() -> None:
+def test_errors_of_unreachable_redis_servers_hide_the_password() -> None:
     with pytest.raises(StoreError, match=r"redis://me@127\.0\.0\.1:9") as error:
         open_store("redis://me:hunter2@127.0.0.1:9/0", dims=2, timeout=3)
     assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.engines("chromadb")
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_folders_that_cannot_be_created_raise_store_error(tmp_path: Path) -> None:
     pytest.importorskip("chromadb")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError):

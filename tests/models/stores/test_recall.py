@@ -1,4 +1,4 @@
-"""Recall of an index against exact search, with ties at the last place."""
+"""Recall of an index, compared with exact search, with ties at the cutoff."""
 
 from __future__ import annotations
 
@@ -14,76 +14,78 @@ ROWS = np.array([[4.0, 0.0], [3.0, 0.0], [2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [1.
 QUERY = np.array([[1.0, 0.0]])
 
 
-def held(places: list[int], names: str = "012345"):  # type: ignore[no-untyped-def]
-    """A store that knows some of the rows only, as an index that misses the others."""
-    made = open_store("memory", dims=2, geometry="dot")
-    made.add([names[place] for place in places], ROWS[places])
-    return made
+def store_with_rows(rows: list[int], names: str = "012345"):  # type: ignore[no-untyped-def]
+    """A store with some of the rows, as an index that misses the others."""
+    store = open_store("memory", dims=2, geometry="dot")
+    store.add([names[row] for row in rows], ROWS[rows])
+    return store
 
 
 @pytest.mark.parametrize(
-    ("places", "expected"),
+    ("rows", "expected"),
     [([0, 1, 2, 3, 4, 5], 1.0), ([0, 1, 4, 5], 1.0), ([1, 4, 5, 2], 1.0), ([0, 5, 1], 2 / 3)],
 )
-def test_a_hit_that_ties_with_the_last_exact_one_counts(places: list[int], expected: float) -> None:
+def test_hits_tied_with_the_last_exact_neighbour_count(rows: list[int], expected: float) -> None:
     exact = nearest_neighbors(QUERY, ROWS, 3, geometry="dot")
-    report = index_recall(held(places), QUERY, exact, 3)
+    report = index_recall(store_with_rows(rows), QUERY, exact, 3)
     assert report.recall == pytest.approx(expected)
 
 
-def test_ids_stand_for_the_rows_of_the_exact_search() -> None:
+def test_ids_name_the_rows_of_the_exact_search() -> None:
     exact = nearest_neighbors(QUERY, ROWS, 2, geometry="dot")
-    report = index_recall(held([0, 5], names="abcdef"), QUERY, exact, 2, ids=list("abcdef"))
+    report = index_recall(store_with_rows([0, 5], names="abcdef"), QUERY, exact, 2, ids=list("abcdef"))
     assert report.per_query.tolist() == [0.5]
     assert (report.complete, report.worst) == (0, 0.5)
     assert str(report) == "index recall@2 0.5000 over 1 queries, 0 complete"
 
 
-def test_rounding_counts_as_a_tie_and_no_more() -> None:
+def test_scores_equal_up_to_rounding_tie() -> None:
     exact = nearest_neighbors(QUERY, [[1.0, 0.0], [0.5, 0.0]], 1, geometry="dot")
     for score, expected in ((1.0 - 1e-7, 1.0), (1.0 - 1e-4, 0.0)):
-        made = open_store("memory", dims=2, geometry="dot")
-        made.add(["other"], [[score, 0.0]])
-        assert index_recall(made, QUERY, exact, 1).recall == expected
+        store = open_store("memory", dims=2, geometry="dot")
+        store.add(["other"], [[score, 0.0]])
+        assert index_recall(store, QUERY, exact, 1).recall == expected
 
 
-def test_scores_of_a_small_scale_are_told_apart() -> None:
+def test_scores_of_a_small_scale_do_not_tie() -> None:
     rows = 1e-4 * ROWS
-    made = open_store("memory", dims=2, geometry="dot")
-    made.add(["5", "1"], rows[[5, 1]])
-    assert index_recall(made, 1e-4 * QUERY, nearest_neighbors(1e-4 * QUERY, rows, 2, geometry="dot"), 2).recall == 0.5
+    store = open_store("memory", dims=2, geometry="dot")
+    store.add(["5", "1"], rows[[5, 1]])
+    assert index_recall(store, 1e-4 * QUERY, nearest_neighbors(1e-4 * QUERY, rows, 2, geometry="dot"), 2).recall == 0.5
 
 
-def test_a_graph_with_little_effort_loses_some_and_with_much_effort_none() -> None:
+def test_recall_of_a_graph_index_increases_with_the_search_effort() -> None:
     pytest.importorskip("faiss")
     rng = np.random.default_rng(0)
     rows, queries = rng.normal(size=(4000, 24)), rng.normal(size=(50, 24))
     exact = nearest_neighbors(queries, rows, 10)
     recalls = []
     for effort in (1, 2000):
-        with open_store("faiss:hnsw", dims=24, neighbours=8, ef_construction=16, ef_search=effort) as made:
-            made.add([str(number) for number in range(len(rows))], rows)
-            recalls.append(index_recall(made, queries, exact, 10).recall)
+        with open_store("faiss:hnsw", dims=24, neighbours=8, ef_construction=16, ef_search=effort) as store:
+            store.add([str(number) for number in range(len(rows))], rows)
+            recalls.append(index_recall(store, queries, exact, 10).recall)
     assert recalls[0] < 0.9 < 0.99 < recalls[1]
 
 
-def test_every_exact_store_has_recall_one() -> None:
+def test_exact_stores_have_recall_one() -> None:
     rng = np.random.default_rng(1)
     rows, queries = rng.normal(size=(500, 8)), rng.normal(size=(20, 8))
     exact = nearest_neighbors(queries, rows, 20)
-    with open_store("memory", dims=8) as made:
-        made.add([str(number) for number in range(len(rows))], rows)
-        assert index_recall(made, queries, exact, 20).per_query.tolist() == [1.0] * 20
+    with open_store("memory", dims=8) as store:
+        store.add([str(number) for number in range(len(rows))], rows)
+        assert index_recall(store, queries, exact, 20).per_query.tolist() == [1.0] * 20
 
 
-def test_an_exact_search_that_does_not_fit_is_refused() -> None:
+def test_mismatched_exact_searches_raise_errors() -> None:
     exact = nearest_neighbors(QUERY, ROWS, 2, geometry="dot")
-    with pytest.raises(ParameterError, match=r"2 deep.*recall@3"):
-        index_recall(held([0, 1, 2]), QUERY, exact, 3)
+    with pytest.raises(ParameterError, match=r"2.*recall@3"):
+        index_recall(store_with_rows([0, 1, 2]), QUERY, exact, 3)
     with pytest.raises(PairingError, match=r"2 queries.*1"):
-        index_recall(held([0, 1, 2]), [[1, 0], [0, 1]], exact, 2)
+        index_recall(store_with_rows([0, 1, 2]), [[1, 0], [0, 1]], exact, 2)
 
 
 def test_no_queries_have_no_recall() -> None:
-    report = index_recall(held([0]), np.empty((0, 2)), nearest_neighbors(np.empty((0, 2)), ROWS, 1, geometry="dot"), 1)
+    report = index_recall(
+        store_with_rows([0]), np.empty((0, 2)), nearest_neighbors(np.empty((0, 2)), ROWS, 1, geometry="dot"), 1
+    )
     assert np.isnan(report.recall)

@@ -1,4 +1,4 @@
-"""The accuracy of random chunks: beside all orders there are, and beside the evaluator on random chunks."""
+"""The accuracy of random chunks, compared with all orders and with an evaluator on random chunks."""
 
 from itertools import permutations
 
@@ -19,88 +19,94 @@ WORDS = ["rye", "wheat", "oats", "spelt", "corn"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), min_size=1, max_size=6)
 ANSWERS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
 # Five standard errors of one question.
-WITHIN = 5 * 0.5 / MAX_SAMPLES**0.5
+TOLERANCE = 5 * 0.5 / MAX_SAMPLES**0.5
 
 
-def held_and_asked(texts, answers, rule):
-    asked = check_questions({"question": "Which?", "answer": answer} for answer in answers)
-    return locate_answers(asked, [Chunk(text, 0, len(text), 1) for text in texts], rule), asked
+def located_answers_and_questions(texts, answers, rule):
+    questions = check_questions({"question": "Which?", "answer": answer} for answer in answers)
+    return locate_answers(questions, [Chunk(text, 0, len(text), 1) for text in texts], rule), questions
 
 
 @settings(max_examples=60)
 @given(TEXTS, ANSWERS, st.booleans(), st.sampled_from([0.5, 0.8, 1.0]))
-def test_it_is_the_share_of_all_orders_whose_first_chunks_answer(texts, answer, forms, threshold):
-    rule = answer_matcher("source", fuzzy_word_match=forms, partial_match_threshold=threshold)
-    held, asked = held_and_asked(texts, [answer], rule)
-    needed = [held.index.first_hit(answer, order) or len(texts) + 1 for order in permutations(range(len(texts)))]
-    exact = [np.mean(np.array(needed) <= k) for k in range(1, len(texts) + 1)]
-    np.testing.assert_allclose(held.chance(asked, len(texts), len(texts)), exact, atol=WITHIN)
+def test_chance_is_the_share_of_orders_whose_first_chunks_answer(texts, answer, fuzzy, threshold):
+    rule = answer_matcher("source", fuzzy_word_match=fuzzy, partial_match_threshold=threshold)
+    located, questions = located_answers_and_questions(texts, [answer], rule)
+    n_chunks_needed = [
+        located.index.first_hit(answer, order) or len(texts) + 1 for order in permutations(range(len(texts)))
+    ]
+    expected = [np.mean(np.array(n_chunks_needed) <= k) for k in range(1, len(texts) + 1)]
+    np.testing.assert_allclose(located.chance(questions, len(texts), len(texts)), expected, atol=TOLERANCE)
 
 
 @pytest.mark.slow
-def test_the_evaluator_passes_random_chunks_so_often():
+def test_chance_agrees_with_the_evaluator_on_random_chunks():
     text = document(60)
-    chunks, asked = chunks_of(text, 24, 4), check_questions(pairs(text, 40))
+    chunks, questions = chunks_of(text, 24, 4), check_questions(pairs(text, 40))
     texts = [chunk.text for chunk in chunks]
-    level = locate_answers(asked, chunks, answer_matcher("source")).chance(asked, len(chunks), 5)
+    chance = locate_answers(questions, chunks, answer_matcher("source")).chance(questions, len(chunks), 5)
     evaluator, rng = BinaryEvaluator(matcher="source"), np.random.default_rng(1)
     for k in (2, 5):
         passed = [
-            bool(evaluator.evaluate("?", each.answer, [texts[at] for at in rng.permutation(len(texts))[:k]]))
-            for each in asked
+            bool(evaluator.evaluate("?", question.answer, [texts[index] for index in rng.permutation(len(texts))[:k]]))
+            for question in questions
             for _ in range(60)
         ]
         error = np.std(passed) / len(passed) ** 0.5
-        assert level[k - 1] == pytest.approx(np.mean(passed), abs=4 * error)
-    alone = locate_answers(asked, chunks, answer_matcher("words")).chance(asked, len(chunks), 5)
-    assert level[4] > alone[4] + 0.05
+        assert chance[k - 1] == pytest.approx(np.mean(passed), abs=4 * error)
+    chance_per_chunk = locate_answers(questions, chunks, answer_matcher("words")).chance(questions, len(chunks), 5)
+    assert chance[4] > chance_per_chunk[4] + 0.05
 
 
-def test_questions_with_many_answers_of_several_words_share_no_luck():
+def test_samples_of_many_questions_are_independent():
     texts = [*WORDS, *"abcdefghij"]
-    answers = [f"{one} {other}" for one in WORDS for other in WORDS if one != other] * 10
-    held, asked = held_and_asked(texts, answers, answer_matcher("source"))
+    answers = [f"{first} {second}" for first in WORDS for second in WORDS if first != second] * 10
+    located, questions = located_answers_and_questions(texts, answers, answer_matcher("source"))
     exact = 4 * 3 / (15 * 14)  # both of two chunks are among the first four of fifteen
-    found = [held.chance(asked, 15, 4, seed)[3] for seed in range(20)]
-    assert np.std(found) < 1.5 * (exact * (1 - exact) / 100_000) ** 0.5
-    assert np.mean(found) == pytest.approx(exact, abs=0.001)
+    chances = [located.chance(questions, 15, 4, seed)[3] for seed in range(20)]
+    assert np.std(chances) < 1.5 * (exact * (1 - exact) / 100_000) ** 0.5
+    assert np.mean(chances) == pytest.approx(exact, abs=0.001)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
-def test_where_texts_are_read_alone_it_is_the_expectation_of_equal_scores(seed, depth):
+def test_chance_of_single_texts_is_the_expectation_of_equal_scores(seed, depth):
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, size=2)) for _ in range(rng.integers(1, 9))]
-    held, asked = held_and_asked(texts, WORDS, answer_matcher("words"))
+    located, questions = located_answers_and_questions(texts, WORDS, answer_matcher("words"))
 
-    class Constant:
+    class ConstantSystem:
         def score_blocks(self, queries):
             yield slice(0, len(queries)), np.zeros((len(queries), len(texts)))
 
     chunks = [Chunk(text, 0, len(text), 1) for text in texts]
-    found = rank_answers(Constant(), asked, chunks, held, depth)
-    expected = [hit_rate(found.ranking, k).mean() for k in range(1, len(found.chance) + 1)]
-    np.testing.assert_allclose(found.chance, expected, atol=1e-12)
+    result = rank_answers(ConstantSystem(), questions, chunks, located, depth)
+    expected = [hit_rate(result.ranking, k).mean() for k in range(1, len(result.chance) + 1)]
+    np.testing.assert_allclose(result.chance, expected, atol=1e-12)
 
 
-def test_an_answer_may_have_more_parts_than_a_byte_has_bits():
-    there = np.eye(20, dtype=bool)
-    level = chance_levels([np.array([], dtype=int)], [[AnswerParts(there, 16)]], 20, 20, np.random.default_rng(0))
-    assert level.tolist() == [0.0] * 15 + [1.0] * 5
+def test_answers_with_more_than_eight_parts_are_supported():
+    is_in_chunk = np.eye(20, dtype=bool)
+    chance = chance_levels(
+        [np.array([], dtype=int)], [[AnswerParts(is_in_chunk, 16)]], 20, 20, np.random.default_rng(0)
+    )
+    assert chance.tolist() == [0.0] * 15 + [1.0] * 5
 
 
-def test_any_of_several_answers_is_enough():
-    """Parts of the first answer are in chunks 0 and 1, of the second in 2 and 3: both draws of two of four."""
+def test_one_of_several_answers_is_sufficient():
+    """Parts of the first answer are in chunks 0 and 1, of the second in 2 and 3: two of the six pairs of chunks."""
     first = AnswerParts(np.array([[True, False, False, False], [False, True, False, False]]), 2)
     second = AnswerParts(first.there[:, ::-1], 2)
     none = np.array([], dtype=int)
-    level = chance_levels([none] * 25, [[first, second]] * 25, 4, 4, np.random.default_rng(0))
-    assert level == pytest.approx([0.0, 2 / 6, 1.0, 1.0], abs=0.01)
+    chance = chance_levels([none] * 25, [[first, second]] * 25, 4, 4, np.random.default_rng(0))
+    assert chance == pytest.approx([0.0, 2 / 6, 1.0, 1.0], abs=0.01)
 
 
-def test_the_same_seed_gives_the_same_figures_and_they_rise_with_k():
-    held, asked = held_and_asked(WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source"))
-    again, _ = held_and_asked(WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source"))
-    level = held.chance(asked, 5, 5)
-    assert level.tolist() == again.chance(asked, 5, 5).tolist()
-    assert (np.diff(level) >= 0).all()
-    assert level[-1] == 1.0
+def test_chance_is_reproducible_and_increases_with_k():
+    located, questions = located_answers_and_questions(
+        WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source")
+    )
+    second, _ = located_answers_and_questions(WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source"))
+    chance = located.chance(questions, 5, 5)
+    assert chance.tolist() == second.chance(questions, 5, 5).tolist()
+    assert (np.diff(chance) >= 0).all()
+    assert chance[-1] == 1.0

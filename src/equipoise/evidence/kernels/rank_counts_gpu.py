@@ -231,11 +231,14 @@ def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, 
 _WIDE, _NARROW = 16_384, 64
 """Width above which a row is wide, and up to which it is narrow."""
 
-_MANY_ROWS = 1 << 16
-"""With so many rows, programs of two warps are faster than twice as many of one."""
-
 _VECTOR = 16
 """Alignment (in scores) of rows that allows the widest loads; the largest common divisor is used."""
+
+_PROGRAMS_PER_PROCESSOR = 32
+"""Maximum programs per multiprocessor if each counts many rows."""
+
+_SUM_PROGRAMS_PER_PROCESSOR = 16
+"""The same for sums, where each program ends with atomic additions to the same counter."""
 
 _PARTIAL_SUMS = 64
 """Programs add to different partial sums, so that few wait for each other."""
@@ -341,7 +344,9 @@ def _sum_plan(
         return None
     bits = 62 - shape[0].bit_length()
     kinds = (kind, targets[2], torch.float64, torch.int64, torch.int64)
-    launch, arguments = _launcher(_sum_rows, device, kinds, aligned, *shape, strides[0], 2.0**bits)
+    launch, arguments = _launcher(
+        _sum_rows, _SUM_PROGRAMS_PER_PROCESSOR, device, kinds, aligned, *shape, strides[0], 2.0**bits
+    )
     workspace = torch.zeros(N_SUMS * _PARTIAL_SUMS + 1, dtype=torch.int64, device=device)
     external = torch.cuda.ExternalStream(stream, device)  # type: ignore[no-untyped-call]
     return _SumPlan(launch, arguments, gains(shape[1], device), workspace, external, shape[0], 2.0**-bits, [])
@@ -361,13 +366,16 @@ def launch_counts(block: Any, targets: Any, counts: Any, host: Any) -> None:
     kinds = tuple(tensor.dtype for tensor in tensors)
     aligned = all(tensor.data_ptr() % 16 == 0 for tensor in tensors)
     with torch.cuda.device(block.device):
-        launch, arguments = _launcher(_count_rows, block.device, kinds, aligned, *block.shape, block.stride(0))
+        launch, arguments = _launcher(
+            _count_rows, _PROGRAMS_PER_PROCESSOR, block.device, kinds, aligned, *block.shape, block.stride(0)
+        )
         launch(*tensors, *arguments, stream=torch.cuda.current_stream().cuda_stream)
 
 
 @lru_cache(maxsize=64)
 def _launcher(
     kernel: Any,
+    programs_per_processor: int,
     device: Any,
     kinds: tuple[Any, ...],
     aligned: bool,
@@ -381,28 +389,44 @@ def _launcher(
     Triton finds the compiled kernel of a call in 20 to 40 microseconds, as long as the kernel takes for 20,000 x 1,000
     scores; this lookup takes 2.
     """
+    import torch
+
     unit = gcd(width, stride, _VECTOR)
-    together, step, steps, warps = launch_shape(rows, width)
-    options = {"UNIT": unit, "DOUBLE": kinds[0].itemsize == 8, "ROWS": together, "STEP": step, "STEPS": steps}
-    grid, scalars = (triton.cdiv(rows, together), 1, 1), (rows, width // unit, stride // unit, *numbers)
+    shape = launch_shape(rows, width)
+    options = {"UNIT": unit, "DOUBLE": kinds[0].itemsize == 8, "ROWS": shape.rows, "STEP": shape.step}
+    options |= {"STEPS": shape.steps, "LOOP": shape.loop}
+    n_tiles = triton.cdiv(rows, shape.rows)
+    max_programs = programs_per_processor * torch.cuda.get_device_properties(device).multi_processor_count
+    grid = (min(n_tiles, max_programs) if shape.loop else n_tiles, 1, 1)
+    scalars = (rows, width // unit, stride // unit, *numbers)
     if not aligned:
-        return lambda *given, stream: kernel[grid](*given, **options, num_warps=warps), scalars
-    compiled = kernel.warmup(*kinds, *scalars, **options, num_warps=warps, grid=grid)
+        return lambda *given, stream: kernel[grid](*given, **options, num_warps=shape.warps), scalars
+    compiled = kernel.warmup(*kinds, *scalars, **options, num_warps=shape.warps, grid=grid)
     return compiled[grid], (*scalars, *options.values())
 
 
-def launch_shape(rows: int, width: int) -> tuple[int, int, int, int]:
-    """Rows per program, scores of each row per step, steps whose loads are in flight, and warps: fastest on an H200.
+class LaunchShape(NamedTuple):
+    """Rows per tile, scores of each row per step, steps whose loads are in flight, warps per program, and whether each
+    program loops over tiles."""
 
-    A wide row has its own program. Four shorter rows are assigned to one warp, so that no sum waits for another warp.
+    rows: int
+    step: int
+    steps: int
+    warps: int
+    loop: bool
+
+
+def launch_shape(rows: int, width: int) -> LaunchShape:
+    """The fastest shape on an H200.
+
+    A wide row is read by eight warps. One warp reads four shorter rows, so that no sum waits for another warp.
     """
     if width > _WIDE:
-        return 1, 1024, 4, 8
+        return LaunchShape(1, 1024, 4, 8, loop=False)
     if width <= _NARROW:
-        return 16, 32, 2, 4
-    warps = 2 if rows >= _MANY_ROWS else 1
-    iterations = -(-width // 512)
-    return 4 * warps, 128, -(-width // (128 * iterations)), warps
+        return LaunchShape(16, 32, 2, 4, loop=False)
+    iterations = -(-width // 1024)
+    return LaunchShape(4, 128, -(-width // (128 * iterations)), 1, loop=True)
 
 
 if triton is not None:
@@ -415,6 +439,7 @@ if triton is not None:
     def _count_targets(  # type: ignore[no-untyped-def]
         scores,
         targets,
+        tile,
         rows,
         width,
         stride,
@@ -430,7 +455,7 @@ if triton is not None:
         comparison gives 0.0 or 1.0 in one instruction. With ``TIES``, the first and the last step with the largest
         score of a lane differ if it is tied.
         """
-        row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        row = tile * ROWS + tl.arange(0, ROWS)
         inside_row = tl.minimum(row, rows - 1).to(tl.int64)
         target = tl.load(targets + inside_row).to(tl.int64)
         target_column = tl.minimum(tl.maximum(target, 0), width - 1)
@@ -465,6 +490,32 @@ if triton is not None:
         return row, target, n_above, equal, lowest, times, top
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
+    def _count_tile(  # type: ignore[no-untyped-def]
+        scores,
+        targets,
+        counts,
+        host,
+        tile,
+        rows,
+        width,
+        stride,
+        ROWS: tl.constexpr,
+        STEP: tl.constexpr,
+        STEPS: tl.constexpr,
+        KIND: tl.constexpr,
+    ):
+        """Write the counts of ``ROWS`` rows."""
+        row, _, above, equal, first, times, top = _count_targets(
+            scores, targets, tile, rows, width, stride, ROWS, STEP, STEPS, KIND, True
+        )
+        real = row < rows
+        tl.store(counts + row, above, mask=real)
+        tl.store(counts + rows + row, equal, mask=real)
+        tl.store(counts + 2 * rows + row, times, mask=real)
+        tl.store(host + row, first.to(tl.int64), mask=real)
+        tl.store(host + rows + row, top.to(tl.float64).to(tl.int64, bitcast=True), mask=real)
+
+    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
     def _count_rows(  # type: ignore[no-untyped-def]
         scores,
         targets,
@@ -478,18 +529,47 @@ if triton is not None:
         ROWS: tl.constexpr,
         STEP: tl.constexpr,
         STEPS: tl.constexpr,
+        LOOP: tl.constexpr,
     ):
-        """One program counts ``ROWS`` rows."""
+        """Count all rows: with ``LOOP`` every program takes many tiles, otherwise one."""
         kind: tl.constexpr = tl.float64 if DOUBLE else tl.float32
-        row, _, above, equal, first, times, top = _count_targets(
-            scores, targets, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, True
+        width, stride = width_units * UNIT, stride_units * UNIT
+        if LOOP:
+            for tile in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
+                _count_tile(scores, targets, counts, host, tile, rows, width, stride, ROWS, STEP, STEPS, kind)
+        else:
+            first = tl.program_id(0)
+            _count_tile(scores, targets, counts, host, first, rows, width, stride, ROWS, STEP, STEPS, kind)
+
+    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
+    def _sum_tile(  # type: ignore[no-untyped-def]
+        scores,
+        targets,
+        gains,
+        host,
+        tile,
+        rows,
+        width,
+        stride,
+        scale,
+        ROWS: tl.constexpr,
+        STEP: tl.constexpr,
+        STEPS: tl.constexpr,
+        KIND: tl.constexpr,
+    ):
+        """The sums of the gains of ``ROWS`` rows; their targets and top classes are written to the host."""
+        row, target, above, equal, first, _, _ = _count_targets(
+            scores, targets, tile, rows, width, stride, ROWS, STEP, STEPS, KIND, False
         )
         real = row < rows
-        tl.store(counts + row, above, mask=real)
-        tl.store(counts + rows + row, equal, mask=real)
-        tl.store(counts + 2 * rows + row, times, mask=real)
-        tl.store(host + row, first.to(tl.int64), mask=real)
-        tl.store(host + rows + row, top.to(tl.float64).to(tl.int64, bitcast=True), mask=real)
+        tl.store(host + row, target, mask=real)
+        tl.store(host + rows + row, first.to(tl.int64), mask=real)
+        field = tl.arange(0, 8)
+        low = tl.load(gains + above[:, None] * 8 + field[None, :])
+        high = tl.load(gains + (above + equal)[:, None] * 8 + field[None, :])
+        gain = (high - low) / tl.maximum(equal, 1)[:, None].to(tl.float64)
+        gain = tl.where(field[None, :] == 7, (equal == 0)[:, None].to(tl.float64), gain)
+        return tl.sum(tl.where(real[:, None], gain * scale, 0.0).to(tl.int64), axis=0)
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
     def _sum_rows(  # type: ignore[no-untyped-def]
@@ -507,20 +587,23 @@ if triton is not None:
         ROWS: tl.constexpr,
         STEP: tl.constexpr,
         STEPS: tl.constexpr,
+        LOOP: tl.constexpr,
     ):
-        """One program adds the gains of ``ROWS`` rows; the last one writes the sums to the host."""
+        """Add the gains of all rows; the last program writes the sums to the host."""
         PARTIAL: tl.constexpr = 64
         kind: tl.constexpr = tl.float64 if DOUBLE else tl.float32
-        row, target, above, equal, first, _, _ = _count_targets(
-            scores, targets, rows, width_units * UNIT, stride_units * UNIT, ROWS, STEP, STEPS, kind, False
-        )
-        real = row < rows
+        width, stride = width_units * UNIT, stride_units * UNIT
         field = tl.arange(0, 8)
-        low = tl.load(gains + above[:, None] * 8 + field[None, :])
-        high = tl.load(gains + (above + equal)[:, None] * 8 + field[None, :])
-        gain = (high - low) / tl.maximum(equal, 1)[:, None].to(tl.float64)
-        gain = tl.where(field[None, :] == 7, (equal == 0)[:, None].to(tl.float64), gain)
-        total = tl.sum(tl.where(real[:, None], gain * scale, 0.0).to(tl.int64), axis=0)
+        if LOOP:
+            total = tl.zeros([8], dtype=tl.int64)
+            for tile in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
+                total += _sum_tile(
+                    scores, targets, gains, host, tile, rows, width, stride, scale, ROWS, STEP, STEPS, kind
+                )
+        else:
+            total = _sum_tile(
+                scores, targets, gains, host, tl.program_id(0), rows, width, stride, scale, ROWS, STEP, STEPS, kind
+            )
         tl.atomic_add(workspace + (tl.program_id(0) % PARTIAL) * 8 + field, total, sem="relaxed")
         tl.debug_barrier()
         n_finished = workspace + PARTIAL * 8
@@ -531,6 +614,3 @@ if triton is not None:
             tl.debug_barrier()
             tl.store(partial_sums, tl.zeros([PARTIAL, 8], dtype=tl.int64))
             tl.store(n_finished, 0)
-        # After the atomic operation, which would wait for these writes to host memory.
-        tl.store(host + row, target, mask=real)
-        tl.store(host + rows + row, first.to(tl.int64), mask=real)

@@ -1,16 +1,14 @@
 """Rank counts of one target per row in one pass over the scores: LLVM assembly, compiled when it is first used.
 
 The shapes and the counts are those of ``rank_counts.NumpyRankCounter``. In ``rank_rows.ll`` each SIMD lane keeps its
-largest score and two counts packed into one integer: above in the low half, not below in the high half. The index of
-the maximum is then searched in the lines of the lane that holds it. A second pass over the row is needed only if
-another score equals the target's or is NaN. Threads take chunks of rows from a shared counter.
+largest score, and the index of the maximum is then searched in the columns of the lane that holds it. A second pass
+over the row is needed only if another score equals the target's or is NaN. Threads take chunks of rows from a shared
+counter.
 
-The order of the accesses determines the speed. Every cache line is read once and in order, and the rest is done in a
-copy in the L1 cache; reading the target's score before its row and searching the maximum in the row takes about a
-tenth of a read longer. A whole call for 20,000 x 1,000 scores takes 1.24 (float32) and 1.14 (float64) times as long as
-numpy's maximum of all scores (benchmarks/README.md, section places).
-Software prefetching, two rows at a time and reading from the end all take longer. The Python code around a call takes
-20 microseconds, but five to ten times as long after a large array has displaced it from the cache.
+The scores are read once, in order, and prefetched three rows of 1,000 ahead, because the prefetching of the processor
+stops between rows: without it a call took 1.6 times as long. A whole call takes about as long as numpy's maximum of
+all scores (benchmarks/README.md, section places). The Python code around a call takes 20 microseconds, but five to ten
+times as long after a large array has displaced it from the cache.
 
 Reason for LLVM code: numba does not vectorise this loop, because a float maximum must handle NaN and the lane of
 the maximum is lost; it also takes a second to load and several to compile, where llvmlite alone needs 0.1 s in all.
@@ -203,8 +201,11 @@ def _address(column: NDArray[Any]) -> int:
 
 CACHE_LINE_BYTES = 64
 
-_MAX_STEPS = 64
-"""Maximum steps per scan: each count must fit into half of a 32-bit integer."""
+STEP_BYTES = 128
+"""Bytes that each step of the loop reads."""
+
+PREFETCH_BYTES = 12 << 10
+"""How far ahead scores are prefetched."""
 
 _ARGUMENTS = (ctypes.c_void_p, *(ctypes.c_int64,) * 4, *(ctypes.c_void_p,) * 7)
 
@@ -219,12 +220,10 @@ def compile_rank_rows(dtype: np.dtype[Any]) -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
     machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=3
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
     )
-    # The state of one step fills half of the vector registers.
-    module = llvm.parse_assembly(_assembly(dtype.itemsize, 256 if features.get("avx512f") else 128))
+    module = llvm.parse_assembly(_assembly(dtype.itemsize))
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
@@ -236,50 +235,29 @@ def compile_rank_rows(dtype: np.dtype[Any]) -> Any:
     return ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)(engine.get_function_address("rank_rows"))
 
 
-def _assembly(size: int, step_bytes: int) -> str:
-    """The code for scores of ``size`` bytes; each step of the loop reads ``step_bytes`` bytes of them."""
-    number, integer = {4: "float", 8: "double"}[size], f"i{8 * size}"
-    lanes, line = step_bytes // size, CACHE_LINE_BYTES // size
-
-    def constant(kind: str, value: Any, length: int = lanes) -> str:
-        return "<" + ", ".join([f"{kind} {value}"] * length) + ">"
-
+def _assembly(size: int) -> str:
+    """The code for scores of ``size`` bytes."""
+    number, lanes = {4: "float", 8: "double"}[size], STEP_BYTES // size
     minus_inf = "0xFFF0000000000000"
     words = {
         "T": number,
         "V": f"<{lanes} x {number}>",
         "VN": f"v{lanes}f{8 * size}",
-        "I": integer,
-        "C": f"<{lanes} x {integer}>",
-        "CN": f"v{lanes}i{8 * size}",
         "L": f"<{lanes} x i32>",
         "M": f"<{lanes} x i1>",
-        "VA": f"<{line} x {number}>",
-        "CA": f"<{line} x {integer}>",
-        "CAN": f"v{line}i{8 * size}",
-        "LA": f"<{line} x i32>",
-        "MA": f"<{line} x i1>",
-        "A": line,
-        "LINE_HIGH": constant(integer, 1 << 4 * size, line),
-        "LINE_STEP": constant(integer, lanes, line),
-        # Equal low bits of two addresses would make a load from one buffer wait for a store to the other.
-        "BUFFER": _MAX_STEPS * step_bytes + 1024,
-        "BUFFERS": 2 * _MAX_STEPS * step_bytes + 1024,
         "MASK_INT": f"i{lanes}",
         "N": lanes,
         "B": size,
-        "SEGMENT": _MAX_STEPS * lanes,
-        "SHORT": _MAX_STEPS * lanes - line + 1,
+        "SEGMENT": 64 * lanes,
         "MINUS_INF": minus_inf,
-        "ALL_MINUS_INF": constant(number, minus_inf),
-        # LLVM emits two instructions for adding 1 and one for adding 2.
-        "ALL_TWO": constant(integer, 2),
-        "ALL_HIGH": constant(integer, 1 << 4 * size),
-        "LOW_MASK": (1 << 4 * size) - 1,
-        "HALF": 4 * size,
+        "ALL_MINUS_INF": "<" + ", ".join([f"{number} {minus_inf}"] * lanes) + ">",
         "INDICES": "<" + ", ".join(f"i32 {lane}" for lane in range(lanes)) + ">",
-        "EXTEND": "zext" if size < 8 else "bitcast",
-        "EXTEND_MASK": "zext" if lanes < 64 else "bitcast",
+        "AHEAD": PREFETCH_BYTES,
+        "PREFETCH": "\n".join(
+            f"  %line.{start} = getelementptr i8, ptr %s.at, i64 {PREFETCH_BYTES + start}\n"
+            f"  call void @llvm.prefetch.p0(ptr %line.{start}, i32 0, i32 3, i32 1)"
+            for start in range(0, STEP_BYTES, CACHE_LINE_BYTES)
+        ),
     }
     code = files("equipoise.evidence.kernels").joinpath("rank_rows.ll").read_text(encoding="ascii")
     return re.sub(r"\$([A-Z_]+)", lambda word: str(words[word[1]]), code)

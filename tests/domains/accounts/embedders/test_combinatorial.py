@@ -22,15 +22,15 @@ BINARY = Tree.from_edges([(f"{node}", f"{node // 2}") for node in range(2, 32)])
 def chart_of_accounts(seed: int, n_nodes: int) -> Tree:
     """Six classes, and accounts below random ones of the classes and groups so far."""
     rng = np.random.default_rng(seed)
-    nodes, inner = [str(top) for top in range(6)], [str(top) for top in range(6)]
+    nodes, groups = [str(top) for top in range(6)], [str(top) for top in range(6)]
     edges = []
     while len(nodes) < n_nodes:
-        parent = inner[int(rng.integers(len(inner)))]
-        group = [f"{parent}.{len(nodes) + nth}" for nth in range(int(rng.integers(1, 30)))]
+        parent = groups[int(rng.integers(len(groups)))]
+        group = [f"{parent}.{len(nodes) + index}" for index in range(int(rng.integers(1, 30)))]
         edges += [(child, parent) for child in group]
         nodes += group
         if parent.count(".") < 3:
-            inner += group[:2]
+            groups += group[:2]
     return Tree.of(nodes, edges)
 
 
@@ -59,7 +59,7 @@ def caterpillar(n_levels: int, n_legs: int) -> Tree:
 
 
 def random_tree(seed: int, n_nodes: int, n_recent: int) -> Tree:
-    """Each node is below one of the most recent ones: the fewer of these, the deeper the tree."""
+    """Each node is below one of the ``n_recent`` nodes before it; a small ``n_recent`` gives a deep tree."""
     rng = np.random.default_rng(seed)
     edges = [(f"{node}", f"{int(rng.integers(max(0, node - n_recent), node))}") for node in range(1, n_nodes)]
     return Tree.from_edges(edges)
@@ -88,7 +88,7 @@ def test_the_parent_is_nearest_in_trees_of_any_depth(name: str, embedder: str) -
 
 
 @pytest.mark.parametrize("name", DEEP_TREES)
-def test_paths_that_turn_are_within_the_radius(name: str) -> None:
+def test_turning_layouts_are_within_the_radius(name: str) -> None:
     for radius in (1.0, 8.0, 30.0):
         radii, directions = turning_layout(DEEP_TREES[name], radius)
         assert np.isfinite(radii).all()
@@ -98,38 +98,38 @@ def test_paths_that_turn_are_within_the_radius(name: str) -> None:
 
 def test_the_lorentz_embedding_of_a_chart_in_two_dimensions_is_exact() -> None:
     tree = chart_of_accounts(0, 300)
-    found = tree_embedder("lorentz").fit(tree, 2)
-    nearest = nearest_nodes(distances.hyperboloid_to_ball(found.vectors))
+    embedding = tree_embedder("lorentz").fit(tree, 2)
+    nearest = nearest_nodes(distances.hyperboloid_to_ball(embedding.vectors))
     child, parent = tree.edges.T
     assert (nearest[child] == parent).all()
 
 
 @pytest.mark.parametrize("dim", [2, 3, 10])
-def test_every_edge_is_longer_than_the_one_above(dim: int) -> None:
-    found = tree_embedder("combinatorial").fit(BINARY, dim)
+def test_every_edge_is_longer_than_the_edge_above(dim: int) -> None:
+    embedding = tree_embedder("combinatorial").fit(BINARY, dim)
     parents = BINARY.first_parents
     above = np.flatnonzero(parents >= 0)
     above = above[parents[parents[above]] >= 0]
-    points = found.vectors
+    points = embedding.vectors
     lengths = distances.poincare(points[above], points[parents[above]])
-    upper = distances.poincare(points[parents[above]], points[parents[parents[above]]])
-    assert (lengths > 1.02 * upper).all()
+    parent_lengths = distances.poincare(points[parents[above]], points[parents[parents[above]]])
+    assert (lengths > 1.02 * parent_lengths).all()
 
 
 def test_distances_in_the_disk_are_close_to_those_along_the_edges() -> None:
-    found = tree_embedder("combinatorial").fit(BINARY, 2)
+    embedding = tree_embedder("combinatorial").fit(BINARY, 2)
     child, parent = BINARY.edges.T
-    lengths = distances.poincare(found.vectors[child], found.vectors[parent])
+    lengths = distances.poincare(embedding.vectors[child], embedding.vectors[parent])
     graph = networkx.Graph()
     graph.add_weighted_edges_from(zip(child.tolist(), parent.tolist(), lengths.tolist(), strict=True))
-    along = dict(networkx.all_pairs_dijkstra_path_length(graph))
-    wanted = np.array([[along[i][j] for j in range(len(BINARY))] for i in range(len(BINARY))])
-    measured = distances.pairwise(distances.poincare, found.vectors, found.vectors)
-    other = wanted > 0
-    assert np.abs(measured[other] / wanted[other] - 1.0).max() < 0.15
+    path_lengths = dict(networkx.all_pairs_dijkstra_path_length(graph))
+    expected = np.array([[path_lengths[i][j] for j in range(len(BINARY))] for i in range(len(BINARY))])
+    measured = distances.pairwise(distances.poincare, embedding.vectors, embedding.vectors)
+    off_diagonal = expected > 0
+    assert np.abs(measured[off_diagonal] / expected[off_diagonal] - 1.0).max() < 0.15
 
 
-@given(shorter=st.floats(0.1, 12.0), factor=st.floats(1.0, 3.0))
+@given(shorter=st.floats(0.1, 8.0), factor=st.floats(1.0, 3.0))
 def test_siblings_at_the_sibling_angle_are_not_nearer_than_their_parent(shorter: float, factor: float) -> None:
     angle = float(sibling_angle(np.array(shorter)))
     radii = np.array([shorter, shorter * factor])
@@ -140,24 +140,24 @@ def test_siblings_at_the_sibling_angle_are_not_nearer_than_their_parent(shorter:
 
 def test_children_of_a_root_are_at_equal_angles() -> None:
     tree = Tree.from_edges([(child, "r") for child in "abcde"])
-    found = tree_embedder("combinatorial").fit(tree, 2).vectors
-    angles = np.sort(np.arctan2(*found[[tree.position(child) for child in "abcde"]].T))
+    vectors = tree_embedder("combinatorial").fit(tree, 2).vectors
+    angles = np.sort(np.arctan2(*vectors[[tree.position(child) for child in "abcde"]].T))
     np.testing.assert_allclose(np.diff(angles), 2 * np.pi / 5, atol=1e-9)
 
 
 def test_a_node_with_two_parents_is_below_the_first_and_the_other_edge_is_counted() -> None:
     tree = Tree.of(["a", "b", "c"], [("c", "b"), ("c", "a")])
-    found = tree_embedder("combinatorial").fit(tree, 2)
-    near, far = distances.poincare(found.vectors[2], found.vectors[:2])
-    assert near < far
-    assert found.settings["unused_edges"] == 1
+    embedding = tree_embedder("combinatorial").fit(tree, 2)
+    first_distance, second_distance = distances.poincare(embedding.vectors[2], embedding.vectors[:2])
+    assert first_distance < second_distance
+    assert embedding.settings["unused_edges"] == 1
 
 
 def test_deep_trees_are_inside_the_ball() -> None:
     path = Tree.from_edges([(str(node), str(node - 1)) for node in range(1, 500)])
-    found = tree_embedder("combinatorial").fit(path, 2)
-    assert np.isfinite(found.vectors).all()
-    assert distances.norm(found.vectors).max() < 1.0
+    embedding = tree_embedder("combinatorial").fit(path, 2)
+    assert np.isfinite(embedding.vectors).all()
+    assert distances.norm(embedding.vectors).max() < 1.0
 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, 31.0, float("nan")])

@@ -1,4 +1,4 @@
-"""The manifolds of training, as slow functions: distances with their gradients, and the exponential map."""
+"""The manifolds of training, as plain functions: distances with their gradients, and the exponential map."""
 
 from __future__ import annotations
 

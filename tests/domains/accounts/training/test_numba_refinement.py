@@ -1,4 +1,4 @@
-"""Refinement: negatives are those of a brute-force search, the gradient is that of the loss, ranks improve."""
+"""Refinement: negatives equal a brute-force search, the gradient is that of the loss, ranks improve."""
 
 from __future__ import annotations
 
@@ -22,90 +22,91 @@ refinement_module = pytest.importorskip("equipoise.domains.accounts.training.num
 kernels = refinement_module
 
 
-def a_tree(count: int = 40) -> Tree:
+def ternary_tree(count: int = 40) -> Tree:
     return Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, count)])
 
 
-def squares(space: Manifold, points: np.ndarray, node: int) -> np.ndarray:
+def squared_distances(space: Manifold, points: np.ndarray, node: int) -> np.ndarray:
     """Squared distances of a node from all others."""
     distance, _ = distance_and_gradient(space, np.broadcast_to(points[node], points.shape), points)
     return np.asarray(distance) ** 2
 
 
-def plain_loss(space: Manifold, points: np.ndarray, positives: PositivePairs, nodes: list[int]) -> float:
-    """The loss as it is defined, one pair at a time."""
+def reference_loss(space: Manifold, points: np.ndarray, positives: PositivePairs, nodes: list[int]) -> float:
+    """The loss by its definition, one pair at a time."""
     total = 0.0
     for node in nodes:
-        square, near = squares(space, points, node), positives.lists[node]
-        far = np.setdiff1d(np.arange(len(points)), [*near, node])
-        for other in near:
-            total += np.maximum(square[other] + refinement_module.MARGIN - square[far], 0.0).sum()
+        square, targets = squared_distances(space, points, node), positives.lists[node]
+        negatives = np.setdiff1d(np.arange(len(points)), [*targets, node])
+        for other in targets:
+            total += np.maximum(square[other] + refinement_module.MARGIN - square[negatives], 0.0).sum()
     return total
 
 
 def all_negatives(positives: PositivePairs) -> refinement_module.ViolatingNegatives:
     """All negatives of every node."""
     count = len(positives.lists)
-    far = [np.setdiff1d(np.arange(count), [*positives.lists[node], node]) for node in range(count)]
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in far])])
-    ids = np.concatenate(far).astype(np.int32)
+    negatives = [np.setdiff1d(np.arange(count), [*positives.lists[node], node]) for node in range(count)]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in negatives])])
+    ids = np.concatenate(negatives).astype(np.int32)
     return refinement_module.ViolatingNegatives(starts, ids, np.ones(len(ids)))
 
 
 @pytest.mark.parametrize("relation", ["ancestors", "closure"])
 @pytest.mark.parametrize("space", SPACES)
 def test_the_gradient_is_that_of_the_loss(space: Manifold, relation: str) -> None:
-    tree = a_tree()
+    tree = ternary_tree()
     positives, points = PositivePairs.of(tree, relation), some_points(space, len(tree))
     nodes = [0, 2, 7, 30]
     chunks = chunk_rows(positives.lists, 4)
     chunks = chunks[np.isin(chunks[:, 0], nodes)]
-    state, far = kernels.new_adam_state(points), all_negatives(positives)
-    touched, loss = kernels.hinge_gradient(
-        points, space.is_hyperbolic, chunks, positives.lists.values, far.starts, far.ids, far.multiplicity,
+    state, negatives = kernels.new_adam_state(points), all_negatives(positives)
+    updated, loss = kernels.hinge_gradient(
+        points, space.is_hyperbolic, chunks, positives.lists.values, negatives.starts, negatives.ids,
+        negatives.multiplicity,
         refinement_module.MARGIN, 0.0, state,
     )  # fmt: skip
-    assert loss == pytest.approx(plain_loss(space, points, positives, nodes))
-    assert set(touched) == set(np.flatnonzero(state.gradient.any(axis=1)))
+    assert loss == pytest.approx(reference_loss(space, points, positives, nodes))
+    assert set(updated) == set(np.flatnonzero(state.gradient.any(axis=1)))
     step = 1e-6
     for node in (0, 2, 11, 39):
-        for towards in (5, 20):
-            if node == towards:
+        for other in (5, 20):
+            if node == other:
                 continue
-            _, tangent = distance_and_gradient(space, points[node : node + 1], points[towards : towards + 1])
-            ends = []
+            _, tangent = distance_and_gradient(space, points[node : node + 1], points[other : other + 1])
+            losses = []
             for sign in (1.0, -1.0):
-                moved = points.copy()
-                moved[node] = exp_map(space, points[node : node + 1], sign * step * tangent)[0]
-                ends.append(plain_loss(space, moved, positives, nodes))
+                moved_points = points.copy()
+                moved_points[node] = exp_map(space, points[node : node + 1], sign * step * tangent)[0]
+                losses.append(reference_loss(space, moved_points, positives, nodes))
             signs = np.where((np.arange(points.shape[1]) == 0) & space.is_hyperbolic, -1.0, 1.0)
-            slope = float((signs * state.gradient[node] * tangent[0]).sum())
-            assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-4)
+            derivative = float((signs * state.gradient[node] * tangent[0]).sum())
+            assert derivative == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("relation", ["ancestors", "closure"])
 @pytest.mark.parametrize("space", SPACES)
 def test_violating_negatives_equal_a_brute_force_search(space: Manifold, relation: str) -> None:
-    tree = a_tree(200)
+    tree = ternary_tree(200)
     positives, points = PositivePairs.of(tree, relation), some_points(space, len(tree), scale=2.0)
     lists = positives.lists
-    found = refinement_module.find_violating_negatives(
+    violating = refinement_module.find_violating_negatives(
         space, points, lists.starts, lists.values, np.random.default_rng(0)
     )
-    assert (found.multiplicity == 1.0).all()
+    assert (violating.multiplicity == 1.0).all()
     for node in range(len(tree)):
-        square = squares(space, points, node)
+        square = squared_distances(space, points, node)
         # A node without positives has no negatives.
-        edge = (
+        limit = (
             square[lists[node]].max() + refinement_module.MARGIN + refinement_module.REFRESH_SLACK
             if len(lists[node])
             else -1.0
         )
-        wanted = np.setdiff1d(np.flatnonzero(square < edge), [*lists[node], node])
-        got = set(found.ids[found.starts[node] : found.starts[node + 1]].tolist())
+        expected = np.setdiff1d(np.flatnonzero(square < limit), [*lists[node], node])
+        found_ids = set(violating.ids[violating.starts[node] : violating.starts[node + 1]].tolist())
         # The search is in float32, so that only those at the limit may differ.
-        for other in got.symmetric_difference(wanted.tolist()):
-            assert square[other] == pytest.approx(edge, rel=1e-4)
+        for other in found_ids.symmetric_difference(expected.tolist()):
+            assert square[other] == pytest.approx(limit, rel=1e-4)
 
 
 def test_points_far_from_the_origin_are_searched_in_float64() -> None:
@@ -126,23 +127,23 @@ def test_too_many_negatives_are_subsampled_with_multiplicities() -> None:
 
 
 def test_a_pair_with_many_violations_is_damped() -> None:
-    tree = a_tree()
+    tree = ternary_tree()
     positives, points = PositivePairs.of(tree, "closure"), some_points(hyperboloid(), len(tree))
-    far = all_negatives(positives)
-    lengths = []
+    negatives = all_negatives(positives)
+    gradient_sums = []
     for damping in (0.0, 10.0):
         state = kernels.new_adam_state(points)
         kernels.hinge_gradient(
-            points, True, chunk_rows(positives.lists, 64), positives.lists.values, far.starts, far.ids,
-            far.multiplicity, refinement_module.MARGIN, damping, state,
+            points, True, chunk_rows(positives.lists, 64), positives.lists.values, negatives.starts, negatives.ids,
+            negatives.multiplicity, refinement_module.MARGIN, damping, state,
         )  # fmt: skip
-        lengths.append(np.abs(state.gradient).sum())
-    assert lengths[1] < 0.5 * lengths[0]
+        gradient_sums.append(np.abs(state.gradient).sum())
+    assert gradient_sums[1] < 0.5 * gradient_sums[0]
 
 
 @pytest.mark.parametrize("space", SPACES)
 def test_refinement_lowers_ranks_and_is_deterministic(space: Manifold) -> None:
-    tree = a_tree(300)
+    tree = ternary_tree(300)
     positives = PositivePairs.of(tree, "closure")
     name = "lorentz" if space.is_hyperbolic else "euclidean"
 
@@ -154,18 +155,18 @@ def test_refinement_lowers_ranks_and_is_deterministic(space: Manifold) -> None:
     for _ in range(2):
         points = cone_initialization(tree, 4, np.random.default_rng(0), min_radius=2.0, max_radius=6.0)
         points = points if space.is_hyperbolic else np.ascontiguousarray(points[:, 1:] / 50.0)
-        before = mean_rank(points)
+        initial_mean_rank = mean_rank(points)
         refinement = refinement_module.HardNegativeRefinement(space, points, positives, np.random.default_rng(1))
         losses = [refinement.epoch(done, 60) for done in range(60)]
         runs.append(points.tobytes())
         assert losses[-1] < losses[0]
-        assert mean_rank(points) < 0.8 * before
+        assert mean_rank(points) < 0.8 * initial_mean_rank
     assert runs[0] == runs[1]
 
 
 def test_nodes_without_positives_are_ignored() -> None:
-    alone = [f"alone{node}" for node in range(500)]
-    tree = Tree.of(["root", "a", "b", *alone], [("a", "root"), ("b", "root")])
+    isolated = [f"isolated{node}" for node in range(500)]
+    tree = Tree.of(["root", "a", "b", *isolated], [("a", "root"), ("b", "root")])
     space = hyperboloid()
     points = cone_initialization(tree, 3, np.random.default_rng(0), min_radius=2.0, max_radius=6.0)
     refinement = refinement_module.HardNegativeRefinement(

@@ -23,7 +23,7 @@ NEAR, FAR = RNG.uniform(0.3, 3.0, POSITIVES_PER_CHUNK), RNG.uniform(0.3, 3.0, 9)
 TREE = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, 30)])
 
 
-def numerical(loss, values: np.ndarray, step: float = 1e-6) -> np.ndarray:
+def central_differences(loss, values: np.ndarray, step: float = 1e-6) -> np.ndarray:
     """Central differences of a loss by each value."""
     shifts = step * np.eye(len(values))
     return np.array([(loss(values + shift) - loss(values - shift)) / (2.0 * step) for shift in shifts])
@@ -34,8 +34,12 @@ def numerical(loss, values: np.ndarray, step: float = 1e-6) -> np.ndarray:
 def test_softmax_derivatives_equal_central_differences(power: float, weight: float) -> None:
     options = {"temperature": 0.4, "power": power, "negative_weight": weight}
     _, by_positive, by_negative = softmax_loss(NEAR, FAR, **options)
-    np.testing.assert_allclose(by_positive, numerical(lambda d: softmax_loss(d, FAR, **options)[0], NEAR), atol=1e-7)
-    np.testing.assert_allclose(by_negative, numerical(lambda d: softmax_loss(NEAR, d, **options)[0], FAR), atol=1e-7)
+    np.testing.assert_allclose(
+        by_positive, central_differences(lambda d: softmax_loss(d, FAR, **options)[0], NEAR), atol=1e-7
+    )
+    np.testing.assert_allclose(
+        by_negative, central_differences(lambda d: softmax_loss(NEAR, d, **options)[0], FAR), atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
@@ -54,20 +58,20 @@ def test_refinement_equals_the_hinge_reference(manifold: Manifold, damping: floa
     refinement = pytest.importorskip("equipoise.domains.accounts.training.numba_refinement")
     positives = PositivePairs.of(TREE, "closure")
     points = some_points(manifold, len(TREE))
-    node, near = 1, positives.lists[1]
-    far = np.setdiff1d(np.arange(len(TREE)), [*near, node])
-    starts = np.concatenate([[0, 0], np.full(len(TREE) - 1, len(far))])
-    multiplicity = np.linspace(1.0, 3.0, len(far))
+    node, targets = 1, positives.lists[1]
+    negatives = np.setdiff1d(np.arange(len(TREE)), [*targets, node])
+    starts = np.concatenate([[0, 0], np.full(len(TREE) - 1, len(negatives))])
+    multiplicity = np.linspace(1.0, 3.0, len(negatives))
     chunks = chunk_rows(positives.lists, 64)
     state = refinement.new_adam_state(points)
-    _, found = refinement.hinge_gradient(
+    _, loss_of_kernel = refinement.hinge_gradient(
         points, manifold.is_hyperbolic, chunks[chunks[:, 0] == node], positives.lists.values, starts,
-        far.astype(np.int32), multiplicity, refinement.MARGIN, damping, state,
+        negatives.astype(np.int32), multiplicity, refinement.MARGIN, damping, state,
     )  # fmt: skip
-    others = np.concatenate([near, far])
+    others = np.concatenate([targets, negatives])
     distance, _ = distance_and_gradient(manifold, np.broadcast_to(points[node], points[others].shape), points[others])
-    loss, *by_distance = hinge_loss(distance[: len(near)], distance[len(near) :], multiplicity, damping=damping)
-    assert found == pytest.approx(loss)
+    loss, *by_distance = hinge_loss(distance[: len(targets)], distance[len(targets) :], multiplicity, damping=damping)
+    assert loss_of_kernel == pytest.approx(loss)
     _, tangents = distance_and_gradient(manifold, points[others], np.broadcast_to(points[node], points[others].shape))
     signs = np.where((np.arange(points.shape[1]) == 0) & manifold.is_hyperbolic, -1.0, 1.0)
     slopes = (signs * state.gradient[others] * tangents).sum(axis=1)
@@ -83,28 +87,28 @@ def test_torch_equals_the_softmax_reference() -> None:
     positives = PositivePairs.of(TREE, "closure").lists
     points = some_points(SPACES[1], len(TREE))
     full_softmax = _FullSoftmax.of(positives, len(TREE), torch.device("cpu"))
-    _, found = full_softmax.gradient(torch.tensor(points), torch.arange(len(TREE)), 2.0, 0.3)
+    _, loss = full_softmax.gradient(torch.tensor(points), torch.arange(len(TREE)), 2.0, 0.3)
     expected = 0.0
     for node in range(len(TREE)):
         distance, _ = distance_and_gradient(SPACES[1], np.broadcast_to(points[node], points.shape), points)
-        far = np.setdiff1d(np.arange(len(TREE)), [*positives[node], node])
+        negatives = np.setdiff1d(np.arange(len(TREE)), [*positives[node], node])
         expected += softmax_loss(
-            distance[positives[node]], distance[far], temperature=0.5, power=2.0, negative_weight=0.3
+            distance[positives[node]], distance[negatives], temperature=0.5, power=2.0, negative_weight=0.3
         )[0]
-    assert found == pytest.approx(expected)
+    assert loss == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_positives_follow_the_relation_and_related_is_symmetric(relation: str) -> None:
     positives = PositivePairs.of(TREE, relation)
-    up = {(int(a), int(b)) for a, b in (TREE.edges if relation == "parent" else TREE.closure())}
-    wanted = up | {(b, a) for a, b in up} if relation == "closure" else up
-    all_ways = {(int(a), int(b)) for pair in TREE.closure() for a, b in (pair, pair[::-1])}
-    assert {(node, int(other)) for node in range(len(TREE)) for other in positives.related[node]} == all_ways
-    seen = [
+    ancestor_pairs = {(int(a), int(b)) for a, b in (TREE.edges if relation == "parent" else TREE.closure())}
+    expected = ancestor_pairs | {(b, a) for a, b in ancestor_pairs} if relation == "closure" else ancestor_pairs
+    related_pairs = {(int(a), int(b)) for pair in TREE.closure() for a, b in (pair, pair[::-1])}
+    assert {(node, int(other)) for node in range(len(TREE)) for other in positives.related[node]} == related_pairs
+    pairs = [
         (int(node), int(other))
         for node, start, stop in positives.chunks
         for other in positives.lists.values[start:stop]
     ]
-    assert seen == sorted(wanted)
+    assert pairs == sorted(expected)
     assert (positives.chunks[:, 2] - positives.chunks[:, 1]).max() <= POSITIVES_PER_CHUNK

@@ -1,4 +1,4 @@
-"""Files written for a test, and real servers of PostgreSQL and MariaDB, each started once."""
+"""Files of a test, and servers of PostgreSQL and MariaDB that are started once per session."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from postgres_server import started
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Writes a text under a name."""
+    """A function that writes a text to a file with a name."""
 
-    def written(text: str, name: str) -> Path:
+    def write_file(text: str, name: str) -> Path:
         (tmp_path / name).write_text(text, encoding="utf-8")
         return tmp_path / name
 
-    return written
+    return write_file
 
 
 @pytest.fixture(scope="session")
 @marked(pytest.mark.slow)
 def postgres() -> Iterator[str]:
-    """The address of a server of our own, stopped at the end."""
+    """The address of a temporary server, stopped at the end."""
     with started() as address:
         yield address
 
@@ -41,15 +41,15 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 @marked(pytest.mark.slow)
 def icu_postgres() -> Iterator[str]:
-    """The address of Debian's PostgreSQL, whose collations may ignore case."""
+    """The address of Debian's PostgreSQL, which has case-insensitive collations."""
     psycopg = pytest.importorskip("psycopg")
-    homes = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    if not homes:
+    server_paths = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    if not server_paths:
         pytest.skip("no PostgreSQL with ICU: apt install postgresql")
     with _folder("postgres") as (folder, user):
-        initdb = [homes[-1].with_name("initdb"), "-D", folder / "data", "-U", "postgres", "--no-sync"]
+        initdb = [server_paths[-1].with_name("initdb"), "-D", folder / "data", "-U", "postgres", "--no-sync"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=folder, user=user)
-        command = [homes[-1], "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-F"]
+        command = [server_paths[-1], "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-F"]
         with _serving(command, folder / ".s.PGSQL.5432", folder, user):
             # The socket exists before the server accepts connections.
             for _ in range(300):
@@ -63,14 +63,14 @@ def icu_postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 @marked(pytest.mark.slow)
 def mariadb() -> Iterator[str]:
-    """The address of a MariaDB of our own."""
+    """The address of a temporary MariaDB server."""
     server, install = (shutil.which(name) for name in ("mariadbd", "mariadb-install-db"))
     if server is None or install is None or find_spec("pymysql") is None:
         pytest.skip("no MariaDB: apt install mariadb-server, and pip install pymysql")
     with _folder("mysql") as (folder, user):
         options = [f"--datadir={folder / 'data'}", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
-        only = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
-        subprocess.run([install, *only, *options], check=True, capture_output=True, cwd=folder, user=user)
+        auth_options = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
+        subprocess.run([install, *auth_options, *options], check=True, capture_output=True, cwd=folder, user=user)
         socket = folder / "s"
         command = [server, "--no-defaults", *options, "--skip-networking", f"--socket={socket}"]
         with _serving(command, socket, folder, user):
@@ -78,10 +78,10 @@ def mariadb() -> Iterator[str]:
 
 
 @contextmanager
-def _folder(owner: str) -> Iterator[tuple[Path, str | None]]:
-    """A folder for a server, and the user who runs it: servers refuse to run as root."""
+def _folder(server_user: str) -> Iterator[tuple[Path, str | None]]:
+    """A folder for a server and the user that runs it: servers do not run as root."""
     with tempfile.TemporaryDirectory(prefix="eq-") as name:
-        user = owner if os.geteuid() == 0 else None
+        user = server_user if os.geteuid() == 0 else None
         if user is not None:
             try:
                 shutil.chown(name, user)
@@ -92,7 +92,7 @@ def _folder(owner: str) -> Iterator[tuple[Path, str | None]]:
 
 @contextmanager
 def _serving(command: list[Any], socket: Path, folder: Path, user: str | None) -> Iterator[None]:
-    """A server from when its socket is there until it has stopped."""
+    """A running server, from the creation of its socket to its end."""
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=folder, user=user) as server:
         try:

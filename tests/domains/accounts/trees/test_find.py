@@ -1,4 +1,4 @@
-"""One reader for all sources, and the sample that comes with the program."""
+"""The reader for all sources, and the packaged sample."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ XML = (
         ),
     ],
 )
-def test_a_file_is_read_for_what_it_holds(file, tmp_path, name, text):
+def test_a_file_is_read_by_its_content(file, tmp_path, name, text):
     assert set(read_tree(file(text, name)).named_edges()) == set(CHART)
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(text.encode()))
     assert set(read_tree(packed).named_edges()) == set(CHART)
 
 
-def test_codes_gnucash_and_databases_are_told_apart(file, tmp_path):
+def test_codes_gnucash_files_and_databases_are_recognised(file, tmp_path):
     assert read_tree(file("code,name\n1,Assets\n1-1,Cash\n", "codes.csv")).named_edges() == [("1-1", "1")]
     assert read_tree(file("1\n1-1\n", "codes.txt")).named_edges() == [("1-1", "1")]
     assert read_tree(file(XML, "books.gnucash")).names == ("Assets",)
@@ -56,57 +56,57 @@ def test_codes_gnucash_and_databases_are_told_apart(file, tmp_path):
     assert read_tree(tmp_path / "books.db").ids == read_tree(f"sqlite:///{tmp_path}/books.db").ids == ("a",)
 
 
-def test_what_is_no_hierarchy_says_what_could_be_one(file):
-    with pytest.raises(InputError) as caught:
+def test_the_error_for_an_unknown_table_lists_the_accepted_sources(file):
+    with pytest.raises(InputError) as error_info:
         read_tree(file("w,x,y,z\n1,2,3,4\n", "table.csv"))
-    assert "GnuCash" in caught.value.hint
+    assert "GnuCash" in error_info.value.hint
 
 
-def test_a_table_that_is_not_understood_names_its_columns(file):
+def test_the_error_for_unknown_columns_suggests_the_columns_option(file):
     german = file("Konto,Oberkonto,Bezeichnung\n1,,A\n", "table.csv")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error_info:
         read_tree(german)
-    assert "--columns id=" in caught.value.hint
-    with pytest.raises(InputError) as caught:
+    assert "--columns id=" in error_info.value.hint
+    with pytest.raises(InputError) as error_info:
         read_tree(file("id,name\nx,Assets\ny,Cash\n", "table.csv"))
-    assert "--columns" in caught.value.hint
+    assert "--columns" in error_info.value.hint
 
 
-def test_columns_of_any_name_are_read_where_they_are_named(file, tmp_path):
-    named = {"id": "Konto", "parent": "Oberkonto"}
+def test_columns_with_any_name_can_be_mapped(file, tmp_path):
+    columns = {"id": "Konto", "parent": "Oberkonto"}
     for text, name in [
         ("Konto;Oberkonto;Bezeichnung\na;;A\nb;a;B\nc;b;C\n", "table.csv"),
         ("Konto,Oberkonto\nb,a\nc,b\n", "edges.csv"),
         ('[{"Konto": "a"}, {"Konto": "b", "Oberkonto": "a"}, {"Konto": "c", "Oberkonto": "b"}]', "flat.json"),
     ]:
-        assert set(read_tree(file(text, name), columns=named).named_edges()) == set(CHART)
-    tree = read_tree(tmp_path / "table.csv", columns={**named, "name": "Bezeichnung"})
+        assert set(read_tree(file(text, name), columns=columns).named_edges()) == set(CHART)
+    tree = read_tree(tmp_path / "table.csv", columns={**columns, "name": "Bezeichnung"})
     assert tree.names == ("A", "B", "C")
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "columns", "sentence"),
+    ("text", "name", "columns", "pattern"),
     [
-        (XML, "books.gnucash", {"id": "x"}, "no columns to name"),
-        ("id,parent\na,\n", "table.csv", {"business": "x"}, "no column of businesses"),
-        ("id,parent\na,\n", "table.csv", {"id": "Konto"}, "has no column Konto"),
+        (XML, "books.gnucash", {"id": "x"}, "columns"),
+        ("id,parent\na,\n", "table.csv", {"business": "x"}, "businesses"),
+        ("id,parent\na,\n", "table.csv", {"id": "Konto"}, "Konto"),
     ],
 )
-def test_columns_that_cannot_be_are_refused(file, text, name, columns, sentence):
-    with pytest.raises(EquipoiseError, match=sentence):
+def test_invalid_column_mappings_are_errors(file, text, name, columns, pattern):
+    with pytest.raises(EquipoiseError, match=pattern):
         read_tree(file(text, name), columns=columns)
 
 
-def test_a_database_takes_names_of_columns_too(tmp_path):
+def test_columns_of_a_database_can_be_mapped(tmp_path):
     pytest.importorskip("sqlalchemy")
     with closing(sqlite3.connect(tmp_path / "books.db")) as connection, connection:
         connection.execute("CREATE TABLE accounts (nr TEXT, above TEXT)")
         connection.executemany("INSERT INTO accounts VALUES (?, ?)", [("a", None), ("b", "a"), ("c", "b")])
-    named = {"id": "nr", "parent": "above"}
-    assert set(read_tree(tmp_path / "books.db", columns=named).named_edges()) == set(CHART)
+    columns = {"id": "nr", "parent": "above"}
+    assert set(read_tree(tmp_path / "books.db", columns=columns).named_edges()) == set(CHART)
 
 
-def test_a_small_book_of_gnucash_is_known_as_one(tmp_path):
+def test_a_small_gnucash_database_is_recognised(tmp_path):
     with closing(sqlite3.connect(tmp_path / "books.gnucash")) as connection, connection:
         connection.execute("CREATE TABLE accounts (guid, name, account_type, parent_guid)")
         connection.execute("CREATE TABLE books (guid, root_account_guid, root_template_guid)")
@@ -120,7 +120,7 @@ def test_a_business_id_is_for_databases_only(file):
 
 
 @pytest.mark.parametrize("business", BUSINESSES)
-def test_the_sample_is_the_same_in_sqlite_and_in_text(business):
+def test_the_sample_is_the_same_in_sqlite_and_in_csv(business):
     pytest.importorskip("sqlalchemy")
     tree = read_tree(accounts(), business)
     assert tree.fingerprint == read_tree(accounts().with_name(f"{business}.csv")).fingerprint
@@ -132,5 +132,5 @@ def test_the_sample_is_the_same_in_sqlite_and_in_text(business):
 def test_the_sample_has_two_hundred_accounts_and_needs_a_business():
     pytest.importorskip("sqlalchemy")
     assert sum(len(read_tree(accounts(), business)) for business in BUSINESSES) == 216
-    with pytest.raises(ParameterError, match="2 businesses: acme, larkspur"):
+    with pytest.raises(ParameterError, match=r"2 .*acme, larkspur"):
         read_tree(accounts())

@@ -1,4 +1,4 @@
-"""GnuCash: books in XML and SQLite, and the templates that come with the program."""
+"""GnuCash: books in XML and SQLite, and the templates of the program."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SCHEDULED = [("troot", "", "Template Root", "ROOT"), ("t", "troot", "Monthly ren
 
 
 def element(row: tuple[str, str, str, str]) -> str:
-    guid, parent, name, kind = row
-    above = f'<act:parent type="guid">{parent}</act:parent>' if parent else ""
+    guid, parent, name, account_type = row
+    parent_element = f'<act:parent type="guid">{parent}</act:parent>' if parent else ""
     return (
         f'<gnc:account version="2.0.0"><act:name>{name.replace("&", "&amp;")}</act:name>'
-        f'<act:id type="guid">{guid}</act:id><act:type>{kind}</act:type>{above}</gnc:account>'
+        f'<act:id type="guid">{guid}</act:id><act:type>{account_type}</act:type>{parent_element}</gnc:account>'
     )
 
 
@@ -57,19 +57,19 @@ def database(path: Path) -> Path:
     return path
 
 
-def test_xml_gzip_and_sqlite_hold_the_same_accounts_without_root_and_templates(tmp_path):
-    plain, packed = tmp_path / "plain.gnucash", tmp_path / "packed.gnucash"
-    plain.write_bytes(book())
-    packed.write_bytes(gzip.compress(book()))
+def test_xml_gzip_and_sqlite_have_the_same_accounts_without_root_and_templates(tmp_path):
+    xml_path, gzip_path = tmp_path / "plain.gnucash", tmp_path / "packed.gnucash"
+    xml_path.write_bytes(book())
+    gzip_path.write_bytes(gzip.compress(book()))
     expected = Tree.of([("a", "Assets"), ("c", "Cash & coins"), ("e", "Expenses")], [("c", "a")])
-    for path in (plain, packed, database(tmp_path / "books.gnucash")):
+    for path in (xml_path, gzip_path, database(tmp_path / "books.gnucash")):
         assert read_gnucash(path).fingerprint == expected.fingerprint
 
 
-def test_what_is_no_gnucash_file_is_refused(tmp_path):
+def test_files_without_gnucash_accounts_are_errors(tmp_path):
     path = tmp_path / "books.gnucash"
     path.write_text("<html></html>")
-    with pytest.raises(FormatError, match="no GnuCash accounts"):
+    with pytest.raises(FormatError, match="GnuCash"):
         read_gnucash(path)
     path.write_text("<gnc-v2>")
     with pytest.raises(FormatError, match="GnuCash XML"):
@@ -101,6 +101,6 @@ def test_templates_of_other_languages_are_read(language):
 
 
 @pytest.mark.skipif(not TEMPLATES.is_dir(), reason="gnucash-common is not installed")
-def test_a_template_with_the_same_id_twice_is_refused():
+def test_a_template_with_a_repeated_id_is_an_error():
     with pytest.raises(DuplicateError, match="id 2ff007a389bd23d8970afeba2d58c9a8"):
         read_gnucash(TEMPLATES / "es_MX" / "acctchrt_common.gnucash-xea")

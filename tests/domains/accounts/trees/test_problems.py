@@ -1,4 +1,4 @@
-"""All problems in a tree at once, and accounts whose parent does not exist."""
+"""Reports of all problems in a tree, and accounts whose parent does not exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = st.builds(
 )
 FATAL = {"EQ170", "EQ171", "EQ172", "EQ173", "EQ175"}
 
-BAD = """\
+INVALID_CHART = """\
 id,parent,name
 1,,Assets
 11,1,Cash
@@ -38,18 +38,18 @@ id,parent,name
 """
 
 
-def codes(rows: TreeRows) -> set[str]:
+def finding_codes(rows: TreeRows) -> set[str]:
     return {finding.code for finding in run_checks(rows)}
 
 
-def test_all_problems_of_a_file_are_found_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_a_file_are_reported_together(tmp_path: Path) -> None:
     file = tmp_path / "bad.csv"
-    file.write_text(BAD)
-    with pytest.raises(InvalidTreeError) as caught:
+    file.write_text(INVALID_CHART)
+    with pytest.raises(InvalidTreeError) as error_info:
         read_tree(file)
-    assert caught.value.rows is not None
-    assert codes(caught.value.rows) == {"EQ170", "EQ171", "EQ172", "EQ173", "EQ175", "EQ176"}
-    problems = tree_problems(caught.value.rows, None)
+    assert error_info.value.rows is not None
+    assert finding_codes(error_info.value.rows) == {"EQ170", "EQ171", "EQ172", "EQ173", "EQ175", "EQ176"}
+    problems = tree_problems(error_info.value.rows, None)
     assert problems.nodes_by_depth == [1, 3]
 
 
@@ -68,11 +68,11 @@ def test_all_problems_of_a_file_are_found_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_each_problem_has_a_code(nodes: list[tuple[str, str]], edges: list[tuple[str, str]], code: str) -> None:
-    assert code in codes(TreeRows(nodes, edges, "rows"))
+    assert code in finding_codes(TreeRows(nodes, edges, "rows"))
 
 
-def test_random_ids_are_shown_as_names() -> None:
-    ids = [f"{at:032x}" for at in range(5)]
+def test_nodes_with_random_ids_are_reported_by_name() -> None:
+    ids = [f"{index:032x}" for index in range(5)]
     nodes = list(zip(ids, ["Loans", "House", "Mortgage", "Mortgage", "Bank"], strict=True))
     rows = TreeRows(nodes, [(ids[1], ids[0]), (ids[2], ids[1]), (ids[3], ids[1])], "rows")
     assert "'mortgage' below House" in next(duplicate_names(rows)).message
@@ -80,14 +80,14 @@ def test_random_ids_are_shown_as_names() -> None:
     assert next(single_child_chains(rows)).message.endswith(": Loans -> House -> Mortgage")
 
 
-def test_one_group_with_one_member_is_no_chain() -> None:
+def test_a_group_with_one_member_is_not_a_chain() -> None:
     nodes = [("1", "Assets"), ("11", "Cash"), ("2", "Loans")]
-    assert not codes(TreeRows(nodes, [("11", "1")], "rows"))
+    assert not finding_codes(TreeRows(nodes, [("11", "1")], "rows"))
 
 
 def test_a_regular_chart_has_no_findings() -> None:
     nodes = [("1", "Assets"), ("11", "Cash"), ("12", "Bank"), ("2", "Liabilities")]
-    assert not codes(TreeRows(nodes, [("11", "1"), ("12", "1")], "rows"))
+    assert not finding_codes(TreeRows(nodes, [("11", "1"), ("12", "1")], "rows"))
 
 
 @given(rows=ROWS)
@@ -95,7 +95,7 @@ def test_rows_without_fatal_findings_are_a_tree_and_others_are_not(rows: TreeRow
     has_duplicate_edges = len(set(rows.edges)) < len(rows.edges)
     known = {key for key, _ in rows.nodes}
     has_unknown_child = any(child not in known for child, _ in rows.edges)
-    fatal = codes(rows) & FATAL
+    fatal = finding_codes(rows) & FATAL
     only_names_are_empty = all(key for key, _ in rows.nodes)
     if only_names_are_empty:
         fatal -= {"EQ175"}
@@ -104,9 +104,9 @@ def test_rows_without_fatal_findings_are_a_tree_and_others_are_not(rows: TreeRow
     if not fatal and not has_duplicate_edges and not has_unknown_child:
         assert len(Tree.of(rows.nodes, rows.edges)) == len(rows.nodes)
     else:
-        with pytest.raises(InvalidTreeError) as caught:
+        with pytest.raises(InvalidTreeError) as error_info:
             Tree.of(rows.nodes, rows.edges)
-        assert caught.value.rows is not None
+        assert error_info.value.rows is not None
 
 
 def test_orphans_become_roots_or_are_dropped_with_their_descendants() -> None:

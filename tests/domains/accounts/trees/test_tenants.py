@@ -1,4 +1,4 @@
-"""Tenants kept apart where the database itself takes their ids for equal: in every database that is read."""
+"""Businesses whose ids are equal under the collation of the database are distinguished, in every database."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from equipoise.domains.accounts.trees.sql import __doc__ as documented  # noqa: 
 from equipoise.domains.accounts.trees.sql import read_sql  # noqa: E402
 from equipoise.errors import InputError, ParameterError, StoreError  # noqa: E402
 
-ALIKE = ("acme", "ACME", "acme ", "äcme")
-ROWS = [(business, "1", None, f"Assets of {business!r}") for business in ALIKE]
-FOLDING = {
+EQUAL_IDS = ("acme", "ACME", "acme ", "äcme")
+ROWS = [(business, "1", None, f"Assets of {business!r}") for business in EQUAL_IDS]
+FOLDING_COLUMN_TYPES = {
     "sqlite": "TEXT COLLATE NOCASE",
     "icu_postgres": "TEXT COLLATE ci",
     "mariadb": "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
 }
 """A column whose collation folds case, and in some databases accents and blanks at the end."""
 SERVERS = ("icu_postgres", "mariadb")
-Make = Callable[..., str]
+MakeTable = Callable[..., str]
 
 
 @pytest.fixture(params=["sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS)])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    """Makes a table whose business ids fold, and gives its URL."""
+def make_table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeTable]:
+    """A function that creates a table with case-folding business ids and returns the URL."""
     url = f"sqlite:///{tmp_path / 'b.db'}"
     if request.param != "sqlite":
         url = request.getfixturevalue(request.param)
 
-    def made(rows: list[Any] = ROWS, kind: str = FOLDING[request.param], more: str = "") -> str:
+    def create_table(
+        rows: list[Any] = ROWS, kind: str = FOLDING_COLUMN_TYPES[request.param], table_options: str = ""
+    ) -> str:
         with cursor(url) as run:
             if request.param == "icu_postgres":
                 run(
                     "CREATE COLLATION IF NOT EXISTS ci "
                     "(provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
                 )
-            run(f"CREATE TABLE accounts (business_id {kind}, id TEXT, parent_id TEXT, name TEXT){more}")
+            run(f"CREATE TABLE accounts (business_id {kind}, id TEXT, parent_id TEXT, name TEXT){table_options}")
             for row in rows:
                 run("INSERT INTO accounts VALUES (:a, :b, :c, :d)", dict(zip("abcd", row, strict=True)))
         return url
 
-    yield made
+    yield create_table
     with cursor(url) as run:
         run("DROP TABLE IF EXISTS accounts")
 
@@ -61,48 +63,48 @@ class cursor:  # noqa: N801  (used like a function)
         self.engine = sqlalchemy.create_engine(with_driver, poolclass=sqlalchemy.NullPool)
 
     def __enter__(self) -> Callable[..., Any]:
-        self.begun = self.engine.begin()
-        connection = self.begun.__enter__()
-        return lambda words, values=None: connection.execute(sqlalchemy.text(words), values or {})
+        self.transaction = self.engine.begin()
+        connection = self.transaction.__enter__()
+        return lambda statement, values=None: connection.execute(sqlalchemy.text(statement), values or {})
 
-    def __exit__(self, *raised: Any) -> None:
-        self.begun.__exit__(*raised)
+    def __exit__(self, *exception: Any) -> None:
+        self.transaction.__exit__(*exception)
         self.engine.dispose()
 
 
-@pytest.mark.parametrize("business", ALIKE)
-def test_ids_that_the_database_takes_for_equal_are_different_tenants(make: Make, business: str) -> None:
-    assert read_sql(make(), business).names == (f"Assets of {business!r}",)
+@pytest.mark.parametrize("business", EQUAL_IDS)
+def test_ids_that_are_equal_in_the_database_are_different_businesses(make_table: MakeTable, business: str) -> None:
+    assert read_sql(make_table(), business).names == (f"Assets of {business!r}",)
 
 
-def test_ids_that_only_look_alike_are_not_taken_for_one_business(make: Make) -> None:
+def test_similar_ids_are_not_one_business(make_table: MakeTable) -> None:
     with pytest.raises(ParameterError, match=r"4.*ACME"):
-        read_sql(make())
+        read_sql(make_table())
 
 
-def test_rows_of_no_business_are_another_business_that_cannot_be_named(make: Make) -> None:
-    url = make([ROWS[0], (None, "2", None, "Nobody's")])
-    with pytest.raises(ParameterError, match="of 1 business: acme, and rows that name none") as caught:
+def test_rows_without_a_business_are_a_business_that_cannot_be_selected(make_table: MakeTable) -> None:
+    url = make_table([ROWS[0], (None, "2", None, "No business")])
+    with pytest.raises(ParameterError, match=r"1 business: acme") as error_info:
         read_sql(url)
-    assert caught.value.hint.endswith("--business-id acme")
+    assert error_info.value.hint.endswith("--business-id acme")
     assert len(read_sql(url, "acme")) == 1
     with pytest.raises(InputError, match="'None'"):
         read_sql(url, "None")
 
 
-def test_rows_that_all_name_no_business_are_read(make: Make) -> None:
-    assert len(read_sql(make([(None, "1", None, "Assets"), (None, "2", "1", "Cash")]))) == 2
+def test_rows_without_any_business_id_are_read(make_table: MakeTable) -> None:
+    assert len(read_sql(make_table([(None, "1", None, "Assets"), (None, "2", "1", "Cash")]))) == 2
 
 
-def test_numbers_are_their_digits(make: Make) -> None:
-    url = make([(1, *ROWS[0][1:]), (10, *ROWS[1][1:])], kind="DOUBLE PRECISION")
+def test_numeric_business_ids_are_compared_by_their_digits(make_table: MakeTable) -> None:
+    url = make_table([(1, *ROWS[0][1:]), (10, *ROWS[1][1:])], kind="DOUBLE PRECISION")
     assert len(read_sql(url, 1)) == len(read_sql(url, "10")) == 1
     with pytest.raises(InputError):
         read_sql(url, "1x")
 
 
-def test_the_documented_table_can_be_made(make: Make) -> None:
-    url = make()
+def test_the_documented_table_can_be_created(make_table: MakeTable) -> None:
+    url = make_table()
     statement = documented[documented.index("CREATE") : documented.index(";")]
     with cursor(url) as run:
         run("DROP TABLE accounts")
@@ -111,24 +113,24 @@ def test_the_documented_table_can_be_made(make: Make) -> None:
     assert len(read_sql(url, "acme")) == 1
 
 
-def test_another_character_set_changes_no_letters(make: Make, request: pytest.FixtureRequest) -> None:
-    if request.node.callspec.params["make"] != "mariadb":
-        pytest.skip("character sets of columns are MariaDB's")
-    url = make(kind="VARCHAR(20) CHARACTER SET latin1")
+def test_another_character_set_does_not_change_letters(make_table: MakeTable, request: pytest.FixtureRequest) -> None:
+    if request.node.callspec.params["make_table"] != "mariadb":
+        pytest.skip("character sets of columns exist only in MariaDB")
+    url = make_table(kind="VARCHAR(20) CHARACTER SET latin1")
     assert read_sql(url, "äcme").names == ("Assets of 'äcme'",)
 
 
-def test_a_row_of_another_business_is_never_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetched_rows_of_another_business_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "b.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE accounts (business_id TEXT, id TEXT, parent_id TEXT, name TEXT)")
         connection.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?)", ROWS)
-    everything = sqlalchemy.true()
-    monkeypatch.setattr("equipoise.domains.accounts.trees.sql.business_filter", lambda *asked: everything)
+    match_all = sqlalchemy.true()
+    monkeypatch.setattr("equipoise.domains.accounts.trees.sql.business_filter", lambda *arguments: match_all)
     with pytest.raises(StoreError, match=r"3 rows.*'acme'"):
         read_sql(str(path), "acme")
 
 
-def test_an_id_that_is_no_text_is_refused() -> None:
+def test_an_id_that_is_not_valid_text_is_an_error() -> None:
     with pytest.raises(ParameterError, match="UTF-8"):
         sql.validate_business_id("acme\udcff")

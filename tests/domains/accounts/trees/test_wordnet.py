@@ -1,4 +1,4 @@
-"""WordNet: the counts that the literature gives, and small files with what Debian's do not have."""
+"""WordNet: the published counts, and small files with cases that the packaged files do not have."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def test_the_closure_of_the_nouns_has_the_published_size_and_one_root():
     assert "dog.n.01" in mammals.ids
     assert "bird.n.01" not in mammals.ids
     einstein = tree.position("einstein.n.01")
-    assert [tree.ids[each] for each in tree.parents(einstein)] == ["physicist.n.01"]
+    assert [tree.ids[parent] for parent in tree.parents(einstein)] == ["physicist.n.01"]
 
 
 @installed
-def test_other_parts_have_no_hypernyms():
+def test_other_parts_of_speech_are_errors():
     with pytest.raises(UnknownNameError, match=r"WordNet.*'adj'"):
         read_wordnet("adj")
 
 
-def test_circles_lose_their_last_edge_and_instances_may_be_left_out(tmp_path):
+def test_the_last_edge_of_a_cycle_is_removed_and_instances_are_optional(tmp_path):
     (tmp_path / "data.noun").write_text(
         "  1 a licence\n"
         "00000001 03 n 01 thing 0 001 @ 00000002 n 0000 | a\n"
@@ -50,7 +50,7 @@ def test_circles_lose_their_last_edge_and_instances_may_be_left_out(tmp_path):
     assert read_wordnet("noun", folder=tmp_path, instances=False).ids == ("thing.n.02", "matter.n.01")
 
 
-def test_an_absent_wordnet_says_what_to_install(tmp_path):
-    with pytest.raises(InputError, match="WordNet") as caught:
+def test_the_error_for_a_missing_wordnet_has_the_package_name(tmp_path):
+    with pytest.raises(InputError, match="WordNet") as error_info:
         read_wordnet(folder=tmp_path / "nowhere")
-    assert "wordnet-base" in caught.value.hint
+    assert "wordnet-base" in error_info.value.hint

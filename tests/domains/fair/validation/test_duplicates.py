@@ -1,4 +1,4 @@
-"""Questions that were asked before, against slow code that compares every pair."""
+"""Duplicate questions, compared with plain code over all pairs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from equipoise.domains.fair.validation import (
 )
 
 
-def asked(*pairs: tuple[str, str]) -> list[QuestionAnswer]:
-    return [QuestionAnswer(f"q{number}", *pair) for number, pair in enumerate(pairs)]
+def question_answers(*pairs: tuple[str, str]) -> list[QuestionAnswer]:
+    return [QuestionAnswer(f"q{index}", *pair) for index, pair in enumerate(pairs)]
 
 
-def test_case_and_white_space_do_not_make_another_question() -> None:
-    questions = asked(("Who was it?", "Ada"), ("who  was\nit?", "Ada"), ("WHO WAS IT?", "Bo"), ("Why?", "x"))
-    assert [each.question for each in duplicate_questions(questions)] == ["who  was\nit?", "WHO WAS IT?"]
+def test_case_and_white_space_do_not_distinguish_questions() -> None:
+    questions = question_answers(("Who was it?", "Ada"), ("who  was\nit?", "Ada"), ("WHO WAS IT?", "Bo"), ("Why?", "x"))
+    assert [question.question for question in duplicate_questions(questions)] == ["who  was\nit?", "WHO WAS IT?"]
     assert near_duplicates(questions) == []
 
 
-def test_one_word_more_with_the_same_answer_is_a_near_duplicate() -> None:
+def test_an_additional_word_with_the_same_answer_is_a_near_duplicate() -> None:
     (pair,) = near_duplicates(
-        asked(
+        question_answers(
             ("When was the company founded?", "1995"),
             ("When was the company first founded?", "1995"),
             ("Who leads the company?", "Ada"),
@@ -42,8 +42,8 @@ def test_one_word_more_with_the_same_answer_is_a_near_duplicate() -> None:
     assert NEAR_DUPLICATE_SIMILARITY <= pair.similarity < 1
 
 
-def test_a_template_with_other_contents_is_no_duplicate() -> None:
-    questions = asked(
+def test_a_template_with_different_contents_is_not_a_duplicate() -> None:
+    questions = question_answers(
         ("What was the revenue in the fiscal year of 2021?", "4 million"),
         ("What was the revenue in the fiscal year of 2022?", "5 million"),
         ("What is the capital of France?", "Paris"),
@@ -52,9 +52,9 @@ def test_a_template_with_other_contents_is_no_duplicate() -> None:
     assert near_duplicates(questions) == []
 
 
-def test_the_same_question_with_different_answers_is_told() -> None:
+def test_near_duplicates_with_different_answers_are_marked() -> None:
     (pair,) = near_duplicates(
-        asked(
+        question_answers(
             ("Who is the present owner of the old mill?", "Ada"),
             ("Who is the present owner of the old mills?", "Bo"),
         )
@@ -62,16 +62,16 @@ def test_the_same_question_with_different_answers_is_told() -> None:
     assert not pair.same_answer
 
 
-def test_questions_of_punctuation_alone_are_compared_without_harm() -> None:
-    assert near_duplicates(asked(("?", "a"), ("??", "a"))) == []
+def test_questions_of_punctuation_only_are_not_near_duplicates() -> None:
+    assert near_duplicates(question_answers(("?", "a"), ("??", "a"))) == []
 
 
-def jaccard(one: str, other: str) -> float:
-    def groups(text: str) -> set[str]:
+def jaccard(first: str, second: str) -> float:
+    def trigrams(text: str) -> set[str]:
         line = " " + " ".join(re.findall(r"\w+", text.lower())) + " "
-        return {line[place : place + 3] for place in range(len(line) - 2)}
+        return {line[start : start + 3] for start in range(len(line) - 2)}
 
-    return len(groups(one) & groups(other)) / len(groups(one) | groups(other))
+    return len(trigrams(first) & trigrams(second)) / len(trigrams(first) | trigrams(second))
 
 
 QUESTIONS = st.lists(
@@ -82,19 +82,19 @@ QUESTIONS = st.lists(
 
 
 @given(QUESTIONS, st.lists(st.sampled_from(["Ada", "Bo"]), min_size=12, max_size=12))
-def test_every_pair_is_compared(texts: list[str], answers: list[str]) -> None:
-    questions = asked(*zip(texts, answers, strict=False))
+def test_near_duplicates_equal_a_comparison_of_all_pairs(texts: list[str], answers: list[str]) -> None:
+    questions = question_answers(*zip(texts, answers, strict=False))
     expected = {
-        (one.question, other.question)
-        for place, one in enumerate(questions)
-        for other in questions[place + 1 :]
-        if (one.answer == other.answer and jaccard(one.question, other.question) >= NEAR_DUPLICATE_SIMILARITY)
+        (first.question, second.question)
+        for index, first in enumerate(questions)
+        for second in questions[index + 1 :]
+        if (first.answer == second.answer and jaccard(first.question, second.question) >= NEAR_DUPLICATE_SIMILARITY)
         or (
-            jaccard(one.question, other.question) >= SAME_ANSWER_SIMILARITY
-            and one.question.count("7") == other.question.count("7")
+            jaccard(first.question, second.question) >= SAME_ANSWER_SIMILARITY
+            and first.question.count("7") == second.question.count("7")
         )
     }
-    found = near_duplicates(questions)
-    assert {(pair.first, pair.second) for pair in found} == expected
-    for pair in found:
+    duplicates = near_duplicates(questions)
+    assert {(pair.first, pair.second) for pair in duplicates} == expected
+    for pair in duplicates:
         assert abs(pair.similarity - jaccard(pair.first, pair.second)) < 1e-12

@@ -1,4 +1,4 @@
-"""Places are counted as slow code counts them, and agree with what the matcher finds."""
+"""Counts of occurrences equal those of plain code and agree with the matcher."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ RULE = answer_matcher("words")
 TEXTS = st.text(alphabet="ab1 .,%-", max_size=40)
 
 
-def test_a_rejected_place_does_not_hide_the_next() -> None:
+def test_a_rejected_occurrence_does_not_hide_the_next() -> None:
     assert count_occurrences("1 1", "11 1 1", RULE) == 1
 
 
-def test_places_that_overlap_count_once() -> None:
+def test_overlapping_occurrences_count_once() -> None:
     assert count_occurrences("ha ha", "ha ha ha", RULE) == 1
     assert count_occurrences("ha ha", "ha ha ha ha", RULE) == 2
 
 
-def test_nothing_stands_nowhere() -> None:
+def test_an_empty_answer_has_no_occurrences() -> None:
     assert list(occurrences("", "text")) == []
 
 
 @given(st.lists(st.sampled_from(["cat", "cats", "category", "the", "cat.", "(cat)", "wildcat"]), max_size=12))
-def test_words_are_counted_as_a_regular_expression_counts_them(words: list[str]) -> None:
+def test_word_counts_equal_those_of_a_regular_expression(words: list[str]) -> None:
     text = " ".join(words)
     assert count_occurrences("cat", text, RULE) == len(re.findall(r"\bcat\b", text))
 
 
 @given(TEXTS, TEXTS)
-def test_an_answer_has_a_place_exactly_where_the_matcher_finds_it(answer: str, text: str) -> None:
-    plain, whole = normalize_answer(answer), normalize_answer(text)
-    assert (count_occurrences(plain, whole, RULE) > 0) == RULE.holds(answer, text)
+def test_an_answer_has_an_occurrence_exactly_if_the_matcher_accepts_it(answer: str, text: str) -> None:
+    normalized_answer, normalized_text = normalize_answer(answer), normalize_answer(text)
+    assert (count_occurrences(normalized_answer, normalized_text, RULE) > 0) == RULE.holds(answer, text)

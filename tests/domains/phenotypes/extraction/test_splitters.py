@@ -1,4 +1,4 @@
-"""Chunks: exact offsets, cut stage by stage, and nothing lost but what separates."""
+"""Chunks: exact offsets, splitting in stages, and no text lost except separators."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOSSLESS = ("paragraph", "sentence", "punctuation")
 RULES = (*LOSSLESS, "conjunction", "cue")
 
 
-def texts(document: str, *chunkers: object) -> list[str]:
+def chunk_texts(document: str, *chunkers: object) -> list[str]:
     return [chunk.text for chunk in split_documents({"a": document}, chunkers)]  # type: ignore[arg-type]
 
 
@@ -44,24 +44,24 @@ def test_chunks_are_slices_of_the_document_in_order(text: str, order: Sequence[s
     chunks = split_documents([ClinicalText("a", text, language)], order)
     assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
     assert all(chunk.text == chunk.text.strip() for chunk in chunks)
-    borders = [place for chunk in chunks for place in (chunk.start, chunk.end)]
-    assert borders == sorted(borders)
+    boundaries = [position for chunk in chunks for position in (chunk.start, chunk.end)]
+    assert boundaries == sorted(boundaries)
 
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS, st.permutations(LOSSLESS))
-def test_no_letter_is_lost_where_only_marks_separate(text: str, order: Sequence[str]) -> None:
-    held = {place for chunk in split_documents({"a": text}, order) for place in range(chunk.start, chunk.end)}
-    assert all(place in held for place, letter in enumerate(text) if letter.isalnum())
+def test_letters_are_kept_where_only_punctuation_separates(text: str, order: Sequence[str]) -> None:
+    covered = {position for chunk in split_documents({"a": text}, order) for position in range(chunk.start, chunk.end)}
+    assert all(position in covered for position, character in enumerate(text) if character.isalnum())
 
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS, TEXTS)
-def test_a_document_is_cut_as_if_it_were_alone(first: str, second: str) -> None:
-    both = split_documents([ClinicalText("a", first, "en"), ClinicalText("b", second, "en")], RULES)
-    alone = split_documents([ClinicalText("b", second, "en")], RULES)
-    assert [(chunk.start, chunk.text) for chunk in both if chunk.document == 1] == [
-        (chunk.start, chunk.text) for chunk in alone
+def test_a_document_is_split_independently_of_others(first: str, second: str) -> None:
+    together = split_documents([ClinicalText("a", first, "en"), ClinicalText("b", second, "en")], RULES)
+    single = split_documents([ClinicalText("b", second, "en")], RULES)
+    assert [(chunk.start, chunk.text) for chunk in together if chunk.document == 1] == [
+        (chunk.start, chunk.text) for chunk in single
     ]
 
 
@@ -77,15 +77,15 @@ def test_a_document_is_cut_as_if_it_were_alone(first: str, second: str) -> None:
         ("phrase", "loss of hair", ["loss", "loss of hair", "hair"]),
     ],
 )
-def test_each_chunker_cuts_where_it_says(chunker: str, document: str, expected: list[str]) -> None:
-    assert texts(document, chunker) == expected
+def test_each_chunker_splits_at_its_separators(chunker: str, document: str, expected: list[str]) -> None:
+    assert chunk_texts(document, chunker) == expected
 
 
-def test_words_are_not_cut_in_the_middle() -> None:
-    assert texts("android handless", "conjunction", "cue") == ["android handless"]
+def test_words_are_not_split() -> None:
+    assert chunk_texts("android handless", "conjunction", "cue") == ["android handless"]
 
 
-def test_german_conjunctions_cut_german_texts_only() -> None:
+def test_german_conjunctions_split_german_texts_only() -> None:
     document = "Fieber und Husten"
     assert [chunk.text for chunk in split_documents([ClinicalText("a", document, "de")], ["conjunction"])] == [
         "Fieber",
@@ -94,23 +94,23 @@ def test_german_conjunctions_cut_german_texts_only() -> None:
     assert [chunk.text for chunk in split_documents([ClinicalText("a", document, "en")], ["conjunction"])] == [document]
 
 
-def test_semantic_windows_cut_where_the_words_change() -> None:
+def test_semantic_windows_split_where_the_words_change() -> None:
     text = "apple apple apple apple quartz quartz quartz quartz"
-    cutter = SemanticSplitter(embedder("hash"), words=3, threshold=0.9)
-    assert texts(text, cutter) == ["apple apple apple apple", "quartz quartz quartz quartz"]
+    splitter = SemanticSplitter(embedder("hash"), words=3, threshold=0.9)
+    assert chunk_texts(text, splitter) == ["apple apple apple apple", "quartz quartz quartz quartz"]
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(["fever", "cough", "the", "rash"]), max_size=20).map(" ".join))
-def test_semantic_pieces_keep_every_word_and_are_not_too_short(text: str) -> None:
-    cutter = SemanticSplitter(embedder("hash"), words=2, threshold=0.8, min_words=3)
-    pieces = texts(text, cutter)
-    assert " ".join(pieces) == text
-    assert len(pieces) <= 1 or min(len(piece.split()) for piece in pieces) >= 3
+def test_semantic_chunks_keep_every_word_and_have_the_minimum_length(text: str) -> None:
+    splitter = SemanticSplitter(embedder("hash"), words=2, threshold=0.8, min_words=3)
+    chunks = chunk_texts(text, splitter)
+    assert " ".join(chunks) == text
+    assert len(chunks) <= 1 or min(len(chunk.split()) for chunk in chunks) >= 3
 
 
 def test_semantic_windows_embed_all_texts_in_one_batch() -> None:
-    class Counting:
+    class CountingEmbedder:
         batches = 0
         inner = embedder("hash")
 
@@ -118,20 +118,20 @@ def test_semantic_windows_embed_all_texts_in_one_batch() -> None:
             self.batches += 1
             return self.inner.embed(batch, **options)
 
-    counting = Counting()
-    SemanticSplitter(counting).split([TextToSplit("one two three four five")] * 9)  # type: ignore[arg-type]
-    assert counting.batches == 1
+    model = CountingEmbedder()
+    SemanticSplitter(model).split([TextToSplit("one two three four five")] * 9)  # type: ignore[arg-type]
+    assert model.batches == 1
 
 
-def test_semantic_windows_without_a_model_are_refused() -> None:
+def test_semantic_windows_without_a_model_are_an_error() -> None:
     with pytest.raises(ParameterError):
         split_documents({"a": "fever"}, ["semantic"])
 
 
 def test_a_mistyped_chunker_gets_a_suggestion() -> None:
-    with pytest.raises(UnknownNameError) as caught:
+    with pytest.raises(UnknownNameError) as error_info:
         split_documents({"a": "fever"}, ["sentense"])
-    assert caught.value.hint == "did you mean sentence?"
+    assert error_info.value.hint == "did you mean sentence?"
 
 
 def test_an_empty_document_has_no_chunks() -> None:
@@ -139,12 +139,12 @@ def test_an_empty_document_has_no_chunks() -> None:
 
 
 @pytest.mark.parametrize("chunkers", [[], ()])
-def test_no_chunker_is_refused(chunkers: Sequence[str]) -> None:
+def test_an_empty_list_of_chunkers_is_an_error(chunkers: Sequence[str]) -> None:
     with pytest.raises(ParameterError):
         split_documents({"a": "fever"}, chunkers)
 
 
-def test_documents_are_checked() -> None:
+def test_invalid_documents_are_errors() -> None:
     with pytest.raises(DuplicateError):
         split_documents([ClinicalText("a", "x"), ClinicalText("a", "y")])
     with pytest.raises(InputError):
@@ -156,13 +156,13 @@ def test_documents_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "last_chunk"),
     [
         ("Family history: negative. Fever.", "Fever"),
         ("Familienanamnese: unauffällig. Fieber seit gestern.", "Fieber seit gestern"),
     ],
 )
-def test_a_bare_result_behind_a_heading_is_no_chunk(text: str, left: str) -> None:
-    pieces = [chunk.text for chunk in split_documents({"a": text})]
-    assert pieces[-1] == left
-    assert not {"negative", "unauffällig"} & set(pieces)
+def test_a_result_after_a_heading_is_not_a_chunk(text: str, last_chunk: str) -> None:
+    chunks = [chunk.text for chunk in split_documents({"a": text})]
+    assert chunks[-1] == last_chunk
+    assert not {"negative", "unauffällig"} & set(chunks)

@@ -1,4 +1,4 @@
-"""The trials of a tuning: different outcomes, thresholds that lose nothing to rounding."""
+"""The trials of a tuning: distinct predictions, and thresholds without rounding errors."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from toy_ontology import retrieve_candidates
 
 
 @pytest.fixture(scope="module")
-def found(ontology: Ontology, signs: AnnotatedCorpus) -> Candidates:
-    documents = [ClinicalText(each.id, each.text) for each in signs.documents]
+def candidates(ontology: Ontology, signs: AnnotatedCorpus) -> Candidates:
+    documents = [ClinicalText(document.id, document.text) for document in signs.documents]
     return retrieve_candidates(documents, TermRetriever("tfidf:", ontology), num_results=5)
 
 
-def scored(scores: list[float]) -> Candidates:
-    """One document with a chunk for each score, all of the same term."""
-    places = np.arange(len(scores), dtype=np.int64)
+def candidates_with_scores(scores: list[float]) -> Candidates:
+    """One document with one chunk per score, each with its term."""
+    positions = np.arange(len(scores), dtype=np.int64)
     return Candidates(
         (ClinicalText("a", "x" * (len(scores) + 1), "en"),),
         np.zeros(len(scores), dtype=np.int64),
-        places,
-        places + 1,
-        places[:, None],
+        positions,
+        positions + 1,
+        positions[:, None],
         np.array(scores)[:, None],
-        term_ids=tuple(f"T:{place}" for place in places),
+        term_ids=tuple(f"T:{position}" for position in positions),
         chunkers=("given",),
         system="toy",
         fingerprint="",
@@ -44,49 +44,54 @@ def scored(scores: list[float]) -> Candidates:
     )
 
 
-def outcomes(kept: Candidates, budget: int) -> list[str]:
-    return [str(predict(kept, **each.record()).sets()) for each in trial_configurations(kept, budget)]
+def trial_predictions(candidates: Candidates, budget: int) -> list[str]:
+    return [
+        str(predict(candidates, **configuration.record()).sets())
+        for configuration in trial_configurations(candidates, budget)
+    ]
 
 
-def test_trials_say_different_things_as_long_as_the_grid_does(found: Candidates) -> None:
-    every = outcomes(found, 10_000)
-    distinct = len(set(every))
-    assert len(every) == len(grid_points())
-    assert len(set(every[:distinct])) == distinct
-    few = outcomes(found, min(12, distinct))
-    assert len(set(few)) == len(few)
+def test_trials_give_different_predictions_as_long_as_possible(candidates: Candidates) -> None:
+    all_predictions = trial_predictions(candidates, 10_000)
+    n_distinct = len(set(all_predictions))
+    assert len(all_predictions) == len(grid_points())
+    assert len(set(all_predictions[:n_distinct])) == n_distinct
+    few_predictions = trial_predictions(candidates, min(12, n_distinct))
+    assert len(set(few_predictions)) == len(few_predictions)
 
 
-def test_a_model_with_few_outcomes_gets_as_many_trials_as_the_others() -> None:
-    flat = trial_configurations(scored([1.0, 1.0, 1.0]), 40)
-    assert len(flat) == 40
-    assert trial_configurations(scored([1.0, 1.0, 1.0]), 40) == flat
+def test_a_model_with_few_different_predictions_gets_as_many_trials_as_the_others() -> None:
+    configurations = trial_configurations(candidates_with_scores([1.0, 1.0, 1.0]), 40)
+    assert len(configurations) == 40
+    assert trial_configurations(candidates_with_scores([1.0, 1.0, 1.0]), 40) == configurations
 
 
-def test_the_seed_decides_the_draw(found: Candidates) -> None:
-    assert trial_configurations(found, 8, seed=3) == trial_configurations(found, 8, seed=3)
-    assert trial_configurations(found, 8, seed=3) != trial_configurations(found, 8, seed=4)
+def test_the_seed_determines_the_sampled_trials(candidates: Candidates) -> None:
+    assert trial_configurations(candidates, 8, seed=3) == trial_configurations(candidates, 8, seed=3)
+    assert trial_configurations(candidates, 8, seed=3) != trial_configurations(candidates, 8, seed=4)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=12), st.sampled_from(grid_points()))
 def test_no_threshold_of_the_grid_drops_the_best_chunk(millionths: list[int], point: GridPoint) -> None:
-    kept = scored([each / 10**6 for each in millionths])
-    chosen = point.configuration(kept)
-    (terms,) = predict(kept, **chosen.record()).found
-    assert f"T:{int(np.argmax(kept.scores))}" in {each.term for each in terms}
+    candidates = candidates_with_scores([score / 10**6 for score in millionths])
+    configuration = point.configuration(candidates)
+    (terms,) = predict(candidates, **configuration.record()).found
+    assert f"T:{int(np.argmax(candidates.scores))}" in {term.term for term in terms}
     if not point.threshold and not point.confidence:
         assert len(terms) == len(millionths)
 
 
-def test_a_share_of_scores_that_many_chunks_have_is_not_that_score_alone() -> None:
-    cuts = {
-        replace(GridPoint(1, 0.0, 0.0), threshold=share).configuration(scored([0.2, 0.4, 0.6, *[1.0] * 20]))
+def test_thresholds_at_a_frequent_score_are_distinct() -> None:
+    configurations = {
+        replace(GridPoint(1, 0.0, 0.0), threshold=share).configuration(
+            candidates_with_scores([0.2, 0.4, 0.6, *[1.0] * 20])
+        )
         for share in (0.3, 0.6, 0.9, 1.0)
     }
-    assert len(cuts) == 4
+    assert len(configurations) == 4
 
 
-def test_a_budget_of_nothing_is_refused(found: Candidates) -> None:
+def test_a_budget_of_zero_is_an_error(candidates: Candidates) -> None:
     with pytest.raises(ParameterError, match="0 trials"):
-        trial_configurations(found, 0)
+        trial_configurations(candidates, 0)

@@ -18,6 +18,6 @@ def ontology(tmp_path: Path) -> Ontology:
 
 @pytest.fixture
 def next_release(tmp_path: Path) -> Ontology:
-    """Its next release: one synonym changed, one term more."""
+    """The next release: one synonym changed, one term added."""
     changed = TERMS.replace("Coughing", "Tussis") + "\n[Term]\nid: T:7\nname: Sneezing\nis_a: T:1\n"
     return load_ontology(obo(tmp_path / "next.obo", changed, "2025-06-01"))

@@ -1,4 +1,4 @@
-"""The index on disk: built whole, opened only for what it was built for, and never embedding a text twice."""
+"""The index on disk: atomic builds, checks of ontology and model, and no repeated embedding."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from equipoise.types import Role
 HASH = "hash,dim=32"
 
 
-class Counting:
-    """A model that remembers what it was asked, and can be made to fail."""
+class CountingModel:
+    """A model that records the embedded texts and can fail."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.embedded: list[str] = []
         self.fails = False
 
     def encode(self, texts: list[str]) -> np.ndarray:
         if self.fails:
             raise RuntimeError("out of memory")
-        self.asked += texts
+        self.embedded += texts
         return np.array([[len(text), text.count("e") + 1.0, ord(text[0])] for text in texts])
 
 
 @pytest.fixture
-def counting() -> Counting:
-    return Counting()
+def counting() -> CountingModel:
+    return CountingModel()
 
 
 @pytest.fixture
-def model(counting: Counting) -> Embedder:
+def model(counting: CountingModel) -> Embedder:
     return embedder(counting, cache=False, identity="counting 1")
 
 
@@ -63,7 +63,7 @@ def test_the_stored_vectors_are_those_of_the_texts(ontology: Ontology, tmp_path:
     assert isinstance(opened.vectors, np.memmap)
 
 
-def test_both_kinds_of_index_stand_side_by_side(ontology: Ontology, tmp_path: Path) -> None:
+def test_both_kinds_of_index_have_separate_folders(ontology: Ontology, tmp_path: Path) -> None:
     folders = {
         build_index(ontology, HASH, tmp_path, multi_vector=multi_vector).folder.name for multi_vector in (True, False)
     }
@@ -71,25 +71,25 @@ def test_both_kinds_of_index_stand_side_by_side(ontology: Ontology, tmp_path: Pa
     assert [meta.kind for _, meta in find_indexes(tmp_path)] == ["single-vector", "multi-vector"]
 
 
-def test_what_is_unchanged_is_not_embedded_and_not_written_again(
-    ontology: Ontology, tmp_path: Path, model: Embedder, counting: Counting
+def test_an_unchanged_index_is_not_embedded_and_not_written_again(
+    ontology: Ontology, tmp_path: Path, model: Embedder, counting: CountingModel
 ) -> None:
     first = build_index_with_report(ontology, model, tmp_path, multi_vector=True)
-    assert first.report.embedded == len(counting.asked) == len(term_texts(ontology))
-    before = (first.index.folder / META).stat().st_mtime_ns
-    again = build_index_with_report(ontology, model, tmp_path, multi_vector=True)
-    assert (again.report.reused, again.report.embedded) == (first.report.texts, 0)
-    assert len(counting.asked) == first.report.embedded
-    assert (first.index.folder / META).stat().st_mtime_ns == before
+    assert first.report.embedded == len(counting.embedded) == len(term_texts(ontology))
+    modified_before = (first.index.folder / META).stat().st_mtime_ns
+    repeated = build_index_with_report(ontology, model, tmp_path, multi_vector=True)
+    assert (repeated.report.reused, repeated.report.embedded) == (first.report.texts, 0)
+    assert len(counting.embedded) == first.report.embedded
+    assert (first.index.folder / META).stat().st_mtime_ns == modified_before
 
 
 def test_a_new_release_embeds_only_new_and_changed_texts(
-    ontology: Ontology, next_release: Ontology, tmp_path: Path, model: Embedder, counting: Counting
+    ontology: Ontology, next_release: Ontology, tmp_path: Path, model: Embedder, counting: CountingModel
 ) -> None:
     build_index(ontology, model, tmp_path, multi_vector=True)
-    counting.asked.clear()
+    counting.embedded.clear()
     built = build_index_with_report(next_release, model, tmp_path, multi_vector=True)
-    assert sorted(counting.asked) == ["Sneezing", "Tussis"]
+    assert sorted(counting.embedded) == ["Sneezing", "Tussis"]
     assert built.report.embedded == 2
     assert built.report.reused == built.report.texts - 2
     expected = model.embed(term_texts(next_release).texts, Role.DOCUMENT)
@@ -97,55 +97,55 @@ def test_a_new_release_embeds_only_new_and_changed_texts(
     assert read_metadata(built.index.folder).release == "2025-06-01"
 
 
-def test_a_release_with_the_same_texts_is_written_down_and_embeds_nothing(
-    ontology: Ontology, tmp_path: Path, model: Embedder, counting: Counting
+def test_a_release_with_the_same_texts_is_stored_and_embeds_nothing(
+    ontology: Ontology, tmp_path: Path, model: Embedder, counting: CountingModel
 ) -> None:
     build_index(ontology, model, tmp_path, multi_vector=True)
-    counting.asked.clear()
+    counting.embedded.clear()
     later = replace(ontology, release="2026-01-01")
     built = build_index_with_report(later, model, tmp_path, multi_vector=True)
-    assert counting.asked == []
+    assert counting.embedded == []
     assert read_metadata(built.index.folder).release == "2026-01-01"
 
 
-def test_texts_that_only_left_need_no_embedding_at_all(
-    ontology: Ontology, next_release: Ontology, tmp_path: Path, model: Embedder, counting: Counting
+def test_removed_texts_cause_no_embedding_of_other_texts(
+    ontology: Ontology, next_release: Ontology, tmp_path: Path, model: Embedder, counting: CountingModel
 ) -> None:
     merged = tmp_path / "all"
     build_index(next_release, model, merged, multi_vector=False)
-    counting.asked.clear()
+    counting.embedded.clear()
     built = build_index_with_report(ontology, model, merged, multi_vector=False)
-    assert counting.asked == ["Cough | Coughing"]
+    assert counting.embedded == ["Cough | Coughing"]
     assert built.report.reused == 5
 
 
-def test_an_index_of_another_release_is_refused(ontology: Ontology, next_release: Ontology, tmp_path: Path) -> None:
+def test_an_index_of_another_release_is_an_error(ontology: Ontology, next_release: Ontology, tmp_path: Path) -> None:
     build_index(ontology, HASH, tmp_path, multi_vector=True)
     with pytest.raises(StoreError, match=r"2025-01-01.*2025-06-01"):
         open_index(tmp_path, next_release, HASH, True)
 
 
-def test_an_index_of_another_model_of_the_same_name_is_refused(
-    ontology: Ontology, tmp_path: Path, counting: Counting
+def test_an_index_of_another_model_with_the_same_name_is_an_error(
+    ontology: Ontology, tmp_path: Path, counting: CountingModel
 ) -> None:
     build_index(ontology, embedder(counting, cache=False, identity="version 1"), tmp_path, multi_vector=True)
     other = embedder(counting, cache=False, identity="version 1")
     assert len(open_index(tmp_path, ontology, other, True)) == len(term_texts(ontology))
     path = next(iter(find_indexes(tmp_path)))[0]
-    said = json.loads((path / META).read_text())
-    (path / META).write_text(json.dumps({**said, "model": "0" * 64}))
+    metadata = json.loads((path / META).read_text())
+    (path / META).write_text(json.dumps({**metadata, "model": "0" * 64}))
     with pytest.raises(StoreError):
         open_index(tmp_path, ontology, other, True)
 
 
-def test_an_index_that_is_not_there_is_missed(ontology: Ontology, tmp_path: Path) -> None:
+def test_a_missing_index_is_an_error_and_listed(ontology: Ontology, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="hash,dim=32"):
         open_index(tmp_path, ontology, HASH, True)
     missing = missing_indexes(tmp_path, ontology, f"sum:{HASH}+tfidf:", True)
     assert [model.card.spec for model in missing] == [HASH]
     build_index(ontology, f"sum:{HASH}+tfidf:", tmp_path, multi_vector=True)
     assert missing_indexes(tmp_path, ontology, f"sum:{HASH}+tfidf:", True) == []
-    assert [each.meta.model_spec for each in open_indexes(tmp_path, ontology, f"rrf:{HASH}+bm25:", True)] == [HASH]
+    assert [index.meta.model_spec for index in open_indexes(tmp_path, ontology, f"rrf:{HASH}+bm25:", True)] == [HASH]
     assert open_indexes(tmp_path, ontology, "bm25:", True) == ()
 
 
@@ -160,7 +160,7 @@ def _flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "harm"),
+    ("file", "damage"),
     [
         (VECTORS, _truncate),
         (VECTORS, _flip),
@@ -180,11 +180,11 @@ def _flip(path: Path) -> None:
         (META, lambda path: path.write_text(path.read_text().replace('"format": 2', '"format": 9'))),
     ],
 )
-def test_a_damaged_index_is_noticed_and_can_be_built_again(
-    ontology: Ontology, tmp_path: Path, file: str, harm: object
+def test_a_damaged_index_is_an_error_and_can_be_built_again(
+    ontology: Ontology, tmp_path: Path, file: str, damage: object
 ) -> None:
     folder = build_index(ontology, HASH, tmp_path, multi_vector=True).folder
-    harm(folder / file)  # type: ignore[operator]
+    damage(folder / file)  # type: ignore[operator]
     with pytest.raises(StoreError) as error:
         open_index(tmp_path, ontology, HASH, True)
     assert "build it again" in error.value.hint
@@ -194,7 +194,7 @@ def test_a_damaged_index_is_noticed_and_can_be_built_again(
 
 @pytest.mark.parametrize("file", ["keys.npy", "first.npy"])
 @pytest.mark.parametrize("content", [b"nonsense", b""])
-def test_of_a_file_that_is_no_array_no_advice_of_numpy_is_quoted(
+def test_the_error_for_an_invalid_array_file_has_the_file_name(
     ontology: Ontology, tmp_path: Path, file: str, content: bytes
 ) -> None:
     folder = build_index(ontology, HASH, tmp_path, multi_vector=True).folder
@@ -203,92 +203,92 @@ def test_of_a_file_that_is_no_array_no_advice_of_numpy_is_quoted(
         open_index(tmp_path, ontology, HASH, True)
 
 
-def test_a_file_in_the_place_of_the_folder_is_called_one(ontology: Ontology, tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_is_an_error(ontology: Ontology, tmp_path: Path) -> None:
     (tmp_path / "indexes").write_text("")
-    for asked in (lambda place: build_index(ontology, HASH, place, multi_vector=True), find_indexes):
+    for function in (lambda folder: build_index(ontology, HASH, folder, multi_vector=True), find_indexes):
         with pytest.raises(StoreError, match="indexes"):
-            asked(tmp_path / "indexes")
+            function(tmp_path / "indexes")
 
 
-def test_a_build_that_fails_leaves_the_old_index_and_nothing_else(
-    ontology: Ontology, next_release: Ontology, tmp_path: Path, model: Embedder, counting: Counting
+def test_a_failed_build_keeps_the_old_index_and_leaves_no_files(
+    ontology: Ontology, next_release: Ontology, tmp_path: Path, model: Embedder, counting: CountingModel
 ) -> None:
-    place = tmp_path / "indexes"
-    build_index(ontology, model, place, multi_vector=True)
+    folder = tmp_path / "indexes"
+    build_index(ontology, model, folder, multi_vector=True)
     counting.fails = True
     with pytest.raises(Exception, match="out of memory"):
-        build_index(next_release, model, place, multi_vector=True)
-    assert len(list(place.iterdir())) == 1
-    assert open_index(place, ontology, model, True).meta.release == "2025-01-01"
+        build_index(next_release, model, folder, multi_vector=True)
+    assert len(list(folder.iterdir())) == 1
+    assert open_index(folder, ontology, model, True).meta.release == "2025-01-01"
 
 
-def test_a_disk_that_refuses_leaves_the_old_index(
+def test_a_full_disk_keeps_the_old_index(
     ontology: Ontology, next_release: Ontology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "indexes"
-    build_index(ontology, HASH, place, multi_vector=True)
+    folder = tmp_path / "indexes"
+    build_index(ontology, HASH, folder, multi_vector=True)
 
-    def full(path: Path, array: np.ndarray) -> None:
+    def write_half(path: Path, array: np.ndarray) -> None:
         Path(path).write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("equipoise.domains.phenotypes.index.files.write_array", full)
+    monkeypatch.setattr("equipoise.domains.phenotypes.index.files.write_array", write_half)
     with pytest.raises(PartialError, match="toy_hash_dim_32_multi"):
-        build_index(next_release, HASH, place, multi_vector=True)
+        build_index(next_release, HASH, folder, multi_vector=True)
     monkeypatch.undo()
-    assert len(list(place.iterdir())) == 1
-    assert open_index(place, ontology, HASH, True).meta.release == "2025-01-01"
+    assert len(list(folder.iterdir())) == 1
+    assert open_index(folder, ontology, HASH, True).meta.release == "2025-01-01"
 
 
-def test_systems_that_score_words_have_no_index(ontology: Ontology, tmp_path: Path) -> None:
+def test_lexical_systems_have_no_index(ontology: Ontology, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="bm25:"):
         build_index(ontology, "bm25:", tmp_path, multi_vector=True)
     with pytest.raises(ParameterError, match="2 dense"):
         build_index(ontology, "sum:hash+hash,dim=8", tmp_path, multi_vector=True)
 
 
-def test_folders_are_named_for_ontology_model_and_kind(ontology: Ontology, tmp_path: Path) -> None:
+def test_folders_are_named_after_ontology_model_and_kind(ontology: Ontology, tmp_path: Path) -> None:
     name = index_folder(tmp_path, ontology, "st:FremyCompany/BioLORD-2023-M", True).name
     assert name == "toy_st_fremycompany_biolord_2023_m_multi"
-    long = [index_folder(tmp_path, ontology, "x/" * 80 + end, False).name for end in "ab"]
-    assert long[0] != long[1]
-    assert max(map(len, long)) < 100
+    names = [index_folder(tmp_path, ontology, "x/" * 80 + suffix, False).name for suffix in "ab"]
+    assert names[0] != names[1]
+    assert max(map(len, names)) < 100
 
 
-def test_the_usual_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_default_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert default_index_folder() == tmp_path / "equipoise" / "indexes"
 
 
-def one_block(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """The first block, before whoever asked dies."""
-    yield 0, work(items[0])
+def one_block(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """The first block, and then an interruption."""
+    yield 0, function(items[0])
     raise KeyboardInterrupt
 
 
-def test_a_build_elsewhere_goes_on_behind_what_came_back(
-    ontology: Ontology, tmp_path: Path, model: Embedder, counting: Counting, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_remote_build_continues_with_the_returned_blocks(
+    ontology: Ontology, tmp_path: Path, model: Embedder, counting: CountingModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model.encoder, "block_texts", 6)
     with pytest.raises(KeyboardInterrupt):
-        build_index_with_report(ontology, model, tmp_path / "there", multi_vector=True, executor=one_block)
-    assert find_indexes(tmp_path / "there") == []
+        build_index_with_report(ontology, model, tmp_path / "remote", multi_vector=True, executor=one_block)
+    assert find_indexes(tmp_path / "remote") == []
     built = build_index_with_report(
         ontology,
         model,
-        tmp_path / "there",
+        tmp_path / "remote",
         multi_vector=True,
-        executor=lambda work, items: enumerate(map(work, items)),
+        executor=lambda function, items: enumerate(map(function, items)),
     )
     assert (built.report.from_cache, built.report.embedded) == (6, 11)
-    assert [path.name for path in (tmp_path / "there").iterdir()] == [built.index.folder.name]
-    here = build_index(ontology, model, tmp_path / "here", multi_vector=True).folder
-    for file in here.iterdir():
+    assert [path.name for path in (tmp_path / "remote").iterdir()] == [built.index.folder.name]
+    local_folder = build_index(ontology, model, tmp_path / "local", multi_vector=True).folder
+    for file in local_folder.iterdir():
         assert file.read_bytes() == (built.index.folder / file.name).read_bytes()
 
 
-def test_a_model_that_cannot_be_known_again_leaves_no_work_behind(ontology: Ontology, tmp_path: Path) -> None:
-    nameless = embedder(Counting(), cache=False)
+def test_a_model_without_identity_leaves_no_partial_work(ontology: Ontology, tmp_path: Path) -> None:
+    anonymous_model = embedder(CountingModel(), cache=False)
     with pytest.raises(KeyboardInterrupt):
-        build_index_with_report(ontology, nameless, tmp_path / "there", multi_vector=True, executor=one_block)
-    assert not (tmp_path / "there").exists()
+        build_index_with_report(ontology, anonymous_model, tmp_path / "remote", multi_vector=True, executor=one_block)
+    assert not (tmp_path / "remote").exists()

@@ -1,4 +1,4 @@
-"""The small language of aggregation: what it reads, and how it says no."""
+"""The expression language of aggregation: parsing and errors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from equipoise.errors import ParameterError
 LABEL = ComponentScore("label")
 
 
-def test_a_sum_is_flat_and_its_weights_are_worked_out() -> None:
-    found = parse_expression("2*(label + 3*definition)/4 - -1e-1 * max(label) + 1 - .5")
-    assert found == WeightedSum(
+def test_a_sum_is_flattened_with_its_weights() -> None:
+    expression = parse_expression("2*(label + 3*definition)/4 - -1e-1 * max(label) + 1 - .5")
+    assert expression == WeightedSum(
         (
             (0.5, LABEL),
             (1.5, ComponentScore("definition")),
@@ -32,9 +32,9 @@ def test_a_sum_is_flat_and_its_weights_are_worked_out() -> None:
 
 
 def test_synonyms_may_be_scaled_inside_a_pool() -> None:
-    found = parse_expression("max(label, 0.9*synonyms)")
-    assert found.addends[0][1].sums[1].addends == ((0.9, ComponentScore("synonyms")),)
-    assert found.parts == {"label", "synonyms"}
+    expression = parse_expression("max(label, 0.9*synonyms)")
+    assert expression.addends[0][1].sums[1].addends == ((0.9, ComponentScore("synonyms")),)
+    assert expression.parts == {"label", "synonyms"}
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_synonyms_may_be_scaled_inside_a_pool() -> None:
         ("label if label else label", 0),
     ],
 )
-def test_an_error_points_at_the_place(text: str, column: int) -> None:
+def test_an_error_points_at_the_column(text: str, column: int) -> None:
     with pytest.raises(ParameterError) as error:
         parse_expression(text)
     assert error.value.excerpt == f"{text}\n{' ' * column}^"
     assert error.value.hint
 
 
-def test_nothing_and_numbers_alone_name_no_score() -> None:
+def test_empty_and_constant_expressions_are_errors() -> None:
     for text in ("", "  "):
         with pytest.raises(ParameterError, match="empty"):
             parse_expression(text)
@@ -77,14 +77,14 @@ def test_nothing_and_numbers_alone_name_no_score() -> None:
         parse_expression("1 + 2")
 
 
-def test_a_near_miss_gets_a_suggestion() -> None:
+def test_a_mistyped_component_gets_a_suggestion() -> None:
     with pytest.raises(ParameterError) as error:
         parse_expression("0.5*lable")
     assert "did you mean label" in error.value.hint
 
 
 @pytest.mark.parametrize("text", ["(" * 300 + "label" + ")" * 300, "-" * 900 + "label", "label+" * 400])
-def test_endless_expressions_are_refused_and_do_not_exhaust_the_stack(text: str) -> None:
+def test_very_long_expressions_are_errors_without_exhausting_the_stack(text: str) -> None:
     with pytest.raises(ParameterError):
         parse_expression(text)
 

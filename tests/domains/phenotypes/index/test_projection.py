@@ -1,4 +1,4 @@
-"""Single queries with the projection find what the full product finds, for any vectors and fusions."""
+"""Single queries with the projection give the results of the full product, for any vectors and fusions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ WORDS = ["acute", "chronic", "mild", "renal", "hepatic", "retinal", "pain", "los
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Ontology:
-    """Terms named by three words and a number, some with equal synonyms."""
+def many_terms(tmp_path_factory: pytest.TempPathFactory) -> Ontology:
+    """Terms with names of three words and a number, some with equal synonyms."""
     rng = np.random.default_rng(0)
     blocks = [
         f"\n[Term]\nid: T:{number}\nname: {' '.join(rng.choice(WORDS, 3))} {number}\n"
@@ -41,7 +41,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Ontology:
     n_leading=st.integers(1, 6),
     fused=st.booleans(),
 )
-def test_the_best_terms_are_those_of_the_full_product(
+def test_the_best_terms_equal_those_of_the_full_product(
     seed: int, spec: str, spread: float, n_leading: int, fused: bool
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -57,52 +57,52 @@ def test_the_best_terms_are_those_of_the_full_product(
         patch.setattr(stored_vectors, "N_LEADING", n_leading)
         patch.setattr(stored_vectors, "_MAX_PROJECTED_SHARE", 1.0)
         prefilter = ProjectionPrefilter(fitted, texts, len(texts))
-        found = prefilter.top_k(fitted.prepared(vectors[-1:])[0], others, 5)
-    assert found is not None
+        top = prefilter.top_k(fitted.prepared(vectors[-1:])[0], others, 5)
+    assert top is not None
     ((_, scores),) = fitted.vector_blocks(vectors[-1:], 1, len(texts))
     total = scores[0].astype(np.float64) + (0.0 if others is None else others)
-    plain = np.full(40, -np.inf)
-    np.maximum.at(plain, texts.term, total)
+    expected = np.full(40, -np.inf)
+    np.maximum.at(expected, texts.term, total)
     noise = 1e-5 * max(1.0, float(np.abs(scores).max()))
-    assert found[1][0] == pytest.approx(-np.sort(-plain)[:5], abs=noise)
-    assert plain[found[0][0]] == pytest.approx(found[1][0], abs=noise)
-    assert total[found[2][0]] == pytest.approx(found[1][0], abs=noise)
-    assert np.array_equal(texts.term[found[2][0]], found[0][0])
-    same = found[1][0, 1:] == found[1][0, :-1]
-    assert (np.diff(found[0][0])[same] > 0).all(), "equal scores are not in the order of the ontology"
+    assert top[1][0] == pytest.approx(-np.sort(-expected)[:5], abs=noise)
+    assert expected[top[0][0]] == pytest.approx(top[1][0], abs=noise)
+    assert total[top[2][0]] == pytest.approx(top[1][0], abs=noise)
+    assert np.array_equal(texts.term[top[2][0]], top[0][0])
+    same = top[1][0, 1:] == top[1][0, :-1]
+    assert (np.diff(top[0][0])[same] > 0).all(), "equal scores are not in the order of the ontology"
 
 
 @pytest.mark.parametrize("spec", ["hash", "sum:hash+tfidf:", "sum:hash+bm25:", "sum:hash+tfidf:+bm25:"])
 @pytest.mark.parametrize("strategy", ["label_only", "label_synonyms_max", "all_max"])
-def test_a_search_of_one_text_gives_the_answer_of_many(
-    many: Ontology, monkeypatch: pytest.MonkeyPatch, spec: str, strategy: str
+def test_a_search_of_one_text_gives_the_hits_of_a_batch(
+    many_terms: Ontology, monkeypatch: pytest.MonkeyPatch, spec: str, strategy: str
 ) -> None:
     monkeypatch.setattr(term_retriever, "_MIN_PROJECTED", 0)
     monkeypatch.setattr(stored_vectors, "_MAX_PROJECTED_SHARE", 0.9)
-    system = TermRetriever(spec, many, strategy=strategy)
+    system = TermRetriever(spec, many_terms, strategy=strategy)
     texts = ["renal pain", "Mild growth 7", "Nierenschmerz", "acute fever", "chronische Zyste", "loss"]
-    together = system.search(texts, 5)
-    alone = [system.search([text], 5) for text in texts]
+    batch = system.search(texts, 5)
+    single_hits = [system.search([text], 5) for text in texts]
     assert system._projected is not None
-    for row, hits in enumerate(alone):
-        assert hits.scores[0] == pytest.approx(together.scores[row], abs=1e-6)
-        apart = np.abs(np.diff(together.scores[row])) > 1e-6
-        clear = np.append(apart, False) & np.insert(apart, 0, True)
-        assert np.array_equal(hits.terms[0][clear], together.terms[row][clear])
-        assert np.array_equal(hits.component[0][clear], together.component[row][clear])
+    for row, hits in enumerate(single_hits):
+        assert hits.scores[0] == pytest.approx(batch.scores[row], abs=1e-6)
+        separated = np.abs(np.diff(batch.scores[row])) > 1e-6
+        clear = np.append(separated, False) & np.insert(separated, 0, True)
+        assert np.array_equal(hits.terms[0][clear], batch.terms[row][clear])
+        assert np.array_equal(hits.component[0][clear], batch.component[row][clear])
 
 
 @pytest.mark.parametrize("strategy", ["label_synonyms_min", "all_weighted"])
 def test_other_strategies_and_small_ontologies_are_not_projected(
-    many: Ontology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str
+    many_terms: Ontology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str
 ) -> None:
-    small = TermRetriever("hash", many)
+    small_retriever = TermRetriever("hash", many_terms)
     monkeypatch.setattr(term_retriever, "_MIN_PROJECTED", 0)
-    other = TermRetriever("hash", many, strategy=strategy)
+    other_retriever = TermRetriever("hash", many_terms, strategy=strategy)
     for _ in range(3):
-        other.search(["renal pain"], 3)
-    assert other._projected is None
+        other_retriever.search(["renal pain"], 3)
+    assert other_retriever._projected is None
     monkeypatch.undo()
     for _ in range(3):
-        small.search(["renal pain"], 3)
-    assert small._projected is None
+        small_retriever.search(["renal pain"], 3)
+    assert small_retriever._projected is None

@@ -1,4 +1,4 @@
-"""Terms for texts: exact over all components, whatever kind of system scores them."""
+"""Retrieval of terms: exact over all components, for every kind of system."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SPECS = ["hash", "tfidf:", "bm25:", "sum:hash+tfidf:", "rrf:hash+bm25:", "hash,g
 
 
 def all_scores(system: TermRetriever, queries: list[str]) -> np.ndarray:
-    found = np.full((len(queries), len(system.ontology)), np.nan)
+    all_rows = np.full((len(queries), len(system.ontology)), np.nan)
     for rows, scores in system.score_blocks(queries):
-        found[rows] = scores
-    return found
+        all_rows[rows] = scores
+    return all_rows
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -32,13 +32,15 @@ def all_scores(system: TermRetriever, queries: list[str]) -> np.ndarray:
 def test_scores_are_the_aggregated_scores_of_the_plain_retriever(ontology: Ontology, spec: str, strategy: str) -> None:
     texts = term_texts(ontology)
     ((_, plain),) = retriever(spec).fit(texts.texts).score_blocks(QUERIES)
-    ours = all_scores(TermRetriever(spec, ontology, strategy=strategy), QUERIES)
-    np.testing.assert_allclose(ours, aggregate_scores(plain, texts, strategy), rtol=1e-5, atol=1e-6)
+    scores = all_scores(TermRetriever(spec, ontology, strategy=strategy), QUERIES)
+    np.testing.assert_allclose(scores, aggregate_scores(plain, texts, strategy), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("multi_vector", [True, False])
 @pytest.mark.parametrize("spec", ["hash", "sum:hash+tfidf:", "sum:hash+hash,dim=16"])
-def test_a_stored_index_changes_no_score(ontology: Ontology, tmp_path: Path, spec: str, multi_vector: bool) -> None:
+def test_a_stored_index_does_not_change_scores(
+    ontology: Ontology, tmp_path: Path, spec: str, multi_vector: bool
+) -> None:
     for part in ("hash", "hash,dim=16"):
         build_index(ontology, part, tmp_path, multi_vector=multi_vector)
     stored = TermRetriever(
@@ -51,17 +53,17 @@ def test_a_stored_index_changes_no_score(ontology: Ontology, tmp_path: Path, spe
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("multi_vector", [True, False])
-def test_search_finds_the_best_of_all_scores(ontology: Ontology, spec: str, multi_vector: bool) -> None:
+def test_search_returns_the_best_of_all_scores(ontology: Ontology, spec: str, multi_vector: bool) -> None:
     system = TermRetriever(spec, ontology, multi_vector=multi_vector)
     scores = all_scores(system, QUERIES)
-    found = system.search(QUERIES, 4)
+    hits = system.search(QUERIES, 4)
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :4]
-    assert found.terms.tolist() == expected.tolist()
-    assert np.array_equal(found.scores, np.take_along_axis(scores, expected, axis=1))
+    assert hits.terms.tolist() == expected.tolist()
+    assert np.array_equal(hits.scores, np.take_along_axis(scores, expected, axis=1))
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "definition", "max(synonyms)"])
-def test_the_named_component_is_the_best_that_the_strategy_reads(ontology: Ontology, strategy: str) -> None:
+def test_the_component_of_a_hit_is_the_best_that_the_strategy_reads(ontology: Ontology, strategy: str) -> None:
     system = TermRetriever("tfidf:", ontology, strategy=strategy)
     texts = system.components
     ((_, scores),) = system.component_blocks(QUERIES)
@@ -71,57 +73,59 @@ def test_the_named_component_is_the_best_that_the_strategy_reads(ontology: Ontol
         "definition": ComponentKind.DEFINITION,
     }
     read = [kinds[part] for part in system.expression.parts]
-    found = system.search(QUERIES, len(ontology))
-    for query, terms in enumerate(found.terms):
-        for place, term in enumerate(terms):
-            own = np.flatnonzero((texts.term == term) & np.isin(texts.kind, read))
-            if not len(own):
-                own = np.flatnonzero((texts.term == term) & (texts.kind == ComponentKind.LABEL))
-            chosen = found.component[query, place]
-            assert chosen in own
-            assert scores[query, chosen] == scores[query, own].max()
+    hits = system.search(QUERIES, len(ontology))
+    for query, terms in enumerate(hits.terms):
+        for position, term in enumerate(terms):
+            columns = np.flatnonzero((texts.term == term) & np.isin(texts.kind, read))
+            if not len(columns):
+                columns = np.flatnonzero((texts.term == term) & (texts.kind == ComponentKind.LABEL))
+            column = hits.component[query, position]
+            assert column in columns
+            assert scores[query, column] == scores[query, columns].max()
 
 
-def test_a_synonym_leads_to_its_term(ontology: Ontology) -> None:
+def test_a_synonym_retrieves_its_term(ontology: Ontology) -> None:
     system = TermRetriever("tfidf:", ontology)
-    found = system.search(["Convulsions"], 1)
-    assert ontology.labels[found.terms[0, 0]] == "Seizure"
-    assert system.components.texts[found.component[0, 0]] == "Convulsions"
-    alone = TermRetriever("tfidf:", ontology, multi_vector=False).search(["Convulsions"], 1)
-    assert alone.terms.tolist() == found.terms.tolist()
-    assert alone.scores[0, 0] < found.scores[0, 0]
+    hits = system.search(["Convulsions"], 1)
+    assert ontology.labels[hits.terms[0, 0]] == "Seizure"
+    assert system.components.texts[hits.component[0, 0]] == "Convulsions"
+    single_vector = TermRetriever("tfidf:", ontology, multi_vector=False).search(["Convulsions"], 1)
+    assert single_vector.terms.tolist() == hits.terms.tolist()
+    assert single_vector.scores[0, 0] < hits.scores[0, 0]
 
 
 def test_terms_with_the_same_text_tie_in_the_order_of_the_ontology(tmp_path: Path) -> None:
-    twins = "".join(f"\n[Term]\nid: T:{number}\nname: Twin\nis_a: T:1\n" for number in range(20, 50))
-    ontology = load_ontology(obo(tmp_path / "twins.obo", TERMS + twins))
-    found = TermRetriever("hash", ontology).search(["Twin"], 30)
-    assert len(set(found.scores[0])) == 1
-    assert found.terms[0].tolist() == list(range(6, 36))
+    equal_terms = "".join(f"\n[Term]\nid: T:{number}\nname: Twin\nis_a: T:1\n" for number in range(20, 50))
+    ontology = load_ontology(obo(tmp_path / "twins.obo", TERMS + equal_terms))
+    hits = TermRetriever("hash", ontology).search(["Twin"], 30)
+    assert len(set(hits.scores[0])) == 1
+    assert hits.terms[0].tolist() == list(range(6, 36))
 
 
-def test_blocks_of_any_size_give_the_same_scores(ontology: Ontology) -> None:
+def test_block_size_does_not_change_scores(ontology: Ontology) -> None:
     system = TermRetriever("sum:hash+tfidf:", ontology)
-    small = [scores.copy() for _, scores in system.score_blocks(QUERIES, block_bytes=1)]
-    assert len(small) == len(QUERIES)
-    np.testing.assert_allclose(np.concatenate(small), all_scores(system, QUERIES), rtol=1e-6)
+    blocks = [scores.copy() for _, scores in system.score_blocks(QUERIES, block_bytes=1)]
+    assert len(blocks) == len(QUERIES)
+    np.testing.assert_allclose(np.concatenate(blocks), all_scores(system, QUERIES), rtol=1e-6)
 
 
-def test_another_strategy_shares_what_was_fitted(ontology: Ontology) -> None:
+def test_another_strategy_shares_the_fitted_system(ontology: Ontology) -> None:
     system = TermRetriever("tfidf:", ontology)
     system.search(["fits"], 1)
     other = system.with_strategy("definition")
     assert other.fitted is system.fitted
     assert other.fingerprint != system.fingerprint
     fresh = TermRetriever("tfidf:", ontology, strategy="definition")
-    found, expected = other.search(QUERIES, 3), fresh.search(QUERIES, 3)
-    assert found.terms.tolist() == expected.terms.tolist()
-    assert found.component.tolist() == expected.component.tolist()
+    hits, expected = other.search(QUERIES, 3), fresh.search(QUERIES, 3)
+    assert hits.terms.tolist() == expected.terms.tolist()
+    assert hits.component.tolist() == expected.component.tolist()
     assert "label_synonyms_max" in repr(system)
     assert "definition" in repr(other)
 
 
-def test_an_index_that_does_not_fit_is_refused(ontology: Ontology, next_release: Ontology, tmp_path: Path) -> None:
+def test_an_index_of_another_release_kind_or_model_is_an_error(
+    ontology: Ontology, next_release: Ontology, tmp_path: Path
+) -> None:
     index = build_index(ontology, "hash", tmp_path, multi_vector=True)
     with pytest.raises(StoreError, match="2025-01-01"):
         TermRetriever("hash", next_release, index=index)
@@ -131,7 +135,7 @@ def test_an_index_that_does_not_fit_is_refused(ontology: Ontology, next_release:
         TermRetriever("hash,dim=16", ontology, index=index).search(["fits"], 1)
 
 
-def test_empty_queries_and_impossible_depths_are_refused(ontology: Ontology) -> None:
+def test_empty_queries_and_invalid_depths_are_errors(ontology: Ontology) -> None:
     system = TermRetriever("tfidf:", ontology)
     with pytest.raises(InputError, match="empty"):
         system.search(["fits", " "], 1)
@@ -142,6 +146,6 @@ def test_empty_queries_and_impossible_depths_are_refused(ontology: Ontology) -> 
             system.search(["fits"], k)
 
 
-def test_every_label_finds_itself_first(ontology: Ontology) -> None:
-    found = TermRetriever("tfidf:", ontology).search(ontology.labels, 1)
-    assert found.terms[:, 0].tolist() == list(range(len(ontology)))
+def test_every_label_retrieves_its_term_first(ontology: Ontology) -> None:
+    hits = TermRetriever("tfidf:", ontology).search(ontology.labels, 1)
+    assert hits.terms[:, 0].tolist() == list(range(len(ontology)))

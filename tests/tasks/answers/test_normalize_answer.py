@@ -1,4 +1,4 @@
-"""The one form in which answers and texts are compared."""
+"""Normalisation of answers and texts before comparison."""
 
 import unicodedata
 
@@ -10,7 +10,7 @@ from equipoise.domains.fair.answer_matching import normalize_answer
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("left", "right"),
     [
         ("Straße", "STRASSE"),
         ("cafe\u0301", "Café"),
@@ -26,8 +26,8 @@ from equipoise.domains.fair.answer_matching import normalize_answer
         ("5′ 10″", "5' 10\""),
     ],
 )
-def test_what_people_read_as_equal_is_equal(one, other):
-    assert normalize_answer(one) == normalize_answer(other)
+def test_equivalent_spellings_are_equal_after_normalisation(left, right):
+    assert normalize_answer(left) == normalize_answer(right)
 
 
 def test_case_and_white_space_can_be_kept():
@@ -36,16 +36,16 @@ def test_case_and_white_space_can_be_kept():
 
 
 @given(st.text())
-def test_normalising_twice_changes_nothing(text):
+def test_normalisation_is_idempotent(text):
     once = normalize_answer(text)
     assert normalize_answer(once) == once
 
 
 @given(st.text())
-def test_the_result_is_in_nfkc_and_holds_no_separator(text):
+def test_normalised_text_is_in_nfkc_and_contains_no_separator(text):
     for spaces in (True, False):
-        normal = normalize_answer(text, collapse_spaces=spaces)
-        assert "\0" not in normal
+        normalised = normalize_answer(text, collapse_spaces=spaces)
+        assert "\0" not in normalised
     assert unicodedata.is_normalized("NFKC", normalize_answer(text))
 
 

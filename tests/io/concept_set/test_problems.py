@@ -1,4 +1,4 @@
-"""Every way a field can be wrong gets a sentence with the file and the entry."""
+"""Problems of concept sets are reported with the file and the entry."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from equipoise.domains.concepts.concept_set import IssueKind
 from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues
 from equipoise.errors import DuplicateError, FormatError, InputError
 
-PAIR = {"concept_1": "a", "concept_2": "b", "expected_similarity": 0.5}
-OTHER = {"concept_1": "c", "concept_2": "d", "expected_similarity": 0.1}
+FIRST_PAIR = {"concept_1": "a", "concept_2": "b", "expected_similarity": 0.5}
+SECOND_PAIR = {"concept_1": "c", "concept_2": "d", "expected_similarity": 0.1}
 CLUSTER = {"theme": "x", "concepts": ["a", "b"]}
 SENTENCE = {
     "text": "Kant read Hume.",
@@ -24,37 +24,37 @@ SENTENCE = {
 RELATION = {"subject": "a", "predicate": "p", "object": "b"}
 
 
-def problems(folder: Path, name: str, content: object) -> list[str]:
+def problem_messages(folder: Path, name: str, content: object) -> list[str]:
     path = folder / f"{name}.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return [problem.message.removeprefix(f"{path} ") for problem in read_with_issues(path).problems]
 
 
 CASES = [
-    ("pairs", [PAIR, {"concept_1": "c", "expected_similarity": 1}], "entry 2 has no concept_2"),
-    ("pairs", [PAIR, {"concept_1": "c", "concept_2": "d"}], "entry 2 has no expected_similarity"),
-    ("pairs", [PAIR, OTHER | {"concept_1": "  "}], "entry 2 has an empty concept_1"),
-    ("pairs", [PAIR, OTHER | {"concept_2": 3}], "entry 2 has 3 as its concept_2"),
+    ("pairs", [FIRST_PAIR, {"concept_1": "c", "expected_similarity": 1}], "entry 2 has no concept_2"),
+    ("pairs", [FIRST_PAIR, {"concept_1": "c", "concept_2": "d"}], "entry 2 has no expected_similarity"),
+    ("pairs", [FIRST_PAIR, SECOND_PAIR | {"concept_1": "  "}], "entry 2 has an empty concept_1"),
+    ("pairs", [FIRST_PAIR, SECOND_PAIR | {"concept_2": 3}], "entry 2 has 3 as its concept_2"),
     (
         "pairs",
-        [PAIR, OTHER | {"expected_similarity": 1.2}],
+        [FIRST_PAIR, SECOND_PAIR | {"expected_similarity": 1.2}],
         "entry 2 expects the similarity 1.2, outside 0 to 1",
     ),
     (
         "pairs",
-        [PAIR, OTHER | {"expected_similarity": -0.1}],
+        [FIRST_PAIR, SECOND_PAIR | {"expected_similarity": -0.1}],
         "entry 2 expects the similarity -0.1, outside 0 to 1",
     ),
-    ("pairs", [PAIR, OTHER | {"expected_similarity": True}], "entry 2 has True as its expected_similarity"),
+    ("pairs", [FIRST_PAIR, SECOND_PAIR | {"expected_similarity": True}], "entry 2 has True as its expected_similarity"),
     (
         "pairs",
-        [PAIR, OTHER, {"concept_1": "B", "concept_2": "A", "expected_similarity": 0.6}],
+        [FIRST_PAIR, SECOND_PAIR, {"concept_1": "B", "concept_2": "A", "expected_similarity": 0.6}],
         "entries 1 and 3 are the same pair, 'B' and 'A', and expect the similarities 0.5 and 0.6",
     ),
-    ("pairs", [PAIR, "c / d"], "entry 2 is 'c / d', not an object"),
+    ("pairs", [FIRST_PAIR, "c / d"], "entry 2 is 'c / d', not an object"),
     (
         "pairs",
-        [PAIR, OTHER, {"concept_1": "x", "concept_2": "X", "expected_similarity": 0}],
+        [FIRST_PAIR, SECOND_PAIR, {"concept_1": "x", "concept_2": "X", "expected_similarity": 0}],
         "entry 3 pairs 'x' with itself and expects the similarity 0",
     ),
     (
@@ -62,7 +62,7 @@ CASES = [
         [{"text": "Kant", "entities": []}, {"text": "Hume", "entities": []}],
         "has no types of entities, and at least 2 are needed",
     ),
-    ("pairs", [PAIR], "has 1 pair, and at least 2 are needed"),
+    ("pairs", [FIRST_PAIR], "has 1 pair, and at least 2 are needed"),
     ("clusters", [CLUSTER], "has 1 cluster, and at least 2 are needed"),
     ("clusters", [CLUSTER, {"theme": "y"}], "entry 2 has no concepts"),
     ("clusters", [CLUSTER, {"theme": "y", "concepts": []}], "entry 2 has no concepts"),
@@ -112,67 +112,78 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "sentence"), CASES, ids=[case[2] for case in CASES])
-def test_what_is_wrong_is_told_with_its_entry(tmp_path: Path, name: str, content: object, sentence: str) -> None:
-    assert sentence in problems(tmp_path, name, content)
-    with pytest.raises(InputError) as caught:
+@pytest.mark.parametrize(("name", "content", "message"), CASES, ids=[case[2] for case in CASES])
+def test_problems_name_their_entry(tmp_path: Path, name: str, content: object, message: str) -> None:
+    assert message in problem_messages(tmp_path, name, content)
+    with pytest.raises(InputError) as error:
         read_concept_set(tmp_path / f"{name}.json")
-    assert str(tmp_path / f"{name}.json") in caught.value.message
-    assert caught.value.exit_code == 2
+    assert str(tmp_path / f"{name}.json") in error.value.message
+    assert error.value.exit_code == 2
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "n_left"),
+    ("name", "content", "n_entries"),
     [
-        ("pairs", [PAIR, OTHER, {**PAIR, "concept_1": PAIR["concept_2"], "concept_2": PAIR["concept_1"]}, PAIR], 2),
+        (
+            "pairs",
+            [
+                FIRST_PAIR,
+                SECOND_PAIR,
+                {**FIRST_PAIR, "concept_1": FIRST_PAIR["concept_2"], "concept_2": FIRST_PAIR["concept_1"]},
+                FIRST_PAIR,
+            ],
+            2,
+        ),
         ("relations", [RELATION, RELATION | {"object": "c"}, RELATION], 2),
         ("concepts", ["a", "b", "A", "a"], 2),
         ("entities", [SENTENCE, SENTENCE], 1),
-        ("pairs", [PAIR, OTHER, PAIR], 2),
+        ("pairs", [FIRST_PAIR, SECOND_PAIR, FIRST_PAIR], 2),
     ],
 )
-def test_equal_entries_are_left_out_and_reported_once(tmp_path: Path, name: str, content: list, n_left: int) -> None:
+def test_duplicate_entries_are_excluded_and_reported(tmp_path: Path, name: str, content: list, n_entries: int) -> None:
     (tmp_path / f"{name}.json").write_text(json.dumps(content))
     concept_set = read_with_issues(tmp_path / f"{name}.json")
     assert [problem.rule for problem in concept_set.problems] == [IssueKind.DUPLICATE]
-    part = concept_set.sentences if name == "entities" else getattr(concept_set, name)
-    assert len(part) == n_left
+    entries = concept_set.sentences if name == "entities" else getattr(concept_set, name)
+    assert len(entries) == n_entries
     assert [finding.code for finding in run_checks(concept_set) if finding.code == "EQ136"] == ["EQ136"]
     assert read_concept_set(tmp_path / f"{name}.json") == concept_set
 
 
-def test_all_problems_are_found_at_once_and_the_error_says_how_to_see_them(tmp_path: Path) -> None:
-    found = problems(tmp_path, "pairs", [PAIR, {"concept_1": "c"}, OTHER | {"expected_similarity": 7}])
-    assert len(found) == 3
-    with pytest.raises(FormatError, match=r"entry 2.*concept_2") as caught:
+def test_all_problems_are_found_and_the_hint_names_the_command(tmp_path: Path) -> None:
+    messages = problem_messages(
+        tmp_path, "pairs", [FIRST_PAIR, {"concept_1": "c"}, SECOND_PAIR | {"expected_similarity": 7}]
+    )
+    assert len(messages) == 3
+    with pytest.raises(FormatError, match=r"entry 2.*concept_2") as error:
         read_concept_set(tmp_path / "pairs.json")
-    assert caught.value.hint.endswith("pairs.json lists it and 2 more problems")
+    assert error.value.hint.endswith("pairs.json lists it and 2 more problems")
 
 
-def test_errors_keep_their_kind(tmp_path: Path) -> None:
-    problems(tmp_path, "pairs", [PAIR, OTHER, PAIR | {"expected_similarity": 0.6}])
+def test_errors_keep_their_class(tmp_path: Path) -> None:
+    problem_messages(tmp_path, "pairs", [FIRST_PAIR, SECOND_PAIR, FIRST_PAIR | {"expected_similarity": 0.6}])
     with pytest.raises(DuplicateError, match="entries 1 and 3"):
         read_concept_set(tmp_path / "pairs.json")
 
 
-def test_a_mistyped_key_gets_a_suggestion(tmp_path: Path) -> None:
-    problems(tmp_path, "pairs", [PAIR, {"concept_1": "c", "concept2": "d", "expected_similarity": 0}])
+def test_misspelled_keys_get_a_suggestion(tmp_path: Path) -> None:
+    problem_messages(tmp_path, "pairs", [FIRST_PAIR, {"concept_1": "c", "concept2": "d", "expected_similarity": 0}])
     assert read_with_issues(tmp_path / "pairs.json").problems[0].hint.startswith("did you mean concept2")
 
 
-def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> None:
+def test_invalid_json_is_reported_with_other_problems(tmp_path: Path) -> None:
     (tmp_path / "pairs.json").write_text('[{"concept_1": ]', encoding="utf-8")
     (tmp_path / "concepts.json").write_text('["a"]', encoding="utf-8")
-    seen = read_with_issues(tmp_path)
-    assert [problem.rule for problem in seen.problems] == [IssueKind.TOO_FEW, IssueKind.ENTRY]
-    assert "is not JSON" in seen.problems[1].message
+    concept_set = read_with_issues(tmp_path)
+    assert [problem.rule for problem in concept_set.problems] == [IssueKind.TOO_FEW, IssueKind.ENTRY]
+    assert "is not JSON" in concept_set.problems[1].message
 
 
 # ---- offsets -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("entity", "sentence", "hint"),
+    ("entity", "message", "hint"),
     [
         (
             {"text": "Hume", "label": "P", "start": 9, "end": 13},
@@ -191,17 +202,17 @@ def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> N
         ),
     ],
 )
-def test_a_wrong_offset_is_a_problem_that_leaves_the_entry_of_use(
-    tmp_path: Path, entity: dict[str, object], sentence: str, hint: str
+def test_wrong_offsets_are_reported_and_the_entry_is_kept(
+    tmp_path: Path, entity: dict[str, object], message: str, hint: str
 ) -> None:
     content = [SENTENCE | {"entities": [*SENTENCE["entities"], entity]}]
-    assert problems(tmp_path, "entities", content) == [sentence]
-    field = read_concept_set(tmp_path / "entities.json")
-    assert field.problems[0].hint == hint
-    assert len(field.sentences[0].entities) == 3
+    assert problem_messages(tmp_path, "entities", content) == [message]
+    concept_set = read_concept_set(tmp_path / "entities.json")
+    assert concept_set.problems[0].hint == hint
+    assert len(concept_set.sentences[0].entities) == 3
 
 
-# ---- whatever stands in the file ---------------------------------------------------------------
+# ---- any JSON ----------------------------------------------------------------------------------
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -232,46 +243,46 @@ json_values = st.recursive(
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=json_values,
-    name=st.sampled_from(["pairs", "clusters", "entities", "relations", "concepts", "mine"]),
+    name=st.sampled_from(["pairs", "clusters", "entities", "relations", "concepts", "other"]),
 )
-def test_no_json_whatever_brings_the_reader_down(tmp_path: Path, content: object, name: str) -> None:
+def test_any_json_gives_a_concept_set_or_an_input_error(tmp_path: Path, content: object, name: str) -> None:
     path = tmp_path / f"{name}.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    seen = read_with_issues(path)
+    with_issues = read_with_issues(path)
     try:
-        field = read_concept_set(path)
+        concept_set = read_concept_set(path)
     except InputError:
-        assert any(problem.fatal for problem in seen.problems)
+        assert any(problem.fatal for problem in with_issues.problems)
     else:
-        assert field.present
-        assert field == seen
+        assert concept_set.present
+        assert concept_set == with_issues
 
 
-def test_lines_are_named_where_a_file_has_lines(tmp_path: Path) -> None:
+def test_errors_of_jsonl_files_name_the_line(tmp_path: Path) -> None:
     path = tmp_path / "relations.jsonl"
     path.write_text(f"{json.dumps(RELATION)}\n\n{json.dumps({'subject': 'a', 'object': 'c'})}\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="line 3") as caught:
+    with pytest.raises(FormatError, match="line 3") as error:
         read_concept_set(path)
-    assert caught.value.excerpt.startswith("3 | ")
+    assert error.value.excerpt.startswith("3 | ")
 
 
-def test_a_missing_key_is_not_taken_for_a_misspelling_of_its_twin(tmp_path: Path) -> None:
+def test_present_keys_are_not_suggested_for_missing_keys(tmp_path: Path) -> None:
     path = tmp_path / "pairs.json"
-    path.write_text(json.dumps([PAIR, {"concept_1": "c", "expected_similarity": 1}]))
+    path.write_text(json.dumps([FIRST_PAIR, {"concept_1": "c", "expected_similarity": 1}]))
     (problem,) = read_with_issues(path).problems
     assert problem.hint == "it has concept_1, expected_similarity"
-    path.write_text(json.dumps([PAIR, {"concept_1": "c", "concpt_2": "d", "expected_similarity": 1}]))
+    path.write_text(json.dumps([FIRST_PAIR, {"concept_1": "c", "concpt_2": "d", "expected_similarity": 1}]))
     assert "concpt_2" in read_with_issues(path).problems[0].hint
 
 
-def test_an_empty_list_is_said_to_be_empty(tmp_path: Path) -> None:
-    path = tmp_path / "mine.json"
+def test_empty_lists_raise_format_error(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
     path.write_text("[]")
-    with pytest.raises(FormatError, match=r"mine\.json is empty"):
+    with pytest.raises(FormatError, match=r"other\.json"):
         read_concept_set(path)
 
 
-def test_a_text_that_is_wholly_like_itself_is_a_pair(tmp_path: Path) -> None:
+def test_identical_texts_with_similarity_one_are_a_pair(tmp_path: Path) -> None:
     path = tmp_path / "pairs.json"
-    path.write_text(json.dumps([PAIR, {"concept_1": "x", "concept_2": "x", "expected_similarity": 1}]))
+    path.write_text(json.dumps([FIRST_PAIR, {"concept_1": "x", "concept_2": "x", "expected_similarity": 1}]))
     assert len(read_concept_set(path).pairs or ()) == 2
