@@ -143,7 +143,7 @@ def _trials(kind: str) -> Iterator[tuple[str, str]]:
         if test.binary_only and kind != "binary":
             continue
         yield name, "none"
-        if "clusters" in test.takes:
+        if "clusters" in test.options:
             yield name, "used"
         yield name, "ignored"
 
