@@ -263,7 +263,7 @@ def test_charts_are_drawn_from_the_folder_as_from_the_evaluation(found: Kept) ->
     assert kept.system == held.system == "combinatorial-2"
     assert [each.name for each in kept.charts()] == [
         "disk",
-        "norm-depth-combinatorial-2",
+        "norm-position-combinatorial-2",
         "dimensions-mr",
         "dimensions-map",
     ]

@@ -119,8 +119,8 @@ def test_the_table_has_the_layout_of_the_source(chart: Tree, capsys: pytest.Capt
     assert "Spearman ρ (%)            |    35.67    80.12" in lines
     assert lines[-3:] == [
         "  Best Mean Rank: 5.23 at dimension 50",
-        "  Best MAP: 63.45% at dimension 50",
-        "  Best Spearman ρ: 80.12% at dimension 50",
+        "  Best MAP: 63.45 % at dimension 50",
+        "  Best Spearman ρ: 80.12 % at dimension 50",
     ]
 
 

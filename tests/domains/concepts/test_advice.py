@@ -80,7 +80,8 @@ def test_a_score_that_picks_the_recommended_model_adds_nothing() -> None:
 def test_a_model_at_chance_is_not_recommended_although_no_test_separates_it() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": GOOD}, [higher("b", "a", 0.4)])])
     assert advice.models == ("b",)
-    assert "rejected: not above chance: ARI 0.02 [-0.10, 0.20], chance 0.00, adjusted p 0.40" in advice.formula
+    reason = "its ARI 0.02 [-0.10, 0.20] is not significantly above chance (0.00, adjusted p 0.40)"
+    assert f"rejected because {reason}" in advice.formula
 
 
 def test_a_collapsed_model_is_not_recommended_however_high_its_ground_truth_is() -> None:
@@ -100,12 +101,12 @@ def test_there_is_no_answer_if_no_model_is_above_chance() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": AT_CHANCE})])
     assert advice.models == ()
     assert len(advice.models) != 1
-    assert advice.message.startswith("no model: the highest is a, not above chance")
+    assert advice.message.startswith("The highest ARI (a, 0.02 [-0.10, 0.20]) is not significantly above chance")
 
 
 def test_undefined_ground_truth_gives_no_answer() -> None:
     (advice,) = recommend([comparison({"a": estimate(nan, 0, 1)})])
-    assert (advice.models, advice.message) == ((), "no model: ARI is undefined for every model")
+    assert (advice.models, advice.message) == ((), "ARI is undefined for every model")
 
 
 def test_permutations_decide_over_the_interval_which_model_is_above_chance() -> None:

@@ -89,10 +89,14 @@ class ResamplingPlan:
         """The resampling units, for the caption."""
         if self.description:
             return self.description
-        how = "halves" if self.shares else "as many, with repetition"
-        how = how if self.groups is None else f"{self.n_blocks:,} groups with the same first text, with repetition"
-        how = "all, reweighted" if self.errors_of else how
-        return f"{self.count:,} {self.unit} ({how})"
+        units = f"{self.count:,} {self.unit}"
+        if self.errors_of:
+            return f"random weights of the {units}"
+        if self.shares:
+            return f"random halves of the {units}"
+        if self.groups is not None:
+            return f"bootstrap of the {units}, in {self.n_blocks:,} groups with the same first text"
+        return f"bootstrap of the {units}"
 
 
 @dataclass(frozen=True)
