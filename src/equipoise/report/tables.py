@@ -131,7 +131,7 @@ def interval_methods(estimates: Iterable[Estimate]) -> str:
     >>> from equipoise import Ranking, evaluate
     >>> result = evaluate(Ranking.from_ranks([1, 2, 3, 1, 9], candidates=20), ["MRR", "nDCG@10", "HR@1"])
     >>> interval_methods(result.estimates.values())
-    'Wilson for HR@1; Gaffke for the other metrics'
+    'Wilson for HR@1; t for the other metrics'
     """
     methods: dict[str, dict[str, None]] = {}
     for estimate in estimates:

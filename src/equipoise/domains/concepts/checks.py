@@ -146,7 +146,7 @@ run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]]
         function=constant_component,
         why="""\
 A part of a score that is the same for every model cannot help to choose one. It moves all scores, so that
-bands such as "good" are reached or missed because of the test data: the density and
+ratings such as "good" are reached or missed because of the test data: the density and
 the clustering coefficient of a graph are known before any model is loaded. It also makes all scores
 look closer to each other than the models are.""",
         hint="compare models by the other parts; the ranking does not depend on this one",
