@@ -336,7 +336,7 @@ class AccountPlacer:
 
 @dataclass(frozen=True)
 class MisfiledAccount:
-    """An account that its name would place under another parent."""
+    """An account that its name would place below another parent."""
 
     id: str
     name: str

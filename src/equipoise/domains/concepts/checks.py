@@ -113,8 +113,8 @@ def reversed_component(part: ScoreComponent) -> Iterator[Observation]:
         verb, better = ("adds", "lower") if part.weight > 0 else ("subtracts", "higher")
         yield Observation(
             part.blend,
-            f"it {verb} {format_value(abs(part.weight), 2)} x {part.part}, for which {better} is better, so a "
-            "worse value raises the score",
+            f"it {verb} {format_value(abs(part.weight), 2)} x {part.part}, for which {better} is better, so a worse "
+            f"value raises the score",
             tuple(with_label(model, format_value(value, 4)) for model, value in part.values.items())
             or (f"weight {format_value(part.weight, 2)}",),
         )
@@ -164,8 +164,8 @@ run_checks(ScoreComponent("knowledge_graph_score", "graph_density", 0.3, Directi
         applies_to=ScoreComponent,
         function=reversed_component,
         why="""\
-A blend adds values for which higher is better. If it adds one for which lower is better, the model with the worst
-value gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
+A blend adds values for which higher is better. If it adds one for which lower is better, the model with the
+worst value gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
 called consistency, and it is 0 for the most consistent model. The blend is computed as it is
 defined, so that it can be compared with published ones; this finding explains its meaning.""",
         hint="do not select by this part; use the score without it",
