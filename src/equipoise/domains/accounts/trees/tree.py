@@ -105,7 +105,9 @@ def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, exce
 
 def unknown_node_error(name: str, ids: Iterable[str], source: str) -> UnknownNameError:
     """The error for an id that a hierarchy does not hold."""
-    return UnknownNameError(f"{source} has no node {name!r}", hint=did_you_mean(name, ids) or "ids must match exactly")
+    return UnknownNameError(
+        f"{source} has no node {name!r}", hint=did_you_mean(name, ids) or "give the id, the name, or the path of names"
+    )
 
 
 def _orphan(edge: Edge, absent: str, ids: Iterable[str], source: str, excerpt: ErrorExcerpt) -> InvalidTreeError:
