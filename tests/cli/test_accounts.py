@@ -66,11 +66,24 @@ def test_a_table_of_embeddings_stands_beside_baselines(eq, monkeypatch) -> None:
     ],
 )
 def test_the_same_tree_has_the_same_figures_from_every_source(eq, source: tuple[str, str]) -> None:
-    done = eq(*EVALUATE, *source, "--embedder", "combinatorial", "--dims", "2", "--json")
+    done = eq(*EVALUATE, *source, "--geometry", "euclidean", "--dims", "2", "--json")
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout, parse_constant=pytest.fail)
     assert (told["tree"]["nodes"], told["tree"]["edges"], told["tree"]["roots"]) == (40, 36, 4)
-    assert [each["system"] for each in told["systems"]] == ["combinatorial-2", "euclidean-2", "random-2"]
+    assert [each["system"] for each in told["systems"]] == ["euclidean-2", "combinatorial-2", "random-2"]
+
+
+def test_further_embedders_are_added_to_the_default_geometry(eq) -> None:
+    words = ("--tree", "accounts.csv", "--embedder", "text:hash", "--dims", "2", "--epochs", "2", "--json")
+    systems = [system["system"] for system in json.loads(eq(*EVALUATE, *words).stdout)["systems"]]
+    assert systems == ["lorentz-2", "text:hash", "combinatorial-2", "euclidean-2", "random-2"]
+
+
+def test_a_named_root_of_nested_json_has_a_name(eq, folder: Path) -> None:
+    nested = {"name": "Assets", "children": [{"name": "Cash"}, {"id": "12"}, {"id": "Bank", "name": "Bank"}]}
+    (folder / "nested.json").write_text(json.dumps(nested))
+    findings = json.loads(eq("accounts", "check", "nested.json", "--json").stdout)["findings"]
+    assert [finding["message"] for finding in findings] == ["1 node without a name: id 12"]
 
 
 def test_a_database_gives_only_the_accounts_of_its_business(eq) -> None:
@@ -79,7 +92,7 @@ def test_a_database_gives_only_the_accounts_of_its_business(eq) -> None:
     for business in ("acme", "larkspur"):
         done = eq(
             *EVALUATE, "--database", "sqlite:///books.db", "--business-id", business,
-            "--embedder", "random", "--dims", "2", "--json",
+            "--geometry", "euclidean", "--dims", "2", "--json",
         )  # fmt: skip
         assert done.exit_code == 0, done.stderr
         sizes.append(json.loads(done.stdout)["tree"]["nodes"])
@@ -100,7 +113,7 @@ def test_a_closure_file_is_known_as_one_and_it_is_said(eq, folder: Path) -> None
     (folder / "closure.tsv").write_text("".join(f"{low}\t{high}\n" for low, high in pairs))
     sizes = {}
     for word in ("--closure", "--no-closure", "-q"):
-        words = ("--edges", "closure.tsv", word, "--embedder", "random", "--dims", "2", "--json")
+        words = ("--edges", "closure.tsv", word, "--geometry", "euclidean", "--dims", "2", "--json")
         told = json.loads(eq(*EVALUATE, *words).stdout)["tree"]
         sizes[word] = (told["edges"], told["source"])
     assert sizes["--closure"] == (36, "closure.tsv")
@@ -171,7 +184,7 @@ def test_vectors_of_another_training_are_named(eq, folder: Path) -> None:
     told = eq("accounts", "train", *words).stdout
     assert "with --vectors mine.npz --relation closure." in " ".join(told.split())
     beside = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--vectors", "mine=mine.npz").stdout
-    assert "Trained on another relation: mine." in " ".join(beside.split())
+    assert "mine was trained on another relation than the one that is ranked" in " ".join(beside.split())
 
 
 @pytest.mark.slow
@@ -185,7 +198,7 @@ def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -
     assert sorted(again["resumed"]) == ["combinatorial-2", "euclidean-2", "lorentz-2", "random-2"]
     assert other["systems"][0]["estimates"] != first["systems"][0]["estimates"]
     told = eq(*words[:-1], "--train-relation", "closure").stdout
-    assert "Trained on another relation: lorentz-2, euclidean-2" in told
+    assert "lorentz-2, euclidean-2 were trained on another relation" in told
     assert "another relation" not in eq(*words[:-1]).stdout
     assert {each["train_relation"] for each in other["systems"]} == {"closure", None}
 
@@ -209,7 +222,7 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     assert "http-equiv" in page
     assert 'src="' not in page
     assert '<canvas id="tree"' in page
-    for name in ("norm-depth-combinatorial-2", "dimensions-mr", "dimensions-map"):
+    for name in ("norm-position-combinatorial-2", "dimensions-mr", "dimensions-map"):
         assert f'data-chart="{name}"' in page
     one = eq("accounts", "plot", "results", "--chart", "dimensions-mr", "-o", "mr.html", "--json")
     assert json.loads(one.stdout)["charts"] == ["dimensions-mr"]
@@ -370,7 +383,7 @@ def test_what_cannot_be_is_said_before_any_training(eq, folder: Path, words, cod
 def test_columns_of_a_file_are_named_as_those_of_a_database(eq, folder: Path) -> None:
     rows = ["Konto;Oberkonto;Bezeichnung", "1;;Aktiva", "11;1;Kasse", "12;1;Bank", "111;11;Wechselgeld"]
     (folder / "konten.csv").write_text("\n".join(rows))
-    words = (*EVALUATE, "--tree", "konten.csv", "--embedder", "random", "--dims", "2", "--json")
+    words = (*EVALUATE, "--tree", "konten.csv", "--geometry", "euclidean", "--dims", "2", "--json")
     lost = eq(*words)
     assert lost.exit_code == 2
     assert "its columns are Konto, Oberkonto, Bezeichnung" in " ".join(lost.stderr.split())
@@ -383,7 +396,7 @@ def test_columns_of_a_file_are_named_as_those_of_a_database(eq, folder: Path) ->
 
 
 def test_a_part_of_a_tree_is_named(eq) -> None:
-    words = (*EVALUATE, "--embedder", "random", "--dims", "2", "--json")
+    words = (*EVALUATE, "--geometry", "euclidean", "--dims", "2", "--json")
     found = eq(*words, "--tree", "accounts.csv", "--subtree", "1-1")
     assert json.loads(found.stdout)["tree"]["source"] == "accounts.csv below 1-1"
 
@@ -404,7 +417,7 @@ def test_one_epoch_is_one(eq) -> None:
 
 def test_names_stay_whole_while_lesser_columns_can_give_way(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "70")
-    done = eq(*EVALUATE, "--tree", "accounts.csv", "--embedder", "combinatorial", "--dims", "2", "10")
+    done = eq(*EVALUATE, "--tree", "accounts.csv", "--geometry", "euclidean", "--dims", "2", "10")
     assert "combinatorial-10" in done.stdout
     told = " ".join(done.stdout.split())
     assert "MAP closure" in told.partition("(not shown:")[2].partition(";")[0]
@@ -413,7 +426,7 @@ def test_names_stay_whole_while_lesser_columns_can_give_way(eq, monkeypatch) -> 
 def test_codes_without_separators_need_the_widths_of_their_parts(eq, folder: Path) -> None:
     codes = [top + group for top in "12345" for group in ("", "10", "20")]
     (folder / "plain.txt").write_text("".join(f"{code}\n" for code in codes))
-    words = ("--codes", "plain.txt", "--embedder", "random", "--dims", "2", "--json")
+    words = ("--codes", "plain.txt", "--geometry", "euclidean", "--dims", "2", "--json")
     done = eq(*EVALUATE, *words, "--code-widths", "1,2")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["tree"]["edges"] == 10
@@ -464,7 +477,7 @@ def test_all_problems_are_listed_and_the_exit_status_is_1(eq, folder: Path) -> N
     assert "Findings" in eq("accounts", "check", "bad.csv").stdout
     sound = eq("accounts", "check", "accounts.csv")
     assert sound.exit_code == 0
-    assert "0: 4, 1: 12, 2: 24" in sound.stdout
+    assert "4 at 0, 12 at 1, 24 at 2" in sound.stdout
     (folder / "orphan.csv").write_text("id,parent,name\n1,,Assets\n11,1,Cash\n3,9,Orphan\n")
     words = ("accounts", "train", "--tree", "orphan.csv", "--embedder", "random", "--dim", "2", "-o", "v.npz")
     assert eq(*words).exit_code == 2
@@ -500,7 +513,7 @@ def test_the_list_of_misfiled_accounts_shows_names_and_both_confidences(eq, fold
     more = [f"{90 + at:032x},{ids['Taxes']},{name} tax" for at, name in enumerate(("Property", "Payroll", "Capital"))]
     (folder / "random_ids.csv").write_text("\n".join(["id,parent,name", *rows, *more]))
     listed = eq("accounts", "misfiled", "random_ids.csv", "--min-confidence", "0.3", "--to", "csv").stdout.splitlines()
-    assert listed[0] == "account,is below,likely parent,confidence,confidence now"
+    assert listed[0] == "account,current parent,likely parent,confidence,confidence (current)"
     assert listed[1].startswith("Sales tax,Cash,Taxes,")
 
 

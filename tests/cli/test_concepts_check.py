@@ -112,7 +112,9 @@ def test_the_cost_of_every_missing_file_is_listed(eq, folder: Path) -> None:
     missing = json.loads(eq("concepts", "check", "mine", "--json").output)["missing"]
     assert list(missing) == ["pairs.json", "entities.json", "relations.json", "concepts.json"]
     assert missing["pairs.json"].startswith("no semantic_similarity_score, no Spearman")
-    assert missing["pairs.json"].endswith("no composite_score and no advice for General Knowledge Graph Tasks")
+    assert missing["pairs.json"].endswith(
+        "no composite_score; no recommendation for Semantic Similarity Tasks and General Knowledge Graph Tasks"
+    )
     assert "8 concepts of the clusters" in missing["concepts.json"]
     assert "entities.json: no entity_recognition_score" in eq("concepts", "check", "mine").output
     assert json.loads(eq("concepts", "check", "--json").output)["missing"] == {}

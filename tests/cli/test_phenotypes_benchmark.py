@@ -124,10 +124,10 @@ def test_cases_of_one_language_are_chosen(eq) -> None:
     assert "the cases are in de, en" in done.stderr
 
 
-def test_a_diagnosis_is_made_on_request(eq) -> None:
-    done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", "--n-diagnosed-labels", "4", *QUICK)
+def test_labels_are_queries_on_request(eq) -> None:
+    done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", "--n-label-queries", "4", *QUICK)
     assert done.exit_code == 0, done.stderr
-    assert "Diagnosis with ontology labels" in done.stdout
+    assert "Ontology labels as queries" in done.stdout
     assert "self-match" in done.stdout
 
 

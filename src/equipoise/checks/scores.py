@@ -13,7 +13,7 @@ from equipoise.config import Ties
 from equipoise.evidence.ranking import Ranking
 from equipoise.stats.bootstrap_mean import ResamplingUnits, mean_skewness
 from equipoise.stats.formatting import format_interval, format_percent, format_value, n_decimals
-from equipoise.stats.verdict import UNKNOWN_CANDIDATES, plural, unit_noun
+from equipoise.stats.verdict import UNKNOWN_CANDIDATES, Vocabulary, plural, unit_noun
 from equipoise.types import Direction, Finding, Floats
 
 if TYPE_CHECKING:
@@ -227,8 +227,8 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
         skewness = float(mean_skewness(resampling)[0])
         units = int(resampling.counts[0])
         if skewness > (SKEWED_FEW if units < FEW_UNITS else SKEWED):
-            noun = "value" if result.clusters is None else "cluster"
-            note = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
+            noun = "value" if result.clusters is None else Vocabulary.nouns([result]).cluster
+            note = f", of {units} {noun if units == 1 else plural(noun)}" if units < FEW_UNITS else ""
             yield Observation(
                 scored.result.system,
                 f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "

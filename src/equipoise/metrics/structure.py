@@ -112,19 +112,22 @@ class GraphClustering(GraphMetric):
 
 @dataclass(frozen=True)
 class NormDepthCorrelation(CorpusMetric[Space]):
-    """Spearman's correlation of each point's norm with its depth; equals share the mean of their ranks.
+    """Spearman's correlation of each point's norm with its depth; equal values share the mean of their ranks.
 
-    From -1 to 1; positive when deeper points are farther from the origin. The norms are those of the geometry where the
-    evidence carries them, else euclidean. Points of undefined depth are left out. Chance is exactly 0.
+    From -1 to 1; positive if points of larger depth are farther from the origin. eq accounts evaluate calls it
+    norm-position, and as depth it takes the position between root (0) and leaf (1), the normalised rank of Nickel and
+    Kiela: sp / (sp + lp), where sp is the shortest path from a root and lp the longest path down to a descendant.
+    The norms are those of the geometry if the evidence has them, otherwise Euclidean. Points of undefined depth are
+    left out. Chance is exactly 0.
 
     >>> NormDepthCorrelation().measure(Space.of([[0.1, 0.0], [0.0, 0.5], [0.9, 0.0]], depth=[0, 1, 2])).value
     1.0
     """
 
     symbol = "NormDepth"
-    title = "Spearman correlation of norm and depth"
+    title = "Spearman correlation of norm and depth, or of norm and position between root and leaf"
     evidence = Space
-    aliases = ("Spearman", "rho", "norm_depth", "spearman_norm_depth", "norm_depth_correlation")
+    aliases = ("Spearman", "rho", "norm_depth", "norm_position", "spearman_norm_depth", "norm_depth_correlation")
     zero_by_chance = True
     bounds = (-1.0, 1.0)
     unit = "correlation"

@@ -94,9 +94,9 @@ def _cells(estimate: Estimate, decimals: int, *, bounded: bool) -> tuple[str, ..
 def caption(results: Sequence[Result]) -> str:
     """The interval methods, the metrics for which smaller is better, and the meaning of chance."""
     estimates = [estimate for result in results for estimate in result.estimates.values()]
-    methods = dict.fromkeys(method_name(estimate.interval.method) for estimate in estimates if estimate.interval.known)
+    methods = interval_methods(estimates)
     down = dict.fromkeys(estimate.metric for estimate in estimates if estimate.better == Direction.DOWN)
-    notes = [f"Intervals: {', '.join(methods)}."] if methods else []
+    notes = [f"Intervals: {methods}."] if methods else []
     if down:
         notes.append(f"Smaller is better: {', '.join(down)}.")
     notes.append("Chance is the expected score of a random baseline.")
@@ -123,6 +123,29 @@ METHOD_NAMES = {
 def method_name(method: str) -> str:
     """The method of an interval, as readers know it."""
     return METHOD_NAMES.get(method, method)
+
+
+def interval_methods(estimates: Iterable[Estimate]) -> str:
+    """The method of the intervals of each metric; the metrics of the most frequent method are not listed.
+
+    >>> from equipoise import Ranking, evaluate
+    >>> result = evaluate(Ranking.from_ranks([1, 2, 3, 1, 9], candidates=20), ["MRR", "nDCG@10", "HR@1"])
+    >>> interval_methods(result.estimates.values())
+    'Wilson for HR@1; t for the other metrics'
+    """
+    methods: dict[str, dict[str, None]] = {}
+    for estimate in estimates:
+        if estimate.interval.known:
+            methods.setdefault(estimate.metric, {})[method_name(estimate.interval.method)] = None
+    metrics: dict[str, list[str]] = {}
+    for metric, names in methods.items():
+        metrics.setdefault(" or ".join(names), []).append(metric)
+    if len(metrics) < 2:
+        return next(iter(metrics), "")
+    most = max(metrics, key=lambda method: len(metrics[method]))
+    rest = f"; {most} for the other metrics" if len(metrics[most]) > 1 else ""
+    listed = [f"{method} for {', '.join(names)}" for method, names in metrics.items() if method != most or not rest]
+    return "; ".join(listed) + rest
 
 
 def finite_or_none(value: float) -> Number:

@@ -254,7 +254,10 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
     if best is None or len(scored) < 2:
         return ""
     if tied:
-        return _sentence(_separation(comparison, comparison.contrast(best, tied[0]), words, brief=brief))
+        contrasts = [comparison.contrast(best, name) for name in tied]
+        if len(tied) > 1 and all(map(_is_equal, contrasts)):
+            return f"The scores of all {len(tied) + 1} tied {words.system}s are equal on every {words.unit}."
+        return _sentence(_separation(comparison, contrasts[0], words, brief=brief))
     undecided = comparison.undecided
     if undecided:
         first, n_more = undecided[0], len(undecided) - 1
@@ -269,7 +272,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     """The number of units that would separate two systems, as a clause."""
     if contrast.reason:
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
-    if contrast.difference == 0 and contrast.wins == contrast.losses == 0:
+    if _is_equal(contrast):
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
     if contrast.needed.reason:
         return (
@@ -288,6 +291,11 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
         f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "
         f"test did not show it"
     )
+
+
+def _is_equal(contrast: Contrast) -> bool:
+    """Whether two systems have the same score on every unit."""
+    return not contrast.reason and contrast.difference == 0 and contrast.wins == contrast.losses == 0
 
 
 def _planned_test(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:

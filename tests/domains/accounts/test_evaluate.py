@@ -273,7 +273,7 @@ def test_charts_of_the_folder_equal_those_of_the_evaluation(stored_evaluation: S
     assert from_folder.system == from_evaluation.system == "combinatorial-2"
     assert [item.name for item in from_folder.charts()] == [
         "disk",
-        "norm-depth-combinatorial-2",
+        "norm-position-combinatorial-2",
         "dimensions-mr",
         "dimensions-map",
     ]

@@ -119,8 +119,8 @@ def test_the_table_has_the_published_layout(chart: Tree, capsys: pytest.CaptureF
     assert "Spearman ρ (%)            |    35.67    80.12" in lines
     assert lines[-3:] == [
         "  Best Mean Rank: 5.23 at dimension 50",
-        "  Best MAP: 63.45% at dimension 50",
-        "  Best Spearman ρ: 80.12% at dimension 50",
+        "  Best MAP: 63.45 % at dimension 50",
+        "  Best Spearman ρ: 80.12 % at dimension 50",
     ]
 
 

@@ -80,7 +80,8 @@ def test_a_score_that_selects_the_recommended_model_has_no_note() -> None:
 def test_a_model_at_chance_is_not_recommended_without_a_significant_difference() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": GOOD}, [higher("b", "a", 0.4)])])
     assert advice.models == ("b",)
-    assert "rejected: not above chance: ARI 0.02 [-0.10, 0.20], chance 0.00, adjusted p 0.40" in advice.formula
+    reason = "its ARI 0.02 [-0.10, 0.20] is not significantly above chance (0.00, adjusted p 0.40)"
+    assert f"rejected because {reason}" in advice.formula
 
 
 def test_a_collapsed_model_is_not_recommended_with_any_ground_truth() -> None:
@@ -100,12 +101,12 @@ def test_no_model_is_recommended_if_none_is_above_chance() -> None:
     (advice,) = recommend([comparison({"a": AT_CHANCE, "b": AT_CHANCE})])
     assert advice.models == ()
     assert len(advice.models) != 1
-    assert advice.message.startswith("no model: the highest is a, not above chance")
+    assert advice.message.startswith("The highest ARI (a, 0.02 [-0.10, 0.20]) is not significantly above chance")
 
 
 def test_undefined_ground_truth_gives_no_recommendation() -> None:
     (advice,) = recommend([comparison({"a": estimate(nan, 0, 1)})])
-    assert (advice.models, advice.message) == ((), "no model: ARI is undefined for every model")
+    assert (advice.models, advice.message) == ((), "ARI is undefined for every model")
 
 
 def test_permutation_p_values_and_not_intervals_decide_which_model_is_above_chance() -> None:

@@ -197,7 +197,7 @@ def test_a_repeated_call_evaluates_only_models_that_are_not_stored(
     def run(models: list[str], folder: str = "stored", **options: Any) -> Any:
         return run_benchmark(models, some_cases, ontology, output=tmp_path / folder, **{**QUICK, **options})
 
-    options = {"multi_vector": True, "n_diagnosed_labels": 5}
+    options = {"multi_vector": True, "n_label_queries": 5}
     run(["tfidf:"], **options)
     evaluated: list[str] = []
     evaluate = engine.BenchmarkContext.evaluate_model

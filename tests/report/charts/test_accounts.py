@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.charts import MAX_DOTS, NodeLabel, norm_depth_chart, tree_chart
+from equipoise.domains.accounts.charts import MAX_DOTS, NodeLabel, norm_position_chart, tree_chart
 from equipoise.report.charts.chart import Chart, render_svg
 from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
 from equipoise.report.publish import charts_html
@@ -53,7 +53,7 @@ def test_norms_of_nodes_without_a_place_are_left_out_and_crowds_are_thinned() ->
     count = MAX_DOTS * 2
     ranks = np.linspace(0, 1, count)
     ranks[0] = np.nan
-    drawn = norm_depth_chart([NodeLabel(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
+    drawn = norm_position_chart([NodeLabel(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
     assert MAX_DOTS / 2 <= len(rows(drawn, "norm")) <= MAX_DOTS
     assert f"of {count - 1:,} nodes are drawn" in drawn.spec["title"]["subtitle"]
 

@@ -108,7 +108,7 @@ def _branch_groups(branches: Sequence[str]) -> dict[str, str]:
     return {branch: branch if branch in largest else OTHER_BRANCHES for branch in sizes}
 
 
-def norm_depth_chart(
+def norm_position_chart(
     nodes: Sequence[NodeLabel], norms: Floats, ranks: Floats, *, system: str, correlation: str = ""
 ) -> Chart:
     """One dot per node: its norm over its position between root (0) and leaf (1)."""
@@ -145,8 +145,8 @@ def norm_depth_chart(
     )
     correlation_text = f"Spearman's correlation {correlation}" if correlation else "One dot per node"
     return chart(
-        f"norm-depth-{slug(system)}",
-        f"Norm and depth of the nodes of {shorten_label(system)}",
+        f"norm-position-{slug(system)}",
+        f"Norm and position of the nodes of {shorten_label(system)}",
         f"Norms of {format_count(len(valid))} nodes of {system} against their position between root and leaf. "
         f"{correlation_text}.",
         [dots],
@@ -340,7 +340,7 @@ class TreeCharts:
         norms = geometry_named(self.vectors.geometry).norm(self.vectors.vectors)
         estimates = [result.estimates[SPEARMAN] for result in self.results if result.system == self.system][:1]
         text = "".join(f"{format_value(item.value, 2)} {format_interval(item.interval, 2)}" for item in estimates)
-        return norm_depth_chart(self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=text)
+        return norm_position_chart(self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=text)
 
     @cached_property
     def _nodes(self) -> list[NodeLabel]:

@@ -44,7 +44,8 @@ def self_parents(rows: TreeRows) -> Iterator[Observation]:
     """EQ171: a node is its own parent."""
     nodes = list(dict.fromkeys(child for child, parent in rows.edges if child == parent))
     if nodes:
-        message = f"{pluralize(len(nodes), 'node')} with itself as parent: {join_names(nodes)}"
+        verb = "is its own parent" if len(nodes) == 1 else "are their own parents"
+        message = f"{pluralize(len(nodes), 'node')} that {verb}: {join_names(nodes)}"
         yield Observation(rows.source, message, evidence_names(nodes))
 
 
@@ -86,7 +87,8 @@ def empty_fields(rows: TreeRows) -> Iterator[Observation]:
         yield Observation(rows.source, message, evidence_names(without_id))
     without_name = [key for key, name in rows.nodes if key and not name]
     if without_name and len(without_name) < len(rows.nodes):
-        message = f"{pluralize(len(without_name), 'node')} without a name: {join_names(without_name)}"
+        ids = "id" if len(without_name) == 1 else "ids"
+        message = f"{pluralize(len(without_name), 'node')} without a name: {ids} {join_names(without_name)}"
         yield Observation(rows.source, message, evidence_names(without_name))
 
 
@@ -97,8 +99,9 @@ def duplicate_names(rows: TreeRows) -> Iterator[Observation]:
     repeated = [(parent, name) for (parent, name), count in counts.items() if count > 1]
     if repeated:
         labels = _labels(rows)
-        names = [f"{name!r} below {labels.get(parent, parent) or 'the top'}" for parent, name in repeated]
-        message = f"{pluralize(len(repeated), 'name')} of several siblings: {join_names(names)}"
+        places = [f"under {labels.get(parent, parent)}" if parent else "at the top" for parent, _ in repeated]
+        names = [f"{name!r} {place}" for (_, name), place in zip(repeated, places, strict=True)]
+        message = f"{pluralize(len(repeated), 'name')} that siblings share: {join_names(names)}"
         evidence = [f"{text}: {counts[key]} nodes" for text, key in zip(names, repeated, strict=True)]
         yield Observation(rows.source, message, evidence_names(evidence))
 
@@ -152,7 +155,7 @@ table has the accounts of several businesses, or one account was exported twice.
     ),
     Check(
         code="EQ171",
-        title="node with itself as parent",
+        title="node that is its own parent",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
         function=self_parents,
@@ -294,8 +297,8 @@ def single_positive(subject: ReconstructedTree) -> Iterator[Observation]:
         )
 
 
-def norm_decreases_with_depth(subject: ReconstructedTree) -> Iterator[Observation]:
-    """EQ306: in a hyperbolic space, deeper nodes are nearer to the origin."""
+def norm_decreases_to_leaves(subject: ReconstructedTree) -> Iterator[Observation]:
+    """EQ306: in a hyperbolic space, nodes near the leaves are nearer to the origin."""
     reconstruction = subject.reconstruction
     if not isinstance(reconstruction.geometry, Poincare | Lorentz):
         return
@@ -304,7 +307,8 @@ def norm_decreases_with_depth(subject: ReconstructedTree) -> Iterator[Observatio
         roots = reconstruction.norms[reconstruction.tree.roots]
         yield Observation(
             subject.system,
-            f"the norm decreases with depth: Spearman's correlation is {format_value(correlation, 3)}",
+            "the norm decreases from root to leaf: its Spearman correlation with the position between root (0) and "
+            f"leaf (1) is {format_value(correlation, 3)}",
             (
                 f"mean norm of the roots {format_value(float(roots.mean()), 4)}, "
                 f"of all nodes {format_value(float(reconstruction.norms.mean()), 4)}",
@@ -340,7 +344,7 @@ def insufficient_precision(subject: ReconstructedTree) -> Iterator[Observation]:
 def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple[Metric[Any], ...]) -> Result:
     """The result with the findings about it and about its reconstruction.
 
-    Only ranking metrics are compared with chance: the correlation of norm and depth describes an embedding, and in a
+    Only ranking metrics are compared with chance: the correlation of norm and position describes an embedding, and in a
     flat space there is no expected value (EQ306 covers hyperbolic spaces).
     """
     from equipoise.checks.base import ScoredResult, run_checks
@@ -400,14 +404,14 @@ all ancestors.""",
     ),
     Check(
         code="EQ306",
-        title="norm decreases with depth",
+        title="norm decreases from root to leaf",
         severity=Severity.TIP,
         applies_to=ReconstructedTree,
-        function=norm_decreases_with_depth,
+        function=norm_decreases_to_leaves,
         why="""\
 Hyperbolic space has room for the many leaves of a tree far from the origin, and for its few roots near it. In a good
-embedding deeper nodes are therefore farther from the origin. If the norm decreases with depth, training did not
-converge to the shape of the tree, or the edges were read in the wrong order: parent, child.""",
+embedding the norm therefore grows from the root to the leaves. If it decreases, training did not converge to the shape
+of the tree, or the edges were read in the wrong order: parent, child.""",
         hint="check that the edges are (child, parent), and train longer or from a better initialization",
         example=f"""\
 {_EXAMPLE}ranks = reconstruct(tree, [[0.1, 0.0], [0.9, 0.0], [0.0, 0.2]], "poincare")

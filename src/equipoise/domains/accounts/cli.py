@@ -44,7 +44,8 @@ COMMANDS = {
         "equipoise.domains.accounts.cli_tree:misfiled", "List accounts whose names fit better under another parent."
     ),
     "place": CommandEntry(
-        "equipoise.domains.accounts.cli_tree:place", "Rank the parents of a new account, or evaluate such placements."
+        "equipoise.domains.accounts.cli_tree:place",
+        "Rank possible parents for a new account, or evaluate such placements.",
     ),
     "nearest": CommandEntry(
         "equipoise.domains.accounts.cli_tree:nearest", "List the nearest neighbours of an account in an embedding."
@@ -127,12 +128,13 @@ FILTERED_HELP = (
 EVALUATE_HELP = """
 \b
   eq accounts evaluate --database books.db --business-id acme --dims 2 5 10 -o results/
-  eq accounts evaluate --tree accounts.csv --relation closure --embedder combinatorial
+  eq accounts evaluate --tree accounts.csv --relation closure --embedder text:minilm
 
 Embed a chart of accounts, or any other tree, once per number of dimensions, rank the related nodes of every node by
-distance, and report mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial construction,
-a tuned Euclidean embedding and a random one are always included as baselines. Embeddings that are not significantly
-worse than the best one are marked as tied. With --n-seeds all scores are means over seeds.
+distance, and report mean rank, median rank, MAP, and norm-position: Spearman's correlation of the norm with the
+position between root (0) and leaf (1). A combinatorial construction, a tuned Euclidean embedding and a random one are
+always included as baselines. Embeddings that are not significantly worse than the best one are marked as tied. With
+--n-seeds all scores are means over seeds.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on --relation, the relation
@@ -163,7 +165,7 @@ class TreeEmbedderParam(options.NameType):
     cls=MultiValueOption,
     commas=True,
     metavar="NAME ...",
-    help="Geometries of the trained embeddings: lorentz, poincare, euclidean.  [default: lorentz]",
+    help="Geometries of the trained embeddings: lorentz, poincare, euclidean.  [default: lorentz; none with --vectors]",
 )
 @click.option(
     "--embedder",
@@ -171,7 +173,7 @@ class TreeEmbedderParam(options.NameType):
     cls=MultiValueOption,
     type=TreeEmbedderParam(),
     metavar="NAME ...",
-    help="Further embedders: combinatorial, text:MODEL.",
+    help="Further embedders, in addition to --geometry and the baselines: text:MODEL.",
 )
 @click.option(
     "--dims",
@@ -268,8 +270,8 @@ def evaluate(
         "config": config,
         "training": training,
     }
-    # With other embedders or existing vectors no hyperbolic embedding is trained by default.
-    geometries = geometry or (() if embedders or vectors else ("lorentz",))
+    # With existing vectors no hyperbolic embedding is trained by default.
+    geometries = geometry or (() if vectors else ("lorentz",))
     check_device(device, engine)
     checked = tree_evaluation_config(geometries, dims, **settings)
     with out.working("reading the tree"):
@@ -630,9 +632,9 @@ PLOT_HELP = """
   eq accounts plot account_vectors.csv --tree accounts.csv --geometry lorentz -o disk.svg
 
 Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline and shows every node, with
-search, zoom and collapsible groups. The page also has charts of norm against depth and, for a folder of eq accounts
-evaluate, of MR and MAP against dimensions. An .svg or .png file has one chart. Vectors from a file need the tree as
-well, for example from --tree. Euclidean embeddings are plotted in the plane.
+search, zoom and collapsible groups. The page also has charts of norm against position between root and leaf and, for a
+folder of eq accounts evaluate, of MR and MAP against dimensions. An .svg or .png file has one chart. Vectors from a
+file need the tree as well, for example from --tree. Euclidean embeddings are plotted in the plane.
 """
 
 CHART_SUFFIXES = (".html", ".svg", ".png")
@@ -643,7 +645,11 @@ DIMENSION_CHARTS = "dimensions-"
 @options.command(help=PLOT_HELP)
 @click.argument("results", metavar="RESULTS")
 @tree_options
-@click.option("--system", metavar="NAME", help="The embedding. Default: a hyperbolic one in two dimensions.")
+@click.option(
+    "--system",
+    metavar="NAME",
+    help="The embedding. Default: the hyperbolic one with the fewest dimensions; combinatorial-2 if present.",
+)
 @click.option(
     "--geometry",
     metavar="NAME",

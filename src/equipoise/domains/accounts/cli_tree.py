@@ -276,8 +276,7 @@ def read_problems(source: TreeSource) -> TreeProblems:
         if error.rows is None:
             raise
         return tree_problems(error.rows, None)
-    # A node without a name was given its id.
-    nodes = [(key, "" if name == key else name) for key, name in zip(tree.ids, tree.names, strict=True)]
+    nodes = [(key, "" if key in tree.unnamed else name) for key, name in zip(tree.ids, tree.names, strict=True)]
     return tree_problems(TreeRows(nodes, tree.named_edges(), tree.source), tree)
 
 
@@ -288,7 +287,7 @@ def _summary(problems: TreeProblems) -> list[str]:
 
     rows, tree = problems.rows, problems.tree
     count = pluralize(len(problems.findings), "finding") if problems.findings else "no problems"
-    depths = ", ".join(f"{depth}: {n_nodes:,}" for depth, n_nodes in enumerate(problems.nodes_by_depth)) or "n/a"
+    depths = ", ".join(f"{n_nodes:,} at {depth}" for depth, n_nodes in enumerate(problems.nodes_by_depth)) or "n/a"
     if tree is None:
         first = f"{rows.source}: {pluralize(len(rows.nodes), 'row')}, not a tree; {count}."
     else:
@@ -324,10 +323,10 @@ MISFILED_HELP = """
   eq accounts misfiled accounts.csv
   eq accounts misfiled accounts.csv --model minilm --min-confidence 0.3
 
-List accounts whose names fit better under another parent. Each account in turn is treated as a new one: the parents of
-the tree are ranked by their own names and by the names of their other children. An account is listed if another
-parent has at least the given confidence. Accounts are sorted by the confidence of their current parent
-relative to that of the other one, lowest first.
+List accounts whose names fit better under another parent. Only accounts without children are checked. Each of them in
+turn is treated as a new one: all parent accounts are ranked by their own names and by the names of their other
+children. An account is listed if another parent has at least the given confidence. Accounts are sorted by the
+confidence of their current parent relative to that of the other one, lowest first.
 """
 
 
@@ -361,7 +360,7 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
     if out.json:
         out.data({"source": tree.source, "model": model, "misfiled": [asdict(item) for item in listed]})
         return DONE
-    accounts = pluralize(n_accounts, "account")
+    accounts = f"{pluralize(n_accounts, 'account')} without children"
     if not listed:
         out.show(Paragraph(f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."))
     else:
@@ -369,7 +368,7 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
         out.show(
             Paragraph(
                 f"{len(listed):,} of {accounts} may be misfiled, according to their names ({model}). Check first: "
-                f"{_label(tree, first.id)} is below {_label(tree, first.parent)}, but its name fits "
+                f"{_label(tree, first.id)} is under {_label(tree, first.parent)}, but its name fits "
                 f"{_label(tree, first.likely_parent)} better."
             )
         )
@@ -377,10 +376,12 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
         columns = [
             # The next column has the path of its parent.
             ReportColumn("account", [_label(tree, item.id, with_path=False) for item in shown], shortens="end"),
-            ReportColumn("is below", [_label(tree, item.parent) for item in shown], shortens="end"),
+            ReportColumn("current parent", [_label(tree, item.parent) for item in shown], shortens="end"),
             ReportColumn("likely parent", [_label(tree, item.likely_parent) for item in shown], shortens="end"),
             ReportColumn("confidence", [format_value(item.confidence, 2) for item in shown], right=True),
-            ReportColumn("confidence now", [format_value(item.parent_confidence, 2) for item in shown], right=True),
+            ReportColumn(
+                "confidence (current)", [format_value(item.parent_confidence, 2) for item in shown], right=True
+            ),
         ]
         out.show(Paragraph(""), TerminalTable(columns))
         if len(shown) < len(listed):
@@ -408,12 +409,12 @@ PLACE_HELP = """
   eq accounts place accounts.csv --name "Bank overdraft" --sibling 1121
   eq accounts place accounts.csv --held-out 0.2
 
-Rank the parents of an account that is not in the tree: by its name, by its known siblings, or by both. Confidences
-are calibrated on the tree itself by leaving out each account in turn.
+Rank possible parents for a new account: by its name, by its known siblings, or by both. Confidences are calibrated on
+the tree itself: each account without children is left out in turn.
 
-With --held-out a share of the accounts is removed, and their parents are ranked by name, by one sibling, and by both.
-The last row uses no names: each removed account is attached to its grandparent, the tree is embedded, and the parent
-is predicted from the vectors.
+With --held-out a share of the accounts without children is removed, and their parents are ranked by name, by one
+sibling, and by both. The last row uses no names: each removed account is attached to its grandparent, the tree is
+embedded, and the parent is predicted from the vectors.
 """
 
 
@@ -435,7 +436,7 @@ is predicted from the vectors.
 @click.option(
     "--held-out",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    help="Hold out this share of the accounts, and evaluate on them.",
+    help="Hold out this share of the accounts without children, and evaluate on them.",
 )
 @click.option("--dim", type=click.IntRange(min=2), default=5, show_default=True, help="Dimensions of the embedding.")
 @options.stats_options()
@@ -480,7 +481,7 @@ def place(
     if account_name:
         columns.append(ReportColumn("most similar child", [item.similar_child for item in candidates], shortens="end"))
     what = repr(account_name) if account_name else "An account with these siblings"
-    answer = f"{what} most likely belongs below {_label(tree, best.id)} (confidence {best.confidence:.2f})."
+    answer = f"{what} most likely belongs under {_label(tree, best.id)} (confidence {best.confidence:.2f})."
     if n_best > 1:
         answer = f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
     out.show(Paragraph(answer), Paragraph(""), TerminalTable(columns))
@@ -516,12 +517,12 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
     chance = results[0].estimates
     only = (
-        f" {evaluation.n_only_children:,} of the {evaluation.n_held_out:,} accounts have no sibling left: their "
-        "parents have no other child, and are no candidates by name and sibling."
+        f" {evaluation.n_only_children:,} of the {evaluation.n_held_out:,} accounts have no sibling left, so their "
+        "parents cannot be found by name or by sibling."
         if evaluation.n_only_children
         else ""
     )
-    shares = ", ".join(f"{result.system} {result.estimates['HR@1'].value:.0%}" for result in results)
+    shares = ", ".join(f"{result.system} {100 * result.estimates['HR@1'].value:.0f} %" for result in results)
     out.show(
         Paragraph(
             f"Share of {evaluation.n_held_out:,} held-out accounts whose parent is ranked first among "

@@ -25,7 +25,7 @@ from equipoise.io.arrays import read_array
 from equipoise.io.text import PathLike, display_path, open_text
 from equipoise.stats.estimate import estimate
 from equipoise.stats.result import DATA
-from equipoise.stats.verdict import UNIT_NOUN
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
@@ -140,7 +140,13 @@ def evaluate_distances(
         reconstruction_metrics(filtered=filtered),
         system=system,
         config=replace(config, clusters=branch_clusters(tree).labels),
-        settings={"relation": relation, "filtered": filtered, DATA: {"tree": tree.fingerprint}, UNIT_NOUN: "node"},
+        settings={
+            "relation": relation,
+            "filtered": filtered,
+            DATA: {"tree": tree.fingerprint},
+            UNIT_NOUN: "node",
+            DISPLAY: {"system": "distance file", "cluster": "branch"},
+        },
     )
     sample = sample_nodes(len(tree))
     return DistanceEvaluation(

@@ -32,7 +32,7 @@ from equipoise.stats.estimate import estimate
 from equipoise.stats.result import DATA
 from equipoise.stats.seeds import MeanAndDeviation, mean_and_deviation
 from equipoise.stats.slices import Slice, slice_estimates
-from equipoise.stats.verdict import UNIT_NOUN
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
@@ -202,7 +202,7 @@ def reconstruction_result(
 
     ``metrics`` replaces the default ranking metrics. Intervals resample clusters of nodes: the top-level branches,
     unless ``config.clusters`` has a label per node. Intervals of ranks are clipped to the possible ranks. The last
-    metric is ``NormDepthCorrelation``: Spearman's correlation of norm and normalised rank.
+    metric is ``NormDepthCorrelation``: Spearman's correlation of the norm and the position between root and leaf.
     """
     options: dict[str, Any] = {
         "system": system,
@@ -214,6 +214,8 @@ def reconstruction_result(
             "filtered": reconstruction.filtered,
             "geometry": reconstruction.geometry.name,
             "dim": dimension(reconstruction),
+            UNIT_NOUN: "node",
+            DISPLAY: {"system": "embedding", "cluster": "branch"},
             DATA: {"tree": reconstruction.tree.fingerprint},
         },
     }
@@ -525,7 +527,7 @@ def evaluate_embedding(
     Returns
     -------
     EmbeddingEvaluation
-        Ranking metrics, and the correlation of norm and depth.
+        Ranking metrics, and the correlation of norm and position.
 
     Examples
     --------
@@ -554,7 +556,7 @@ def evaluate_embedding(
     result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
     findings = tuple(finding for finding in result.findings if finding.code != NO_TARGETS)
     device_setting = {} if device is None else {"device": device}
-    result = replace(result, findings=findings, settings={**result.settings, UNIT_NOUN: "node", **device_setting})
+    result = replace(result, findings=findings, settings={**result.settings, **device_setting})
     return EmbeddingEvaluation(
         result=result,
         vectors=vectors,

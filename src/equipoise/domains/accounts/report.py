@@ -11,11 +11,11 @@ from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
-from equipoise.checks.base import pluralize
+from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.accounts.placement import MISFILED
 from equipoise.domains.accounts.trees.tree import PARENT
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
-from equipoise.report.tables import method_name
+from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, shared_decimals
@@ -39,9 +39,16 @@ TARGETS = {
     "ancestors": "its ancestors",
     "closure": "its ancestors and descendants",
 }
+RANKED = {
+    "parent": "target: the parent",
+    "ancestors": "targets: the ancestors",
+    "closure": "targets: the ancestors and descendants",
+}
 
 
 WORDS = Vocabulary("node", "embedding", cluster="branch")
+NORM_POSITION = "norm-position"
+"""The column of Spearman's correlation of the norm with the position between root (0) and leaf (1)."""
 MAX_DISPLACED = 20
 """Nodes nearer to another node than to their parent that are listed."""
 
@@ -90,7 +97,7 @@ def accounts_answer(data: AccountsEvaluation) -> Answer:
         spread = [str(row.seed_summaries.get(row.mean_rank.metric, "n/a")) for row in rows]
         columns.append(ReportColumn("MR over seeds", spread, right=True, rank=2))
     columns += [
-        ReportColumn("norm-depth", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
+        ReportColumn(NORM_POSITION, [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
         ReportColumn("dims", [str(row.dim) for row in rows], right=True, rank=5),
     ]
     options = AnswerOptions(
@@ -209,7 +216,7 @@ def accounts_columns(data: AccountsEvaluation) -> list[ReportColumn]:
         ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
         *_estimated("MR", [row.mean_rank for row in rows], confidence_level, rank=3),
         *_estimated("MAP", [row.map for row in rows], confidence_level, rank=2),
-        ReportColumn("norm-depth", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
+        ReportColumn(NORM_POSITION, [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
         ReportColumn(
             "median", [format_value(row.median_rank.value, 1) for row in rows], right=True, rank=4, extra=True
         ),
@@ -249,18 +256,13 @@ def captions(data: AccountsEvaluation) -> list[str]:
         else "all other nodes are counted (raw)"
     )
     first = data.evaluations[0]
-    methods = dict.fromkeys(
-        method_name(item.interval.method)
-        for row in data.evaluations
-        for item in (row.mean_rank, row.map)
-        if item.interval.known
-    )
+    methods = interval_methods(item for row in data.evaluations for item in (row.mean_rank, row.map))
     notes = [
         f"{_target_text(data)}; {ranks}. MR is the mean over edges, lower is better, and "
         f"{format_value(first.mean_rank.chance, 1)} by chance; MAP is the mean over nodes, "
-        f"{format_value(first.map.chance, 3)} by chance. norm-depth: Spearman correlation of the norm with the "
-        "position between root and leaf.",
-        f"Intervals: {', '.join(methods) or 'n/a'}. {data.branches.caption}",
+        f"{format_value(first.map.chance, 3)} by chance. {NORM_POSITION}: Spearman correlation of the norm with "
+        "the position between root (0) and leaf (1).",
+        f"Intervals: {methods or 'n/a'}. {data.branches.caption}",
     ]
     if first.map.undefined:
         nodes = pluralize(first.map.undefined, "node")
@@ -268,10 +270,11 @@ def captions(data: AccountsEvaluation) -> list[str]:
     if data.evaluations[0].has_single_target:
         notes.append(SINGLE_TARGET_NOTE)
     if any(row.system.startswith("euclidean") for row in data.evaluations) and len(data.settings.learning_rates) > 1:
-        learning_rates = ", ".join(f"{rate:g}" for rate in data.settings.learning_rates)
+        *rates, last_rate = (f"{rate:g}" for rate in data.settings.learning_rates)
+        learning_rates = f"{', '.join(rates)} and {last_rate}"
         notes.append(
-            f"Every trained embedding was tried from several starts and at the rates {learning_rates}, and the "
-            "lowest loss was selected; combinatorial, euclidean and random are baselines."
+            f"Every trained embedding was tried from several starts and at learning rates {learning_rates}; the run "
+            "with the lowest loss was kept. combinatorial, euclidean and random are baselines."
         )
     notes += training_relation_notes(data.evaluations, data.settings.relation)
     if data.comparison is not None:
@@ -284,10 +287,11 @@ def training_relation_notes(rows: Sequence[EmbeddingEvaluation], relation: str) 
     notes = []
     for other in dict.fromkeys(row.train_relation for row in rows):
         if other in TARGETS and other != relation:
-            names = ", ".join(row.system for row in rows if row.train_relation == other)
+            names = [row.system for row in rows if row.train_relation == other]
             notes.append(
-                f"Trained on another relation: {names}. The positives of a node were {TARGETS[other]}; "
-                f"the ranking targets are {TARGETS[relation]}."
+                f"{join_names(names)} {'was' if len(names) == 1 else 'were'} trained on another relation than the one "
+                f"that is ranked: the positives of a node were {TARGETS[other]}, its ranking targets are "
+                f"{TARGETS[relation]}."
             )
     return notes
 
@@ -332,9 +336,12 @@ def shape_section(data: AccountsEvaluation) -> list[Section]:
     ]
     notes = [
         data.evaluations[0].tree_shape.sentence,
-        "Distortion: mean of |distance / (scale x edges between the nodes) - 1|, and largest over smallest ratio. "
-        "Dasgupta cost: that of the tree for similarities exp(-distance), as a share of the cost of a tree without "
-        "groups. Curvature: if an edge of the tree has length 1.",
+        "The scale of an embedding is its mean distance per edge between two nodes. Mean distortion is the mean of "
+        "|distance / (scale x edges) - 1|; worst is the largest distance per edge divided by the smallest.",
+        "Dasgupta cost is the cost of the tree (Dasgupta, 2016) for the similarities exp(-distance / median distance), "
+        "divided by the cost of a tree without groups.",
+        "Curvature is that of the space in which all distances are divided by the scale, so that an edge has length 1 "
+        "on average.",
     ]
     return [Section("Distances in the tree", (ReportTable.of(columns),), tuple(notes))]
 
@@ -410,7 +417,7 @@ def summary_line(row: EmbeddingEvaluation) -> str:
         for name, item in (
             (row.mean_rank.metric, row.mean_rank),
             ("MAP", row.map),
-            ("norm-depth correlation", row.spearman),
+            (f"{NORM_POSITION} correlation", row.spearman),
         )
     ]
     return f"{'; '.join(parts)}."
@@ -440,8 +447,8 @@ LAYOUT_METRICS: tuple[tuple[str, str, float], ...] = (
 BASELINE_NOTE = "For combinatorial, tuned Euclidean and random baselines: evaluate_tree(tester.tree, ...)."
 BEST_PER_ROW = (
     ("mean_rank", "Best Mean Rank", 1.0, "", min),
-    ("map", "Best MAP", 100.0, "%", max),
-    ("spearman", "Best Spearman ρ", 100.0, "%", max),
+    ("map", "Best MAP", 100.0, " %", max),
+    ("spearman", "Best Spearman ρ", 100.0, " %", max),
 )
 
 
@@ -449,11 +456,11 @@ def ranking_caption(relation: str, filtered: bool) -> str:
     """What was ranked; published values are comparable only for filtered ranks of ancestors or of the closure.
 
     >>> ranking_caption("ancestors", True)
-    'By embedding dimension, as Nickel & Kiela (2018) report it: targets are its ancestors, filtered ranks'
+    'By embedding dimension, as Nickel & Kiela (2018) report it (targets: the ancestors of each node; filtered ranks)'
     """
     ranks = "filtered" if filtered else "raw"
     published = ", as Nickel & Kiela (2018) report it" if relation != PARENT and filtered else ""
-    return f"By embedding dimension{published}: targets are {TARGETS[relation]}, {ranks} ranks"
+    return f"By embedding dimension{published} ({RANKED[relation]} of each node; {ranks} ranks)"
 
 
 def chart_of_accounts_table(

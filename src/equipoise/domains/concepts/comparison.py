@@ -256,7 +256,7 @@ def compare_on_composite(
         score=COMPOSITE,
         title="Composite",
         formula=_formula(blends, shares),
-        drawn="the units of every score, each score by itself",
+        drawn="the resamples of its scores, each score by itself",
         chance_p=chance_p,
         **_ground_truth(scores, weights, config),
         **_claims(estimates, spreads, config),
@@ -458,13 +458,13 @@ class Recommendation:
     @property
     def short(self) -> str:
         """The models, the test and what the score would have picked; the table has the values."""
-        text = f"{self.names} ({self.test})" if self.models else self.message
+        text = f"{self.names} ({self.test})" if self.models else f"no recommendation. {self.message}"
         return f"{text}; {self.formula}" if self.formula else text
 
     @property
     def text(self) -> str:
         """Everything in one sentence."""
-        parts = (f"{self.names}: {self.value}", self.test) if self.models else (self.message,)
+        parts = (f"{self.names}: {self.value}", self.test) if self.models else (f"no recommendation. {self.message}",)
         return "; ".join(filter(None, (*parts, self.formula)))
 
 
@@ -503,7 +503,7 @@ def _advice(use: str, comparison: ScoreComparison, collapsed: Collection[str]) -
     eligible = [name for name in measured if not reasons[name]]
     no_advice = Recommendation(use, comparison.score, comparison.truth, excluded=excluded)
     if not eligible:
-        return replace(no_advice, message=_no_model(comparison, measured, excluded))
+        return replace(no_advice, message=_no_model(comparison, measured, excluded, collapsed))
     leader = eligible[0]
     tied = [name for name in eligible[1:] if not comparison.is_better(leader, name)]
     return replace(
@@ -519,11 +519,9 @@ def _reason_against(name: str, comparison: ScoreComparison, collapsed: Collectio
     """Why a model cannot be the answer; empty if it can."""
     if name in collapsed:
         return "its vectors are collapsed (EQ310)"
-    p = comparison.chance_p.get(name, nan)
-    if not p < comparison.required_p:
-        verdict = "hardly" if comparison.above_chance(name) else "not"
-        value = describe(comparison.truth, comparison.ground_truth[name])
-        return f"{verdict} above chance: {value}, adjusted p {format_p(p)}"
+    if _is_at_chance(name, comparison):
+        value, chance = _value_and_chance(comparison.ground_truth[name])
+        return f"its {comparison.truth} {value} {_against_chance(name, comparison, chance)}"
     score = comparison.estimates[name]
     # The composite adds a quality score whose random baseline is above every trained model.
     if comparison.score != COMPOSITE and score.value <= score.chance:
@@ -533,11 +531,30 @@ def _reason_against(name: str, comparison: ScoreComparison, collapsed: Collectio
     return ""
 
 
-def _no_model(comparison: ScoreComparison, measured: Sequence[str], excluded: dict[str, str]) -> str:
+def _is_at_chance(name: str, comparison: ScoreComparison) -> bool:
+    """Whether the ground-truth metric is not far enough above chance for a recommendation."""
+    return not comparison.chance_p.get(name, nan) < comparison.required_p
+
+
+def _against_chance(name: str, comparison: ScoreComparison, chance: str) -> str:
+    """That a metric is not far enough above chance, as a clause without its subject."""
+    p = f"adjusted p {format_p(comparison.chance_p.get(name, nan))}"
+    if not comparison.above_chance(name):
+        return f"is not significantly above chance ({chance}, {p})"
+    return f"is above chance ({chance}) only with {p}; less than {format_p(comparison.required_p)} is required"
+
+
+def _no_model(
+    comparison: ScoreComparison, measured: Sequence[str], excluded: dict[str, str], collapsed: Collection[str]
+) -> str:
+    """Why no model can be recommended."""
     if not measured:
-        return f"no model: {comparison.truth or comparison.score} is undefined for every model"
+        return f"{comparison.truth or comparison.score} is undefined for every model"
     best = measured[0]
-    return f"no model: the highest is {best}, {excluded[best]}"
+    if best not in collapsed and _is_at_chance(best, comparison):
+        value, chance = _value_and_chance(comparison.ground_truth[best])
+        return f"The highest {comparison.truth} ({best}, {value}) {_against_chance(best, comparison, chance)}"
+    return f"{best} has the highest {comparison.truth}, but {excluded[best]}"
 
 
 def _test(comparison: ScoreComparison, leader: str, tied: Sequence[str], measured: Sequence[str]) -> str:
@@ -572,11 +589,17 @@ def _formula_pick(comparison: ScoreComparison, recommended: Sequence[str], exclu
     if leader in recommended:
         return f"{sentence}, which is not significantly worse"
     worse = f"its {comparison.truth} is significantly lower than that of {recommended[0]}"
-    return f"{sentence}, which is rejected: {excluded.get(leader, worse)}"
+    return f"{sentence}, which is rejected because {excluded.get(leader, worse)}"
 
 
 def describe(metric: str, estimate: Estimate) -> str:
     """A metric with its interval and its chance level: ``ARI 0.13 [0.05, 0.22], chance 0.00``."""
+    value, chance = _value_and_chance(estimate)
+    return f"{metric} {value}, chance {chance}"
+
+
+def _value_and_chance(estimate: Estimate) -> tuple[str, str]:
+    """The value with its interval, and the chance level, with equal decimals."""
     places = max(shared_decimals([estimate.interval]), 2)
     value, interval = format_value(estimate.value, places), format_interval(estimate.interval, places)
-    return f"{metric} {value} {interval}, chance {format_value(estimate.chance, places)}"
+    return f"{value} {interval}", format_value(estimate.chance, places)

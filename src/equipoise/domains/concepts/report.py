@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.concepts.checks import MAX_DISSIMILAR
 from equipoise.domains.concepts.comparison import ByModel, ScoreComparison
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, interpret_score
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, GROUND_TRUTH, interpret_score
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -65,10 +65,13 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
     """Which model to use for what, and every model with its ground-truth metrics, best first."""
     comparisons = evaluation.all_score_comparisons
     with_truth = [comparison for comparison in comparisons if comparison.ground_truth]
-    # By the last ground-truth metric: the mean of all, if there is one.
-    order = _best_first(with_truth[-1].ground_truth) if with_truth else comparisons[-1].order
+    # By the metric of the headline: the mean of all ground-truth metrics, or the first one if there is no mean.
+    deciding = with_truth[-1 if comparisons[-1].truth == GROUND_TRUTH else 0] if with_truth else None
+    order = _best_first(deciding.ground_truth) if deciding else comparisons[-1].order
     columns = [ReportColumn("model", order, shortens="middle")]
-    for rank, comparison in enumerate(with_truth, start=1):
+    for number, comparison in enumerate(with_truth, start=1):
+        # On a narrow screen the deciding column is omitted last.
+        rank = 0 if comparison is deciding else number
         columns.append(ReportColumn(comparison.truth, _truth_cells(comparison, order), right=True, rank=rank))
     if not with_truth or comparisons[-1].truth:
         last = comparisons[-1]
@@ -78,7 +81,7 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
         columns=tuple(columns),
         notes=(
             *filter(None, [_chance_sentence(with_truth)]),
-            *(f"{recommendation.use}: {recommendation.short}" for recommendation in evaluation.advice),
+            *(f"{recommendation.use}: {recommendation.short}." for recommendation in evaluation.advice),
             *(f"{note}." for note in evaluation.notes),
         ),
         warnings=tuple(with_label(f"{name} failed", error.message) for name, error in evaluation.failures.items()),
@@ -110,7 +113,7 @@ def _decision(evaluation: ConceptEvaluation) -> str:
         return f"Not decided: no task that was measured on {name} has labels to compare the models with."
     advice = evaluation.advice[0]
     if not advice.models:
-        return f"No model can be recommended on {name}: {advice.message.removeprefix('no model: ')}."
+        return f"No model can be recommended on {name}. {advice.message}."
     best, others = advice.models[0], advice.models[1:]
     if len(evaluation.models) < 2:
         return f"{best} on {name}: {advice.value}. One model alone does not show which is best: add a baseline."
@@ -149,7 +152,7 @@ def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
     ]
     notes = [f"{recommendation.use}: {recommendation.formula}." for recommendation in advice if recommendation.formula]
     notes += [
-        f"{recommendation.use}: {model} is not recommended: {reason}."
+        f"{recommendation.use}: {model} is not recommended, because {reason}."
         for recommendation in advice
         for model, reason in recommendation.excluded.items()
     ]
@@ -193,7 +196,7 @@ def score_section(evaluation: ConceptEvaluation) -> Section:
     title = (
         f"The weighted scores of {pluralize(len(evaluation.models), 'model')} on {evaluation.concept_set.name}{several}"
     )
-    return Section(title, (ReportTable.of(score_columns(evaluation)),), (caption(evaluation),))
+    return Section(title, (ReportTable.of(score_columns(evaluation)),), captions(evaluation))
 
 
 def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
@@ -220,7 +223,7 @@ def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
                     interpret_score(estimate.value, estimate.interval) if letters else "ground truth",
                 )
             )
-    score_cells, band, model, value, interval, chance, reading = zip(*rows, strict=True)
+    score_cells, band, model, value, interval, chance, rating = zip(*rows, strict=True)
     several = [ReportColumn("band", band, rank=1)] if len(evaluation.models) > 1 else []
     return [
         ReportColumn("score", score_cells),
@@ -229,7 +232,7 @@ def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
         ReportColumn("value", value, right=True),
         ReportColumn(f"{format_percent(evaluation.config.confidence_level)} interval", interval, right=True, rank=2),
         ReportColumn("chance", chance, right=True, rank=3),
-        ReportColumn("reading", reading, rank=4),
+        ReportColumn("rating", rating, rank=4),
     ]
 
 
@@ -243,21 +246,23 @@ def _best_first(by_model: ByModel) -> list[str]:
     return sorted(by_model, key=lambda name: (isnan(by_model[name].value), -by_model[name].value))
 
 
-def caption(evaluation: ConceptEvaluation) -> str:
-    """Explain the letters, the intervals and the chance levels."""
+def captions(evaluation: ConceptEvaluation) -> tuple[str, ...]:
+    """What the letters, the intervals and the chance levels are."""
     comparisons = evaluation.score_comparisons
     letters = (
         "Models that share a letter are not significantly different on that score "
-        f"({comparisons[0].family or 'one pair, so no correction'}). "
+        f"({comparisons[0].family or 'one pair, so no correction'})."
         if len(evaluation.models) > 1
         else ""
     )
-    sampling = ", ".join(comparison.drawn for comparison in comparisons)
-    chance = "; ".join(comparison.chance_baseline for comparison in comparisons)
     return (
-        f"{letters}Intervals come from bootstrap resamples: {sampling}. Chance is the score of a random "
-        f"baseline: shuffled pairs and labels, or random vectors of the same shape ({chance}). The readings "
-        "use the thresholds 0.3, 0.5 and 0.7, independent of chance."
+        *filter(None, [letters]),
+        "Intervals come from resampled data, chance levels from random baselines:",
+        *(
+            f"{comparison.score}: {comparison.drawn}; chance: {comparison.chance_baseline}."
+            for comparison in comparisons
+        ),
+        "The ratings use the thresholds 0.3, 0.5 and 0.7, independent of chance.",
     )
 
 
@@ -374,14 +379,14 @@ def weight_section(evaluation: ConceptEvaluation) -> list[Section]:
     ordered = sorted(evaluation.winning, key=lambda outcome: -outcome.share)
     columns = [
         ReportColumn("model", [outcome.model for outcome in ordered], shortens="middle"),
-        ReportColumn("comes first in", [_share(outcome.share) for outcome in ordered], right=True),
-        ReportColumn("with resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
+        ReportColumn("these data", [_share(outcome.share) for outcome in ordered], right=True),
+        ReportColumn("resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
     ]
     for by_model in _spearman(evaluation):
         cells = [_value_and_interval(by_model, outcome.model) for outcome in ordered]
         columns.insert(1, ReportColumn("Spearman", cells, right=True))
-    note = "of all weightings of the composite, each as likely as any other."
-    return [Section.of_table("If the scores were weighted otherwise", columns, note)]
+    note = "The weightings are those of the composite. All weightings are equally likely."
+    return [Section.of_table("Share of weightings in which each model is first", columns, note)]
 
 
 # The files of a concept set: what each part holds, all problems, and whether it can be used.
@@ -412,7 +417,7 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
     lines += [f"and {format_count(n_more)} more (-v shows all)"] if n_more else []
     missing = [f"{file}: {cost}" for file, cost in missing_sections(concept_set).items()]
     sections = (
-        Section("What the missing files cost", notes=tuple(missing), always=True),
+        Section("Not computed because files are missing", notes=tuple(missing), always=True),
         Section(pluralize(len(concept_set.problems), "problem").capitalize(), notes=tuple(lines), always=True),
     )
     answer = Answer(
@@ -450,7 +455,7 @@ _FILES = {
 
 
 def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
-    """For each missing file: the score, the ground-truth metric and the advice that are lost without it."""
+    """For each missing file: the scores, the ground-truth metric and the recommendations that are not computed."""
     from equipoise.domains.concepts.experiment import select_tasks
 
     tasks = select_tasks(concept_set, ())[0] if concept_set.present else ()
@@ -463,8 +468,9 @@ def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
                 f"{score.name} is measured on the {len(concept_set.standard_concepts or ())} concepts of the clusters"
             )
         else:
-            unmeasured = [score.name, *filter(None, [score.truth]), *([f"advice for {score.use}"] if score.use else [])]
-            cost = f"no {', no '.join(unmeasured)}, no {COMPOSITE} and no advice for {GENERAL_USE}"
+            unmeasured = [score.name, *filter(None, [score.truth]), COMPOSITE]
+            uses = [*filter(None, [score.use]), GENERAL_USE]
+            cost = f"no {', no '.join(unmeasured)}; no recommendation for {' and '.join(uses)}"
         costs[_FILES[score.needs]] = cost
     return costs
 

@@ -381,7 +381,7 @@ def _comparison_dict(score_comparison: ScoreComparison) -> dict[str, Any]:
             name: {
                 **estimate.to_dict(),
                 "band": list(score_comparison.letters[name]),
-                "reading": interpret_score(estimate.value, estimate.interval),
+                "rating": interpret_score(estimate.value, estimate.interval),
                 "parts": {part: model_scores[name].to_dict() for part, model_scores in score_comparison.parts.items()},
                 "reference_metrics": {
                     metric: model_scores[name].to_dict()

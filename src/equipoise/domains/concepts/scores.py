@@ -67,7 +67,7 @@ class ConceptScore:
     """A score that adds up weighted parts. A part that is not known leaves the blend unknown.
 
     ``task`` is its short name, ``needs`` the section of a concept set that it is measured on, ``use`` what the
-    concept-evaluation document recommends the model with the highest score for, and ``truth`` the ground-truth metric,
+    Daemonium document recommends the model with the highest score for, and ``truth`` the ground-truth metric,
     which no scale and no collapse of the vectors can raise. ``chance_baseline`` is the baseline of its chance level,
     ``limits`` what the score does not show.
     """
@@ -241,7 +241,7 @@ LABELS = ("poor", "moderate", "good", "excellent")
 _COMMON = {
     "ratings": "poor below 0.3, moderate from 0.3, good from 0.5, excellent from 0.7; they ignore the chance level",
     "use": "eq concepts run",
-    "source": "the concept-evaluation document of the Daemonium project",
+    "source": "Sentence Transformer Evaluation Metrics, a document of Daemonium, a project for a philosophical chatbot",
 }
 
 

@@ -88,12 +88,14 @@ class ResamplingPlan:
         """The resampling units, for the caption."""
         if self.description:
             return self.description
-        method = "halves" if self.shares else "as many, with repetition"
+        units = f"{self.count:,} {self.unit}"
         if self.errors_of:
-            method = "all, reweighted"
-        elif self.groups is not None:
-            method = f"{self.n_blocks:,} groups with the same first text, with repetition"
-        return f"{self.count:,} {self.unit} ({method})"
+            return f"random weights of the {units}"
+        if self.shares:
+            return f"random halves of the {units}"
+        if self.groups is not None:
+            return f"bootstrap of the {units}, in {self.n_blocks:,} groups with the same first text"
+        return f"bootstrap of the {units}"
 
 
 @dataclass(frozen=True)

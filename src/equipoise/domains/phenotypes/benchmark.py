@@ -273,13 +273,13 @@ class BenchmarkContext:
             retrieved, self.resolved_cases, self.similarity, system, settings, self.random_max_similarity
         )
         diagnosis = None
-        if settings.n_diagnosed_labels:
+        if settings.n_label_queries:
             retriever = (
                 terms.with_strategy(representation.strategy, representation.weights)
                 if representation.multi_vector
                 else terms
             )
-            diagnosis = diagnose(retriever, self.ontology, n_labels=settings.n_diagnosed_labels, config=settings.config)
+            diagnosis = diagnose(retriever, self.ontology, n_labels=settings.n_label_queries, config=settings.config)
         return TermSystemResult(
             model=name,
             representation=representation,
@@ -452,7 +452,7 @@ def run_benchmark(
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
         ``device``, ``measure`` of similarity, ``annotations``, ``ks``, further ``metrics`` and their ``plugins``,
         ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``, ``translate``, ``translations`` and
-        ``n_diagnosed_labels``.
+        ``n_label_queries``.
 
     Returns
     -------

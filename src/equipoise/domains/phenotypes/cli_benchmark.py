@@ -116,7 +116,7 @@ benchmark_options = options.joined(
     options.metric_option,
     options.plugin_option,
     click.option(
-        "--n-diagnosed-labels",
+        "--n-label-queries",
         type=click.IntRange(min=0),
         default=0,
         metavar="N",

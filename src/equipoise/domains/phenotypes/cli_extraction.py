@@ -81,7 +81,9 @@ selection_options = options.joined(
         type=int,
         help="Terms per phrase.  [default: 10]",
     ),
-    click.option("--chunk-threshold", type=float, help="Minimum confidence of a term.  [default: 0.4]"),
+    click.option(
+        "--chunk-threshold", type=float, help="Minimum confidence of a term in a single phrase.  [default: 0.4]"
+    ),
     click.option("--min-confidence", type=float, help="Minimum mean confidence of a term in a document.  [default: 0]"),
     click.option(
         "--top-term-only/--all-terms", default=None, help="Only the best term per phrase (the default), or all."

@@ -98,8 +98,8 @@ class BenchmarkConfig:
     """Whether queries with German words are also scored by their English translation."""
     translations: tuple[str, ...] = ()
     """Files of translated labels that help to translate queries; see ``read_translations``."""
-    n_diagnosed_labels: int = 0
-    """The number of labels in the diagnosis; 0 for none."""
+    n_label_queries: int = 0
+    """The number of term labels that are searched as queries; 0 for none."""
 
     @property
     def further_metrics(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The report of a term-retrieval benchmark: its view with comparison, metrics, slices and diagnosis, and its files."""
+"""The report of a term-retrieval benchmark: comparison, metrics, slices and label queries, and its files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ANSWER_METRICS = ("HR@1", "HR@10", "MaxOntSim@10")
 
 
 def benchmark_view(benchmark: PhenotypeBenchmark) -> View:
-    """The answer, then all metrics, methods, slices and the label diagnosis."""
+    """The answer, then all metrics, methods, slices and label queries."""
     sections = (*_metric_sections(benchmark), *_slice_section(benchmark), *_diagnosis_section(benchmark))
     return View(_answer(benchmark), sections, citation=benchmark.bench.ontology.citation)
 
@@ -62,7 +62,7 @@ def _answer(benchmark: PhenotypeBenchmark) -> Answer:
         Vocabulary("case", "mode" if model else "system"),
         notes=(f"{where}{f', {model}' if model else ''}.", *(f"{note}." for note in benchmark.notes)),
         findings=benchmark.findings,
-        details="Details: add -v (all metrics, slices, label diagnosis, findings with hints).",
+        details="Details: add -v (all metrics, slices, label queries, findings with hints).",
     )
     shown = list(dict.fromkeys((*ANSWER_METRICS, *benchmark.bench.settings.further_metrics)))
     if comparison is None:
@@ -189,7 +189,7 @@ def _slice_section(benchmark: PhenotypeBenchmark) -> list[Section]:
 
 
 def _diagnosis_section(benchmark: PhenotypeBenchmark) -> list[Section]:
-    """The label diagnosis, one row per metric and system; the metric is named in its first row."""
+    """The scores with labels as queries, one row per metric and system; the metric is named in its first row."""
     diagnosed = [(outcome.name, outcome.diagnosis.scores) for outcome in benchmark.outcomes if outcome.diagnosis]
     if not diagnosed:
         return []
@@ -207,7 +207,7 @@ def _diagnosis_section(benchmark: PhenotypeBenchmark) -> list[Section]:
     ]
     metrics, systems, estimates, intervals, chance_levels, sizes = zip(*rows, strict=True)
     columns = [
-        ReportColumn("diagnosis", metrics),
+        ReportColumn("metric", metrics),
         ReportColumn("system", systems, shortens="middle"),
         ReportColumn("estimate", estimates, right=True),
         ReportColumn("interval", intervals, right=True, rank=1),
@@ -219,7 +219,7 @@ def _diagnosis_section(benchmark: PhenotypeBenchmark) -> list[Section]:
         "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
         "of the system's distance with path length, of its score with Resnik; means over terms."
     )
-    return [Section("Diagnosis with ontology labels", (_table(benchmark, columns, note),), always=True)]
+    return [Section("Ontology labels as queries", (_table(benchmark, columns, note),), always=True)]
 
 
 def write_system_runs(

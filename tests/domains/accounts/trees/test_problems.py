@@ -75,7 +75,7 @@ def test_nodes_with_random_ids_are_reported_by_name() -> None:
     ids = [f"{index:032x}" for index in range(5)]
     nodes = list(zip(ids, ["Loans", "House", "Mortgage", "Mortgage", "Bank"], strict=True))
     rows = TreeRows(nodes, [(ids[1], ids[0]), (ids[2], ids[1]), (ids[3], ids[1])], "rows")
-    assert "'mortgage' below House" in next(duplicate_names(rows)).message
+    assert "'mortgage' under House" in next(duplicate_names(rows)).message
     rows = TreeRows(nodes[:3], rows.edges[:2], "rows")
     assert next(single_child_chains(rows)).message.endswith(": Loans -> House -> Mortgage")
 

@@ -247,7 +247,7 @@ def _direct_edges(closed: Tree, direct: Bools, source: str) -> Tree:
     """The same nodes with the direct edges alone."""
     edges = closed.edges[direct]
     edges.setflags(write=False)
-    return Tree(closed.ids, closed.names, edges, source)
+    return Tree(closed.ids, closed.names, edges, source, closed.unnamed)
 
 
 def _between(tree: Tree, low: int, high: int) -> str:

@@ -404,7 +404,7 @@ def _order(row: tuple[Any, ...]) -> tuple[bool, Any]:
 def _tree(rows: list[tuple[str, str, str]], source: str, table: str, business_id: str | None) -> Tree:
     source = f"{source} (table {table}{'' if business_id is None else f', business {business_id!r}'})"
     if not rows:
-        raise InputError(f"{source} has no rows", hint="business ids are matched letter by letter")
+        raise InputError(f"{source} has no rows", hint="business ids must match exactly")
     nodes = [(key, name) for key, _, name in rows]
     edges = [(key, parent) for key, parent, _ in rows if parent]
     node_ids = {key for key, _ in nodes}

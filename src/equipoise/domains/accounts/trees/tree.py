@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -106,7 +106,7 @@ def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, exce
 def unknown_node_error(name: str, ids: Iterable[str], source: str) -> UnknownNameError:
     """The error for an id that a hierarchy does not hold."""
     return UnknownNameError(
-        f"{source} has no node {name!r}", hint=did_you_mean(name, ids) or "ids are matched letter by letter"
+        f"{source} has no node {name!r}", hint=did_you_mean(name, ids) or "give the id, the name, or the path of names"
     )
 
 
@@ -157,6 +157,8 @@ class Tree:
     names: tuple[str, ...]
     edges: Ints
     source: str
+    unnamed: frozenset[str] = frozenset()
+    """The ids of nodes without a name; their names are their ids."""
 
     @classmethod
     def of(
@@ -180,7 +182,8 @@ class Tree:
         except InvalidTreeError as error:
             error.rows = rows
             raise
-        return cls(tuple(names), tuple(names.values()), _frozen(edge_array), source)
+        unnamed = frozenset(key for key, name in rows.nodes if not name)
+        return cls(tuple(names), tuple(names.values()), _frozen(edge_array), source, unnamed)
 
     @classmethod
     def from_edges(
@@ -356,7 +359,7 @@ class Tree:
             return self
         nodes = [*zip(self.ids, self.names, strict=True), (name, name)]
         edges = [*self.named_edges(), *((self.ids[root], name) for root in self.roots)]
-        return Tree.of(nodes, edges, source=self.source)
+        return replace(Tree.of(nodes, edges, source=self.source), unnamed=self.unnamed)
 
     def subtree(self, key: str) -> Tree:
         """A node and all its descendants, with the edges among them.
@@ -372,7 +375,8 @@ class Tree:
         new_index[positions] = np.arange(len(positions))
         edges = new_index[self.edges]
         ids, names = ([column[position] for position in positions] for column in (self.ids, self.names))
-        return Tree(tuple(ids), tuple(names), _frozen(edges[(edges >= 0).all(axis=1)]), self.source)
+        edges = _frozen(edges[(edges >= 0).all(axis=1)])
+        return Tree(tuple(ids), tuple(names), edges, self.source, self.unnamed.intersection(ids))
 
     def named_edges(self) -> list[Edge]:
         """The edges as (child id, parent id)."""

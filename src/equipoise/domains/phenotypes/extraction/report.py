@@ -9,7 +9,7 @@ from equipoise.checks.base import pluralize
 from equipoise.domains.phenotypes.config import MODE_DESCRIPTIONS, primary_metrics
 from equipoise.metrics.sets import AVERAGES, Mode, SetAverageMetric, SetF1, SetPrecision, SetRecall
 from equipoise.report.answer import Answer
-from equipoise.report.tables import method_name
+from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.stats.formatting import (
@@ -142,8 +142,8 @@ def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
 
 def _run_caption(run: ExtractionRun, primary: Sequence[Estimate]) -> str:
     shown = [*primary, *(run.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES)]
-    methods = dict.fromkeys(method_name(estimate.interval.method) for estimate in shown if estimate.interval.known)
-    method_note = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
+    methods = interval_methods(shown)
+    method_note = f"Intervals over documents: {methods}. " if methods else ""
     rate = len(run.gold.annotated) / run.seconds if run.seconds else 0.0
     return (
         f"What is counted: {MODE_DESCRIPTIONS[run.settings.mode]}. Soft scores match terms one to one, with partial "
