@@ -32,12 +32,12 @@ TESTS = Path(__file__).parent
 
 sys.path.insert(0, str(TESTS))  # tests/reference.py is imported by its name
 
-os.environ["EQUIPOISE_CACHE"] = "off"  # no test looks into, or leaves anything in, the cache of whoever runs it
+os.environ["EQUIPOISE_CACHE"] = "off"  # no test looks into, or leaves anything in, the cache of the user
 
-os.fsync = lambda fd: None  # no test survives a power failure, and a disk needs milliseconds for each call
+os.fsync = lambda fd: None  # no test survives a power failure; a disk needs milliseconds per call
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # As in a shell's background; what the tests start and interrupt would ignore it too.
+    # SIGINT is ignored in a background job of a shell, and the processes that tests interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # HYPOTHESIS_PROFILE=thorough runs as many examples as each test asks for; the others run at most these.
@@ -60,10 +60,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
         for mark in getattr(definitions[-1].func, "marks", ()):
             item.add_marker(mark)
-    own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
-    most = MAX_EXAMPLES.get(PROFILE)
-    if own is not None and most is not None and own.max_examples > most:
-        item.obj._hypothesis_internal_use_settings = settings(own, max_examples=most)  # type: ignore[attr-defined]
+    test_settings = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    max_examples = MAX_EXAMPLES.get(PROFILE)
+    if test_settings is not None and max_examples is not None and test_settings.max_examples > max_examples:
+        item.obj._hypothesis_internal_use_settings = settings(test_settings, max_examples=max_examples)  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(wrapper=True)

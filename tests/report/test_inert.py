@@ -23,7 +23,7 @@ from equipoise.report.html.render import render_html
 from equipoise.report.terminal import ReportColumn, TerminalTable, render_text
 from equipoise.runs.compare import compare
 from equipoise.runs.run_folder import StoredRun
-from stored_runs import made_up
+from stored_runs import synthetic_runs
 
 ATTACK = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\x7f\r"
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -40,7 +40,7 @@ def is_clean(text: str) -> bool:
 def hostile(tmp_path: Path) -> list[StoredRun]:
     """Two runs whose names, units and metrics attack whoever prints them."""
     values = {f"M{ATTACK}": np.array([[0.1, 0.5, 0.9], [0.2, 0.4, 0.8]])}
-    return made_up(tmp_path, [ATTACK, f"=cmd|'/c calc'!A1{ATTACK}"], values, units=["@u1", "-2", f"+{ATTACK}"])
+    return synthetic_runs(tmp_path, [ATTACK, f"=cmd|'/c calc'!A1{ATTACK}"], values, units=["@u1", "-2", f"+{ATTACK}"])
 
 
 @given(st.text())

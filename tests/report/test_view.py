@@ -21,7 +21,7 @@ from equipoise.report.html.render import render_html
 from equipoise.report.terminal import WIDE, ReportColumn, console
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.types import Finding, Severity
-from stored_runs import made_up, ranks
+from stored_runs import ranks, synthetic_runs
 
 WORDS = st.text(string.ascii_letters, min_size=3, max_size=12)
 
@@ -108,7 +108,7 @@ def test_the_page_shows_tables_notes_and_charts_and_escapes_them(tmp_path: Path)
     view.write(tmp_path)
     stored = View.read(tmp_path)
     assert stored is not None
-    runs = made_up(tmp_path / "runs", ["one"], {"MRR": 1 / ranks(1, 20)})
+    runs = synthetic_runs(tmp_path / "runs", ["one"], {"MRR": 1 / ranks(1, 20)})
     page = render_html(build_view(runs, experiment=stored), charts=False)
     details = page.split('<section id="details"')[1].split("</section>")[0]
     assert '<p class="verdict">The decision.</p>' in page

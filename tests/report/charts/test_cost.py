@@ -9,14 +9,14 @@ import pytest
 from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.charts import report_charts
 from equipoise.report.view import RunsView
-from stored_runs import made_up, ranks
+from stored_runs import ranks, synthetic_runs
 
 
 def report_of(folder: Path, costs: list[dict[str, float | None]]) -> RunsView:
     """Systems with the same values and these costs."""
     runs = []
     for index, cost in enumerate(costs):
-        runs += made_up(folder / str(index), [f"s{index}"], {"MRR": 1 / ranks(1, 30)}, cost=cost)
+        runs += synthetic_runs(folder / str(index), [f"s{index}"], {"MRR": 1 / ranks(1, 30)}, cost=cost)
     return build_view(runs, compare_runs(runs), exports=False)
 
 

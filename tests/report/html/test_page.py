@@ -23,7 +23,7 @@ from equipoise.runs.run_folder import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Finding, Severity, install_command
 from html_tree import Node, tree
-from stored_runs import bread_runs, made_up, ranks
+from stored_runs import bread_runs, ranks, synthetic_runs
 
 ORDER = [
     "verdict",
@@ -116,7 +116,7 @@ def test_every_parameter_that_differs_and_every_cost_is_in_its_row(report: RunsV
 def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
     values = 1 / ranks(2, 30)
     values[1, 3] = np.nan
-    runs = made_up(tmp_path, ["a", "b"], {"MRR": values})
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": values})
     document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
     league = document.one("section", id="leaderboard")
     heads = [head.text for head in league.all("th", scope="col")]
@@ -220,7 +220,7 @@ def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
 
 
 def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
-    made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
+    synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
     runs = [load_run(tmp_path / f"run{place}") for place in (0, 1)]
     document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
     banners = [node.text for node in document.one("main").all("p", class_="caution")]
@@ -239,7 +239,7 @@ def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
         unit: UnitContent(HOSTILE, (HOSTILE,), {HOSTILE: f"{HOSTILE}{place % 2}"}, (hit,))
         for place, unit in enumerate(units)
     }
-    runs = made_up(
+    runs = synthetic_runs(
         tmp_path,
         names,
         {"MRR": 1 / ranks(2, 30)},
@@ -341,7 +341,7 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
     }
     found = ranks(3, 1000)
     values = {"MRR": 1 / found, **{f"HR@{k}": found <= k for k in (1, 5, 10)}}
-    runs = made_up(tmp_path, ["a", "b", "c"], values, details=details)
+    runs = synthetic_runs(tmp_path, ["a", "b", "c"], values, details=details)
     report = build_view(runs, compare_runs(runs))
     assert report.explorer is not None
     assert len(report.explorer.units) == 1000
@@ -351,7 +351,7 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
 
 def test_without_the_converter_the_page_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    runs = made_up(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
+    runs = synthetic_runs(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
     document = tree(render_html(build_view(runs, compare_runs(runs), exports=False)))
     hint = document.one("main").all("p", class_="hint")[0].text
     assert install_command("report") in hint

@@ -26,7 +26,7 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.slices import MIN_UNITS, slice_estimates
 from equipoise.types import Direction, Floats
-from stored_runs import COST, bread_runs, made_up, ranks
+from stored_runs import COST, bread_runs, ranks, synthetic_runs
 
 Made = tuple[list[StoredRun], Comparison, RunsView]
 
@@ -131,7 +131,7 @@ def test_costs_are_those_of_the_manifests_and_unknown_ones_stay_empty(made: Made
 
 def test_unusual_costs_are_facts_of_the_protocol(tmp_path: Path) -> None:
     cost = {"dims": 8.0, "grid_chunks": 1234.0, "window": None}
-    report = build_view(made_up(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
+    report = build_view(synthetic_runs(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
     assert [each.name for each in report.costs] == ["dims"]
     (group,) = [group for group in report.protocol.groups if group.title == "Other costs"]
     assert [(fact.name, fact.texts) for fact in group.entries] == [
@@ -184,7 +184,7 @@ def test_distributions_count_every_unit_once(made: Made) -> None:
 
 def test_undefined_units_are_counted_beside_the_bins(tmp_path: Path) -> None:
     values = np.array([[1.0, np.nan, 0.0, 0.5], [1.0, np.nan, 1.0, 0.25]])
-    runs = made_up(tmp_path, ["a", "b"], {"nDCG@10": values})
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"nDCG@10": values})
     part = build_view(runs, compare_runs(runs), exports=False).distributions[0]
     assert [series.undefined for series in part.series] == [1, 1]
 
@@ -247,7 +247,7 @@ def test_runs_without_a_comparison_of_them_are_refused(made: Made) -> None:
 
 
 def test_a_partial_run_is_named_at_the_top(tmp_path: Path) -> None:
-    runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 40)})
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 40)})
     partial = replace(runs[0].manifest, status=Status.PARTIAL, reason="interrupted")
     runs[0] = replace(runs[0], manifest=partial)
     report = build_view(runs, compare_runs(runs), exports=False)
@@ -257,7 +257,7 @@ def test_a_partial_run_is_named_at_the_top(tmp_path: Path) -> None:
 
 def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
     near = ranks(1, 60)
-    runs = made_up(
+    runs = synthetic_runs(
         tmp_path,
         ["far", "near"],
         {"MR": np.concatenate([near * 4, near])},
@@ -275,4 +275,4 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
 
 def _with_slices(folder: Path, values: Floats, kinds: dict[str, dict[str, str]]) -> list[StoredRun]:
     details: dict[str | int, UnitContent] = {unit: UnitContent("?", slices=own) for unit, own in kinds.items()}
-    return made_up(folder, ["a", "b"], {"nDCG@10": values}, details=details)
+    return synthetic_runs(folder, ["a", "b"], {"nDCG@10": values}, details=details)

@@ -26,7 +26,7 @@ from equipoise.runs.manifest import DETAILS
 from equipoise.runs.run_folder import StoredRun
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Direction
-from stored_runs import bread_runs, made_up, ranks
+from stored_runs import bread_runs, ranks, synthetic_runs
 
 
 def explorer_of(report: RunsView) -> UnitExplorer:
@@ -59,8 +59,8 @@ def test_everything_that_was_retrieved_can_be_read_back(tmp_path: Path) -> None:
 
 
 def test_values_belong_to_their_units_whatever_their_order(tmp_path: Path) -> None:
-    forth = made_up(tmp_path / "forth", ["a"], {"MRR": [[0.1, 0.2, 0.3]]}, units=["x", "y", "z"])
-    back = made_up(tmp_path / "back", ["b"], {"MRR": [[0.6, 0.5, 0.4]]}, units=["z", "y", "x"])
+    forth = synthetic_runs(tmp_path / "forth", ["a"], {"MRR": [[0.1, 0.2, 0.3]]}, units=["x", "y", "z"])
+    back = synthetic_runs(tmp_path / "back", ["b"], {"MRR": [[0.6, 0.5, 0.4]]}, units=["z", "y", "x"])
     report = page_of(forth + back)
     shown = explorer_of(report)
     values = {each.name: row for each, row in zip(report.systems, shown.columns[0]["values"], strict=True)}
@@ -109,7 +109,7 @@ def test_equals_are_drawn_by_the_seed() -> None:
 
 def test_a_page_that_cannot_keep_all_units_says_which_it_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unit_explorer, "MOST_CELLS", 40)
-    runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 100)})
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 100)})
     shown = explorer_of(page_of(runs))
     assert (len(shown.units), shown.total) == (20, 100)
     assert shown.note.startswith("20 of 100 are shown: those on which the systems differ most")
@@ -122,7 +122,7 @@ def test_what_was_retrieved_gives_way_before_the_units_do(tmp_path: Path, monkey
         f"q{place}": UnitContent("?", retrieved=tuple(RetrievedItem(f"d{rank}", "text") for rank in range(3)))
         for place in range(50)
     }
-    runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 50)}, details=details)
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 50)}, details=details)
     shown = explorer_of(page_of(runs))
     listed = [detail for detail in shown.details if detail is not None and detail[2]]
     assert len(shown.units) == 50
@@ -135,7 +135,7 @@ def test_long_texts_are_cut_and_the_page_says_where(tmp_path: Path, monkeypatch:
     details: dict[str | int, UnitContent] = {
         f"q{place}": UnitContent("ä" * 3000 + str(place), ("right",)) for place in range(20)
     }
-    runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 20)}, details=details)
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 20)}, details=details)
     shown = explorer_of(page_of(runs))
     assert "Texts are truncated to 600 characters." in shown.note
     assert max(map(len, shown.texts)) == 600 + len(ELLIPSIS)
@@ -165,7 +165,7 @@ def test_many_units_are_read_line_by_line_and_come_out_the_same(
         "b": UnitContent("plain", (), {"kind": "x"}),
         "c": UnitContent(""),
     }
-    (run,) = made_up(tmp_path, ["s"], {"MRR": [[1.0, 0.5, 0.2]]}, units=["a", "b", "c"], details=details)
+    (run,) = synthetic_runs(tmp_path, ["s"], {"MRR": [[1.0, 0.5, 0.2]]}, units=["a", "b", "c"], details=details)
     whole, slices = read_unit_details(run, ["a", "c", "unknown"]), read_unit_slices([run])
     monkeypatch.setattr(unit_explorer, "MANY", 1)
     assert read_unit_details(run, ["a", "c", "unknown"]) == whole == {"a": details["a"], "c": details["c"]}
@@ -173,7 +173,9 @@ def test_many_units_are_read_line_by_line_and_come_out_the_same(
 
 
 def test_a_changed_line_is_refused_when_it_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run,) = made_up(tmp_path, ["s"], {"MRR": [[1.0, 0.5]]}, details={"q0": UnitContent("?"), "q1": UnitContent("!")})
+    (run,) = synthetic_runs(
+        tmp_path, ["s"], {"MRR": [[1.0, 0.5]]}, details={"q0": UnitContent("?"), "q1": UnitContent("!")}
+    )
     lines = (run.path / DETAILS).read_text().splitlines()
     (run.path / DETAILS).write_text(f"{lines[0]}\n[1, 2\n")
     monkeypatch.setattr(unit_explorer, "MANY", 1)
@@ -187,6 +189,6 @@ def test_slices_of_units_are_named_by_place(tmp_path: Path) -> None:
         "q1": UnitContent("", slices={"kind": "a"}),
         "q2": UnitContent(""),
     }
-    runs = made_up(tmp_path, ["s", "t"], {"MRR": [[1.0, 0.5, 0.2], [1.0, 0.4, 0.1]]}, details=details)
+    runs = synthetic_runs(tmp_path, ["s", "t"], {"MRR": [[1.0, 0.5, 0.2], [1.0, 0.4, 0.1]]}, details=details)
     (kind,) = explorer_of(page_of(runs)).slices
     assert kind == {"name": "kind", "values": ["a", "b"], "of": [1, 0, -1]}

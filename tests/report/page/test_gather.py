@@ -9,7 +9,7 @@ import pytest
 from equipoise.errors import DuplicateError, PairingError, ParameterError, StoreError, UnknownNameError
 from equipoise.report.build_view import compare_runs, read_runs
 from equipoise.runs.manifest import MANIFEST
-from stored_runs import bread_runs, made_up, ranks
+from stored_runs import bread_runs, ranks, synthetic_runs
 
 
 def test_a_run_takes_the_name_it_is_given_in_its_findings_too(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_run_takes_the_name_it_is_given_in_its_findings_too(tmp_path: Path) ->
 
 def test_two_runs_of_one_name_are_refused_with_both_paths(tmp_path: Path) -> None:
     for folder in ("one", "two"):
-        made_up(tmp_path / folder, ["same"], {"MRR": 1 / ranks(1, 5)})
+        synthetic_runs(tmp_path / folder, ["same"], {"MRR": 1 / ranks(1, 5)})
     paths = [("", tmp_path / folder / "run0") for folder in ("one", "two")]
     with pytest.raises(DuplicateError, match=r"one/run0 and .*two/run0 are both runs of same") as caught:
         read_runs(paths)
@@ -48,8 +48,8 @@ def test_a_primary_metric_is_found_under_any_of_its_names(tmp_path: Path) -> Non
 
 
 def test_runs_over_different_units_are_refused_with_the_difference(tmp_path: Path) -> None:
-    runs = made_up(tmp_path / "a", ["a"], {"MRR": [[1.0, 0.5]]}, units=["q1", "q2"])
-    runs += made_up(tmp_path / "b", ["b"], {"MRR": [[1.0, 0.5]]}, units=["q2", "q3"])
+    runs = synthetic_runs(tmp_path / "a", ["a"], {"MRR": [[1.0, 0.5]]}, units=["q1", "q2"])
+    runs += synthetic_runs(tmp_path / "b", ["b"], {"MRR": [[1.0, 0.5]]}, units=["q2", "q3"])
     with pytest.raises(PairingError) as caught:
         compare_runs(runs)
     assert "only in a: q1" in caught.value.excerpt
@@ -57,14 +57,14 @@ def test_runs_over_different_units_are_refused_with_the_difference(tmp_path: Pat
 
 
 def test_runs_without_a_common_metric_are_refused(tmp_path: Path) -> None:
-    runs = made_up(tmp_path / "a", ["a"], {"MRR": [[1.0, 0.5]]})
-    runs += made_up(tmp_path / "b", ["b"], {"HR@1": [[1.0, 0.0]]})
+    runs = synthetic_runs(tmp_path / "a", ["a"], {"MRR": [[1.0, 0.5]]})
+    runs += synthetic_runs(tmp_path / "b", ["b"], {"HR@1": [[1.0, 0.0]]})
     with pytest.raises(ParameterError, match="share no metric"):
         compare_runs(runs)
 
 
 def test_a_run_of_another_schema_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    (run,) = made_up(tmp_path, ["a"], {"MRR": [[1.0, 0.5]]})
+    (run,) = synthetic_runs(tmp_path, ["a"], {"MRR": [[1.0, 0.5]]})
     file = run.path / MANIFEST
     file.write_text(file.read_text().replace('"schema": 1', '"schema": 0'))
     with pytest.raises(StoreError, match="follows schema 0"):
@@ -72,4 +72,4 @@ def test_a_run_of_another_schema_is_refused_with_a_sentence(tmp_path: Path) -> N
 
 
 def test_one_run_alone_has_no_comparison(tmp_path: Path) -> None:
-    assert compare_runs(made_up(tmp_path, ["a"], {"MRR": [[1.0, 0.5]]})) is None
+    assert compare_runs(synthetic_runs(tmp_path, ["a"], {"MRR": [[1.0, 0.5]]})) is None

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cluster_cells import complain, square
+from cluster_cells import fail_as_named, square
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.runs.executors import LocalExecutor, executor
 from equipoise.types import install_command
@@ -20,7 +20,7 @@ def test_every_item_is_returned_with_its_index_and_its_steps_are_reported() -> N
 
 
 def test_a_failing_item_does_not_stop_the_others() -> None:
-    first, second, third = LocalExecutor().map(complain, ["ours", "theirs", "fine"], "")
+    first, second, third = LocalExecutor().map(fail_as_named, ["ours", "theirs", "fine"], "")
     with pytest.raises(InputError, match="the cell is bad"):
         first.value()
     with pytest.raises(KeyError, match="lost"):

@@ -16,7 +16,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from cluster_cells import begun, complain, die, lacking, square, wait_for, wait_until
+from cluster_cells import (
+    count_starts,
+    fail_as_named,
+    kill_worker,
+    require_missing_package,
+    square,
+    wait_for,
+    wait_until,
+)
 from equipoise import run_fair_comparison
 from equipoise.cli.main import cli
 from equipoise.config import StatsConfig
@@ -99,7 +107,7 @@ def test_values_come_as_they_are_finished_and_are_those_of_the_local_engine(engi
 
 
 def test_errors_cross_whole_and_leave_the_other_cells_alone(engine: RayExecutor) -> None:
-    found = {each.index: each for each in engine.map(complain, ["ours", "theirs", "stubborn", "fine"], "")}
+    found = {each.index: each for each in engine.map(fail_as_named, ["ours", "theirs", "stubborn", "fine"], "")}
     with pytest.raises(InputError) as caught:
         found[0].value()
     assert caught.value.render() == "error[E200]: the cell is bad\n  here\nhint: take another"
@@ -111,7 +119,7 @@ def test_errors_cross_whole_and_leave_the_other_cells_alone(engine: RayExecutor)
 
 
 def test_what_cannot_be_sent_is_said_of_its_cell_alone(engine: RayExecutor) -> None:
-    found = {each.index: each for each in engine.map(complain, [threading.Lock(), "fine"], "")}
+    found = {each.index: each for each in engine.map(fail_as_named, [threading.Lock(), "fine"], "")}
     with pytest.raises(ParameterError, match="cannot be sent to another machine"):
         found[0].value()
     assert found[1].value() == "fine"
@@ -119,8 +127,8 @@ def test_what_cannot_be_sent_is_said_of_its_cell_alone(engine: RayExecutor) -> N
 
 def test_what_cells_share_must_be_there_and_here(engine: RayExecutor) -> None:
     with pytest.raises(ParameterError, match="cannot be sent to another machine"):
-        list(engine.map(complain, ["fine"], threading.Lock()))
-    (found,) = engine.map(complain, ["fine"], Foreign())
+        list(engine.map(fail_as_named, ["fine"], threading.Lock()))
+    (found,) = engine.map(fail_as_named, ["fine"], Foreign())
     with pytest.raises(MissingExtraError, match="No module named 'no_such_package'"):
         found.value()
 
@@ -130,11 +138,11 @@ def test_a_cell_whose_worker_is_killed_is_begun_again_but_not_for_ever(
 ) -> None:
     monkeypatch.setattr(ray, "ATTEMPTS", 2)
     before = len(engine.messages)
-    found = {each.index: each for each in engine.map(die, [("once", 1), ("always", 9)], tmp_path)}
+    found = {each.index: each for each in engine.map(kill_worker, [("once", 1), ("always", 9)], tmp_path)}
     assert found[0].value() == "once"
     with pytest.raises(PartialError, match="its worker died 2 times"):
         found[1].value()
-    assert [begun(tmp_path / name) for name in ("once", "always")] == [2, 2]
+    assert [count_starts(tmp_path / name) for name in ("once", "always")] == [2, 2]
     assert len(engine.messages) == before + 2
 
 
@@ -157,7 +165,7 @@ def test_a_node_without_equipoise_swallows_no_cell(
 
 
 def test_what_every_node_lacks_is_an_error_of_its_cell(engine: RayExecutor) -> None:
-    found = list(engine.map(lacking, ["one", "two"], None))
+    found = list(engine.map(require_missing_package, ["one", "two"], None))
     for each in found:
         with pytest.raises(MissingExtraError, match="this needs the package"):
             each.value()
