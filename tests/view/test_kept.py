@@ -1,4 +1,4 @@
-"""What was made is kept, what was long not asked for is let go."""
+"""The background cache: results are computed once, and the least recently used are evicted."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from equipoise.errors import StoreError
 from equipoise.view.app import BackgroundCache
 
 
-def test_two_who_ask_at_once_get_one_thing() -> None:
-    kept: BackgroundCache[object] = BackgroundCache(4)
-    go, made, together = Event(), [], Barrier(3)
+def test_concurrent_requests_share_one_computation() -> None:
+    cache: BackgroundCache[object] = BackgroundCache(4)
+    start, computed, barrier = Event(), [], Barrier(3)
 
-    def make() -> object:
-        go.wait()
-        made.append(object())
-        return made[-1]
+    def compute() -> object:
+        start.wait()
+        computed.append(object())
+        return computed[-1]
 
-    got: list[object] = []
+    results: list[object] = []
 
-    def ask() -> None:
-        future = kept.ask("key", make)
-        together.wait()
-        got.append(future.result())
+    def request() -> None:
+        future = cache.ask("key", compute)
+        barrier.wait()
+        results.append(future.result())
 
-    threads = [Thread(target=ask) for _ in range(2)]
+    threads = [Thread(target=request) for _ in range(2)]
     for thread in threads:
         thread.start()
-    together.wait()
-    go.set()
+    barrier.wait()
+    start.set()
     for thread in threads:
         thread.join()
-    assert len(made) == 1
-    assert got == [made[0], made[0]]
+    assert len(computed) == 1
+    assert results == [computed[0], computed[0]]
 
 
-def test_the_one_not_asked_for_longest_is_made_again() -> None:
-    kept: BackgroundCache[int] = BackgroundCache(2)
+def test_the_least_recently_used_entry_is_evicted() -> None:
+    cache: BackgroundCache[int] = BackgroundCache(2)
     for key, value in (("a", 1), ("b", 2), ("a", 0), ("c", 3)):
-        kept.ask(key, lambda value=value: value).result()
-    assert kept.ask("a", lambda: 9).result() == 1
-    assert kept.ask("b", lambda: 9).result() == 9
+        cache.ask(key, lambda value=value: value).result()
+    assert cache.ask("a", lambda: 9).result() == 1
+    assert cache.ask("b", lambda: 9).result() == 9
 
 
-def test_a_refusal_is_kept_and_raised_each_time() -> None:
-    kept: BackgroundCache[int] = BackgroundCache(1)
+def test_errors_are_cached_and_raised_each_time() -> None:
+    cache: BackgroundCache[int] = BackgroundCache(1)
 
-    def refuse() -> int:
+    def fail() -> int:
         raise StoreError("no")
 
-    for make in (refuse, lambda: 1):
+    for compute in (fail, lambda: 1):
         with pytest.raises(StoreError):
-            kept.ask("key", make).result()
+            cache.ask("key", compute).result()
