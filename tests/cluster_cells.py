@@ -29,9 +29,9 @@ def square(job: int, shared: int, step: ProgressCallback) -> int:
 
 def fail_as_named(job: str, shared: str, step: ProgressCallback) -> str:
     """Raise the exception that the job names."""
-    if job == "ours":
+    if job == "input-error":
         raise InputError("the job is bad", hint="take another", excerpt="here")
-    if job == "theirs":
+    if job == "key-error":
         raise KeyError("lost")
     if job == "stubborn":
         raise StubbornError(threading.Lock())

@@ -89,8 +89,8 @@ def test_buildah_builds_the_image_and_runs_it_as_a_user() -> None:
 def test_the_conda_recipe_has_the_dependencies_of_the_package() -> None:
     yaml = pytest.importorskip("yaml")
     recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
-    listed = {requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]} - {"python>=3.11"}
-    assert listed == {re.sub(r"\s", "", requirement_text) for requirement_text in PROJECT["dependencies"]}
+    dependencies = {requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]} - {"python>=3.11"}
+    assert dependencies == {re.sub(r"\s", "", requirement_text) for requirement_text in PROJECT["dependencies"]}
     version = re.search(r'__version__ = "(.*)"', (ROOT / "src" / "equipoise" / "__init__.py").read_text())
     assert version is not None
     assert recipe["context"]["version"] == version[1]

@@ -39,10 +39,10 @@ def test_every_system_with_the_cost_is_a_point(tmp_path: Path) -> None:
     assert points(report, "cost-bytes-per-vector") == {"s0": (1536.0, scores["s0"]), "s1": (64.0, scores["s1"])}
 
 
-def test_rates_are_drawn_as_seconds_per_1000_texts(tmp_path: Path) -> None:
+def test_rates_are_shown_as_seconds_per_1000_texts(tmp_path: Path) -> None:
     report = report_of(tmp_path, [{"documents_per_second": 500.0}, {"documents_per_second": 20.0}])
-    drawn = points(report, "cost-documents-per-second")
-    assert [drawn[name][0] for name in ("s0", "s1")] == pytest.approx([2.0, 50.0])
+    points_by_system = points(report, "cost-documents-per-second")
+    assert [points_by_system[name][0] for name in ("s0", "s1")] == pytest.approx([2.0, 50.0])
 
 
 @pytest.mark.parametrize("costs", [[{"seconds": 1.0}, {}], [{}, {}], [{"dims": 4.0}, {"dims": 8.0}]])

@@ -20,8 +20,8 @@ def test_every_item_is_returned_with_its_index_and_its_steps_are_reported() -> N
 
 
 def test_a_failing_item_does_not_stop_the_others() -> None:
-    first, second, third = LocalExecutor().map(fail_as_named, ["ours", "theirs", "fine"], "")
-    with pytest.raises(InputError, match="the cell is bad"):
+    first, second, third = LocalExecutor().map(fail_as_named, ["input-error", "key-error", "fine"], "")
+    with pytest.raises(InputError, match="the job is bad"):
         first.value()
     with pytest.raises(KeyError, match="lost"):
         second.value()

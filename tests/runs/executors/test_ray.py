@@ -107,10 +107,12 @@ def test_values_come_as_they_are_finished_and_are_those_of_the_local_engine(engi
 
 
 def test_errors_cross_whole_and_leave_the_other_cells_alone(engine: RayExecutor) -> None:
-    found = {each.index: each for each in engine.map(fail_as_named, ["ours", "theirs", "stubborn", "fine"], "")}
+    found = {
+        each.index: each for each in engine.map(fail_as_named, ["input-error", "key-error", "stubborn", "fine"], "")
+    }
     with pytest.raises(InputError) as caught:
         found[0].value()
-    assert caught.value.render() == "error[E200]: the cell is bad\n  here\nhint: take another"
+    assert caught.value.render() == "error[E200]: the job is bad\n  here\nhint: take another"
     with pytest.raises(KeyError, match="lost"):
         found[1].value()
     with pytest.raises(EquipoiseError, match="StubbornError: <unlocked"):
