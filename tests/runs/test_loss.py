@@ -1,4 +1,4 @@
-"""How sure a loss is: p keeps its promise on lopsided differences, and knows how small it can become."""
+"""The test of a loss: its false-positive rate, its power, and its smallest possible p value."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.runs.regression_test import RegressionTest, UnitGains
 
-AT_95 = RegressionTest(margin=0.0)
+DEFAULT_TEST = RegressionTest(margin=0.0)
 
 
-def false_alarms(units: int, repeats: int = 400) -> float:
-    """How often a loss of the margin is called larger, where few units gain much and all others lose."""
+def false_positive_rate(units: int, repeats: int = 400) -> float:
+    """False-positive rate for a loss of the margin, with few units of large gain and many of small loss."""
     rng = np.random.default_rng(7)
-    asked = RegressionTest(margin=0.95 * 0.037 - 0.05 * 0.5, test="bounds", config=StatsConfig(n_permutations=999))
+    test = RegressionTest(margin=0.95 * 0.037 - 0.05 * 0.5, test="bounds", config=StatsConfig(n_permutations=999))
     samples = np.where(rng.random((repeats, units)) < 0.05, 0.5, -0.037)
-    p = [UnitGains(sample, None, None, 1.0).p_of_loss(asked) for sample in samples]
-    return float(np.mean(np.array(p) < asked.alpha))
+    p = [UnitGains(sample, None, None, 1.0).p_of_loss(test) for sample in samples]
+    return float(np.mean(np.array(p) < test.alpha))
 
 
 @pytest.mark.parametrize("units", [20, 50, 200])
-def test_rare_large_gains_are_not_taken_for_a_loss_beyond_the_margin(units: int) -> None:
-    # So many false alarms in 400 would be seen once in a thousand times at a rate of 5 %.
-    assert false_alarms(units) * 400 <= binom.ppf(0.999, 400, 0.05)
+def test_rare_large_gains_keep_the_false_positive_rate(units: int) -> None:
+    # At a rate of 5 %, 400 tests have more false positives with a probability of 0.1 %.
+    assert false_positive_rate(units) * 400 <= binom.ppf(0.999, 400, 0.05)
 
 
-def test_a_clear_loss_beyond_the_margin_is_seen() -> None:
+def test_a_clear_loss_beyond_the_margin_is_significant() -> None:
     gains = np.random.default_rng(0).normal(-0.1, 0.2, 150).clip(-1, 1)
     assert (
         UnitGains(gains, None, None, 1.0).p_of_loss(RegressionTest(0.01, config=StatsConfig(n_permutations=10_000)))
@@ -36,17 +36,17 @@ def test_a_clear_loss_beyond_the_margin_is_seen() -> None:
     )
 
 
-def test_where_all_is_won_or_lost_p_is_the_exact_binomial_one() -> None:
-    won, units, margin = 10, 40, 0.2
-    gains = np.where(np.arange(units) < won, 1.0, -1.0)
-    found = UnitGains(gains, None, None, 1.0).p_of_loss(
+def test_for_binary_differences_p_equals_the_binomial_test() -> None:
+    n_wins, units, margin = 10, 40, 0.2
+    gains = np.where(np.arange(units) < n_wins, 1.0, -1.0)
+    p = UnitGains(gains, None, None, 1.0).p_of_loss(
         RegressionTest(margin, "bounds", StatsConfig(n_permutations=200_000))
     )
-    # A mean of -margin between -1 and 1 is won with a chance of (1 - margin) / 2.
-    assert found == pytest.approx(binom.cdf(won, units, (1 - margin) / 2), abs=0.002)
+    # A mean of -margin of values -1 and 1 needs wins with probability (1 - margin) / 2.
+    assert p == pytest.approx(binom.cdf(n_wins, units, (1 - margin) / 2), abs=0.002)
 
 
-def test_a_small_margin_asks_nearly_what_no_margin_asks() -> None:
+def test_a_tiny_margin_gives_nearly_the_p_without_margin() -> None:
     gains = UnitGains(np.random.default_rng(3).normal(-0.02, 0.1, 150), None, None, 1.0)
     without, with_little = (
         gains.p_of_loss(RegressionTest(margin, config=StatsConfig(n_permutations=20_000))) for margin in (0.0, 1e-6)
@@ -54,32 +54,32 @@ def test_a_small_margin_asks_nearly_what_no_margin_asks() -> None:
     assert with_little == pytest.approx(without, abs=0.01)
 
 
-def test_the_visible_loss_is_seen_four_times_in_five() -> None:
-    rng, asked = np.random.default_rng(5), RegressionTest(0.01, config=StatsConfig(n_permutations=999))
+def test_the_detectable_loss_is_detected_with_80_percent_power() -> None:
+    rng, test = np.random.default_rng(5), RegressionTest(0.01, config=StatsConfig(n_permutations=999))
     sample = rng.normal(0, 0.1, 200_000)
-    visible = UnitGains(sample[:120], None, None, 1.0).visible(asked)
+    detectable = UnitGains(sample[:120], None, None, 1.0).visible(test)
     scale = 0.1 / sample[:120].std(ddof=1)
-    true = 0.01 + (visible - 0.01) * scale
-    p = [UnitGains(rng.normal(-true, 0.1, 120), None, None, 1.0).p_of_loss(asked) for _ in range(600)]
-    seen = np.count_nonzero(np.array(p) < asked.alpha)
-    assert binom.ppf(0.001, 600, 0.8) <= seen <= binom.ppf(0.999, 600, 0.8)
+    true_loss = 0.01 + (detectable - 0.01) * scale
+    p = [UnitGains(rng.normal(-true_loss, 0.1, 120), None, None, 1.0).p_of_loss(test) for _ in range(600)]
+    n_detected = np.count_nonzero(np.array(p) < test.alpha)
+    assert binom.ppf(0.001, 600, 0.8) <= n_detected <= binom.ppf(0.999, 600, 0.8)
 
 
 @pytest.mark.parametrize(("margin", "width"), [(0.0, 1.0), (0.1, 1.0), (0.5, 2.0)])
-def test_the_smallest_p_is_that_of_losing_all_there_is(margin: float, width: float) -> None:
-    gains, asked = (
+def test_the_smallest_p_is_that_of_the_largest_loss(margin: float, width: float) -> None:
+    gains, test = (
         UnitGains(np.full(6, -width), None, None, width),
         RegressionTest(margin, "bounds", StatsConfig(n_permutations=200_000)),
     )
-    assert gains.p_of_loss(asked) == pytest.approx(gains.smallest_p(asked), abs=0.002)
+    assert gains.p_of_loss(test) == pytest.approx(gains.smallest_p(test), abs=0.002)
 
 
-def test_units_of_a_cluster_count_once() -> None:
+def test_a_cluster_counts_as_one_unit() -> None:
     clusters = np.repeat(["a", "b", "c"], 10)
-    assert UnitGains(np.full(30, -0.5), None, clusters, 1.0).smallest_p(AT_95) == 0.125
+    assert UnitGains(np.full(30, -0.5), None, clusters, 1.0).smallest_p(DEFAULT_TEST) == 0.125
 
 
-def test_as_many_flips_are_asked_for_as_the_level_and_the_metrics_need() -> None:
+def test_too_few_permutations_for_the_level_are_an_error() -> None:
     assert RegressionTest(0.0, config=StatsConfig(n_permutations=20)).checked(1).config.n_permutations == 20
     for n_permutations, metrics in ((19, 1), (39, 2)):
         with pytest.raises(ParameterError, match="cannot show a loss"):

@@ -1,4 +1,4 @@
-"""A stored result answers for metrics that it was not asked for at first."""
+"""Selecting metrics of a stored result, including ones that were not computed at first."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ RANKING = Ranking.from_ranks(np.random.default_rng(0).integers(1, 30, 60), candi
 OPTIONS = StatsConfig(clusters=[f"c{unit // 4}" for unit in range(60)], confidence_level=0.9, seed=3)
 
 
-def test_metrics_that_it_has_stay_as_they_are_in_the_order_asked() -> None:
+def test_existing_metrics_are_selected_in_the_requested_order() -> None:
     result = evaluate(RANKING, ["MRR", "HR@1", "MR"], config=OPTIONS)
-    chosen = with_metrics(result, ["MR", "rr"])
-    assert chosen.names == ("MR", "MRR")
-    assert chosen["MRR"] is result["MRR"]
-    assert set(chosen.per_unit) == {"MR", "MRR"}
+    selected = with_metrics(result, ["MR", "rr"])
+    assert selected.names == ("MR", "MRR")
+    assert selected["MRR"] is result["MRR"]
+    assert set(selected.per_unit) == {"MR", "MRR"}
 
 
-def test_metrics_that_it_lacks_are_scored_as_the_others_were() -> None:
+def test_missing_metrics_are_computed_with_the_settings_of_the_result() -> None:
     result = evaluate(RANKING, ["MRR"], config=replace(OPTIONS, ties="pessimistic"))
-    fresh = evaluate(RANKING, ["MRR", "HR@3"], config=replace(OPTIONS, ties="pessimistic"))
-    again = with_metrics(result, ["HR@{3}"])
-    assert again.names == ("HR@3",)
-    assert again["HR@3"] == fresh["HR@3"]
-    assert again.per_unit["HR@3"].tolist() == fresh.per_unit["HR@3"].tolist()
-    assert again.findings == result.findings
+    recomputed = evaluate(RANKING, ["MRR", "HR@3"], config=replace(OPTIONS, ties="pessimistic"))
+    extended = with_metrics(result, ["HR@{3}"])
+    assert extended.names == ("HR@3",)
+    assert extended["HR@3"] == recomputed["HR@3"]
+    assert extended.per_unit["HR@3"].tolist() == recomputed.per_unit["HR@3"].tolist()
+    assert extended.findings == result.findings
 
 
-def test_a_name_that_only_the_result_knows_stands_for_itself() -> None:
+def test_a_custom_metric_of_the_result_is_selected_by_name() -> None:
     result = evaluate(RANKING, ["MRR"], config=OPTIONS)
-    named = replace(result, estimates={"my own": result["MRR"]}, per_unit={"my own": result.per_unit["MRR"]})
-    assert with_metrics(named, ["my own"]).names == ("my own",)
+    renamed = replace(result, estimates={"custom": result["MRR"]}, per_unit={"custom": result.per_unit["MRR"]})
+    assert with_metrics(renamed, ["custom"]).names == ("custom",)
     with pytest.raises(UnknownNameError):
-        with_metrics(named, ["yours"])
+        with_metrics(renamed, ["other"])
 
 
-def test_without_evidence_it_says_what_it_has() -> None:
+def test_without_evidence_a_missing_metric_is_an_error() -> None:
     result = replace(evaluate(RANKING, ["MRR"], config=OPTIONS), evidence=None)
-    with pytest.raises(UnknownNameError, match="no metric of system is called 'HR@3'") as refused:
+    with pytest.raises(UnknownNameError, match="no metric of system is called 'HR@3'") as error:
         with_metrics(result, ["HR@3"])
-    assert refused.value.hint == "it has MRR"
+    assert error.value.hint == "it has MRR"
