@@ -21,7 +21,7 @@ print(evaluate(Ranking.from_runs({!r}, {!r}), ["nDCG@10", "MRR"]))
 def rows(quick: bool) -> list[Row]:
     """Wall seconds of new processes, with files in the page cache of the system."""
     times = 5 if quick else 15
-    samples = files("equipoise") / "data" / "samples"
+    samples = files("equipoise") / "io" / "samples"
     first = FIRST.format(str(samples / "truth.qrels"), str(samples / "bm25.trec"))
     command = [str(Path(sys.executable).with_name("eq"))]
     return [
