@@ -160,8 +160,9 @@ def version_after_crash(folder: Path) -> int | None:
         version: int | None = consistent_version(path)
     else:
         version = None
-        with pytest.raises(StoreError, match="there is no run directory"):
+        with pytest.raises(StoreError) as error:
             load_run(path)
+        assert error.value.code == "E500"
     for pending in atomic.pending_directories(path):
         manifest = pending / "manifest.json"
         if manifest.exists() and version != 1 and not (pending / "evidence.npz").exists():
@@ -218,8 +219,9 @@ def test_runs_with_a_common_name_prefix_are_distinguished(tmp_path: Path) -> Non
     save_run(tmp_path / "run.v2", small_result(2), manifest=Manifest("system"))
     (tmp_path / "run.v2").rename(tmp_path / ".run.v2.00000000-1-00000000.old")
     (tmp_path / "run").rename(tmp_path / "moved")
-    with pytest.raises(StoreError, match="there is no run directory"):
+    with pytest.raises(StoreError) as error:
         load_run(tmp_path / "run")
+    assert error.value.code == "E500"
 
 
 def test_an_interrupted_first_write_is_mentioned(tmp_path: Path) -> None:

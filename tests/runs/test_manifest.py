@@ -24,8 +24,9 @@ def test_files_are_identified_by_their_sha256(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError) as error:
         Manifest.start("bm25", inputs=[tmp_path / "none"])
+    assert error.value.code == "E200"
 
 
 def test_a_run_is_partial_until_it_is_finished() -> None:

@@ -259,8 +259,9 @@ def test_an_empty_folder_is_replaced_and_other_files_are_not(tmp_path: Path) -> 
         store(tmp_path)
     assert (tmp_path / "run" / "thesis.tex").read_text() == "text of the user"
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="is a file"):
+    with pytest.raises(StoreError) as error:
         save_run(tmp_path / "file", small_result(), manifest=Manifest("bm25"))
+    assert error.value.code == "E500"
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "result.json").write_text("{}")
     with pytest.raises(StoreError, match=r"result\.json"):
@@ -273,28 +274,33 @@ def test_invalid_ids_are_errors_before_writing(tmp_path: Path) -> None:
     units[:] = [(1, 2), "b", "c", "d"]
     with pytest.raises(StoreError, match=r"\(1, 2\) is a tuple"):
         store(tmp_path, replace(result, unit_ids=units))
-    with pytest.raises(StoreError, match="half of a surrogate pair"):
+    with pytest.raises(StoreError) as error:
         store(tmp_path, replace(result, unit_ids=np.array(["a\ud800", "b", "c", "d"], dtype=object)))
+    assert error.value.code == "E500"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError) as error:
         save_run(tmp_path / "file" / "run", small_result(), manifest=Manifest("bm25"))
+    assert error.value.code == "E500"
 
 
 # ---- reading invalid folders ----------------------------------------------------------------
 
 
 def test_a_path_without_a_run_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no run directory"):
+    with pytest.raises(StoreError) as error:
         load_run(tmp_path / "none")
-    with pytest.raises(StoreError, match=r"is not a run directory: it has no manifest\.json"):
+    assert error.value.code == "E500"
+    with pytest.raises(StoreError) as error:
         load_run(tmp_path)
+    assert error.value.code == "E500"
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="is a file, not a run directory"):
+    with pytest.raises(StoreError) as error:
         load_run(tmp_path / "file")
+    assert error.value.code == "E500"
 
 
 @pytest.mark.parametrize("name", ["result.json", "cases.jsonl", "evidence.npz"])
@@ -361,23 +367,27 @@ def test_an_invalid_result_is_an_error(tmp_path: Path) -> None:
     path = store(tmp_path)
     for content in ("[]", "{}", '{"estimates": 3}', '{"estimates": [{}]}'):
         rewrite(path / "result.json", content)
-        with pytest.raises(StoreError, match="does not describe a result"):
+        with pytest.raises(StoreError) as error:
             load_run(path)
+        assert error.value.code == "E500"
 
 
 def test_invalid_evidence_files_are_errors(tmp_path: Path) -> None:
     np.savez(tmp_path / "plain.npz", x=np.zeros(2))
-    with pytest.raises(StoreError, match="no evidence"):
+    with pytest.raises(StoreError) as error:
         load_evidence(tmp_path / "plain.npz")
+    assert error.value.code == "E500"
     np.savez(tmp_path / "other.npz", kind=np.array("rankings"))
     with pytest.raises(StoreError, match="'rankings'") as error:
         load_evidence(tmp_path / "other.npz")
     assert error.value.hint == "did you mean ranking?"
     np.savez(tmp_path / "half.npz", kind=np.array("pairs"), predicted=np.zeros(2))
-    with pytest.raises(StoreError, match="there is no array unit_ids"):
+    with pytest.raises(StoreError) as error:
         load_evidence(tmp_path / "half.npz")
-    with pytest.raises(StoreError, match="no evidence file"):
+    assert error.value.code == "E500"
+    with pytest.raises(StoreError) as error:
         load_evidence(tmp_path / "none.npz")
+    assert error.value.code == "E500"
 
 
 def test_the_result_of_a_partial_run_has_a_finding(tmp_path: Path) -> None:

@@ -38,14 +38,16 @@ def test_the_order_of_the_list_is_used_if_scores_contradict_it(make_runs, tmp_pa
 
 
 def test_a_run_without_retrieved_lists_is_an_error(make_runs) -> None:
-    with pytest.raises(StoreError, match="the run of one does not keep what was retrieved"):
+    with pytest.raises(StoreError) as error:
         export(make_runs(["one"]).runs, None, "trec")
+    assert error.value.code == "E500"
 
 
 def test_a_trec_export_of_two_systems_is_an_error(make_runs) -> None:
     exported = make_runs(["one", "two"])
-    with pytest.raises(ParameterError, match="holds one system, and 2 were given"):
+    with pytest.raises(ParameterError) as error:
         export(exported.runs, exported.comparison, "trec")
+    assert error.value.code == "E310"
 
 
 def test_a_duplicate_document_is_an_error(make_runs) -> None:
@@ -90,11 +92,13 @@ def test_an_unknown_format_gets_a_suggestion(make_runs) -> None:
 
 @pytest.mark.parametrize("format_name", [name for name in FORMATS if name != "csv"])
 def test_only_csv_has_one_row_per_unit(make_runs, format_name: str) -> None:
-    with pytest.raises(ParameterError, match="one row per unit"):
+    with pytest.raises(ParameterError) as error:
         export(make_runs(["one"]).runs, None, format_name, units=True)
+    assert error.value.code == "E310"
 
 
 @pytest.mark.parametrize("format_name", ["latex", "md", "csv", "json", "card"])
 def test_several_runs_need_their_comparison(make_runs, format_name: str) -> None:
-    with pytest.raises(ParameterError, match="2 runs were given without their comparison"):
+    with pytest.raises(ParameterError) as error:
         export(make_runs(["one", "two"]).runs, None, format_name)
+    assert error.value.code == "E310"
