@@ -13,7 +13,7 @@ from equipoise.reproduce.attribution import explain_difference
 from equipoise.reproduce.difference import rank_ranges, write_formula
 from equipoise.reproduce.emulation import RunAndQrels, score_under
 from equipoise.reproduce.presets import Conventions
-from library_figures import runs_and_qrels
+from library_metrics import runs_and_qrels
 
 RUN = {"q": {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}}
 QRELS = {"q": {"a": 2, "c": 1, "x": 1, "y": 3}}

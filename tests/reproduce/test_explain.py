@@ -22,7 +22,7 @@ from equipoise.reproduce.attribution import (
 from equipoise.reproduce.emulation import RunAndQrels, score_under
 from equipoise.reproduce.presets import PRESETS, Conventions
 from equipoise.reproduce.published import ALTERNATIVES
-from library_figures import runs_and_qrels
+from library_metrics import runs_and_qrels
 
 FORMS = ("nDCG@3", "MAP@3", "MRR@3", "P@3")
 

@@ -12,7 +12,7 @@ from equipoise.config import StatsConfig
 from equipoise.metrics.parser import parse_metrics
 from equipoise.reproduce.emulation import RunAndQrels, score_under
 from equipoise.reproduce.presets import PRESETS, TIES, Conventions
-from library_figures import LIBRARIES, REAL, runs_and_qrels
+from library_metrics import LIBRARIES, REAL, runs_and_qrels
 
 CASES = [pytest.param(name, form, marks=REAL.get(name, ())) for name in LIBRARIES for form in PRESETS[name].calls]
 CUTOFF = 3

@@ -19,7 +19,7 @@ from equipoise.reproduce.presets import (
     metric_form,
 )
 from equipoise.reproduce.score import limitation_notes
-from library_figures import LIBRARIES, REAL
+from library_metrics import LIBRARIES, REAL
 
 NDCG, MRR, MAP = parse_metrics(["nDCG@3", "MRR@3", "MAP@3"])
 

@@ -11,7 +11,7 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.reproduce.emulation import RunAndQrels, score_under
 from equipoise.reproduce.presets import PRESETS
 from equipoise.reproduce.published import ReportedScore, explain_published
-from library_figures import runs_and_qrels
+from library_metrics import runs_and_qrels
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_every_pair_is_listed_once_with_the_better_system_first(built: BuiltRepo
         assert row.winner == (pair.winner(comparison.alpha) or "")
 
 
-def test_the_win_matrix_is_symmetric(built: BuiltReport) -> None:
+def test_mirrored_cells_of_the_win_matrix_are_reversed(built: BuiltReport) -> None:
     _, _, report = built
     assert report.pairwise is not None
     matrix = report.pairwise.matrix
