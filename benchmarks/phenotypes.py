@@ -193,7 +193,7 @@ class GivenVectorSystem:
     def timed_search(self, strategy: str, with_torch: bool = True) -> tuple[float, TermHits]:
         """The seconds of a search for all queries, and its results."""
         strategy_system = self.system.with_strategy(strategy)
-        texts = [f"query {number}" for number in range(len(self.queries))]
+        texts = [f"Query {number}" for number in range(len(self.queries))]
         torch_context = nullcontext() if with_torch else patch.object(stored_vectors, "int8_product", lambda dims: None)
         with torch_context:
             strategy_system.search(texts, K)
@@ -205,7 +205,7 @@ class _LookupModel:
 
     def __init__(self, texts: tuple[str, ...], corpus: Vectors, queries: Vectors) -> None:
         self._rows = dict(zip(texts, corpus, strict=True))
-        self._rows |= {f"query {number}": row for number, row in enumerate(queries)}
+        self._rows |= {f"Query {number}": row for number, row in enumerate(queries)}
 
     def encode(self, texts: list[str]) -> Vectors:
         """The rows of the texts."""

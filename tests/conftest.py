@@ -48,8 +48,8 @@ COMMON: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow],
     "derandomize": True,
 }
-for name, most in MAX_EXAMPLES.items():
-    settings.register_profile(name, max_examples=most, **COMMON)
+for name, n_examples in MAX_EXAMPLES.items():
+    settings.register_profile(name, max_examples=n_examples, **COMMON)
 settings.register_profile("thorough", max_examples=100, **COMMON)
 settings.load_profile(PROFILE)
 

@@ -51,9 +51,9 @@ def substrings(key: str, length: int) -> set[str]:
     return {key[start : start + length] for start in range(len(key) - length + 1)}
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_a_secret_is_redacted_in_every_encoding(form: Callable[[str], str]) -> None:
-    echo = form(KEY)
+@pytest.mark.parametrize("encode", FORMS.values(), ids=FORMS)
+def test_a_secret_is_redacted_in_every_encoding(encode: Callable[[str], str]) -> None:
+    echo = encode(KEY)
     redacted = redact(f"the key {echo} is not known (code 17)", [KEY])
     assert HIDDEN in redacted
     assert redacted.startswith("the key")
@@ -67,8 +67,8 @@ ASCII = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=4, 
 
 
 @given(ASCII, st.text(), st.text(), st.sampled_from([quote, json.dumps, str]))
-def test_secrets_are_replaced_in_any_text(secret: str, before: str, after: str, form: Callable[[str], str]) -> None:
-    redacted = redact(f"{before} {form(secret)} {after}", [secret])
+def test_secrets_are_replaced_in_any_text(secret: str, before: str, after: str, encode: Callable[[str], str]) -> None:
+    redacted = redact(f"{before} {encode(secret)} {after}", [secret])
     if secret not in HIDDEN and len(secret) >= 8:
         assert secret not in redacted
     assert HIDDEN in redacted

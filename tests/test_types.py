@@ -31,7 +31,7 @@ def results(undefined: float) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("index", range(len(results(0.0))), ids=lambda at: type(results(0.0)[at]).__name__)
+@pytest.mark.parametrize("index", range(len(results(0.0))), ids=lambda index: type(results(0.0)[index]).__name__)
 def test_an_undefined_number_equals_another_and_no_defined_one(index: int) -> None:
     first, second = results(float("nan"))[index], results(float("-nan"))[index]
     assert first == second == deepcopy(first)

@@ -91,9 +91,9 @@ def test_the_leaderboard_is_that_of_the_selected_metric(opened, report) -> None:
     metrics = page.locator("#shown option").all_inner_texts()
     assert len(metrics) > 1
     page.locator("#shown select").select_option(label=metrics[1])
-    shown = page.locator("#leaderboard .board:visible")
-    assert shown.count() == 1
-    assert shown.get_by_role("button", name=metrics[1]).is_visible()
+    visible = page.locator("#leaderboard .board:visible")
+    assert visible.count() == 1
+    assert visible.get_by_role("button", name=metrics[1]).is_visible()
 
 
 def test_sorting_the_slices_keeps_the_groups(page) -> None:
@@ -163,13 +163,13 @@ def test_the_address_restores_the_unit_and_the_filters(page, opened) -> None:
     address = page.url
     assert f"unit={unit}" in address
     assert f"won={best}" in unquote_plus(address)
-    shown = listed_units(page)
+    visible = listed_units(page)
     for tab in (opened(address), page):
         if tab is page:
             page.reload()
         assert tab.get_by_label("Search").input_value() == "what"
         assert tab.get_by_role("region", name="One question").locator("h3").inner_text() == unit
-        assert listed_units(tab) == shown
+        assert listed_units(tab) == visible
 
 
 def test_navigation_links_scroll_to_their_section(page) -> None:

@@ -87,8 +87,8 @@ def test_texts_with_a_vector_of_zeros_are_counted_and_named() -> None:
 def test_a_score_that_is_undefined_for_every_model_is_reported() -> None:
     assert "EQ135" in codes(pairs([0.5, 0.5, 0.5]))
     assert "EQ135" not in codes(pairs([0.5, 0.5, 0.6]))
-    alone = ConceptSet("f", clusters=(ConceptCluster("a", ("x",)), ConceptCluster("b", ("y",))))
-    assert "EQ135" in codes(alone)
+    single_concept_clusters = ConceptSet("f", clusters=(ConceptCluster("a", ("x",)), ConceptCluster("b", ("y",))))
+    assert "EQ135" in codes(single_concept_clusters)
 
 
 def test_a_model_whose_name_ends_in_a_colon_gets_no_second_one() -> None:

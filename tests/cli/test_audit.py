@@ -267,8 +267,8 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, fold
 
 
 def test_a_table_that_cannot_be_read_does_not_stop_the_others(eq, folder: Path) -> None:
-    good = write(folder, "good.csv", "system,HR@1\na,0.31\n")
-    result = eq("audit", "missing.csv", good)
+    readable_table = write(folder, "good.csv", "system,HR@1\na,0.31\n")
+    result = eq("audit", "missing.csv", readable_table)
     assert result.exit_code == 3
     assert "1 value of 1 row" in result.stdout
     assert "missing.csv" in result.stderr

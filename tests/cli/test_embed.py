@@ -463,16 +463,16 @@ def test_a_hub_model_needs_a_download_until_its_files_exist(eq, folder: Path, mo
     pytest.importorskip("sentence_transformers")
     monkeypatch.setenv("HF_HUB_CACHE", str(folder / "hub"))
 
-    def here() -> str:
+    def model_state() -> str:
         models = json.loads(eq("ls", "models", "--json").stdout)["models"]
         return next(model["here"] for model in models if model["spec"] == "bge-base")
 
     snapshot = folder / "hub" / "models--BAAI--bge-base-en-v1.5" / "snapshots" / "a1"
     snapshot.mkdir(parents=True)
-    assert here() == "needs a download"
+    assert model_state() == "needs a download"
     assert "a download: weights are downloaded" in eq("ls", "models").stdout
     (snapshot / "config.json").write_text("{}")
-    assert here() == "works"
+    assert model_state() == "works"
 
 
 def test_listing_models_loads_none(command, environment) -> None:

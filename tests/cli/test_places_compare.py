@@ -158,12 +158,12 @@ def test_one_seed_is_reported(eq: Eq, seeds: Path) -> None:
 
 
 def test_padding_is_excluded_from_the_classes(eq: Eq, seeds: Path) -> None:
-    plain, without_padding = (
+    all_classes, without_padding = (
         json.loads(eq("places", "compare", "good", "bad", "--json", *options).output)
         for options in ((), ("--padding", "0"))
     )
-    assert without_padding["systems"][0]["mean"] >= plain["systems"][0]["mean"]
-    assert without_padding != plain
+    assert without_padding["systems"][0]["mean"] >= all_classes["systems"][0]["mean"]
+    assert without_padding != all_classes
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_the_demo_prints_the_model_and_its_baselines(eq: Eq) -> None:
 
 @pytest.mark.slow
 def test_the_demo_writes_inputs_of_places_score(eq: Eq, folder: Path) -> None:
-    few = ("--users", "12", "--days", "14", "--places", "60")
-    content = json.loads(eq("places", "demo", *few, "--json").output)
-    written = eq("places", "demo", *few, "-o", "kept")
+    quick_options = ("--users", "12", "--days", "14", "--places", "60")
+    content = json.loads(eq("places", "demo", *quick_options, "--json").output)
+    written = eq("places", "demo", *quick_options, "-o", "kept")
     assert written.exit_code == 0, written.output
     suggested = next(line for line in written.output.splitlines() if line.startswith("Next: eq "))
     scored = eq(*suggested.removeprefix("Next: eq ").split(), "--json")
@@ -234,6 +234,6 @@ def test_the_demo_writes_inputs_of_places_score(eq: Eq, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_the_demo_depends_on_the_seed_only(eq: Eq) -> None:
-    few = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
-    first, repeated, other = (eq(*few, "--seed", seed).output for seed in ("1", "1", "2"))
+    quick_options = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
+    first, repeated, other = (eq(*quick_options, "--seed", seed).output for seed in ("1", "1", "2"))
     assert first == repeated != other

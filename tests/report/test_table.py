@@ -51,21 +51,21 @@ def test_numbers_are_complete_or_absent(width: int) -> None:
 
 
 def test_less_important_columns_are_dropped_before_names_are_truncated() -> None:
-    shown, left_out = fit_columns(COLUMNS, 30)
-    assert [column.head for column in shown] == ["system", "estimate"]
+    visible, left_out = fit_columns(COLUMNS, 30)
+    assert [column.head for column in visible] == ["system", "estimate"]
     assert [column.head for column in left_out] == ["interval", "rank", "remarks"]
-    assert shown[0].cells[1] == "bm25"
+    assert visible[0].cells[1] == "bm25"
 
 
 def test_extra_columns_are_shortened_and_dropped_before_names_are_truncated() -> None:
     full_width = total_width(COLUMNS)
-    shown, left_out = fit_columns(COLUMNS, full_width - 5)
-    assert shown[-1].cells[0].endswith("…")
-    assert list(shown[0].cells) == NAMES
-    shown, left_out = fit_columns(COLUMNS, total_width(COLUMNS[:-1]))
-    assert "remarks" not in [column.head for column in shown]
+    visible, left_out = fit_columns(COLUMNS, full_width - 5)
+    assert visible[-1].cells[0].endswith("…")
+    assert list(visible[0].cells) == NAMES
+    visible, left_out = fit_columns(COLUMNS, total_width(COLUMNS[:-1]))
+    assert "remarks" not in [column.head for column in visible]
     assert [column.head for column in left_out] == ["remarks"]
-    assert list(shown[0].cells) == NAMES
+    assert list(visible[0].cells) == NAMES
 
 
 def test_columns_are_aligned_without_trailing_spaces() -> None:
@@ -90,16 +90,18 @@ def test_a_shortened_text_fits_the_width(position: str, text: str, width: int) -
 
 @given(st.integers(12, 200))
 def test_every_column_is_shown_or_listed(width: int) -> None:
-    shown, left_out = fit_columns(
+    visible, left_out = fit_columns(
         [*COLUMNS[:2], ReportColumn("n", ["12,345"] * 4), ReportColumn("hybrid", ["0.1"] * 4)], width
     )
-    assert [column.head for column in shown if column in left_out] == []
-    assert {column.head for column in (*shown, *left_out)} == {"system", "estimate", "n", "hybrid"}
-    assert total_width(shown) <= width or len(shown) == 1
+    assert [column.head for column in visible if column in left_out] == []
+    assert {column.head for column in (*visible, *left_out)} == {"system", "estimate", "n", "hybrid"}
+    assert total_width(visible) <= width or len(visible) == 1
 
 
 @given(st.integers(12, 60))
 def test_shortened_names_are_unique(width: int) -> None:
     names = [f"tfidf: ({mode})" for mode in ("label_synonyms_max", "all_max", "label_only", "label_synonyms_min")]
-    shown, _ = fit_columns([ReportColumn("system", names, shortens="middle"), ReportColumn("MRR", ["0.5"] * 4)], width)
-    assert len(set(shown[0].cells)) == 4
+    visible, _ = fit_columns(
+        [ReportColumn("system", names, shortens="middle"), ReportColumn("MRR", ["0.5"] * 4)], width
+    )
+    assert len(set(visible[0].cells)) == 4

@@ -88,8 +88,8 @@ def test_a_unit_without_a_value_has_a_reason() -> None:
 @given(runs_and_qrels(tied=False))
 def test_the_shown_terms_give_the_value(inputs) -> None:
     run, qrels = inputs
-    for name, one in (("nDCG@3", "trec_eval"), ("MAP@3", "ranx"), ("MAP@3", "torchmetrics")):
-        example = explain_difference(run, qrels, name, one=one).example
+    for name, preset in (("nDCG@3", "trec_eval"), ("MAP@3", "ranx"), ("MAP@3", "torchmetrics")):
+        example = explain_difference(run, qrels, name, one=preset).example
         for text, value in zip(example.sums, (example.one, example.other), strict=True) if example else ():
             if match := re.fullmatch(r"(?:.*= )?([\d.]+) over the ideal of \d+ items?, ([\d.]+) -> .*", text):
                 assert float(match[1]) / float(match[2]) == pytest.approx(value, abs=1e-3)

@@ -31,9 +31,9 @@ def random_lists(graded: bool) -> RunAndQrels:
 
 
 @pytest.mark.parametrize("graded", [False, True])
-@pytest.mark.parametrize(("name", "form"), CASES)
-def test_random_lists_earn_the_chance_level(name: str, form: str, graded: bool) -> None:
-    inputs, metric = random_lists(graded), parse_metrics(form.replace("@k", "@5"))[0]
+@pytest.mark.parametrize(("name", "metric_form"), CASES)
+def test_random_lists_earn_the_chance_level(name: str, metric_form: str, graded: bool) -> None:
+    inputs, metric = random_lists(graded), parse_metrics(metric_form.replace("@k", "@5"))[0]
     rules = PRESETS[name].rules(metric)
     result = score_under(inputs, metric, rules)
     error = float(np.std(result.per_unit)) / np.sqrt(QUERIES)

@@ -94,7 +94,7 @@ EVIDENCE: list[tuple[Evidence, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("evidence", "metrics"), EVIDENCE, ids=lambda each: getattr(each, "kind", ""))
+@pytest.mark.parametrize(("evidence", "metrics"), EVIDENCE, ids=lambda value: getattr(value, "kind", ""))
 def test_every_kind_of_evidence_is_stored_and_can_be_scored_again(
     evidence: Evidence, metrics: list[str], tmp_path: Path
 ) -> None:

@@ -85,9 +85,9 @@ def test_stored_results_are_used_for_the_same_search_only(shards: Shards, tmp_pa
 
 
 def test_a_failing_shard_does_not_lose_the_others(tmp_path: Path) -> None:
-    broken = ROWS.copy()
-    broken[100, 3] = np.nan
-    shards = write_shards(tmp_path / "shards", [broken], rows=70)
+    rows_with_nan = ROWS.copy()
+    rows_with_nan[100, 3] = np.nan
+    shards = write_shards(tmp_path / "shards", [rows_with_nan], rows=70)
     with pytest.raises(NotFiniteError, match=r"00001.npy holds NaN or infinity in vector 100"):
         nearest_in_shards(QUERIES, shards, 5, map_function=resumable_map(ReversedEngine(), tmp_path / "stored"))
     assert len(list((tmp_path / "stored").iterdir())) == 4

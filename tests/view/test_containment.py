@@ -36,10 +36,10 @@ def served(tmp_path_factory: pytest.TempPathFactory, serve, store):
     return serve(root / "results")
 
 
-@pytest.mark.parametrize("way", ESCAPING_PATHS)
+@pytest.mark.parametrize("escaping_path", ESCAPING_PATHS)
 @pytest.mark.parametrize("template", ["/{}", "/report/{}", "/report?run={}", "/export?to=json&run={}", "/static/{}"])
-def test_paths_outside_the_folder_are_not_served_in_any_encoding(served, way: str, template: str) -> None:
-    response = served.get(template.format(way))
+def test_paths_outside_the_folder_are_not_served_in_any_encoding(served, escaping_path: str, template: str) -> None:
+    response = served.get(template.format(escaping_path))
     assert response.status in (400, 404)
     assert SECRET not in response.text
 

@@ -71,9 +71,9 @@ def test_only_get_and_head_are_allowed(viewer, method: str, path: str) -> None:
 
 
 def test_head_returns_the_headers_of_get_without_a_body(viewer) -> None:
-    whole, head = viewer.get("/runs.json"), viewer.get("/runs.json", method="HEAD")
-    assert (head.status, head.body) == (200, b"")
-    assert head.headers["content-length"] == whole.headers["content-length"]
+    get_response, head_response = viewer.get("/runs.json"), viewer.get("/runs.json", method="HEAD")
+    assert (head_response.status, head_response.body) == (200, b"")
+    assert head_response.headers["content-length"] == get_response.headers["content-length"]
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -30,9 +30,9 @@ def files(folder: Path) -> None:
     (folder / "doc.txt").write_text(DOCUMENT)
     (folder / "qa.json").write_text(json.dumps(pairs()))
     (folder / "qa.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs()))
-    broken = pairs(60)
-    broken[7]["answer"] = "1259 barels"
-    (folder / "broken.json").write_text(json.dumps(broken))
+    invalid_pairs = pairs(60)
+    invalid_pairs[7]["answer"] = "1259 barels"
+    (folder / "broken.json").write_text(json.dumps(invalid_pairs))
 
 
 SMALL = ("--chunk-size", "60", "--overlap", "20")
@@ -111,8 +111,8 @@ def test_an_unmet_minimum_is_reported_once_and_fails_with_strict(
 
 
 def test_without_categories_and_difficulties_their_thresholds_are_skipped(eq, folder: Path) -> None:
-    plain = [{name: pair[name] for name in ("question", "answer")} for pair in pairs()]
-    (folder / "plain.json").write_text(json.dumps(plain))
+    minimal_pairs = [{name: pair[name] for name in ("question", "answer")} for pair in pairs()]
+    (folder / "plain.json").write_text(json.dumps(minimal_pairs))
     result = eq("fair", "validate", "--qa", "plain.json", "--strict")
     assert result.exit_code == 0
     assert "Multi-hop" not in result.stdout

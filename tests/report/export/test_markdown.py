@@ -61,11 +61,11 @@ def test_names_round_trip(make_runs, hostile) -> None:
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_escaped_text_is_shown_unchanged(text: str) -> None:
-    shown = inert(" ".join(text.split()))
+    visible_text = inert(" ".join(text.split()))
     cells = parse_markdown(f"| head |\n| --- |\n| {escape_markdown(text)} |\n")
-    assert cells.rows[1:] == [[shown.strip()]] or not shown
+    assert cells.rows[1:] == [[visible_text.strip()]] or not visible_text
     paragraph = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(escape_markdown(text))
-    assert not shown or (paragraph.startswith("<p>") and paragraph.count("<") == 2)
+    assert not visible_text or (paragraph.startswith("<p>") and paragraph.count("<") == 2)
 
 
 def test_the_best_value_is_bold_in_both_directions(make_runs) -> None:

@@ -41,7 +41,7 @@ def test_a_refused_connection_is_an_immediate_error(scheme: str, listener: str) 
         ["accounts", "evaluate", "--tree", "tree.csv"],
         ["index-quality", "--store", "memory", "--corpus", "c.npy", "--queries", "c.npy"],
     ],
-    ids=lambda words: words[0],
+    ids=lambda arguments: arguments[0],
 )
 def test_every_command_checks_the_address_before_any_work(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
