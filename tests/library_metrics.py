@@ -195,7 +195,7 @@ REAL = {
     "sentence-transformers": pytest.mark.engines("sentence_transformers"),
     "torchmetrics": pytest.mark.engines("torchmetrics"),
 }
-"""The marker of a test that runs a library; the others are installed wherever tests run."""
+"""Markers of tests per library; the other libraries are required by all tests."""
 
 
 @st.composite

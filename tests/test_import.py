@@ -1,4 +1,4 @@
-"""What an import loads, and which names are public."""
+"""Modules loaded by imports, and the public names."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_the_dockerfile_copies_existing_files_and_runs_as_a_user() -> None:
                 assert (ROOT / source).exists(), source
                 assert f"!{source}" in ignored, source
     (base,) = [arguments for name, arguments in steps if name == "ARG" and arguments.startswith("BASE=")]
-    assert ":" in base  # no floating latest
+    assert ":" in base  # a fixed version, not latest
     assert {arguments.split()[0] for name, arguments in steps if name == "FROM"} == {"${BASE}"}
     assert [arguments for name, arguments in steps if name == "USER"] == ["user"]
     assert ("ENTRYPOINT", '["eq"]') in steps

@@ -66,7 +66,7 @@ def test_an_interrupt_exits_with_130_and_leaves_no_files(folder: Path, command, 
     os.mkfifo("slow.trec")
     arguments = ("score", "good.trec", "slow.trec", "--qrels", "truth.qrels", "--seed", "1")
     process = subprocess.Popen([*command, *arguments], env=environment, stderr=subprocess.PIPE, text=True)
-    with open("slow.trec", "w") as pipe:  # returns once the command has opened it to read
+    with open("slow.trec", "w") as pipe:  # blocks until the command has opened it for reading
         pipe.write("q00 Q0 d1 1 0.5 tag\n")
         pipe.flush()
         # One signal may be too early: it does not interrupt a read that has not started.

@@ -76,7 +76,7 @@ def test_ties_in_long_lists_are_ordered_as_in_ranx() -> None:
         items = [f"d{number}" for number in range(length)]
         run = {f"q{query}": dict(zip(items, rng.integers(0, 4, length) / 4.0, strict=True)) for query in range(12)}
         qrels = {query: {items[number]: 1 for number in rng.permutation(length)[:4]} for query in run}
-        for extra_run in ({}, {"extra": {"d0": 1.0}}):  # an extra query has to be removed, which sorts once more
+        for extra_run in ({}, {"extra": {"d0": 1.0}}):  # ranx removes an extra query, which sorts again
             expected = LIBRARIES["ranx"](run | extra_run, qrels, "MRR", 0)
             assert preset_value(run | extra_run, qrels, "ranx", "MRR") == pytest.approx(expected, abs=1e-9)
 

@@ -63,7 +63,7 @@ def test_a_stopped_run_is_shown_with_the_command_to_resume(tmp_path: Path, serve
         (file,) = tmp_path.glob(".progress.*")
         host = file.name.split(".")[2].split("-")[0]
         content = file.read_text()
-    unused_pid = 2**22 + 7  # above the largest process number of this system
+    unused_pid = 2**22 + 7  # above the largest process id of the system
     (tmp_path / f".progress.{host}-{unused_pid}-0000abcd.json").write_text(content)
     page = serve(tmp_path).get().text
     assert "fair comparison</strong> has stopped without finishing" in page

@@ -15,7 +15,7 @@ from equipoise.report.export.paper_table import escape_markdown
 
 
 class TableCells(HTMLParser):
-    """The cells of all tables as text, and what is bold."""
+    """The cells of all tables as text, and the bold texts."""
 
     def __init__(self) -> None:
         super().__init__()
