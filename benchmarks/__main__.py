@@ -1,8 +1,8 @@
-"""Run every measurement of this folder, print its table, keep it in README.md.
+"""Run the benchmarks of this folder, print their tables, and store them in README.md.
 
-python -m benchmarks                 all of it
-python -m benchmarks --quick         small sizes, a look only
-python -m benchmarks logits start    only these, the other sections of README.md stay
+python -m benchmarks                 all benchmarks
+python -m benchmarks --quick         small sizes; README.md does not change
+python -m benchmarks logits start    only these; the other sections of README.md do not change
 """
 
 from __future__ import annotations
@@ -16,53 +16,53 @@ from pathlib import Path
 from pkgutil import iter_modules
 from time import perf_counter
 
-from benchmarks.machine import described
+from benchmarks.machine import machine_description
 from benchmarks.row import HEAD, Row
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
-OPENS, CLOSES = "<!-- table: written by python -m benchmarks -->", "<!-- end of table -->"
+TABLE_START, TABLE_END = "<!-- table: written by python -m benchmarks -->", "<!-- end of table -->"
 
 
 def main() -> None:
-    """Measure and print; what was measured at full size replaces its section of the page."""
+    """Measure and print; results at full size replace their section of README.md."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="modules of this folder; all when none is named")
-    parser.add_argument("--quick", action="store_true", help="small sizes; README.md stays as it is")
-    chosen = parser.parse_args()
-    for name in chosen.names or measuring():
-        text = section(name, chosen.quick)
+    parser.add_argument("names", nargs="*", help="modules of this folder; default: all")
+    parser.add_argument("--quick", action="store_true", help="small sizes; README.md does not change")
+    options = parser.parse_args()
+    for name in options.names or benchmark_names():
+        text = section(name, options.quick)
         print(text)
-        if not chosen.quick:
+        if not options.quick:
             page = PAGE.read_text(encoding="utf-8")
-            PAGE.write_text(replaced(page, name, text), encoding="utf-8")
+            PAGE.write_text(replace_section(page, name, text), encoding="utf-8")
 
 
 def section(name: str, quick: bool) -> str:
-    """What one module measured, with the machine and the versions it was measured on."""
+    """The results of one module, with the machine and the versions of the packages."""
     module = import_module(f"benchmarks.{name}")
-    rows = measured(name, quick)
+    rows = run_benchmark(name, quick)
     tables = [markdown([HEAD, *(row.cells for row in rows)]) if rows else ""]
     if hasattr(module, "curve"):
         tables.append(markdown(module.curve(quick)))
-    return "\n\n".join([f"### {name}: {module.__doc__.splitlines()[0]}", described(), *filter(None, tables)])
+    return "\n\n".join([f"### {name}: {module.__doc__.splitlines()[0]}", machine_description(), *filter(None, tables)])
 
 
-def measuring() -> list[str]:
-    """The modules that have ``rows``; one that cannot be imported is named and left out."""
-    rows = []
+def benchmark_names() -> list[str]:
+    """The modules with ``rows`` or ``curve``; modules that cannot be imported are reported and skipped."""
+    names = []
     for name in (module.name for module in iter_modules([str(HERE)]) if not module.name.startswith("_")):
         try:
             module = import_module(f"benchmarks.{name}")
             if hasattr(module, "rows") or hasattr(module, "curve"):
-                rows.append(name)
+                names.append(name)
         except ImportError as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
-    return rows
+    return names
 
 
-def measured(name: str, quick: bool) -> list[Row]:
-    """The lines of one module; they also go to stderr as soon as they are there."""
+def run_benchmark(name: str, quick: bool) -> list[Row]:
+    """The rows of one module, which are also printed to stderr."""
     start = perf_counter()
     module = import_module(f"benchmarks.{name}")
     rows: list[Row] = module.rows(quick) if hasattr(module, "rows") else []
@@ -73,7 +73,7 @@ def measured(name: str, quick: bool) -> list[Row]:
 
 
 def markdown(lines: Sequence[Sequence[str]]) -> str:
-    """A table whose first line is its head, columns aligned for those who read it as text."""
+    """A Markdown table with aligned columns; the first line is the header."""
     if not lines:
         return ""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -82,15 +82,15 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([table[0], rule, *table[1:]])
 
 
-def replaced(page: str, name: str, text: str) -> str:
-    """The page with another section of that name between its marks, the sections in order of name."""
-    before, _, rest = page.partition(OPENS)
-    inside, _, after = rest.partition(CLOSES)
-    parts = re.split(r"^(?=### )", inside, flags=re.MULTILINE)
-    sections = {part[4:].partition(":")[0]: part.strip() for part in parts if part.startswith("### ")}
+def replace_section(page: str, name: str, text: str) -> str:
+    """The page with this section replaced between the markers, and the sections sorted by name."""
+    head, _, rest = page.partition(TABLE_START)
+    table_text, _, tail = rest.partition(TABLE_END)
+    chunks = re.split(r"^(?=### )", table_text, flags=re.MULTILINE)
+    sections = {chunk[4:].partition(":")[0]: chunk.strip() for chunk in chunks if chunk.startswith("### ")}
     sections[name] = text
-    body = "\n\n".join(sections[title] for title in sorted(sections))
-    return f"{before}{OPENS}\n\n{body}\n\n{CLOSES}{after}"
+    sections_text = "\n\n".join(sections[title] for title in sorted(sections))
+    return f"{head}{TABLE_START}\n\n{sections_text}\n\n{TABLE_END}{tail}"
 
 
 if __name__ == "__main__":

@@ -17,61 +17,61 @@ from equipoise.types import Role
 
 DIMS = 384
 GOAL = 50_000
-"""Vectors a second that a second run must reach, hashing of the texts included."""
+"""Vectors per second that a second run must reach, including the hashing of the texts."""
 
 
 def rows(quick: bool) -> list[Row]:
-    """Reading back, writing, and a corpus through the static model."""
+    """Reading, writing, and a corpus with the static model."""
     return [*_cache(20_000 if quick else 100_000), *_corpus(100_000 if quick else 1_000_000)]
 
 
-class Stored:
-    """A model whose vectors are known beforehand; asked a second time, it fails."""
+class GivenVectors:
+    """A model with given vectors that fails if it is called again."""
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         self.vectors = vectors
-        self.done = False
+        self.finished = False
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """The vectors of the numbered texts."""
-        assert not self.done, "a text was embedded twice"
+        assert not self.finished, "a text was embedded again"
         return self.vectors[[int(text.split()[2]) for text in texts]]
 
 
 def _cache(count: int) -> list[Row]:
     vectors = np.random.default_rng(0).normal(size=(count, DIMS)).astype(np.float32)
     texts = [f"text number {number} of a corpus that was embedded before" for number in range(count)]
-    stored = Stored(vectors)
+    stored = GivenVectors(vectors)
     with tempfile.TemporaryDirectory() as folder:
         cache = VectorCache(Path(folder) / "vectors.sqlite")
         model = embedder(stored, identity="stored", cache=cache)
-        first, _ = fastest(lambda: model.embed(texts), times=1)
-        stored.done = True
-        again, found = fastest(lambda: model.embed(texts), times=4)
-        assert found.tobytes() == vectors.tobytes()
+        first_seconds, _ = fastest(lambda: model.embed(texts), times=1)
+        stored.finished = True
+        second_seconds, cached_vectors = fastest(lambda: model.embed(texts), times=4)
+        assert cached_vectors.tobytes() == vectors.tobytes()
         request = (model.encoder.identity, model.variant(Role.DOCUMENT), texts, DIMS)
-        reading, rows_by_index = fastest(lambda: cache.get_many(*request), times=4)
+        read_seconds, rows_by_index = fastest(lambda: cache.get_many(*request), times=4)
         assert len(rows_by_index) == count
         cache.close()
     shape = f"{count:,} vectors of {DIMS} dimensions"
     return [
-        _timed(f"second run of a model, all from the cache, {shape}", again, count, "byte-equal"),
-        _timed(f"Cache.get_many, {shape}", reading, count),
-        Row(f"first run of a model that costs nothing, {shape}", first, note=_rate(count, first)),
+        _timed_row(f"second run of a model, all from the cache, {shape}", second_seconds, count, "byte-equal"),
+        _timed_row(f"Cache.get_many, {shape}", read_seconds, count),
+        Row(f"first run of a model that costs nothing, {shape}", first_seconds, note=_rate(count, first_seconds)),
     ]
 
 
-def _timed(task: str, seconds: float, count: int, note: str = "") -> Row:
+def _timed_row(task: str, seconds: float, count: int, note: str = "") -> Row:
     note_text = ", ".join(filter(None, [_rate(count, seconds), note]))
     return Row(task, seconds, target=count / GOAL, goal="below", note=note_text)
 
 
 def _rate(count: int, seconds: float) -> str:
-    return f"{count / seconds:,.0f} vectors a second"
+    return f"{count / seconds:,.0f} vectors per second"
 
 
 def _corpus(count: int) -> list[Row]:
-    """Short texts through WordLlama into a file, in a process of its own."""
+    """Short texts embedded with WordLlama into a file, in a separate process."""
     from equipoise.models.backends.model_files import is_installed
 
     if not is_installed("wordllama"):
@@ -89,7 +89,7 @@ def _corpus(count: int) -> list[Row]:
 
 
 def megabytes_of_corpus(count: int) -> float:
-    """The memory that embedding so many texts takes, cache and file included."""
+    """The memory for embedding this number of texts, including cache and file."""
     from equipoise.models.corpus import embed_to_file
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-"""The memory that many short texts through the static model take; alone in its process.
+"""The memory for embedding many short texts with the static model, measured in a separate process.
 
-python -m benchmarks.embedding_memory 1000000       prints MB beyond the bare interpreter
+python -m benchmarks.embedding_memory 1000000       prints MB in addition to the interpreter
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from benchmarks.timing import extra_megabytes
 
 
 def main() -> None:
-    """Make the texts and embed them; all that is imported for it counts too."""
+    """Create the texts and embed them; the memory includes imported packages."""
 
     def work() -> object:
         from equipoise.models.embedder import embedder

@@ -28,7 +28,7 @@ def rows(quick: bool) -> list[Row]:
 
 
 def _warm_up() -> None:
-    """ranx compiles on its first call, which is measured apart."""
+    """Compile ranx with a first call, which ``_cold_ranx`` measures."""
     small = Results.of_size(20, 20, 3)
     peers.by_ranx(*small.as_dicts())
     peers.by_ranx_from_arrays(*small.as_pairs())
@@ -36,44 +36,46 @@ def _warm_up() -> None:
 
 def _from_dicts(size: tuple[int, int, int], times: int) -> list[Row]:
     qrels, run = Results.of_size(*size).as_dicts()
-    # A peer's turn and ours alternate in one process, so that a busy machine slows both.
-    mine, values = fastest(lambda: peers.ours(Ranking.from_runs(qrels, run)), times=times)
-    trec, by_trec = fastest(lambda: peers.by_pytrec_eval(qrels, run), times=max(2, times - 2))
-    again, _ = fastest(lambda: peers.ours(Ranking.from_runs(qrels, run)), times=times)
-    ranx, by_ranx = fastest(lambda: peers.by_ranx(qrels, run), times=2)
-    matrix = peers.matrix_of_ours(values)
-    peers.refuse_difference(matrix, peers.matrix_of_pytrec_eval(by_trec), "pytrec_eval")
-    peers.refuse_difference(matrix, peers.matrix_of_ranx(by_ranx), "ranx")
-    task, mine = f"21 metrics from dicts, {size_name(*size)}", min(mine, again)
+    # Calls of both packages alternate in one process, so that other load slows both.
+    our_seconds, values = fastest(lambda: peers.by_equipoise(Ranking.from_runs(qrels, run)), times=times)
+    trec_seconds, trec_values = fastest(lambda: peers.by_pytrec_eval(qrels, run), times=max(2, times - 2))
+    our_second_seconds, _ = fastest(lambda: peers.by_equipoise(Ranking.from_runs(qrels, run)), times=times)
+    ranx_seconds, ranx_values = fastest(lambda: peers.by_ranx(qrels, run), times=2)
+    matrix = peers.matrix_of_equipoise(values)
+    peers.check_equal(matrix, peers.matrix_of_pytrec_eval(trec_values), "pytrec_eval")
+    peers.check_equal(matrix, peers.matrix_of_ranx(ranx_values), "ranx")
+    task, our_seconds = f"21 metrics from dicts, {size_name(*size)}", min(our_seconds, our_second_seconds)
     return [
-        Row(task, mine, "pytrec_eval", trec, TREC_TARGET),
-        Row(task, mine, "ranx, compiled", ranx, RANX_TARGET),
+        Row(task, our_seconds, "pytrec_eval", trec_seconds, TREC_TARGET),
+        Row(task, our_seconds, "ranx, compiled", ranx_seconds, RANX_TARGET),
     ]
 
 
 def _memory(size: tuple[int, int, int]) -> Row:
-    mine, theirs = (
-        number_printed_by("benchmarks.memory", program, *map(str, size)) for program in ("ours", "pytrec_eval")
+    our_megabytes, peer_megabytes = (
+        number_printed_by("benchmarks.memory", program, *map(str, size)) for program in ("equipoise", "pytrec_eval")
     )
     task = f"extra memory of the same, {size_name(*size)}"
-    return Row(task, mine, "pytrec_eval", theirs, LESS_MEMORY, unit="MB")
+    return Row(task, our_megabytes, "pytrec_eval", peer_megabytes, LESS_MEMORY, unit="MB")
 
 
 def _from_arrays(size: tuple[int, int, int], times: int) -> Row:
     results = Results.of_size(*size)
     pairs = results.as_pairs()
-    ranx, by_ranx = fastest(lambda: peers.by_ranx_from_arrays(*pairs), times=times)
-    mine, values = fastest(lambda: peers.ours(Ranking.from_lists(results.retrieved, results.relevant)), times=times)
-    peers.refuse_difference(peers.matrix_of_ours(values), peers.matrix_of_ranx(by_ranx), "ranx")
+    ranx_seconds, ranx_values = fastest(lambda: peers.by_ranx_from_arrays(*pairs), times=times)
+    our_seconds, values = fastest(
+        lambda: peers.by_equipoise(Ranking.from_lists(results.retrieved, results.relevant)), times=times
+    )
+    peers.check_equal(peers.matrix_of_equipoise(values), peers.matrix_of_ranx(ranx_values), "ranx")
     target = DEEP_ARRAYS_TARGET if size[1] >= 1_000 else ARRAYS_TARGET
-    return Row(f"21 metrics from arrays, {size_name(*size)}", mine, "ranx, compiled", ranx, target)
+    return Row(f"21 metrics from arrays, {size_name(*size)}", our_seconds, "ranx, compiled", ranx_seconds, target)
 
 
 def _cold_ranx() -> Row:
-    """The first call of either in a process, with nothing compiled before."""
+    """The first call of each package in a process, without compiled code."""
     program = "from benchmarks import peers, retrieval as r; d = r.Results.of_size(100, 20, 3).as_dicts(); "
-    theirs = [sys.executable, "-c", program + "peers.by_ranx(*d)"]
-    ours = [sys.executable, "-c", program + "peers.ours(peers.Ranking.from_runs(*d))"]
+    peer_command = [sys.executable, "-c", program + "peers.by_ranx(*d)"]
+    our_command = [sys.executable, "-c", program + "peers.by_equipoise(peers.Ranking.from_runs(*d))"]
     with TemporaryDirectory() as empty, patch.dict(os.environ, NUMBA_CACHE_DIR=empty):
-        seconds = seconds_of(theirs, times=1, cold=True)
-    return Row("first call, 100 x 20 x 3, wall", seconds_of(ours, times=3), "ranx, not compiled", seconds)
+        seconds = seconds_of(peer_command, times=1, cold=True)
+    return Row("first call, 100 x 20 x 3, wall", seconds_of(our_command, times=3), "ranx, not compiled", seconds)

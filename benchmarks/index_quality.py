@@ -1,6 +1,6 @@
 """Indexes of every store that is installed: recall with its interval, latency percentiles and throughput.
 
-Wall time, since a server works in a process of its own; the same vectors and queries for all of them.
+Wall time, because servers run in separate processes; all stores have the same vectors and queries.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ HEAD = (
     "p50, ms",
     "p95, ms",
     "p99, ms",
-    "queries a second",
+    "queries per second",
     "fill and build, s",
 )
 
 
 def curve(quick: bool) -> list[tuple[str, ...]]:
-    """A line a store."""
+    """One line per store."""
     corpus, queries = points(2_000 if quick else 20_000, 100 if quick else 500)
     lines: list[tuple[str, ...]] = [HEAD]
     with TemporaryDirectory() as folder, ExitStack() as servers:
@@ -37,13 +37,13 @@ def curve(quick: bool) -> list[tuple[str, ...]]:
                 measurement = measure_index(store, corpus, queries, K)
             result = measurement.result(name)
             recall = result[f"IndexRecall@{K}"]
-            waits = (result[f"Latency(p{percentile})"].value for percentile in (50, 95, 99))
+            latencies = (result[f"Latency(p{percentile})"].value for percentile in (50, 95, 99))
             lines.append(
                 (
                     f"{name}, {len(corpus):,} x {DIMS}",
                     format_value(recall.value, 4),
                     format_interval(recall.interval, 4),
-                    *(format_value(wait, 2) for wait in waits),
+                    *(format_value(latency, 2) for latency in latencies),
                     format_value(measurement.throughput, 0),
                     format_value(measurement.fill_seconds + measurement.build_seconds, 2),
                 )

@@ -18,50 +18,50 @@ TORCH_TARGET, SKLEARN_TARGET = 4.0, 100.0
 
 
 def rows(quick: bool) -> list[Row]:
-    """The same figures from the same 32-bit logits, one thread each."""
+    """The same metrics from the same 32-bit logits, with one thread per package."""
     units, classes = (2_000 if quick else 20_000), 1_000
     rng = np.random.default_rng(0)
     targets = rng.integers(0, classes, units)
     logits = rng.normal(size=(units, classes)).astype(np.float32)
     logits[np.arange(units), targets] += rng.normal(2.0, 1.0, units).astype(np.float32)
 
-    mine, values = fastest(lambda: by_ours(logits, targets), times=9)
-    usual, by_usual = fastest(by_torch(logits, targets, full=True), times=3)
-    topk, by_topk = fastest(by_torch(logits, targets, full=False), times=5)
-    sklearn, accuracies = fastest(lambda: by_sklearn(logits, targets), times=1)
-    assert np.abs(values - by_usual).max() <= 1e-6  # torch's means are in 32 bits
-    assert np.abs(values[[0, 1, 2, 3, 5]] - by_topk[[0, 1, 2, 3, 5]]).max() <= 1e-6
+    our_seconds, values = fastest(lambda: by_ours(logits, targets), times=9)
+    sort_seconds, sort_values = fastest(by_torch(logits, targets, full=True), times=3)
+    topk_seconds, topk_values = fastest(by_torch(logits, targets, full=False), times=5)
+    sklearn_seconds, accuracies = fastest(lambda: by_sklearn(logits, targets), times=1)
+    assert np.abs(values - sort_values).max() <= 1e-6  # torch's means are in 32 bits
+    assert np.abs(values[[0, 1, 2, 3, 5]] - topk_values[[0, 1, 2, 3, 5]]).max() <= 1e-6
     assert np.abs(values[:4] - accuracies).max() <= 1e-12
 
     task = f"Acc@{{1,3,5,10}}, MRR, nDCG@10 from logits, {units // 1000}k x {classes}"
     return [
-        Row(task, mine, "torch: topk for Acc, argsort for MRR and nDCG", usual, TORCH_TARGET),
-        Row(task, mine, "torch: topk alone, MRR cut at 10", topk, TORCH_TARGET),
-        Row(task, mine, "scikit-learn, top_k_accuracy_score four times", sklearn, SKLEARN_TARGET),
+        Row(task, our_seconds, "torch: topk for Acc, argsort for MRR and nDCG", sort_seconds, TORCH_TARGET),
+        Row(task, our_seconds, "torch: topk alone, MRR cut at 10", topk_seconds, TORCH_TARGET),
+        Row(task, our_seconds, "scikit-learn, top_k_accuracy_score four times", sklearn_seconds, SKLEARN_TARGET),
     ]
 
 
 def by_ours(logits: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
-    """All six figures."""
+    """All six metrics."""
     ranking = Ranking.from_scores(logits, targets)
     return np.array([metric.measure(ranking).value for metric in METRICS])
 
 
 def by_torch(logits: NDArray[Any], targets: NDArray[Any], *, full: bool) -> Any:
-    """The same in torch: the places of the targets from a full sort, or only from the ten best."""
+    """The same metrics in torch: target ranks from a full sort, or from the top 10 only."""
     import torch
 
     torch.set_num_threads(1)
-    scores, right = torch.from_numpy(logits), torch.from_numpy(targets)[:, None]
+    scores, targets_column = torch.from_numpy(logits), torch.from_numpy(targets)[:, None]
 
     def work() -> NDArray[np.float64]:
-        best = torch.topk(scores, max(CUTOFFS), dim=1).indices == right
-        figures = [best[:, :k].any(dim=1).float().mean() for k in CUTOFFS]
-        order = torch.argsort(scores, dim=1, descending=True) == right if full else best
-        rank = torch.where(order.any(dim=1), order.float().argmax(dim=1) + 1.0, torch.inf)
-        figures.append((1.0 / rank).mean())
-        figures.append(torch.where(rank <= 10, 1.0 / torch.log2(rank + 1.0), 0.0).mean())
-        return np.array([float(figure) for figure in figures])
+        top_matches = torch.topk(scores, max(CUTOFFS), dim=1).indices == targets_column
+        values = [top_matches[:, :k].any(dim=1).float().mean() for k in CUTOFFS]
+        matches = torch.argsort(scores, dim=1, descending=True) == targets_column if full else top_matches
+        rank = torch.where(matches.any(dim=1), matches.float().argmax(dim=1) + 1.0, torch.inf)
+        values.append((1.0 / rank).mean())
+        values.append(torch.where(rank <= 10, 1.0 / torch.log2(rank + 1.0), 0.0).mean())
+        return np.array([float(value) for value in values])
 
     return work
 

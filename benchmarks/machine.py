@@ -1,4 +1,4 @@
-"""The machine and the versions that a table of times belongs to."""
+"""The machine and the package versions of a benchmark."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PACKAGES = (
 )
 
 
-def described() -> str:
-    """One sentence: date, processor, cores, memory, versions."""
+def machine_description() -> str:
+    """One line with date, processor, cores, memory and package versions."""
     versions = [f"Python {platform.python_version()}"]
     for package in PACKAGES:
         with suppress(PackageNotFoundError):

@@ -1,6 +1,6 @@
-"""The extra memory that scoring dicts of dicts takes; alone in its process, since a peak is never forgotten.
+"""The extra memory for scoring dicts of dicts, measured in a separate process because of the peak.
 
-python -m benchmarks.memory ours 10000 100 5       prints MB
+python -m benchmarks.memory equipoise 10000 100 5       prints MB
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from benchmarks.timing import extra_megabytes
 from equipoise.evidence.ranking import Ranking
 
 WORK = {
-    "ours": lambda qrels, run: peers.ours(Ranking.from_runs(qrels, run)),
+    "equipoise": lambda qrels, run: peers.by_equipoise(Ranking.from_runs(qrels, run)),
     "pytrec_eval": peers.by_pytrec_eval,
 }
 
 
 def main() -> None:
-    """Measure one of them on one size."""
+    """Measure one package on one size."""
     work, size = WORK[sys.argv[1]], [int(number) for number in sys.argv[2:]]
     work(*Results.of_size(20, 20, 3).as_dicts())
     data = Results.of_size(*size).as_dicts()

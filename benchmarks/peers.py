@@ -1,4 +1,4 @@
-"""The same 21 metrics by pytrec_eval and by ranx, as arrays in the order of ``retrieval.METRICS``."""
+"""The 21 metrics of ``retrieval.METRICS`` with pytrec_eval and ranx, as arrays in the same order."""
 
 from __future__ import annotations
 
@@ -13,59 +13,59 @@ from equipoise.metrics.parser import parse_metrics
 
 TREC_NAMES = ("success", "ndcg_cut", "recall", "P", "map_cut")
 RANX_NAMES = ("hit_rate", "ndcg", "recall", "precision", "map")
-OURS = parse_metrics(METRICS)
+METRIC_OBJECTS = parse_metrics(METRICS)
 RANX_METRICS = ["mrr"] + [f"{name}@{k}" for name in RANX_NAMES for k in CUTOFFS]
 
 Floats = NDArray[np.float64]
 Table = dict[str, dict[str, float]]
 
 
-def ours(ranking: Ranking) -> list[Floats]:
-    """Our values, a number a query and metric."""
-    return [metric.per_unit(ranking) for metric in OURS]
+def by_equipoise(ranking: Ranking) -> list[Floats]:
+    """The values of this package, one number per query and metric."""
+    return [metric.per_unit(ranking) for metric in METRIC_OBJECTS]
 
 
 def by_pytrec_eval(qrels: Dicts, run: Dicts) -> Table:
-    """trec_eval's values in the form the package returns them."""
+    """The values of pytrec_eval in its output format."""
     import pytrec_eval
 
-    cuts = ",".join(map(str, CUTOFFS))
-    measures = {"recip_rank", *(f"{name}.{cuts}" for name in TREC_NAMES)}
+    cutoffs = ",".join(map(str, CUTOFFS))
+    measures = {"recip_rank", *(f"{name}.{cutoffs}" for name in TREC_NAMES)}
     return pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
 
 
 def by_ranx(qrels: Dicts, run: Dicts) -> dict[str, Floats]:
-    """ranx's values by the path its documentation shows; one thread, as CPU time is what is compared."""
+    """The values of ranx as in its documentation, with one thread because CPU times are compared."""
     from ranx import Qrels, Run, evaluate
 
     return evaluate(Qrels(qrels), Run(run), RANX_METRICS, return_mean=False, threads=1)
 
 
 def by_ranx_from_arrays(qrels: Floats, run: Floats) -> dict[str, Floats]:
-    """ranx's values from arrays of (id, gain) and (id, score)."""
+    """The values of ranx from arrays of (id, gain) and (id, score)."""
     from ranx import evaluate
 
     return evaluate(qrels, run, RANX_METRICS, return_mean=False, threads=1)
 
 
-def matrix_of_ours(values: list[Floats]) -> Floats:
-    """One row a metric, one column a query."""
+def matrix_of_equipoise(values: list[Floats]) -> Floats:
+    """One row per metric, one column per query."""
     return np.array(values)
 
 
 def matrix_of_pytrec_eval(table: Table) -> Floats:
-    """The same from pytrec_eval's dicts."""
+    """The same matrix from the dicts of pytrec_eval."""
     names = ["recip_rank"] + [f"{name}_{k}" for name in TREC_NAMES for k in CUTOFFS]
     return np.array([[values[name] for values in table.values()] for name in names])
 
 
 def matrix_of_ranx(table: dict[str, Any]) -> Floats:
-    """The same from ranx's arrays."""
+    """The same matrix from the arrays of ranx."""
     return np.array([table[name] for name in RANX_METRICS])
 
 
-def refuse_difference(ours: Floats, theirs: Floats, peer: str) -> None:
-    """A speed is only worth telling where the values are the same."""
-    gap = float(np.abs(ours - theirs).max())
-    if not gap <= 1e-12:
-        raise SystemExit(f"values differ from {peer} by {gap:g}")
+def check_equal(our_values: Floats, peer_values: Floats, peer: str) -> None:
+    """Exit if the values differ: times are comparable only for equal values."""
+    difference = float(np.abs(our_values - peer_values).max())
+    if not difference <= 1e-12:
+        raise SystemExit(f"values differ from {peer} by {difference:g}")

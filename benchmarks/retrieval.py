@@ -1,4 +1,4 @@
-"""Made-up retrieval results of a given size, as arrays and as dicts of dicts, the same ones in both."""
+"""Random retrieval results of a given size, as arrays and as equal dicts of dicts."""
 
 from __future__ import annotations
 
@@ -17,49 +17,47 @@ Dicts = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """``retrieved`` holds ids, best first; ``relevant`` the right ones, of which one was not retrieved."""
+    """``retrieved`` are ids, best first; ``relevant`` are the relevant ids, one of which was not retrieved."""
 
     retrieved: NDArray[np.int64]
     relevant: NDArray[np.int64]
 
     @classmethod
     def of_size(cls, queries: int, depth: int, relevant: int, *, seed: int = 0) -> Results:
-        """Relevant ids stand anywhere in the lists, more often near the top."""
+        """Relevant ids are at random ranks, more often near the top."""
         rng = np.random.default_rng(seed)
         corpus = 10 * depth
         order = rng.permutation(corpus)
         offset = rng.integers(0, corpus, (queries, 1))
         retrieved = order[(offset + np.arange(depth)) % corpus]
-        missed = order[(offset[:, 0] + depth) % corpus]
+        not_retrieved = order[(offset[:, 0] + depth) % corpus]
         columns = np.empty((queries, relevant - 1), dtype=np.int64)
         for start in range(0, queries, 1_000):
             block = retrieved[start : start + 1_000]
             keys = rng.exponential(size=block.shape) * np.arange(1, depth + 1)
             positions = np.argpartition(keys, relevant - 1, axis=1)[:, : relevant - 1]
             columns[start : start + 1_000] = np.take_along_axis(block, positions, axis=1)
-        return cls(retrieved, np.column_stack([columns, missed]))
+        return cls(retrieved, np.column_stack([columns, not_retrieved]))
 
     def as_dicts(self, *, seed: int = 1) -> tuple[Dicts, Dicts]:
-        """Judgements and run as dicts of dicts, as they come from a file: items in no order, each id a string
-        of its own.
+        """Qrels and run as dicts of dicts, as from a file: items in random order, each id a separate string.
 
-        Scores are whole multiples of 2^-20 and all different in a list, so that a peer that keeps them
-        in 32 bits sees no ties that are not there.
+        Scores are distinct integer multiples of 2^-20 within a list, so that they are not tied in float32.
         """
         rng = np.random.default_rng(seed)
         depth = self.retrieved.shape[1]
         scores = np.arange(depth, 0, -1) / 2.0**20
         qrels: Dicts = {}
         run: Dicts = {}
-        for query, (row, right) in enumerate(zip(self.retrieved, self.relevant, strict=True)):
-            mixed = rng.permutation(depth)
+        for query, (row, relevant_items) in enumerate(zip(self.retrieved, self.relevant, strict=True)):
+            shuffled = rng.permutation(depth)
             unit = f"q{query:06d}"
-            run[unit] = dict(zip(_names(row[mixed]), scores[mixed].tolist(), strict=True))
-            qrels[unit] = dict.fromkeys(_names(right), 1)
+            run[unit] = dict(zip(_names(row[shuffled]), scores[shuffled].tolist(), strict=True))
+            qrels[unit] = dict.fromkeys(_names(relevant_items), 1)
         return qrels, run
 
     def as_pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Judgements and run as ranx takes them: arrays of (id, gain) and of (id, score)."""
+        """Qrels and run in the format of ranx: arrays of (id, gain) and of (id, score)."""
         depth = self.retrieved.shape[1]
         scores = np.broadcast_to(np.arange(depth, 0, -1), self.retrieved.shape)
         gains = np.ones(self.relevant.shape)

@@ -1,4 +1,4 @@
-"""One line of the table: a task, what it cost us and another, and what was hoped for."""
+"""One row of a benchmark table: a task, the cost here and in another package, and the target."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Goal = Literal["faster", "within", "below"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one measurement found; ``ours`` and ``theirs`` are in ``unit`` (seconds or MB).
+    """The result of one measurement; ``ours`` and ``theirs`` are in ``unit`` (seconds or MB).
 
-    The goal reads: at least ``target`` times less than the peer (``faster``), at most ``target`` times as
-    much (``within``), or at most ``target`` units whatever others need (``below``). Without a
-    target the line is there to be known.
+    The goal is at least ``target`` times less than the peer (``faster``), at most ``target`` times as
+    much (``within``), or at most ``target`` units (``below``). Rows without a target are for
+    information.
     """
 
     task: str
@@ -28,15 +28,15 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Theirs over ours; ours over theirs where the goal is to stay within a multiple."""
+        """Theirs divided by ours; ours divided by theirs for the goal ``within``."""
         if self.theirs is None:
             return None
-        numerator, under = (self.ours, self.theirs) if self.goal == "within" else (self.theirs, self.ours)
-        return numerator / under
+        numerator, denominator = (self.ours, self.theirs) if self.goal == "within" else (self.theirs, self.ours)
+        return numerator / denominator
 
     @property
     def met(self) -> bool | None:
-        """Whether the target was reached; None where there is none."""
+        """Whether the target was reached; None without a target."""
         if self.target is None:
             return None
         if self.goal == "below":
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The line as people read it; ``HEAD`` names the columns."""
+        """The formatted cells in the columns of ``HEAD``."""
         sign = {"faster": "≥ {} x", "within": "≤ {} x", "below": f"≤ {{}} {self.unit}"}[self.goal]
         return (
             self.task,

@@ -1,6 +1,6 @@
 """Exact nearest neighbours and full-depth ranks, compared with the matrix product that they need.
 
-python -m benchmarks.search              wall and CPU seconds of all, at 10k x 100k x 384
+python -m benchmarks.search              wall and CPU seconds of all searches, at 10k x 100k x 384
 python -m benchmarks.search --quick      a tenth of the queries and of the corpus
 """
 
@@ -31,7 +31,7 @@ PRODUCT = "numpy, the blocked matrix product alone"
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Queries, a corpus and the relevant rows, at random; of length one, as most embedders give them."""
+    """Random unit vectors of queries and of a corpus, and the relevant rows."""
 
     queries: Matrix
     corpus: Matrix
@@ -39,7 +39,7 @@ class Vectors:
 
     @classmethod
     def of_size(cls, quick: bool) -> Vectors:
-        """The size of the target, or a hundredth of it."""
+        """Vectors of the target size, or of a hundredth of it."""
         queries, corpus = (1_000, 10_000) if quick else (10_000, 100_000)
         rng = np.random.default_rng(0)
         return cls(
@@ -50,82 +50,82 @@ class Vectors:
 
     @property
     def size(self) -> str:
-        """As the tables name it."""
+        """The size in the names of the tasks."""
         return f"{len(self.queries) // 1000}k x {len(self.corpus) // 1000}k x {DIM}"
 
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """The least wall time and the least CPU time of several tries."""
+    """Minimum wall time and minimum CPU time of several repetitions."""
 
     wall: float
     cpu: float
 
 
 def rows(quick: bool) -> list[Row]:
-    """CPU seconds as ratios in one run, for a small search too, and the extra memory of each in a fresh process."""
+    """CPU seconds as ratios in one run, also for a small search, and the extra memory in a new process."""
     vectors = Vectors.of_size(quick)
-    seconds = measured(vectors, times=5 if quick else 3)
+    seconds = measure(vectors, times=5 if quick else 3)
     table = [] if quick else _small_rows()
     product = seconds.pop(PRODUCT)
-    for name, work in OURS.items():
-        task, mine = f"{work.task}, {vectors.size}", seconds.pop(name)
-        table.append(_beside_product(task, mine, product, work.target))
+    for name, search in SEARCHES.items():
+        task, our_seconds = f"{search.task}, {vectors.size}", seconds.pop(name)
+        table.append(_row_with_product(task, our_seconds, product, search.target))
         megabytes = number_printed_by("benchmarks.search", "--memory", name, *(["--quick"] if quick else []))
         table.append(Row(f"{task}, extra memory", megabytes, target=MEGABYTES_TARGET, goal="below", unit="MB"))
         if name == "dot":
-            table += [Row(task, mine.cpu, peer, seconds[peer].cpu) for peer in PEERS if peer in seconds]
+            table += [Row(task, our_seconds.cpu, peer, seconds[peer].cpu) for peer in PEERS if peer in seconds]
     return table
 
 
 def _small_rows() -> list[Row]:
-    """The same at a hundredth of the size, where what is not the product weighs more."""
+    """The same at a hundredth of the size, where the time outside the product has more weight."""
     vectors = Vectors.of_size(quick=True)
-    seconds = measured(vectors, times=15)
+    seconds = measure(vectors, times=15)
     return [
-        _beside_product(f"{work.task}, {vectors.size}", seconds[name], seconds[PRODUCT], work.target)
-        for name, work in OURS.items()
+        _row_with_product(f"{search.task}, {vectors.size}", seconds[name], seconds[PRODUCT], search.target)
+        for name, search in SEARCHES.items()
     ]
 
 
-def _beside_product(task: str, mine: Seconds, product: Seconds, target: float) -> Row:
-    note = f"{mine.wall / product.wall:.3g} x of its wall time"
-    return Row(task, mine.cpu, PRODUCT, product.cpu, target, "within", note=note)
+def _row_with_product(task: str, our_seconds: Seconds, product_seconds: Seconds, target: float) -> Row:
+    note = f"{our_seconds.wall / product_seconds.wall:.3g} x of its wall time"
+    return Row(task, our_seconds.cpu, PRODUCT, product_seconds.cpu, target, "within", note=note)
 
 
-def measured(vectors: Vectors, times: int) -> dict[str, Seconds]:
-    """All in turn, several times over, so that a busy machine slows all; peers once, where installed."""
-    works: dict[str, Callable[[Vectors], object]] = {PRODUCT: product_alone}
-    works |= {name: work.call for name, work in OURS.items()}
-    works |= {name: work for name, (module, work) in PEERS.items() if find_spec(module)}
-    wall: dict[str, list[float]] = {name: [] for name in works}
-    cpu: dict[str, list[float]] = {name: [] for name in works}
-    for turn in range(times):
-        for name, work in works.items():
-            if turn and name in PEERS:
+def measure(vectors: Vectors, times: int) -> dict[str, Seconds]:
+    """Repeat all searches in alternation, so that other load affects all of them; run installed peers once."""
+    searches: dict[str, Callable[[Vectors], object]] = {PRODUCT: product_alone}
+    searches |= {name: search.call for name, search in SEARCHES.items()}
+    searches |= {name: search for name, (module, search) in PEERS.items() if find_spec(module)}
+    wall: dict[str, list[float]] = {name: [] for name in searches}
+    cpu: dict[str, list[float]] = {name: [] for name in searches}
+    for repetition in range(times):
+        for name, search in searches.items():
+            if repetition and name in PEERS:
                 continue
-            started, used = perf_counter(), process_time()
-            work(vectors)
-            wall[name].append(perf_counter() - started)
-            cpu[name].append(process_time() - used)
-    return {name: Seconds(min(wall[name]), min(cpu[name])) for name in works}
+            wall_start, cpu_start = perf_counter(), process_time()
+            search(vectors)
+            wall[name].append(perf_counter() - wall_start)
+            cpu[name].append(process_time() - cpu_start)
+    return {name: Seconds(min(wall[name]), min(cpu[name])) for name in searches}
 
 
 def product_alone(vectors: Vectors) -> None:
-    """The same product in the same blocks, its scores thrown away."""
+    """The same product in the same blocks, without using its scores."""
     buffer = np.empty((QUERIES_AT_ONCE, POINTS_AT_ONCE), dtype=np.float32)
     for block in _blocks(vectors.queries, QUERIES_AT_ONCE):
-        for part in _blocks(vectors.corpus, POINTS_AT_ONCE):
-            np.matmul(block, part.T, out=buffer[: len(block), : len(part)])
+        for columns in _blocks(vectors.corpus, POINTS_AT_ONCE):
+            np.matmul(block, columns.T, out=buffer[: len(block), : len(columns)])
 
 
 def by_argpartition(vectors: Vectors) -> None:
-    """The usual numpy way, in blocks of queries."""
+    """Matrix product and argpartition over blocks of queries."""
     for block in _blocks(vectors.queries, 256):
         scores = block @ vectors.corpus.T
-        best = np.argpartition(scores, -K, axis=1)[:, -K:]
-        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
-        np.take_along_axis(best, order, axis=1)
+        top_indices = np.argpartition(scores, -K, axis=1)[:, -K:]
+        order = np.argsort(-np.take_along_axis(scores, top_indices, axis=1), axis=1)
+        np.take_along_axis(top_indices, order, axis=1)
 
 
 def by_torch(vectors: Vectors) -> None:
@@ -139,14 +139,14 @@ def by_torch(vectors: Vectors) -> None:
 
 
 def by_sklearn(vectors: Vectors) -> None:
-    """NearestNeighbors by brute force, euclidean: it knows no inner product."""
+    """NearestNeighbors with brute force and Euclidean distance, because it has no inner product."""
     from sklearn.neighbors import NearestNeighbors
 
     NearestNeighbors(n_neighbors=K, algorithm="brute").fit(vectors.corpus).kneighbors(vectors.queries)
 
 
 def by_faiss(vectors: Vectors) -> None:
-    """The flat index."""
+    """The flat index of faiss."""
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -156,8 +156,8 @@ def by_faiss(vectors: Vectors) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
-    """One of our works: its line in the table, what it calls, and how near the product it should come."""
+class TimedSearch:
+    """A search of this package: the name of its task, its function, and the target ratio to the product."""
 
     task: str
     call: Callable[[Vectors], Any]
@@ -172,10 +172,10 @@ def _ranks(vectors: Vectors) -> Ranking:
     return Ranking.from_embeddings(vectors.queries, vectors.corpus, vectors.relevant, geometry="dot")
 
 
-OURS = {
-    "dot": Ours(f"exact top-{K} by dot", _nearest("dot"), TOP_TARGET),
-    "cosine": Ours(f"exact top-{K} by cosine", _nearest("cosine"), TOP_TARGET),
-    "ranks": Ours(f"full-depth ranks of {RELEVANT} relevant", _ranks, RANKS_TARGET),
+SEARCHES = {
+    "dot": TimedSearch(f"exact top-{K} by dot", _nearest("dot"), TOP_TARGET),
+    "cosine": TimedSearch(f"exact top-{K} by cosine", _nearest("cosine"), TOP_TARGET),
+    "ranks": TimedSearch(f"full-depth ranks of {RELEVANT} relevant", _ranks, RANKS_TARGET),
 }
 PEERS = {
     "torch.topk over blocks": ("torch", by_torch),
@@ -195,27 +195,27 @@ def _blocks(matrix: Matrix, size: int) -> list[Matrix]:
 
 
 def main() -> None:
-    """Print wall and CPU seconds of everything, or the extra memory of one of ours."""
+    """Print wall and CPU seconds of all searches, or the extra memory of one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small size")
-    parser.add_argument("--memory", choices=OURS, help="only print the extra MB that this one takes")
-    chosen = parser.parse_args()
-    vectors = Vectors.of_size(chosen.quick)
-    if chosen.memory:
+    parser.add_argument("--memory", choices=SEARCHES, help="only print the extra memory of this search in MB")
+    options = parser.parse_args()
+    vectors = Vectors.of_size(options.quick)
+    if options.memory:
         tracemalloc.start()
-        OURS[chosen.memory].call(vectors)
+        SEARCHES[options.memory].call(vectors)
         print(tracemalloc.get_traced_memory()[1] / 2**20)
         return
-    taken = measured(vectors, times=5 if chosen.quick else 3)
-    product = taken[PRODUCT]
+    seconds_by_name = measure(vectors, times=5 if options.quick else 3)
+    product = seconds_by_name[PRODUCT]
     print(f"{vectors.size:44} {'wall s':>8} {'ratio':>6} {'CPU s':>8} {'ratio':>6}")
-    for name, seconds in taken.items():
-        task = OURS[name].task if name in OURS else name
+    for name, seconds in seconds_by_name.items():
+        task = SEARCHES[name].task if name in SEARCHES else name
         ratios = seconds.wall / product.wall, seconds.cpu / product.cpu
         print(f"{task:44} {seconds.wall:8.3f} {ratios[0]:6.3f} {seconds.cpu:8.3f} {ratios[1]:6.3f}")
-    for name, work in OURS.items():
-        megabytes = number_printed_by("benchmarks.search", "--memory", name, *(["--quick"] if chosen.quick else []))
-        print(f"{work.task}, extra memory: {megabytes:.0f} MB")
+    for name, search in SEARCHES.items():
+        megabytes = number_printed_by("benchmarks.search", "--memory", name, *(["--quick"] if options.quick else []))
+        print(f"{search.task}, extra memory: {megabytes:.0f} MB")
 
 
 if __name__ == "__main__":

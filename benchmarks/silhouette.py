@@ -16,7 +16,7 @@ DIMENSIONS, CLASSES = 384, 50
 
 
 def rows(quick: bool) -> list[Row]:
-    """CPU seconds of both on the same points; the silhouette of every point must agree."""
+    """CPU seconds of both packages on the same points; all silhouettes must be equal."""
     points = 2_000 if quick else 10_000
     rng = np.random.default_rng(0)
     labels = rng.integers(0, CLASSES, size=points)
@@ -28,9 +28,9 @@ def _row(distance: Any, vectors: NDArray[Any], labels: NDArray[Any]) -> Row:
     from sklearn.metrics import silhouette_samples
 
     metric, space = Silhouette(distance=distance), Space.of(vectors, labels=labels)
-    ours, mine = fastest(lambda: metric.per_unit(space), times=5)
-    theirs, peer = fastest(lambda: silhouette_samples(vectors, labels, metric=distance), times=2)
-    gap = float(np.abs(mine - peer).max())
-    assert gap <= 1e-9, f"the silhouettes of a point differ by {gap:g}"
+    our_seconds, our_values = fastest(lambda: metric.per_unit(space), times=5)
+    peer_seconds, peer_values = fastest(lambda: silhouette_samples(vectors, labels, metric=distance), times=2)
+    difference = float(np.abs(our_values - peer_values).max())
+    assert difference <= 1e-9, f"the silhouettes of a point differ by {difference:g}"
     task = f"{distance} silhouette, {len(vectors):,} x {DIMENSIONS}, {CLASSES} classes"
-    return Row(task, ours, "scikit-learn", theirs)
+    return Row(task, our_seconds, "scikit-learn", peer_seconds)

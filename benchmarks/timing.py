@@ -1,4 +1,4 @@
-"""How time and memory are measured: the least of several tries, memory in a process of its own."""
+"""Measuring time and memory: the minimum of several repetitions, and memory in a separate process."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ T = TypeVar("T")
 
 
 def fastest(work: Callable[[], T], *, times: int) -> tuple[float, T]:
-    """The least CPU seconds of several calls, and what the last one returned.
+    """Minimum CPU seconds of several calls, and the result of the last call.
 
-    CPU time of the whole process: a peer that computes on several threads pays for all of them, and
-    what other processes do to the machine counts less.
+    This is the CPU time of the whole process: it includes all threads, and depends little on other
+    processes.
     """
     seconds = []
     for _ in range(times):
         start = process_time()
-        answer = work()
+        result = work()
         seconds.append(process_time() - start)
-    return min(seconds), answer
+    return min(seconds), result
 
 
 def fastest_in_turn(*works: Callable[[], object], times: int, clock: Callable[[], float] = process_time) -> list[float]:
-    """The least CPU seconds of each, called one after another: a busy moment slows them all.
+    """Minimum CPU seconds of each function; the functions are called in alternation, so that load affects all of them.
 
-    Where threads are to save time, ``perf_counter`` is the clock, and counts what others do to the machine.
+    Use ``perf_counter`` as the clock for multithreaded code; it also includes waiting for other processes.
     """
     seconds: list[list[float]] = [[] for _ in works]
     for _ in range(times):
@@ -48,7 +48,7 @@ def fastest_in_turn(*works: Callable[[], object], times: int, clock: Callable[[]
 
 @contextmanager
 def all_cores() -> Iterator[int]:
-    """Without the limit of one thread that this folder sets; how many cores there are then."""
+    """Remove the limit of one thread that this package sets, and yield the number of cores."""
     saved = {name: os.environ.pop(name) for name in THREAD_VARIABLES if name in os.environ}
     available_cores.cache_clear()
     try:
@@ -59,7 +59,7 @@ def all_cores() -> Iterator[int]:
 
 
 def seconds_of(command: list[str], *, times: int, cold: bool = False) -> float:
-    """The least wall seconds of a command, after one call that fills the caches, unless ``cold``."""
+    """Minimum wall seconds of a command, after one call that fills the caches, unless ``cold``."""
     seconds = []
     for _ in range(times if cold else times + 1):
         start = perf_counter()
@@ -69,34 +69,34 @@ def seconds_of(command: list[str], *, times: int, cold: bool = False) -> float:
 
 
 def number_printed_by(module: str, *arguments: str) -> float:
-    """Run a module of this folder in a fresh process and read the number it prints."""
+    """Run a module in a new process and return the number that it prints."""
     command = [sys.executable, "-m", module, *arguments]
     root = Path(__file__).parents[1]
     return float(subprocess.run(command, check=True, capture_output=True, text=True, cwd=root).stdout)
 
 
 def extra_megabytes(work: Callable[[], object]) -> float:
-    """By how much the peak resident memory of this process exceeds what it held before the work (Linux)."""
+    """Increase of the peak resident memory of this process during a call, in MB (Linux)."""
     gc.collect()
-    # Give back what building the input has freed, and forget its peak.
+    # Return freed memory to the system and reset the peak.
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     before = peak_kilobytes()
     result = work()
     extra = (peak_kilobytes() - before) / 1024
     del result
-    assert extra > 0, "no growth was seen: the measurement is broken"
+    assert extra > 0, "the peak memory did not increase: the measurement is invalid"
     return extra
 
 
 def peak_kilobytes() -> int:
-    """The peak of this program alone; ru_maxrss would begin with the peak of the process that started it."""
+    """The peak memory of this program; ru_maxrss would include the peak of the parent process."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
 def seconds_by_events(work: Callable[[], object], times: int = 20) -> float:
-    """The least seconds on the device between the first and the last of what a call queues."""
+    """Minimum seconds on the device between the first and the last kernel of a call."""
     import torch
 
     seconds = []
@@ -111,7 +111,7 @@ def seconds_by_events(work: Callable[[], object], times: int = 20) -> float:
 
 
 def seconds_on_gpu(work: Callable[[], object], times: int = 20, *, waits: bool = False) -> float:
-    """The least wall seconds of several calls, each waited for, unless a call ``waits`` for the device itself."""
+    """Minimum wall seconds of several synchronised calls; with ``waits`` the call synchronises the device itself."""
     import torch
 
     seconds = []

@@ -48,7 +48,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         "reference/metrics/": ["reference/metrics/index.md", *sorted(_metric_pages(), key=str.casefold)],
         "reference/checks/": ["reference/checks/index.md", *_check_pages()],
     }
-    config.nav = _filled(config.nav, pages)
+    config.nav = _fill_navigation(config.nav, pages)
     return config
 
 
@@ -69,12 +69,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def _filled(nav: Any, pages: dict[str, list[str]]) -> Any:
+def _fill_navigation(nav: Any, pages: dict[str, list[str]]) -> Any:
     if isinstance(nav, str):
         return pages.get(nav, nav)
     if isinstance(nav, list):
-        return [_filled(entry, pages) for entry in nav]
-    return {title: _filled(below, pages) for title, below in nav.items()}
+        return [_fill_navigation(entry, pages) for entry in nav]
+    return {title: _fill_navigation(children, pages) for title, children in nav.items()}
 
 
 def _metric_pages() -> dict[str, Callable[[], str]]:
@@ -91,8 +91,8 @@ def _metrics() -> Iterator[tuple[str, str]]:
 
 def _metric(kind: str, symbol: str) -> str:
     page = next(page for page in find_explanations(symbol, builtin()) if page.facts["evidence"] == kind)
-    declared = next(metric for metric in builtin() if (metric.evidence.kind, metric.symbol) == (kind, symbol))
-    return _markdown(page, formula=declared.formula)
+    metric_declaration = next(metric for metric in builtin() if (metric.evidence.kind, metric.symbol) == (kind, symbol))
+    return _markdown(page, formula=metric_declaration.formula)
 
 
 def _check_pages() -> dict[str, Callable[[], str]]:
@@ -102,17 +102,17 @@ def _check_pages() -> dict[str, Callable[[], str]]:
 def _check(code: str) -> str:
     check = next(check for check in all_checks() if check.code == code)
     page = find_explanations(code, builtin())[0]
-    shown = _markdown(InfoPage(page.title, page.text, page.facts))
-    return f"{shown}\n## Example\n\n```python\n{check.example}\n```\n\n```text\n{_printed(check.example)}\n```\n"
+    markdown = _markdown(InfoPage(page.title, page.text, page.facts))
+    return f"{markdown}\n## Example\n\n```python\n{check.example}\n```\n\n```text\n{_printed(check.example)}\n```\n"
 
 
 def _printed(example: str) -> str:
     """The value of the last line of the example, as an interpreter prints it."""
-    *before, last = example.rstrip().splitlines()
+    *setup_lines, last_line = example.rstrip().splitlines()
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        exec("\n".join(before), names)
-        value = eval(last, names)
+        exec("\n".join(setup_lines), names)
+        value = eval(last_line, names)
     findings = value if isinstance(value, tuple) else (value,)
     return "\n".join(map(str, findings))
 
@@ -179,21 +179,21 @@ def _public_module(module: str) -> tuple[str, ModuleType]:
 def _commands() -> str:
     lines = ["# Commands", ""]
     context = click.Context(cli, info_name="eq", color=False, max_content_width=100, terminal_width=100)
-    for path, command in _below(cli, context):
+    for path, command in _subcommands(cli, context):
         lines += [f"{'#' * min(4, len(path) + 1)} {' '.join(['eq', *path])}", ""]
         inner = click.Context(command, info_name=" ".join(["eq", *path]), max_content_width=100, terminal_width=100)
         lines += ["```text", command.get_help(inner), "```", ""]
     return "\n".join(lines)
 
 
-def _below(group: click.Command, context: click.Context, *path: str) -> Iterator[tuple[list[str], click.Command]]:
+def _subcommands(group: click.Command, context: click.Context, *path: str) -> Iterator[tuple[list[str], click.Command]]:
     if not isinstance(group, click.Group):
         return
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is not None:
             yield [*path, name], command
-            yield from _below(command, context, *path, name)
+            yield from _subcommands(command, context, *path, name)
 
 
 def _tests() -> str:
@@ -221,8 +221,8 @@ def _mathml(formula: str) -> str:
         return f"```text\n{formula}\n```"
     from latex2mathml.converter import convert
 
-    drawn: str = convert(formula, display="block")
-    return drawn
+    mathml: str = convert(formula, display="block")
+    return mathml
 
 
 def _slug(kind: str, symbol: str) -> str:

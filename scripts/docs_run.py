@@ -51,11 +51,11 @@ def on_files(files: Any, config: Any) -> Any:
     failures = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         running = {pool.submit(_run_once, page): page.relative_to(config["docs_dir"]) for page in pages}
-        for count, done in enumerate(as_completed(running), 1):
-            error, seconds = done.result()
+        for count, future in enumerate(as_completed(running), 1):
+            error, seconds = future.result()
             note = "failed" if error else f"{seconds:.0f} s" if seconds else "not changed"
-            print(f"  examples {count:2}/{len(pages)}  {running[done]} ({note})", file=sys.stderr, flush=True)
-            failures += [f"{running[done]}: {error}"] if error else []
+            print(f"  examples {count:2}/{len(pages)}  {running[future]} ({note})", file=sys.stderr, flush=True)
+            failures += [f"{running[future]}: {error}"] if error else []
     if failures:
         raise PluginError("\n".join(failures))
     return files
@@ -67,8 +67,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         return markdown
     stored = json.loads(_cache_file(markdown).read_text(encoding="utf-8"))
     outputs: Iterator[str] = iter(stored["outputs"])
-    shown = BLOCK.sub(lambda _: next(outputs), markdown)
-    return FIGURE.sub(lambda figure: f"![{figure[1]}]({stored['figures'][figure[2]]})", shown)
+    with_outputs = BLOCK.sub(lambda _: next(outputs), markdown)
+    return FIGURE.sub(lambda figure: f"![{figure[1]}]({stored['figures'][figure[2]]})", with_outputs)
 
 
 def run_page(markdown: str) -> dict[str, Any]:
@@ -94,13 +94,13 @@ def _run_once(page: Path) -> tuple[str, float]:
     if stored.is_file():
         return "", 0.0
     started = time.perf_counter()
-    ended = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, __file__, str(page)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
     )
-    if ended.returncode:
-        return ended.stderr.strip(), 0.0
+    if completed.returncode:
+        return completed.stderr.strip(), 0.0
     stored.parent.mkdir(parents=True, exist_ok=True)
-    stored.write_text(ended.stdout, encoding="utf-8")
+    stored.write_text(completed.stdout, encoding="utf-8")
     return "", time.perf_counter() - started
 
 
@@ -121,9 +121,9 @@ def _commands(source: str, folder: Path) -> str:
     parts = []
     for line in source.strip().splitlines():
         expected = EXIT.search(line)
-        words = shlex.split(EXIT.sub("", line))
-        ended = subprocess.run(
-            [sys.executable, "-m", "equipoise", *words[1:]],
+        arguments = shlex.split(EXIT.sub("", line))
+        completed = subprocess.run(
+            [sys.executable, "-m", "equipoise", *arguments[1:]],
             cwd=folder,
             env={**os.environ, "COLUMNS": WIDTH, "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
@@ -131,9 +131,9 @@ def _commands(source: str, folder: Path) -> str:
             text=True,
             check=False,
         )
-        if ended.returncode != int(expected[1] if expected else 0):
-            raise RuntimeError(f"exit {ended.returncode}: {ended.stderr}")
-        output = ended.stdout or (ended.stderr if expected else "")
+        if completed.returncode != int(expected[1] if expected else 0):
+            raise RuntimeError(f"exit {completed.returncode}: {completed.stderr}")
+        output = completed.stdout or (completed.stderr if expected else "")
         parts.append(f"```console\n$ {EXIT.sub('', line)}\n{output.rstrip()}\n```")
     return "\n\n".join(parts)
 

@@ -54,9 +54,9 @@ def fit_logistic(features: Any, labels: Any, *, ridge: float = 1.0, n_iterations
     penalty = np.diag([1e-9, *([ridge] * features.shape[1])])
     weights = np.zeros(design.shape[1])
     for _ in range(n_iterations):
-        chance = 1.0 / (1.0 + np.exp(-design @ weights))
-        gradient = design.T @ (labels - chance) - penalty @ weights
-        hessian = (design * (chance * (1.0 - chance))[:, None]).T @ design + penalty
+        probability = 1.0 / (1.0 + np.exp(-design @ weights))
+        gradient = design.T @ (labels - probability) - penalty @ weights
+        hessian = (design * (probability * (1.0 - probability))[:, None]).T @ design + penalty
         step = np.linalg.solve(hessian, gradient)
         weights += step
         if np.abs(step).max() < 1e-10:
@@ -70,19 +70,21 @@ def german_notes(paths: list[str]) -> Iterator[AnnotatedDocument]:
     rng = random.Random(1)
     rng.shuffle(cases)
     for number in range(0, len(cases), 3):
-        chosen = cases[number : number + 3]
+        cases_of_note = cases[number : number + 3]
         sentences = [
-            sentence for case in chosen for sentence in (rng.choice(LEADS).format(case["text"]), rng.choice(FILLERS))
+            sentence
+            for case in cases_of_note
+            for sentence in (rng.choice(LEADS).format(case["text"]), rng.choice(FILLERS))
         ]
-        gold = {term for case in chosen for term in case["expected_hpo_ids"]}
+        gold = {term for case in cases_of_note for term in case["expected_hpo_ids"]}
         yield AnnotatedDocument(f"note {number}", " ".join(sentences), tuple(map(Annotation, sorted(gold))), "de")
 
 
 def main(arguments: list[str]) -> None:
     """Fit both models and print them."""
     ontology = load_ontology()
-    english = [path for kind, _, path in (each.partition("=") for each in arguments) if kind == "english"]
-    german = [path for kind, _, path in (each.partition("=") for each in arguments) if kind == "german"]
+    english = [path for kind, _, path in (argument.partition("=") for argument in arguments) if kind == "english"]
+    german = [path for kind, _, path in (argument.partition("=") for argument in arguments) if kind == "german"]
     corpora = [read_gold_annotations(path, ontology) for path in english]
     corpora.append(resolve_annotations(AnnotatedCorpus(tuple(german_notes(german)), source="cases"), ontology))
     rows: dict[str, list[tuple[np.ndarray, bool, int]]] = {"mention": [], "span": []}
@@ -95,9 +97,9 @@ def main(arguments: list[str]) -> None:
                 {ontology.index_of(annotation.term) for annotation in corpus.annotations[document.id]}
                 for document in documents
             ]
-            for index, found in enumerate(mentions):
-                features = extractor.mention_features(found)
-                for mention, row in zip(found, features, strict=True):
+            for index, document_mentions in enumerate(mentions):
+                features = extractor.mention_features(document_mentions)
+                for mention, row in zip(document_mentions, features, strict=True):
                     rows["mention"].append((row, mention.terms[0] in gold[index], number + index))
             rows["span"] += [
                 (row, term in gold[index], number + index) for row, term, index in span_rows(terms, documents, mentions)
@@ -124,17 +126,17 @@ def report(name: str, features: np.ndarray, labels: np.ndarray, documents: np.nd
     """Print the weights, and the calibration on held-out documents by predicted probability."""
     fold = np.random.default_rng(0).permutation(documents.max() + 1) % N_FOLDS
     predicted = np.empty(len(labels))
-    for part in range(N_FOLDS):
-        held_out = fold[documents] == part
+    for fold_number in range(N_FOLDS):
+        held_out = fold[documents] == fold_number
         model = fit_logistic(features[~held_out], labels[~held_out])
         predicted[held_out] = model.probability(features[held_out])
     brier, base = np.mean((predicted - labels) ** 2), labels.mean() * (1 - labels.mean())
     print(f"{name}: {len(labels)} candidates, {labels.mean():.3f} right; Brier score {brier:.4f}, base rate {base:.4f}")
     for low in np.arange(0.0, 1.0, 0.1):
-        inside = (predicted >= low) & (predicted < low + 0.1)
-        if inside.any():
-            print(f"  {low:.1f}-{low + 0.1:.1f}: predicted {predicted[inside].mean():.3f}, "
-                  f"right {labels[inside].mean():.3f}, n {inside.sum()}")  # fmt: skip
+        in_bin = (predicted >= low) & (predicted < low + 0.1)
+        if in_bin.any():
+            print(f"  {low:.1f}-{low + 0.1:.1f}: predicted {predicted[in_bin].mean():.3f}, "
+                  f"right {labels[in_bin].mean():.3f}, n {in_bin.sum()}")  # fmt: skip
     print("  ", tuple(round(weight, 3) for weight in fit_logistic(features, labels).weights))
 
 

@@ -2,8 +2,8 @@
 
 python scripts/make_accounts.py          rewrites src/equipoise/io/samples/accounts/books.db
 
-The charts are written by hand, one CSV file a business; only the database is made here. Both businesses
-number their accounts alike, as businesses do, so a reader that forgets whose rows it wants gets a wrong tree.
+The charts are written by hand, one CSV file per business; only the database is generated. Both businesses use the
+same account numbers, so a reader that ignores the business id gets a wrong tree.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def rows(path: Path) -> list[tuple[str, str, str | None, str]]:
 
 
 def make(folder: Path, target: Path) -> int:
-    """Write the database anew; how many accounts it holds."""
+    """Write the database, and return the number of accounts."""
     target.unlink(missing_ok=True)
-    found = [row for path in sorted(folder.glob("*.csv")) for row in rows(path)]
+    accounts = [row for path in sorted(folder.glob("*.csv")) for row in rows(path)]
     with closing(sqlite3.connect(target)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(SCHEMA)
         with connection:
-            connection.executemany(INSERT, found)
+            connection.executemany(INSERT, accounts)
         connection.execute("VACUUM")
-    return len(found)
+    return len(accounts)
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Make the sample runs from the sample texts: five simple systems, pure Python, the same bytes every time.
+"""Generate the sample runs from the sample texts with five simple systems in pure Python, deterministically.
 
 python scripts/make_samples.py          rewrites src/equipoise/io/samples/*.trec
 
-The passages, the questions and the judgements are written by hand; only the runs are made here.
+The passages, the questions and the judgements are written by hand; only the runs are generated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SAMPLES = Path(__file__).parents[1] / "src" / "equipoise" / "io" / "samples"
 DEPTH = 20
 SEED = 2026
 DIGITS = 6
-"""Scores are rounded: the last bits of a logarithm differ between machines, the files must not."""
+"""Scores are rounded, because the last bits of a logarithm differ between machines."""
 
 Texts = dict[str, str]
 Scores = dict[str, float]
@@ -40,8 +40,8 @@ def words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.casefold())
 
 
-def grams(text: str) -> list[str]:
-    """Runs of 3 to 5 characters of each word, with a blank on both sides."""
+def character_ngrams(text: str) -> list[str]:
+    """Character 3- to 5-grams of each word, with a space on both sides."""
     return [
         padded[start : start + size]
         for padded in (f" {word} " for word in words(text))
@@ -50,7 +50,7 @@ def grams(text: str) -> list[str]:
     ]
 
 
-def rarity(bags: Iterable[Counter[str]], count: int) -> dict[str, float]:
+def inverse_document_frequencies(bags: Iterable[Counter[str]], count: int) -> dict[str, float]:
     """The inverse document frequency of each term, as BM25 smooths it."""
     documents = Counter(term for bag in bags for term in bag)
     return {term: log(1 + (count - df + 0.5) / (df + 0.5)) for term, df in documents.items()}
@@ -59,7 +59,7 @@ def rarity(bags: Iterable[Counter[str]], count: int) -> dict[str, float]:
 def bm25(passages: Texts, k1: float = 1.2, b: float = 0.75) -> Scorer:
     """Okapi BM25 over words."""
     bags = {name: Counter(words(text)) for name, text in passages.items()}
-    idf = rarity(bags.values(), len(bags))
+    idf = inverse_document_frequencies(bags.values(), len(bags))
     mean_length = sum(bag.total() for bag in bags.values()) / len(bags)
 
     def weight(bag: Counter[str], term: str) -> float:
@@ -70,14 +70,14 @@ def bm25(passages: Texts, k1: float = 1.2, b: float = 0.75) -> Scorer:
 
 
 def opening(passages: Texts) -> Scorer:
-    """BM25 that reads only the first sentence of a passage, as a model with a short window would."""
+    """BM25 on the first sentence of each passage, like a model with a short window."""
     return bm25({name: text.partition(". ")[0] for name, text in passages.items()})
 
 
 def chargrams(passages: Texts) -> Scorer:
     """The cosine of TF-IDF vectors over character 3-5-grams."""
-    bags = {name: Counter(grams(text)) for name, text in passages.items()}
-    idf = rarity(bags.values(), len(bags))
+    bags = {name: Counter(character_ngrams(text)) for name, text in passages.items()}
+    idf = inverse_document_frequencies(bags.values(), len(bags))
 
     def vector(bag: Counter[str]) -> dict[str, float]:
         raw = {term: (1 + log(count)) * idf[term] for term, count in bag.items() if term in idf}
@@ -87,29 +87,29 @@ def chargrams(passages: Texts) -> Scorer:
     vectors = {name: vector(bag) for name, bag in bags.items()}
 
     def scores(_: str, question: str) -> Scores:
-        own = vector(Counter(grams(question)))
-        return {name: sum(v * other.get(t, 0.0) for t, v in own.items()) for name, other in vectors.items()}
+        question_vector = vector(Counter(character_ngrams(question)))
+        return {name: sum(v * other.get(t, 0.0) for t, v in question_vector.items()) for name, other in vectors.items()}
 
     return scores
 
 
 def overlap(passages: Texts) -> Scorer:
-    """The share of words in common (Jaccard), which ties often."""
+    """The fraction of common words (Jaccard), which has many ties."""
     sets = {name: frozenset(words(text)) for name, text in passages.items()}
 
     def scores(_: str, question: str) -> Scores:
-        own = frozenset(words(question))
-        return {name: len(own & other) / len(own | other) for name, other in sets.items()}
+        question_words = frozenset(words(question))
+        return {name: len(question_words & other) / len(question_words | other) for name, other in sets.items()}
 
     return scores
 
 
 def chance(passages: Texts) -> Scorer:
-    """Numbers that have nothing to do with the texts."""
+    """Random scores."""
 
     def scores(question_id: str, _: str) -> Scores:
-        source = random.Random(f"{SEED} {question_id}")
-        return {name: source.random() for name in passages}
+        rng = random.Random(f"{SEED} {question_id}")
+        return {name: rng.random() for name in passages}
 
     return scores
 
@@ -117,8 +117,8 @@ def chance(passages: Texts) -> Scorer:
 SYSTEMS = {"bm25": bm25, "opening": opening, "chargrams": chargrams, "overlap": overlap, "random": chance}
 
 
-def best(scores: Scores) -> Scores:
-    """The first ``DEPTH`` passages that score above 0; equals in the order of the file."""
+def top_passages(scores: Scores) -> Scores:
+    """The top ``DEPTH`` passages with a score above 0; ties in the order of the file."""
     rounded = {name: round(score, DIGITS) for name, score in scores.items()}
     order = sorted(rounded, key=lambda name: -rounded[name])[:DEPTH]
     return {name: rounded[name] for name in order if rounded[name] > 0}
@@ -130,7 +130,7 @@ def make(target: Path) -> list[Path]:
     written = []
     for tag, system in SYSTEMS.items():
         scorer = system(passages)
-        run = {question: best(scorer(question, text)) for question, text in questions.items()}
+        run = {question: top_passages(scorer(question, text)) for question, text in questions.items()}
         write_run(target / f"{tag}.trec", run, tag)
         written.append(target / f"{tag}.trec")
     return written

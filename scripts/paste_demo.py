@@ -22,17 +22,17 @@ def printed() -> str:
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "equipoise", "demo"]
-        ended = subprocess.run(
+        completed = subprocess.run(
             command, check=True, stdout=subprocess.PIPE, encoding="utf-8", env=environment, cwd=folder
         )
-    return "\n".join(line.rstrip() for line in ended.stdout.strip().splitlines())
+    return "\n".join(line.rstrip() for line in completed.stdout.strip().splitlines())
 
 
 def answer(text: str) -> str:
     """The part that the README shows: the answer, up to the line that names the report."""
     lines = text.splitlines()
-    end = next((number for number, line in enumerate(lines, 1) if line.startswith(LAST_LINE)), MAX_LINES)
-    return "\n".join(lines[:end]).rstrip()
+    last_line_number = next((number for number, line in enumerate(lines, 1) if line.startswith(LAST_LINE)), MAX_LINES)
+    return "\n".join(lines[:last_line_number]).rstrip()
 
 
 def main() -> None:

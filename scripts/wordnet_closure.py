@@ -19,23 +19,23 @@ from equipoise.errors import EquipoiseError
 
 
 def main() -> None:
-    """Read, close, write, and say how much it was."""
+    """Read the hierarchy, write its closure, and print the size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=["noun", "verb"])
     parser.add_argument("output", type=Path)
-    parser.add_argument("--root", help="only what lies below this synset, such as mammal.n.01")
+    parser.add_argument("--root", help="only the descendants of this synset, such as mammal.n.01")
     parser.add_argument("--no-instances", action="store_true", help="leave out instances such as Einstein")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     try:
-        tree = read_wordnet(chosen.part, chosen.root, not chosen.no_instances)
+        tree = read_wordnet(options.part, options.root, not options.no_instances)
     except EquipoiseError as error:
         sys.exit(error.render())
     pairs = tree.closure().tolist()
-    with open(chosen.output, "w", encoding="utf-8", newline="") as stream:
+    with open(options.output, "w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["id1", "id2", "weight"])
-        writer.writerows((tree.ids[below], tree.ids[above], 1) for below, above in pairs)
-    print(f"{chosen.output}: {len(tree):,} nodes, {len(pairs):,} pairs")
+        writer.writerows((tree.ids[descendant], tree.ids[ancestor], 1) for descendant, ancestor in pairs)
+    print(f"{options.output}: {len(tree):,} nodes, {len(pairs):,} pairs")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python scripts/write_dependencies.py [--check]
 
-The facts are those of the metadata of the installed packages, so it must run where all extras are installed.
+The data are from the metadata of the installed packages, so all extras must be installed.
 ``--check`` reports packages that are missing from the page, and installed ones with another licence, instead.
 """
 
@@ -40,35 +40,43 @@ litellm (MIT) is read.
 
 
 def dependencies() -> dict[str, list[str]]:
-    """The names of all dependencies of users, each with its extras; the core has none."""
+    """The names of all dependencies of users with their extras; core dependencies have none."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = {"": project["dependencies"]} | {
-        name: words for name, words in project["optional-dependencies"].items() if name not in NOT_OF_USERS
+        name: requirements_of_extra
+        for name, requirements_of_extra in project["optional-dependencies"].items()
+        if name not in NOT_OF_USERS
     }
-    found: dict[str, list[str]] = {}
+    extras_by_name: dict[str, list[str]] = {}
     for extra, requirements in groups.items():
         for requirement in requirements:
             match = re.match(r"[A-Za-z0-9._-]+", requirement)
             assert match is not None
             if match[0] != "equipoise":
-                found.setdefault(match[0].lower(), []).append(extra)
+                extras_by_name.setdefault(match[0].lower(), []).append(extra)
     for name in WEIGHTS:
-        found[name] = ["weights, installed alone"]
-    return found
+        extras_by_name[name] = ["weights, installed alone"]
+    return extras_by_name
 
 
 def licence_of(name: str) -> str:
     """The licence that an installed package states; raises ``PackageNotFoundError``."""
-    facts = metadata.metadata(name)
+    package_metadata = metadata.metadata(name)
     classified = [
-        line.rpartition("::")[2].strip() for line in facts.get_all("Classifier") or [] if "License ::" in line
+        line.rpartition("::")[2].strip()
+        for line in package_metadata.get_all("Classifier") or []
+        if "License ::" in line
     ]
-    stated = (facts.get("License") or "").strip().splitlines()
-    return facts.get("License-Expression") or ", ".join(classified) or (stated[0][:60] if stated else "**not stated**")
+    licence_lines = (package_metadata.get("License") or "").strip().splitlines()
+    return (
+        package_metadata.get("License-Expression")
+        or ", ".join(classified)
+        or (licence_lines[0][:60] if licence_lines else "**not stated**")
+    )
 
 
 def problems(names: Iterable[str]) -> Iterator[str]:
-    """Packages that are not on the page, and installed ones whose licence is another one."""
+    """Packages that are missing from the page, and installed ones with another licence."""
     page = PAGE.read_text(encoding="utf-8")
     for name in names:
         match = re.search(rf"^\| {re.escape(name)}(?:<br>[^|]*)? \|[^|]*\| ([^|]*) \|", page, re.MULTILINE)
@@ -82,10 +90,12 @@ def problems(names: Iterable[str]) -> Iterator[str]:
 
 def row(name: str, extras: list[str]) -> str:
     """One row of the table."""
-    facts = metadata.metadata(name)
-    email = re.sub(r"\s*<[^>]*>", "", facts.get("Author-email") or facts.get("Maintainer-email") or "")
-    author = facts.get("Author") or facts.get("Maintainer") or email
-    source = "yes" if facts.get_all("Project-URL") or facts.get("Home-page") else "no"
+    package_metadata = metadata.metadata(name)
+    email = re.sub(
+        r"\s*<[^>]*>", "", package_metadata.get("Author-email") or package_metadata.get("Maintainer-email") or ""
+    )
+    author = package_metadata.get("Author") or package_metadata.get("Maintainer") or email
+    source = "yes" if package_metadata.get_all("Project-URL") or package_metadata.get("Home-page") else "no"
     cells = [name, ", ".join(filter(None, extras)) or "core", licence_of(name), _short(author), source]
     note = f"<br>{NOTES[name]}" if name in NOTES else ""
     return f"| {cells[0]}{note} | {' | '.join(cells[1:])} |"
@@ -99,9 +109,9 @@ def _short(author: str) -> str:
 def main() -> int:
     names = dependencies()
     if "--check" in sys.argv:
-        found = list(problems(names))
-        print("\n".join(found) or "complete")
-        return 1 if found else 0
+        messages = list(problems(names))
+        print("\n".join(messages) or "complete")
+        return 1 if messages else 0
     PAGE.write_text(
         HEAD + "\n".join(row(name, extras) for name, extras in sorted(names.items())) + "\n", encoding="utf-8"
     )

@@ -1,9 +1,9 @@
-"""Trials of the intervals on data whose truth is known: how often do they cover it?
+"""Simulations of intervals and tests on data with known true values: coverage, false positives and power.
 
-``python -m equipoise.stats.calibration`` prints that table, the one of the tests, and the one of the planned
-numbers of units. A 95 % interval must
-cover in 93 to 97 % of trials from 50 units and 10 clusters on. With less, or with nearly all hits, nothing
-is promised, and the table shows what happens. Where rare values decide the figure, it may cover more often.
+``python -m studies.interval_calibration`` prints the coverage of the intervals, the false-positive rates of the
+tests, and the power with planned numbers of units. A 95 % interval must
+cover in 93 to 97 % of the trials with at least 50 units and 10 clusters. With fewer, or with nearly all hits, there
+is no guarantee, and the table is for information. If rare values determine the score, coverage may be higher.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
     from equipoise.types import Floats, Ids
 
-# The paired tests tried on data whose truth is known: how often do they cry wolf?
+# False-positive rates of the paired tests on simulated data without a difference.
 
 ALPHA = 0.05
 SIZES = (20, 50, 200)
@@ -42,18 +42,18 @@ DATA = ("binary", "graded", "rank")
 # Values on a coarse grid make many sign patterns equally extreme, and few p values possible.
 COARSE = ("binary", "graded")
 UNITS_PER_CLUSTER = 4
-# 0.05 * (999 + 1) is a whole number, so the randomisation tests can reach 5 % exactly.
+# 0.05 * (999 + 1) is an integer, so the randomisation tests can reach 5 % exactly.
 N_PERMUTATIONS = 999
-# Simulations that share one set of random signs are not independent; small batches keep the rates honest.
+# Simulations that share random signs are not independent, so batches are small.
 CALIBRATION_TESTS_BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
 class FalsePositiveRow:
-    """How often one test rejected a true null hypothesis.
+    """False-positive rate of one test.
 
-    ``clusters`` is "none", "used", or "ignored": the last shows what the cluster key is for, and is no
-    promise. ``at_most`` marks tests that may stay below 5 % because p can only take a few values.
+    ``clusters`` is "none", "used", or "ignored"; the last shows the effect of ignoring clusters, without a
+    guarantee. ``at_most`` marks tests that may be below 5 % because p has few possible values.
     """
 
     test: str
@@ -71,21 +71,21 @@ class FalsePositiveRow:
 
     @property
     def promise(self) -> str:
-        """What the rate should be."""
+        """The guaranteed rate as text."""
         if self.clusters == "ignored":
             return "none, clusters ignored"
         return "at most 5 %" if self.at_most else "5 %"
 
     @property
     def kept(self) -> bool:
-        """Whether the rate is what was promised, within 3.5 Monte Carlo errors (and 0.5 % for t).
+        """Whether the rate is as guaranteed, within 3.5 Monte Carlo errors (and 0.5 % for t).
 
-        Student's t is exact for normal differences only, and these are anything but normal.
+        Student's t is exact for normal differences only, and these are not normal.
         """
         if self.clusters == "ignored":
             return True
-        slack = 3.5 * self.error + (0.005 if self.test == "t" else 0.0)
-        return self.rate <= ALPHA + slack and (self.at_most or self.rate >= ALPHA - slack)
+        tolerance = 3.5 * self.error + (0.005 if self.test == "t" else 0.0)
+        return self.rate <= ALPHA + tolerance and (self.at_most or self.rate >= ALPHA - tolerance)
 
 
 def false_positive_rates(
@@ -95,7 +95,7 @@ def false_positive_rates(
     sizes: Sequence[int] = SIZES,
     data: Sequence[str] = DATA,
 ) -> list[FalsePositiveRow]:
-    """The rate of every test on every kind of data and number of units, clustered and not."""
+    """The rate of every test for every kind of data and number of units, with and without clusters."""
     rows = []
     for kind in data:
         for n in sizes:
@@ -125,7 +125,7 @@ def null_differences(kind: str, n: int, simulations: int, clusters: Ids | None, 
 
 
 def _scores(kind: str, difficulty: Floats, clusters: Ids | None, rng: np.random.Generator) -> Floats:
-    """One system's values: the unit's difficulty, luck with its cluster and noise, as a metric sees them."""
+    """Values of one system: difficulty of the unit, random effect of its cluster and noise, as a metric value."""
     latent = difficulty + rng.normal(size=difficulty.shape)
     if clusters is not None:
         labels, inverse = np.unique(clusters, return_inverse=True)
@@ -138,7 +138,7 @@ def _scores(kind: str, difficulty: Floats, clusters: Ids | None, rng: np.random.
 
 
 def _trials(kind: str) -> Iterator[tuple[str, str]]:
-    """Every test with every treatment of clusters that it can take."""
+    """Every test with every treatment of clusters that it supports."""
     for name, test in TESTS.items():
         if test.binary_only and kind != "binary":
             continue
@@ -149,7 +149,7 @@ def _trials(kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _may_stay_below(name: str, kind: str, blocks: int) -> bool:
-    """Whether few p values are possible: few blocks, a coarse grid, or sums of few whole ranks."""
+    """Whether few p values are possible: few blocks, a coarse grid, or sums of few integer ranks."""
     if name == "t":
         return blocks < 20
     return kind in COARSE or blocks < (50 if name == "wilcoxon" else 20)
@@ -161,18 +161,18 @@ def _batches(simulations: int) -> Iterator[int]:
 
 
 PROMISED = (0.93, 0.97)
-"""The shares of trials between which a 95 % interval must cover."""
+"""Guaranteed range of the coverage of a 95 % interval."""
 FEWEST_UNITS, FEWEST_CLUSTERS = 50, 10
-"""Where the promise begins."""
+"""The minimum sample size of the guarantee."""
 BATCH = 250
-"""Trials that share their resamples; few enough for the shared luck to average out."""
+"""Number of trials that share their resamples; small, so that their common deviation averages out."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """How often one kind of interval held the truth on one kind of data.
+    """Coverage of one kind of interval on one kind of data.
 
-    ``below`` and ``above`` count the intervals that lie wholly on that side of the truth.
+    ``below`` and ``above`` count the intervals that are entirely on that side of the true value.
     """
 
     data: str
@@ -189,26 +189,26 @@ class CoverageRow:
 
     @property
     def coverage(self) -> float:
-        """The share of the known intervals that held the truth; NaN when none is known."""
+        """The fraction of the defined intervals that contain the true value; NaN if none is defined."""
         defined = self.trials - self.unknown
         return 1.0 - (self.below + self.above) / defined if defined else nan
 
     @property
     def promised(self) -> bool:
-        """Whether the promise binds: units and clusters enough, and not all of them next to a bound."""
-        enough = self.units >= FEWEST_UNITS and (self.clusters is None or self.clusters >= FEWEST_CLUSTERS)
-        return enough and not self.extreme
+        """Whether the guarantee applies: enough units and clusters, and values not extremely close to a bound."""
+        large_enough = self.units >= FEWEST_UNITS and (self.clusters is None or self.clusters >= FEWEST_CLUSTERS)
+        return large_enough and not self.extreme
 
     @property
     def kept(self) -> bool:
-        """Whether the coverage lies where it must, three Monte-Carlo errors allowed."""
-        slack = 3.0 * sqrt(0.95 * 0.05 / max(self.trials - self.unknown, 1))
-        most = 1.0 if self.rare else PROMISED[1] + slack
-        return PROMISED[0] - slack <= self.coverage <= most
+        """Whether the coverage is in the guaranteed range, within three Monte Carlo errors."""
+        tolerance = 3.0 * sqrt(0.95 * 0.05 / max(self.trials - self.unknown, 1))
+        upper_limit = 1.0 if self.rare else PROMISED[1] + tolerance
+        return PROMISED[0] - tolerance <= self.coverage <= upper_limit
 
     @property
     def note(self) -> str:
-        """What a reader must know beside the numbers, or nothing."""
+        """A remark on the guarantee, or an empty string."""
         if self.promised:
             if self.kept:
                 return ""
@@ -226,23 +226,23 @@ def interval_coverage(
 ) -> list[CoverageRow]:
     """The coverage of every kind of interval, for each number of units or of clusters.
 
-    A trial of a corpus-level figure costs hundreds of evaluations: a quarter as many of them are run, and
-    for the two smallest sizes only.
+    A trial of a corpus-level metric costs hundreds of evaluations, so there are a quarter as many of them, and
+    only for the two smallest sizes.
     """
     rows = []
     for trial in mean_trials():
         for size in clusters if trial.clustered else sizes:
             rows.append(_mean_row(trial, size, simulations, n_resamples, rng))
-    for figure in corpus_trials():
+    for corpus_trial in corpus_trials():
         for size in sorted(sizes)[:2]:
-            rows.append(_corpus_row(figure, size, max(1, simulations // 4), n_resamples, rng))
+            rows.append(_corpus_row(corpus_trial, size, max(1, simulations // 4), n_resamples, rng))
     return rows
 
 
 def table_lines(rows: Sequence[CoverageRow]) -> list[str]:
-    """The rows as aligned text, marked where the promise binds and was not kept, or does not bind."""
-    head = f"{'data':28}  {'interval':16}  {'units':>5}  {'clusters':>8}  {'trials':>6}  "
-    lines = [head + f"{'covered':>7}  {'below':>5}  {'above':>5}"]
+    """The rows as aligned text, with remarks on the guarantee."""
+    header = f"{'data':28}  {'interval':16}  {'units':>5}  {'clusters':>8}  {'trials':>6}  "
+    lines = [header + f"{'covered':>7}  {'below':>5}  {'above':>5}"]
     for row in rows:
         line = (
             f"{row.data:28}  {row.method:16}  {row.units:5}  {row.clusters or '-':>8}  {row.trials:6}  "
@@ -253,7 +253,7 @@ def table_lines(rows: Sequence[CoverageRow]) -> list[str]:
 
 
 def rate_lines(rows: Sequence[FalsePositiveRow]) -> list[str]:
-    """The false positives of the tests as aligned text, marked where a promise was not kept."""
+    """The false-positive rates of the tests as aligned text, with rates outside the guarantee marked."""
     lines = [f"{'test':14}  {'data':8}  {'units':>5}  {'clusters':8}  {'trials':>6}  {'rate':>6}  promise"]
     for row in rows:
         note = "" if row.kept else "  not kept"
@@ -265,7 +265,7 @@ def rate_lines(rows: Sequence[FalsePositiveRow]) -> list[str]:
 
 
 def power_lines(rows: Sequence[PowerRow]) -> list[str]:
-    """How often the planned number of units was enough, as aligned text, marked where it was not 80 %."""
+    """The power with the planned number of units as aligned text, with rates other than 80 % marked."""
     lines = [f"{'systems':18}  {'decision':13}  {'correction':10}  {'units':>5}  {'trials':>6}  {'rate':>6}"]
     for row in rows:
         note = "" if row.kept else "  not 80 %"
@@ -277,8 +277,8 @@ def power_lines(rows: Sequence[PowerRow]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the coverage of the intervals and the false positives of the tests; 1 if a promise is broken."""
-    parser = argparse.ArgumentParser(description="Try intervals and tests on data whose truth is known.")
+    """Print coverage, false-positive rates and power; return 1 if a guarantee is violated."""
+    parser = argparse.ArgumentParser(description="Simulate intervals and tests on data with known true values.")
     parser.add_argument("--simulations", type=int, default=2000, help="trials of each kind (2000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (0)")
     options = parser.parse_args(arguments)
@@ -288,13 +288,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rates = false_positive_rates(simulations=options.simulations, rng=np.random.default_rng(options.seed))
     sys.stdout.write("\nFalse positives at 5 % when there is no difference\n")
     sys.stdout.write("\n".join(rate_lines(rates)) + "\n")
-    # A trial is a comparison of five systems: a quarter as many of them are run.
+    # A trial is a comparison of five systems, so there are a quarter as many of them.
     powers = planned_power(max(1, options.simulations // 4), np.random.default_rng(options.seed))
     sys.stdout.write("\nDecisions of five systems with the number of units planned for 80 % power\n")
     sys.stdout.write("\n".join(power_lines(powers)) + "\n")
-    broken = [row for row in rows if row.promised and not row.kept]
-    within_limits = all(rate.kept for rate in rates) and all(row.kept for row in powers)
-    return int(bool(broken) or not within_limits)
+    violations = [row for row in rows if row.promised and not row.kept]
+    is_kept = all(rate.kept for rate in rates) and all(row.kept for row in powers)
+    return int(bool(violations) or not is_kept)
 
 
 def _mean_row(trial: MeanTrial, size: int, simulations: int, n_resamples: int, rng: np.random.Generator) -> CoverageRow:

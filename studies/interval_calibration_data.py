@@ -1,4 +1,4 @@
-"""Data whose truth is known, to try intervals on: hits, graded scores, reciprocal ranks, ranks, and more."""
+"""Simulated data with known true values: hits, graded scores, reciprocal ranks, ranks, and others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRUTH_SAMPLES = 1500
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Per-unit values, a column a trial, as ``mean_intervals`` takes them."""
+    """Per-unit values, one column per trial, in the format of ``mean_intervals``."""
 
     values: Floats
     weights: Floats | None = None
@@ -36,15 +36,15 @@ class Sample:
 
 
 Sampler = Callable[[int, int, np.random.Generator], Sample]
-"""From a size (units, or clusters), a number of trials and randomness to a sample."""
+"""A function from a size (units or clusters), a number of trials and a random generator to a sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeanTrial:
-    """A way to draw per-unit values whose mean is known; the size counts clusters when clustered.
+    """A distribution of per-unit values with a known mean; for clustered data the size is the number of clusters.
 
-    ``rare`` marks data whose mean hangs on values that many samples lack: covering more often than promised
-    is then no fault. ``extreme`` marks hits so near a bound that Wilson's interval wavers.
+    ``rare`` marks data whose mean depends on values that many samples lack: coverage above the guarantee is then
+    allowed. ``extreme`` marks hits so close to a bound that the coverage of Wilson's interval varies.
     """
 
     data: str
@@ -60,7 +60,7 @@ class MeanTrial:
 
 @dataclass(frozen=True, slots=True)
 class CorpusTrial:
-    """A way to draw rows, and a figure of them whose true value is known; ``rare`` as above."""
+    """A distribution of rows, and a statistic of them with a known true value; ``rare`` as above."""
 
     data: str
     draw: Callable[[int, np.random.Generator], Floats]
@@ -71,10 +71,10 @@ class CorpusTrial:
     rare: bool = False
 
     def truth_at(self, size: int) -> float:
-        """The true value; where none is stated the mean figure of many samples of this size.
+        """The true value, or the mean statistic of many samples of this size if none is given.
 
-        Mutual information is biased upwards, the more so the fewer the units, and its interval speaks of
-        what this many units have on average.
+        Mutual information is biased upwards, more so with fewer units, and its interval is for the mean of
+        samples with this number of units.
         """
         if self.truth is not None:
             return self.truth
@@ -83,7 +83,7 @@ class CorpusTrial:
 
 
 class NumberRows(Evidence):
-    """Evidence for trials: rows of plain numbers."""
+    """Evidence for simulations: rows of numbers."""
 
     kind = "rows"
 
@@ -96,7 +96,7 @@ class NumberRows(Evidence):
         return type(self)(self.table[index])
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The first column in another order, so that it knows nothing of the others."""
+        """The rows with a permuted first column, which is then independent of the others."""
         return type(self)(np.column_stack([rng.permutation(self.table[:, 0]), self.table[:, 1:]]))
 
     def to_arrays(self) -> Arrays:
@@ -105,12 +105,12 @@ class NumberRows(Evidence):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The table back."""
+        """The rows of a stored table."""
         return cls(arrays["table"])
 
 
 def mean_trials() -> list[MeanTrial]:
-    """Every kind of per-unit data, independent and in clusters."""
+    """Every kind of per-unit data, with and without clusters."""
     ranks = (1.0, inf)
     reciprocal = (_mean_reciprocal(0.1) + _mean_reciprocal(0.4)) / 2.0
     return [
@@ -122,8 +122,8 @@ def mean_trials() -> list[MeanTrial]:
         MeanTrial("graded, high", _graded(0.05, 0.55, 4.0, 2.0), 0.55 + 0.4 * 4.0 / 6.0),
         MeanTrial("graded, low", _graded(0.6, 0.05, 1.5, 4.0), 0.05 + 0.35 * 1.5 / 5.5),
         MeanTrial("graded, 94 % perfect", _graded(0.01, 0.94, 4.0, 2.0), 0.94 + 0.05 * 4.0 / 6.0, rare=True),
-        MeanTrial("1/rank of 100, by luck", _uniform_ranks(100), _mean_uniform(100), rare=True),
-        MeanTrial("1/rank of 1,000, by luck", _uniform_ranks(1000), _mean_uniform(1000), rare=True),
+        MeanTrial("1/rank of 100, by chance", _uniform_ranks(100), _mean_uniform(100), rare=True),
+        MeanTrial("1/rank of 1,000, by chance", _uniform_ranks(1000), _mean_uniform(1000), rare=True),
         MeanTrial("reciprocal ranks", _reciprocal_ranks, _mean_reciprocal(0.25)),
         MeanTrial("ranks", _ranks, 10.0, ranks),
         MeanTrial("ranks, long tail", _long_tail, 1.0 + exp(0.5), ranks),
@@ -140,11 +140,11 @@ def mean_trials() -> list[MeanTrial]:
 
 
 def _difference_trials() -> list[MeanTrial]:
-    """Differences of two systems, most of which are 0; tenths of the units move one way, fewer the other."""
+    """Differences of two systems, most of which are 0, with more positive than negative ones."""
     cases = {
-        "differences of hits, 10 : 0": (_moved(0.1, 0.0, _whole), 0.1),
-        "differences of hits, 10 : 2": (_moved(0.1, 0.02, _whole), 0.08),
-        "differences of hits, 10 : 10": (_moved(0.1, 0.1, _whole), 0.0),
+        "differences of hits, 10 : 0": (_moved(0.1, 0.0, _ones), 0.1),
+        "differences of hits, 10 : 2": (_moved(0.1, 0.02, _ones), 0.08),
+        "differences of hits, 10 : 10": (_moved(0.1, 0.1, _ones), 0.0),
         "graded differences, 20 : 0": (_moved(0.2, 0.0, _uniform), 0.1),
         "graded differences, 20 : 5": (_moved(0.2, 0.05, _uniform), 0.075),
         "graded differences, dense": (_dense, 0.02),
@@ -156,10 +156,10 @@ def _difference_trials() -> list[MeanTrial]:
 
 
 def corpus_trials() -> list[CorpusTrial]:
-    """Figures that are no means: a correlation (also by subsampling), a median, an F1, partitions.
+    """Statistics that are not means: a correlation (also by subsampling), a median, an F1, and partitions.
 
-    Partitions that know nothing of each other are at the lowest point of their agreement, where its spread
-    is smaller than parts show: covering them more often is no fault.
+    Independent partitions have the lowest possible agreement, where its variance is smaller than in subsamples,
+    so higher coverage is allowed.
     """
     ari, nmi = _agreement(AdjustedRand()), _agreement(MutualInformation())
     wide, independent, similar = HALVES_AND_MOST, _partitions(5, 0.0), _partitions(5, 0.5)
@@ -182,12 +182,12 @@ def _binary(p: float) -> Sampler:
 
 
 def _graded(zeros: float, ones: float, a: float, b: float) -> Sampler:
-    """Like nDCG: a share of zeros, a share of ones, and a beta distribution between."""
+    """Like nDCG: a fraction of zeros, a fraction of ones, and a beta distribution between them."""
 
     def draw(size: int, trials: int, rng: np.random.Generator) -> Sample:
         quantile = rng.random((size, trials))
-        between = rng.beta(a, b, (size, trials))
-        return Sample(np.where(quantile < zeros, 0.0, np.where(quantile < zeros + ones, 1.0, between)))
+        inner = rng.beta(a, b, (size, trials))
+        return Sample(np.where(quantile < zeros, 0.0, np.where(quantile < zeros + ones, 1.0, inner)))
 
     return draw
 
@@ -197,7 +197,7 @@ def _reciprocal_ranks(size: int, trials: int, rng: np.random.Generator) -> Sampl
 
 
 def _uniform_ranks(candidates: int) -> Sampler:
-    """One over the rank that a system without any knowledge gives: the few top ranks decide the mean."""
+    """Reciprocal ranks of random scores, whose mean depends on the few top ranks."""
     return lambda size, trials, rng: Sample(1.0 / rng.integers(1, candidates + 1, (size, trials)))
 
 
@@ -226,7 +226,7 @@ def _mean_log_uniform(candidates: int) -> float:
 
 
 def _moved(up: float, down: float, amount: Callable[[tuple[int, int], np.random.Generator], Floats]) -> Sampler:
-    """Shares of the units move up and down, the others not at all."""
+    """Positive and negative differences for fractions of the units, and 0 for the others."""
 
     def draw(size: int, trials: int, rng: np.random.Generator) -> Sample:
         quantile = rng.random((size, trials))
@@ -236,7 +236,7 @@ def _moved(up: float, down: float, amount: Callable[[tuple[int, int], np.random.
     return draw
 
 
-def _whole(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+def _ones(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
     return np.ones(shape)
 
 
@@ -249,7 +249,7 @@ def _dense(size: int, trials: int, rng: np.random.Generator) -> Sample:
 
 
 def _item_ranks(size: int, trials: int, rng: np.random.Generator) -> Sample:
-    """The mean rank of a unit's relevant items, weighted by how many it has; hard units rank all low."""
+    """Mean rank of the relevant items of a unit, weighted by their number; difficult units have high ranks."""
     items = np.asarray(1 + rng.poisson(2.0, (size, trials)), dtype=np.float64)
     difficulty = rng.gamma(2.0, 5.0, (size, trials))
     return Sample(1.0 + rng.gamma(items, difficulty / items), weights=items)
@@ -278,7 +278,7 @@ def _clustered_graded(size: int, trials: int, rng: np.random.Generator) -> Sampl
 
 
 def _clustered_reciprocal_ranks(size: int, trials: int, rng: np.random.Generator) -> Sample:
-    """Half of the clusters are hard."""
+    """Reciprocal ranks with half of the clusters difficult."""
     clusters = _clusters(size, rng)
     chance = np.where(rng.random((size, trials)) < 0.5, 0.1, 0.4)[clusters]
     return Sample(1.0 / rng.geometric(chance), clusters=clusters)
@@ -305,7 +305,7 @@ def _exponential(size: int, rng: np.random.Generator) -> Floats:
 
 
 def _labelled(size: int, rng: np.random.Generator) -> Floats:
-    """Two of five are positive; four of five positives and one of five negatives are predicted so."""
+    """Labels with 40 % positives; 80 % of the positives and 20 % of the negatives are predicted as positive."""
     truth = rng.random(size) < 0.4
     return np.column_stack([truth, rng.random(size) < np.where(truth, 0.8, 0.2)]).astype(np.float64)
 
@@ -325,7 +325,7 @@ def _f1(rows: NumberRows) -> float:
 
 
 def _partitions(parts: int, agreement: float) -> Callable[[int, np.random.Generator], Floats]:
-    """Two labels a unit: the second is the first for a share of the units, and any for the others."""
+    """Two labels per unit: the second equals the first for a fraction of the units, and is random otherwise."""
 
     def draw(size: int, rng: np.random.Generator) -> Floats:
         first, other = rng.integers(0, parts, (2, size))

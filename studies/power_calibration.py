@@ -1,4 +1,4 @@
-"""The planned number of units checked by simulation: is the pair separated, and the best system shown?
+"""Power with the planned number of units, by simulation: separating a pair, and showing the best system.
 
 Five systems with known means and spreads are compared with as many units as planned, by the paired t test or
 the randomisation test, with a correction over the ten pairs. The stated power is 80 %. The tolerance is four
@@ -33,12 +33,12 @@ SYSTEM_MEANS: Mapping[str, tuple[float, ...]] = {
 }
 """True means in units of the standard deviation of one system on one unit."""
 SHARED_VARIANCE = 0.5
-"""The share of a unit's variance that all systems have in common: its difficulty."""
+"""The fraction of the variance of a unit that all systems share: its difficulty."""
 
 
 @dataclass(frozen=True, slots=True)
 class PowerRow:
-    """How often a decision was made with the number of units planned for it."""
+    """The rate of a decision with the number of units planned for it."""
 
     systems: str
     decision: str
@@ -63,7 +63,7 @@ def planned_power(
     tests: Sequence[str] = ("randomisation",),
     corrections: Sequence[str] = ("holm", "bh"),
 ) -> list[PowerRow]:
-    """The rate of both decisions, separating the first two and showing the best, for every case."""
+    """The rates of both decisions, separating the first two systems and showing the best, for every case."""
     return [
         row
         for name in systems
@@ -74,7 +74,7 @@ def planned_power(
 
 
 def true_contrasts(means: Sequence[float], correction: str) -> list[Contrast]:
-    """All pairs of systems with their true differences and spreads, planned as a comparison does it."""
+    """All pairs of systems with their true differences and standard deviations, with the planned numbers of units."""
     sd = sqrt(2.0 * (1.0 - SHARED_VARIANCE))
     pairs = [
         Contrast(
@@ -98,12 +98,12 @@ def true_contrasts(means: Sequence[float], correction: str) -> list[Contrast]:
 def _rows(name: str, test: str, correction: str, simulations: int, rng: np.random.Generator) -> list[PowerRow]:
     means = SYSTEM_MEANS[name]
     pairs = true_contrasts(means, correction)
-    separated = round(pairs[0].needed.value)
-    best = round(units_to_show_best(pairs, "0", correction, ALPHA).value)
-    first, leading = [0], list(range(len(means) - 1))
+    n_separated = round(pairs[0].needed.value)
+    n_best = round(units_to_show_best(pairs, "0", correction, ALPHA).value)
+    first_pair, leader_pairs = [0], list(range(len(means) - 1))
     return [
         PowerRow(name, decision, test, correction, n, simulations, rate)
-        for decision, n, columns in (("separate two", separated, first), ("show the best", best, leading))
+        for decision, n, columns in (("separate two", n_separated, first_pair), ("show the best", n_best, leader_pairs))
         for rate in [_rate(means, n, columns, test, correction, simulations, rng)]
     ]
 
@@ -117,7 +117,7 @@ def _rate(
     simulations: int,
     rng: np.random.Generator,
 ) -> float:
-    """The share of simulations in which all these pairs are significant, in the right direction."""
+    """The fraction of simulations in which all these pairs are significant in the true direction."""
     n_significant = 0
     for _ in range(simulations):
         differences = _differences(means, n, rng)

@@ -1,12 +1,12 @@
-"""Simulations of tuning on fixtures whose truth is known: how biased is the score of the best of many?
+"""Simulations of tuning with known true accuracies: the bias of the best score, and the false-positive rates.
 
-``python -m equipoise.tune.calibration`` prints two tables. The first compares the optimistic score (the best
-configuration, on the questions that chose it, with Wilson's interval) and the nested one (repeated nested
-cross-validation) with the true accuracy of the configuration that would be deployed: the one that is best on
-all questions. The nested score must be right within half a point on average, and its 95 % interval cover in
-93 to 97 % of simulations. The second table holds tests of three models that are equally good: at 5 % they may
-call two of them different in 5 % of simulations, and with Holm's correction any of the three pairs in no
-more.
+``python -m studies.tuning_calibration`` prints two tables. The first compares the optimistic score (the best
+configuration, on the questions that selected it, with Wilson's interval) and the nested one (repeated nested
+cross-validation) with the true accuracy of the deployed configuration: the one that is best on
+all questions. The nested score must be within half a point on average, and its 95 % interval cover in
+93 to 97 % of simulations. The second table has tests of three equally good models: at 5 % at most 5 % of the
+simulations may have a significant difference of one pair, and with Holm's correction of any of the three
+pairs.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
     from equipoise.types import Floats, Ints
 
-# Simulated fixtures for tuning: questions, answers and configurations whose true accuracy is known.
+# Simulated fixtures for tuning: questions, answers and configurations with known true accuracy.
 
 QUESTIONS, N_DUPLICATES, FOLDS, CONFIGURATIONS = 100, 10, 5, 27
 SPLITS = 10
-"""Fewer than comparisons use, for speed: the score then varies a little more, never less."""
+"""Number of splits, smaller than in comparisons for speed; the variance of the score is slightly larger."""
 CATEGORY_BORDERS = (-1.5, -0.7, 0.0, 0.7, 1.5)
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Strengths of the configurations (a row a chunking, a column a top_k).
+    """Strengths of the configurations (one row per chunking, one column per top_k).
 
-    ``shared`` is the part of the variance that the questions decide.
+    ``shared`` is the fraction of the variance that depends on the question.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class SimulatedFixture:
-    """Hits of each model (configurations x questions), the splits into folds, and the answers' groups."""
+    """Hits of each model (configurations x questions), the splits into folds, and the groups of answers."""
 
     hits: tuple[Floats, ...]
     splits: list[list[Fold]]
@@ -78,11 +78,11 @@ class SimulatedFixture:
 
 
 def scenarios() -> list[Scenario]:
-    """What grids look like: nothing to choose, one thing to choose, and a smooth hill with top_k.
+    """Kinds of grids: all configurations equal, one best configuration, and accuracy smooth in top_k.
 
-    Real configurations answer the same questions and mostly agree. Those of the last scenario share nothing,
-    which no promise covers: it shows how far the nested figure can lag when four fifths of the
-    questions often miss the one good configuration that all of them find.
+    Real configurations answer the same questions and mostly agree. Those of the last scenario are independent,
+    without a guarantee: it shows the negative bias of the nested score if four fifths of the
+    questions often do not select the one good configuration that all questions select.
     """
     level = np.full((CONFIGURATIONS, 1), 0.7)
     peak = np.where(np.arange(CONFIGURATIONS)[:, None] == CONFIGURATIONS // 2, 1.1, 0.5)
@@ -94,9 +94,9 @@ def scenarios() -> list[Scenario]:
 
 
 def simulate_tuning_data(scenario: Scenario, rng: np.random.Generator, *, models: int = 1) -> SimulatedFixture:
-    """Questions in categories of different ease, some of them twins with one answer, dealt to folds.
+    """Questions in categories of different difficulty, some of them duplicates with one answer, split into folds.
 
-    Of several models, each has luck of its own with each question, half of all the luck there is.
+    With several models, half of the noise variance is independent per model and question.
 
     >>> fixture = simulate_tuning_data(scenarios()[0], np.random.default_rng(0))
     >>> fixture.hits[0].shape, len(fixture.splits), len(fixture.splits[0])
@@ -104,19 +104,19 @@ def simulate_tuning_data(scenario: Scenario, rng: np.random.Generator, *, models
     """
     groups = np.arange(QUESTIONS)
     groups[QUESTIONS - N_DUPLICATES :] = np.arange(N_DUPLICATES)
-    ease = rng.normal(size=QUESTIONS)[groups]
-    categories = np.digitize(ease + rng.normal(size=QUESTIONS), CATEGORY_BORDERS)
-    kinds = {"stratify": categories.tolist(), "groups": groups.tolist()}
-    splits = [kfold_splits(range(QUESTIONS), FOLDS, **kinds, rng=rng) for _ in range(SPLITS)]
-    hits = tuple(_hits(scenario, ease, models > 1, rng) for _ in range(models))
+    easiness = rng.normal(size=QUESTIONS)[groups]
+    categories = np.digitize(easiness + rng.normal(size=QUESTIONS), CATEGORY_BORDERS)
+    split_options = {"stratify": categories.tolist(), "groups": groups.tolist()}
+    splits = [kfold_splits(range(QUESTIONS), FOLDS, **split_options, rng=rng) for _ in range(SPLITS)]
+    hits = tuple(_hits(scenario, easiness, models > 1, rng) for _ in range(models))
     return SimulatedFixture(hits, splits, groups)
 
 
-def _hits(scenario: Scenario, ease: Floats, independent: bool, rng: np.random.Generator) -> Floats:
+def _hits(scenario: Scenario, easiness: Floats, independent: bool, rng: np.random.Generator) -> Floats:
     noise = rng.normal(size=(len(scenario.strengths), 1, QUESTIONS))
     if independent:
         noise = np.sqrt(0.5) * (noise + rng.normal(size=QUESTIONS))
-    latent = np.sqrt(scenario.shared) * ease + np.sqrt(1.0 - scenario.shared) * noise
+    latent = np.sqrt(scenario.shared) * easiness + np.sqrt(1.0 - scenario.shared) * noise
     hits = latent + scenario.strengths[:, :, None] > 0.0
     return np.asarray(hits.reshape(-1, QUESTIONS), dtype=np.float64)
 
@@ -131,10 +131,10 @@ METRIC = "held-out accuracy"
 
 @dataclass(frozen=True, slots=True)
 class SelectionRow:
-    """Mean errors and coverages of the optimistic and the nested figure in one scenario.
+    """Mean errors and coverages of the optimistic and the nested score in one scenario.
 
-    ``wilson_coverage`` is that of Wilson's interval around the nested figure, which takes the questions
-    for independent; ``bias_of_chosen`` is the nested figure minus the truth of what the folds chose.
+    ``wilson_coverage`` is that of Wilson's interval around the nested score, which assumes independent
+    questions; ``bias_of_chosen`` is the nested score minus the true accuracy of the selections of the folds.
     """
 
     scenario: str
@@ -151,14 +151,14 @@ class SelectionRow:
 
     @property
     def kept(self) -> bool:
-        """Whether bias and coverage lie where they must, three Monte-Carlo errors allowed."""
-        slack = 3.0 * sqrt(0.95 * 0.05 / self.trials)
-        covered = PROMISED[0] - slack <= self.nested_coverage <= PROMISED[1] + slack
-        return covered and abs(self.nested_bias) <= LARGEST_BIAS + 3.0 * self.nested_error
+        """Whether bias and coverage are in the guaranteed range, within three Monte Carlo errors."""
+        tolerance = 3.0 * sqrt(0.95 * 0.05 / self.trials)
+        is_covered = PROMISED[0] - tolerance <= self.nested_coverage <= PROMISED[1] + tolerance
+        return is_covered and abs(self.nested_bias) <= LARGEST_BIAS + 3.0 * self.nested_error
 
     @property
     def note(self) -> str:
-        """What a reader must know beside the numbers, or nothing."""
+        """A remark on the guarantee, or an empty string."""
         if not self.promised:
             return "no promise"
         return "" if self.kept else "not kept"
@@ -166,11 +166,11 @@ class SelectionRow:
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarmRow:
-    """How often equally good, tuned models were told apart at 5 %.
+    """False-positive rates for equally good, tuned models at 5 %.
 
-    ``randomisation`` and ``mcnemar`` are the tests alone, on one pair. ``shipped`` is what comparisons say of
-    that pair: the larger of the test's p and of the redrawn one. ``any_pair`` is how often they tell any of
-    the three pairs apart after Holm's correction.
+    ``randomisation`` and ``mcnemar`` are the tests alone, on one pair. ``shipped`` is the rule of comparisons for
+    that pair: the larger of the p of the test and of resampled selections. ``any_pair`` is the rate for any of
+    the three pairs after Holm's correction.
     """
 
     scenario: str
@@ -184,13 +184,13 @@ class FalseAlarmRow:
 
     @property
     def kept(self) -> bool:
-        """Whether the shipped rule stays below 5 %, three Monte-Carlo errors and half a point allowed."""
-        most = ALPHA + 0.005 + 3.0 * sqrt(ALPHA * (1.0 - ALPHA) / self.trials)
-        return max(self.shipped, self.any_pair) <= most
+        """Whether the rule of comparisons is below 5 %, within three Monte Carlo errors and half a point."""
+        upper_limit = ALPHA + 0.005 + 3.0 * sqrt(ALPHA * (1.0 - ALPHA) / self.trials)
+        return max(self.shipped, self.any_pair) <= upper_limit
 
     @property
     def note(self) -> str:
-        """What a reader must know beside the numbers, or nothing."""
+        """A remark on the guarantee, or an empty string."""
         if not self.promised:
             return "no promise"
         return "" if self.kept else "not kept"
@@ -199,7 +199,7 @@ class FalseAlarmRow:
 def selection_row(
     scenario: Scenario, simulations: int, rng: np.random.Generator, *, n_resamples: int = RESAMPLES
 ) -> SelectionRow:
-    """Tune on many simulated fixtures, and hold both figures against the truth."""
+    """Tune on many simulated fixtures, and compare both scores with the true accuracy."""
     accuracies = scenario.accuracies
     results = np.array([_selection(scenario, accuracies, n_resamples, rng) for _ in range(simulations)])
     means = results.mean(axis=0).tolist()
@@ -238,8 +238,8 @@ def false_alarm_row(
 
 def selection_lines(rows: Sequence[SelectionRow]) -> list[str]:
     """The rows as aligned text; biases in points."""
-    head = f"{'configurations':18}  {'shared':>6}  {'trials':>6}  {'optimistic':>18}  {'nested':>18}"
-    lines = [f"{head}  {'by Wilson':>9}  {'of chosen':>9}"]
+    header = f"{'configurations':18}  {'shared':>6}  {'trials':>6}  {'optimistic':>18}  {'nested':>18}"
+    lines = [f"{header}  {'by Wilson':>9}  {'of chosen':>9}"]
     for row in rows:
         line = (
             f"{row.scenario:18}  {row.shared:6.1f}  {row.trials:6}  "
@@ -253,8 +253,8 @@ def selection_lines(rows: Sequence[SelectionRow]) -> list[str]:
 
 def false_alarm_lines(rows: Sequence[FalseAlarmRow]) -> list[str]:
     """The rates of false positives as aligned text."""
-    head = f"{'configurations':18}  {'shared':>6}  {'trials':>6}"
-    lines = [f"{head}  {'randomisation':>13}  {'mcnemar':>7}  {'shipped':>7}  {'any pair':>8}"]
+    header = f"{'configurations':18}  {'shared':>6}  {'trials':>6}"
+    lines = [f"{header}  {'randomisation':>13}  {'mcnemar':>7}  {'shipped':>7}  {'any pair':>8}"]
     for row in rows:
         line = (
             f"{row.scenario:18}  {row.shared:6.1f}  {row.trials:6}  "
@@ -266,8 +266,8 @@ def false_alarm_lines(rows: Sequence[FalseAlarmRow]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print both tables; 1 if a promise is broken."""
-    parser = argparse.ArgumentParser(description="Try tuning on fixtures whose truth is known.")
+    """Print both tables; return 1 if a guarantee is violated."""
+    parser = argparse.ArgumentParser(description="Simulate tuning on fixtures with known true accuracies.")
     parser.add_argument("--simulations", type=int, default=2000, help="fixtures of each kind (2000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (0)")
     options = parser.parse_args(arguments)
@@ -275,57 +275,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [selection_row(scenario, options.simulations, rng) for scenario in scenarios()]
     sys.stdout.write(
         "The best of 27 configurations on 100 questions: bias in points and coverage of 95 % intervals\n"
-        "(nested: the interval of redrawn choices; by Wilson: the coverage if the questions were taken for\n"
-        "independent; of chosen: bias against what the folds chose; shared: what the questions decide)\n"
+        "(nested: the interval of resampled selections; by Wilson: the coverage if the questions were assumed to be\n"
+        "independent; of chosen: bias against the selections of the folds; shared: variance due to the questions)\n"
     )
     sys.stdout.write("\n".join(selection_lines(rows)) + "\n")
     rates = [false_alarm_row(scenario, options.simulations, rng) for scenario in scenarios()]
     sys.stdout.write(
         "\nFalse positives at 5 % of equally good models, each tuned and scored nested (shipped: the larger\n"
-        "of the p of randomisation and of redrawn choices; any pair: the same of three models, after Holm)\n"
+        "of the p of randomisation and of resampled selections; any pair: the same for three models, after Holm)\n"
     )
     sys.stdout.write("\n".join(false_alarm_lines(rates)) + "\n")
-    broken = [row.note for row in rows if row.promised and not row.kept]
-    broken += [rate.note for rate in rates if rate.promised and not rate.kept]
-    return int(bool(broken))
+    violations = [row.note for row in rows if row.promised and not row.kept]
+    violations += [rate.note for rate in rates if rate.promised and not rate.kept]
+    return int(bool(violations))
 
 
 def _selection(scenario: Scenario, accuracies: Floats, n_resamples: int, rng: np.random.Generator) -> tuple[float, ...]:
-    """One fixture: errors of the figures and whether the intervals cover, in the order of the row."""
+    """One fixture: errors of the scores and whether the intervals cover, in the order of the row."""
     fixture = simulate_tuning_data(scenario, rng)
     hits = fixture.hits[0]
     nested = repeated_choice(hits, fixture.splits)
     truth = float(accuracies[nested.best])
     errors = _errors(hits, fixture, n_resamples, rng)
-    of_chosen = accuracies[nested.trial_of].mean()
+    selected_accuracy = accuracies[nested.trial_of].mean()
     return (
         nested.optimistic - truth,
         wilson_interval(hits[nested.best].sum(), QUESTIONS).covers(truth),
         nested.value - truth,
         wilson_interval(nested.values.sum(), QUESTIONS).covers(truth),
         nested_interval(nested, errors).covers(truth),
-        nested.value - float(of_chosen),
+        nested.value - float(selected_accuracy),
     )
 
 
 def _tests(scenario: Scenario, n_resamples: int, rng: np.random.Generator) -> tuple[float, ...]:
-    """One fixture: the p of each test of the first pair, and the least adjusted p of all pairs."""
+    """One fixture: the p of each test of the first pair, and the smallest adjusted p of all pairs."""
     fixture = simulate_tuning_data(scenario, rng, models=MODELS)
     seed = int(rng.integers(2**32))
-    results = [_result(str(at), hits, fixture, n_resamples, seed) for at, hits in enumerate(fixture.hits)]
-    one, other = (result.per_unit[METRIC] for result in results[:2])
-    alone = [
-        run_test("randomisation", one - other, n_permutations=N_PERMUTATIONS, rng=rng)[0],
-        run_test("mcnemar", majority_hits(one) - majority_hits(other), n_permutations=N_PERMUTATIONS, rng=rng)[0],
+    results = [_result(str(index), hits, fixture, n_resamples, seed) for index, hits in enumerate(fixture.hits)]
+    first, second = (result.per_unit[METRIC] for result in results[:2])
+    test_p = [
+        run_test("randomisation", first - second, n_permutations=N_PERMUTATIONS, rng=rng)[0],
+        run_test("mcnemar", majority_hits(first) - majority_hits(second), n_permutations=N_PERMUTATIONS, rng=rng)[0],
     ]
-    shipped = compare_results(
+    contrasts = compare_results(
         results, config=StatsConfig(n_permutations=N_PERMUTATIONS, n_resamples=1, seed=seed)
     ).contrasts
-    return (*map(float, alone), shipped[0].p, min(contrast.adjusted for contrast in shipped))
+    return (*map(float, test_p), contrasts[0].p, min(contrast.adjusted for contrast in contrasts))
 
 
 def _result(system: str, hits: Floats, fixture: SimulatedFixture, n_resamples: int, seed: int) -> Result:
-    """What a comparison gets of one model: nested values, and errors that pair with those of the others."""
+    """The result of one model: nested values, and error samples that are paired with those of other models."""
     nested = repeated_choice(hits, fixture.splits)
     errors = _errors(hits, fixture, n_resamples, np.random.default_rng(seed))
     return result_from_values(

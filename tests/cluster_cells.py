@@ -1,4 +1,4 @@
-"""Cells for tests of engines: they stand in a module of their own, since workers import them by name."""
+"""Jobs for the tests of engines, in a separate module because workers import them by name."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from equipoise.models.retriever import retriever
 from equipoise.runs.progress import ProgressCallback
 from equipoise.types import require_extra
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
-def square(cell: int, shared: int, step: ProgressCallback) -> int:
-    """The square of a number and something more; even numbers come late."""
-    step(f"square {cell}")
-    time.sleep(0.2 * (cell % 2 == 0))
-    return cell * cell + shared
+def square(job: int, shared: int, step: ProgressCallback) -> int:
+    """Return the square of a number plus a constant; even numbers finish later."""
+    step(f"square {job}")
+    time.sleep(0.2 * (job % 2 == 0))
+    return job * job + shared
 
 
-def complain(cell: str, shared: str, step: ProgressCallback) -> str:
-    """Fails in the way that the cell names."""
-    if cell == "ours":
-        raise InputError("the cell is bad", hint="take another", excerpt="here")
-    if cell == "theirs":
+def fail_as_named(job: str, shared: str, step: ProgressCallback) -> str:
+    """Raise the exception that the job names."""
+    if job == "input-error":
+        raise InputError("the job is bad", hint="take another", excerpt="here")
+    if job == "key-error":
         raise KeyError("lost")
-    if cell == "stubborn":
+    if job == "stubborn":
         raise StubbornError(threading.Lock())
-    return cell
+    return job
 
 
-def lacking(cell: str, shared: None, step: ProgressCallback) -> None:
-    """Needs a package that nobody has."""
+def require_missing_package(job: str, shared: None, step: ProgressCallback) -> None:
+    """Require a package that does not exist."""
     require_extra("no_such_package", extra="some")
 
 
@@ -47,37 +47,37 @@ class StubbornError(Exception):
     """An exception that cannot be pickled."""
 
 
-def die(cell: tuple[str, int], shared: Path, step: ProgressCallback) -> str:
-    """Kills its own process until it has been begun so many times."""
-    name, times = cell
+def kill_worker(job: tuple[str, int], shared: Path, step: ProgressCallback) -> str:
+    """Kill the process of the worker until the job has been started a given number of times."""
+    name, n_kills = job
     with open(shared / name, "a") as file:
-        file.write("begun\n")
-    if begun(shared / name) <= times:
+        file.write("started\n")
+    if count_starts(shared / name) <= n_kills:
         os.kill(os.getpid(), signal.SIGKILL)
     return name
 
 
-def begun(file: Path) -> int:
-    """How often a cell was begun."""
+def count_starts(file: Path) -> int:
+    """How often a job was started."""
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
 def wait_for(file: Path) -> None:
-    """Wait until a file is there; not for ever."""
+    """Wait until a file exists, at most TIMEOUT_SECONDS."""
     wait_until(file.exists)
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds; not for ever."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        if time.monotonic() > end:
-            raise TimeoutError("it never came")
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds, at most TIMEOUT_SECONDS."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the condition did not hold in time")
         time.sleep(0.02)
 
 
-def at_the_gate() -> None:
-    """Write down the node that this runs on, and wait until a file is there."""
+def wait_for_gate() -> None:
+    """Write the id of the node to a file, and wait until the file ``gate`` exists."""
     if not Path("gate").exists():
         import ray
 
@@ -93,24 +93,24 @@ class Plain:
         self._model: Any = retriever("hash,dim=16")
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """A vector a text."""
+        """One vector per text."""
         return np.asarray(self._model.embedder.embed(texts))
 
 
 class Patient(Plain):
-    """A model that makes no vector before the gate is open."""
+    """A model that waits for the file ``gate`` before it embeds."""
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """Vectors, once the gate is open."""
-        at_the_gate()
+        """Embed after the file ``gate`` exists."""
+        wait_for_gate()
         return super().encode(texts)
 
 
 class Stuck(Plain):
-    """A model that waits before the gate only with the text "stuck"."""
+    """A model that waits for the file ``gate`` only for the text "stuck"."""
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """Vectors, of most texts at once."""
+        """Embed; wait for the file ``gate`` first for the text "stuck"."""
         if "stuck" in texts:
-            at_the_gate()
+            wait_for_gate()
         return super().encode(texts)

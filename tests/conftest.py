@@ -1,4 +1,4 @@
-"""Settings shared by all tests, and the markers that say what a test needs.
+"""Settings shared by all tests, and the markers for requirements of tests.
 
 ``engines("torch")`` names packages of the extras ``engines`` and ``peers``, ``browser("chromium")`` programs
 that ``make browser`` installs. A test is skipped where one of them is missing, so ``-m "engines or browser"``
@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# Before numpy is imported: the workers of pytest share the cores already.
+# Set before numpy is imported, because the workers of pytest already share the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
@@ -32,15 +32,15 @@ TESTS = Path(__file__).parent
 
 sys.path.insert(0, str(TESTS))  # tests/reference.py is imported by its name
 
-os.environ["EQUIPOISE_CACHE"] = "off"  # no test looks into, or leaves anything in, the cache of whoever runs it
+os.environ["EQUIPOISE_CACHE"] = "off"  # tests neither read nor write the cache of the user
 
-os.fsync = lambda fd: None  # no test survives a power failure, and a disk needs milliseconds for each call
+os.fsync = lambda fd: None  # tests do not need durability, and a call takes milliseconds
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # As in a shell's background; what the tests start and interrupt would ignore it too.
+    # SIGINT is ignored in a background job of a shell, and the processes that tests interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# HYPOTHESIS_PROFILE=thorough runs as many examples as each test asks for; the others run at most these.
+# HYPOTHESIS_PROFILE=thorough runs the max_examples of each test; the other profiles limit them.
 MAX_EXAMPLES = {"quick": 8, "default": 15}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 COMMON: dict[str, Any] = {
@@ -48,8 +48,8 @@ COMMON: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow],
     "derandomize": True,
 }
-for name, most in MAX_EXAMPLES.items():
-    settings.register_profile(name, max_examples=most, **COMMON)
+for name, n_examples in MAX_EXAMPLES.items():
+    settings.register_profile(name, max_examples=n_examples, **COMMON)
 settings.register_profile("thorough", max_examples=100, **COMMON)
 settings.load_profile(PROFILE)
 
@@ -60,15 +60,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
         for mark in getattr(definitions[-1].func, "marks", ()):
             item.add_marker(mark)
-    own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
-    most = MAX_EXAMPLES.get(PROFILE)
-    if own is not None and most is not None and own.max_examples > most:
-        item.obj._hypothesis_internal_use_settings = settings(own, max_examples=most)  # type: ignore[attr-defined]
+    test_settings = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+    max_examples = MAX_EXAMPLES.get(PROFILE)
+    if test_settings is not None and max_examples is not None and test_settings.max_examples > max_examples:
+        item.obj._hypothesis_internal_use_settings = settings(test_settings, max_examples=max_examples)  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect without the garbage collector, and exempt what stays in memory: it took a tenth of the time."""
+    """Collect tests without garbage collection, which took a tenth of the time, and freeze the collected objects."""
     gc.disable()
     result = yield
     gc.freeze()
@@ -80,13 +80,13 @@ LONGEST = ("test_readme.py", "test_calibration.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the longest modules first, so that no worker runs one alone at the end."""
+    """Start the longest modules first, so that they do not run last on one worker."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @cache
 def _installed(name: str) -> bool:
-    """Whether a package can be found, or a program, or a file below the project."""
+    """Whether a package, a program, or a file of the project exists."""
     if (TESTS.parent / name).is_file() or shutil.which(name):
         return True
     try:
@@ -97,7 +97,7 @@ def _installed(name: str) -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip where what a test is marked with is missing."""
+    """Skip tests whose required packages or programs are missing."""
     for kind in ("engines", "browser"):
         for mark in item.iter_markers(kind):
             missing = [name for name in mark.args if not _installed(name)]
@@ -118,6 +118,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_secrets_of_other_tests() -> Iterator[None]:
-    """Forget the keys that a test used: they would be redacted in the output of the next."""
+    """Clear the keys used by a test, which would be redacted in the output of the next."""
     yield
     redaction._USED.clear()

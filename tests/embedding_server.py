@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks the protocols of OpenAI, Cohere and Voyage, and fails on request."""
+"""A real HTTP server with the protocols of OpenAI, Cohere and Voyage, and with configurable failures."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ import numpy as np
 DIMS = 8
 
 Trick = Callable[["Handler", dict[str, Any]], None]
-"""Answers one request in place of the honest answer."""
+"""Handles one request in place of the correct response."""
 
 
 def vector(text: str, role: str = "") -> np.ndarray:
-    """What the server holds to be the meaning of a text."""
+    """The vector that the server returns for a text."""
     seed = int.from_bytes(hashlib.sha256(f"{role}|{text}".encode()).digest()[:8], "little")
     return np.random.default_rng(seed).normal(size=DIMS).astype(np.float32)
 
 
 @dataclass
 class Service:
-    """The server's address, what it was asked, and the tricks it plays on the next requests."""
+    """The address of the server, the requests it received, and the failures it uses for the next requests."""
 
     url: str = ""
     tricks: list[Trick] = field(default_factory=list)
@@ -46,13 +46,13 @@ class Service:
 
 
 def inputs(request: dict[str, Any]) -> list[str]:
-    """The texts of a request, whatever the protocol calls them."""
-    given = request.get("input", request.get("texts", []))
-    return [given] if isinstance(given, str) else list(given)
+    """The texts of a request, in any of the protocols."""
+    texts = request.get("input", request.get("texts", []))
+    return [texts] if isinstance(texts, str) else list(texts)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request: recorded, then answered honestly unless a trick is due."""
+    """Records a request, then sends the correct response unless a failure is queued."""
 
     protocol_version = "HTTP/1.1"
     service: Service
@@ -75,32 +75,32 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
-        for name, said in headers.items():
-            self.send_header(name.replace("_", "-"), said)
+        for name, content in headers.items():
+            self.send_header(name.replace("_", "-"), content)
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *words: Any) -> None:
-        """Say nothing."""
+    def log_message(self, *arguments: Any) -> None:
+        """Write no log."""
 
 
 def items(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """The honest vectors, in the format that was asked for."""
+    """The correct vectors, in the requested encoding."""
     role = str(request.get("input_type", ""))
     rows = [vector(text, role) for text in inputs(request)]
-    packed = request.get("encoding_format") == "base64"
+    is_base64 = request.get("encoding_format") == "base64"
     return [
         {
             "object": "embedding",
             "index": index,
-            "embedding": base64.b64encode(row.tobytes()).decode() if packed else row.tolist(),
+            "embedding": base64.b64encode(row.tobytes()).decode() if is_base64 else row.tolist(),
         }
         for index, row in enumerate(rows)
     ]
 
 
 def reply(request: dict[str, Any], data: list[dict[str, Any]]) -> dict[str, Any]:
-    """The frame of an answer in the OpenAI protocol."""
+    """A response body of the OpenAI protocol."""
     tokens = sum(len(text.split()) for text in inputs(request))
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": request.get("model"), "usage": usage}
@@ -118,17 +118,17 @@ def honest(handler: Handler, request: dict[str, Any]) -> None:
 
 
 def status(code: int, message: str = "no", **headers: str) -> Trick:
-    """An answer with this status."""
+    """A response with this status."""
     return lambda handler, request: handler.answer({"error": {"message": message}}, code, **headers)
 
 
 def data(change: Callable[[list[dict[str, Any]]], Any]) -> Trick:
-    """An answer whose list of vectors was tampered with."""
+    """A response whose list of vectors is changed."""
     return lambda handler, request: handler.answer(reply(request, change(items(request))))
 
 
 def cut_off(handler: Handler, request: dict[str, Any]) -> None:
-    """Half of the answer, and then nothing."""
+    """Half of the response, then a closed connection."""
     body = json.dumps(reply(request, items(request))).encode()
     handler.send_response(200)
     handler.send_header("Content-Type", "application/json")
@@ -139,31 +139,31 @@ def cut_off(handler: Handler, request: dict[str, Any]) -> None:
 
 
 def half_json(handler: Handler, request: dict[str, Any]) -> None:
-    """An answer that says it is whole and is not JSON."""
+    """A response of the declared length that is not valid JSON."""
     handler.answer(json.dumps(reply(request, items(request))).encode()[:-40])
 
 
 def slow(seconds: float) -> Trick:
-    """The right answer, too late."""
+    """The correct response, after a delay."""
 
-    def late(handler: Handler, request: dict[str, Any]) -> None:
+    def respond_late(handler: Handler, request: dict[str, Any]) -> None:
         time.sleep(seconds)
         honest(handler, request)
 
-    return late
+    return respond_late
 
 
 def at_most(texts: int, characters: int, code: int = 413, message: str = "too large") -> Trick:
-    """Refuse requests of more texts, or with a longer text."""
+    """Reject requests with more texts, or with a longer text."""
 
-    def limited(handler: Handler, request: dict[str, Any]) -> None:
+    def respond_within_limits(handler: Handler, request: dict[str, Any]) -> None:
         given = inputs(request)
         if len(given) > texts or max(map(len, given)) > characters:
             status(code, message)(handler, request)
         else:
             honest(handler, request)
 
-    return limited
+    return respond_within_limits
 
 
 @contextmanager

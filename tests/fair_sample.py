@@ -1,4 +1,4 @@
-"""A small made-up document with questions, and the grid walked slowly: for tests of the fair comparison."""
+"""A synthetic document with questions, and a slow reference evaluation, for tests of the fair comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS: dict[str, Any] = {**GRID, "baseline_params": BASELINE, "tokenizer": "w
 
 
 def document(sentences: int = 60, seed: int = 0) -> str:
-    """Sentences of made-up words under headings; most words come up several times."""
+    """Sentences of random words under headings; most words occur several times."""
     rng = Random(seed)
     words = ["".join(rng.choice("bdfgklmnprst") + rng.choice("aeiou") for _ in range(3)) for _ in range(150)]
     lines = []
@@ -33,50 +33,50 @@ def document(sentences: int = 60, seed: int = 0) -> str:
 
 
 def pairs(text: str, count: int = 30, seed: int = 1) -> list[dict[str, str]]:
-    """Questions of words of a sentence, whose answer stands in the same sentence."""
+    """Questions from words of a sentence, with an answer from the same sentence."""
     rng = Random(seed)
     sentences = [line for line in text.splitlines() if line.endswith(".")]
-    found = []
+    questions = []
     for line in rng.sample(sentences, count):
         words = line.rstrip(".").split()
-        asked = rng.sample([word for word in words if word not in words[2:4]], 2)
-        kind = rng.choice(["exact", "multi_hop"]), rng.choice(["easy", "hard"])
-        found.append({"question": f"What of {' '.join(asked)}?", "answer": " ".join(words[2:4])})
-        found[-1] |= {"category": kind[0], "difficulty": kind[1]}
-    return found
+        sampled_words = rng.sample([word for word in words if word not in words[2:4]], 2)
+        labels = rng.choice(["exact", "multi_hop"]), rng.choice(["easy", "hard"])
+        questions.append({"question": f"What of {' '.join(sampled_words)}?", "answer": " ".join(words[2:4])})
+        questions[-1] |= {"category": labels[0], "difficulty": labels[1]}
+    return questions
 
 
 def chunks_of(text: str, size: int, overlap: int) -> list[Chunk]:
-    """The chunks as the chunker itself gives them."""
+    """The chunks that the chunker returns."""
     return chunker("fixed", chunk_size=size, overlap=overlap, tokenizer="words").chunk(text)
 
 
-def slow_hits(system: Retriever, text: str, asked: Sequence[dict[str, str]], params: dict[str, Any]) -> np.ndarray:
-    """For every question the chance that k chunks hold its answer, equal scores in any order."""
+def slow_hits(system: Retriever, text: str, questions: Sequence[dict[str, str]], params: dict[str, Any]) -> np.ndarray:
+    """Probability per question that the top k chunks contain its answer, with ties in random order."""
     texts = [chunk.text for chunk in chunks_of(text, params["chunk_size"], params["overlap"])]
     scores = np.concatenate(
-        [block.copy() for _, block in system.fit(texts).score_blocks([pair["question"] for pair in asked])]
+        [block.copy() for _, block in system.fit(texts).score_blocks([pair["question"] for pair in questions])]
     )
     hits = []
-    for pair, row in zip(asked, scores, strict=True):
-        right = [pair["answer"].lower() in " ".join(each.split()).lower() for each in texts]
-        hits.append(_chance_within(row.tolist(), right, min(params["top_k"], len(texts))))
+    for pair, row in zip(questions, scores, strict=True):
+        is_correct = [pair["answer"].lower() in " ".join(chunk_text.split()).lower() for chunk_text in texts]
+        hits.append(_chance_within(row.tolist(), is_correct, min(params["top_k"], len(texts))))
     return np.array(hits)
 
 
-def _chance_within(scores: list[float], right: list[bool], k: int) -> float:
-    missed = 1.0
+def _chance_within(scores: list[float], is_correct: list[bool], k: int) -> float:
+    miss_probability = 1.0
     for score in sorted(set(scores), reverse=True):
-        tied = [place for place, each in enumerate(scores) if each == score]
-        taken = min(k, len(tied))
-        wrong = sum(not right[place] for place in tied)
-        missed *= comb(wrong, taken) / comb(len(tied), taken)
-        k -= taken
-    return 1.0 - missed
+        tied = [index for index, value in enumerate(scores) if value == score]
+        n_taken = min(k, len(tied))
+        n_incorrect = sum(not is_correct[index] for index in tied)
+        miss_probability *= comb(n_incorrect, n_taken) / comb(len(tied), n_taken)
+        k -= n_taken
+    return 1.0 - miss_probability
 
 
 class Counting:
-    """A model in hand that hashes words into a few numbers, and counts what it is asked for."""
+    """An in-process model that hashes words into a few dimensions and records the texts it embeds."""
 
     def __init__(self, dims: int = 24) -> None:
         self.dims = dims

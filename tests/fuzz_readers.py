@@ -1,6 +1,6 @@
-"""Fuzzing of every reader: changed samples of every format give a value or an explained error.
+"""Fuzzing of every reader: modified samples of every format give a value or an EquipoiseError.
 
-A case is a number: the same number gives the same reader and the same bytes. By hand:
+The number of a case is the seed: it determines the reader and the bytes. To run a range of cases:
 
     python tests/fuzz_readers.py 0 20000
 """
@@ -73,7 +73,7 @@ Files = dict[str, bytes]
 
 
 class Target(NamedTuple):
-    """A reader, the files of a valid sample, and the one that is named or changed."""
+    """A reader, the files of a valid sample, the entry to read and the files to change."""
 
     name: str
     read: Callable[[Path], object]
@@ -239,10 +239,10 @@ TUNED = {
 def targets() -> list[Target]:
     """Every reader with its samples."""
     with TemporaryDirectory() as folder:
-        return [*_single(), *_folders(Path(folder))]
+        return [*_file_targets(), *_folder_targets(Path(folder))]
 
 
-def _single() -> list[Target]:
+def _file_targets() -> list[Target]:
     from equipoise.domains.phenotypes.extraction.tuning_results import FIXED_SETTINGS
 
     tuned = json.dumps(
@@ -250,17 +250,17 @@ def _single() -> list[Target]:
     ).encode()
     jsonl = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
     vectors = NodeVectors(("a", "b"), ("A", "B"), np.eye(2), "euclidean", {"seed": 1}, (0.5, 0.25))
-    points = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]], depth=[0, 1, 1])
-    kinds = [
+    space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]], depth=[0, 1, 1])
+    evidences = [
         Ranking.from_runs(
             {"q": {"a": 1, "b": 1}, "r": {"c": 2}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}, "r": {"x": 1.0}}
         ),
         Pairs.of([0.9, 0.2, 0.4], expected=[1.0, 0.0, 0.5]),
         Labels.of(["home", "work", "home"], ["home", "home", "home"]),
         Sets.of({"d1": ["fever", ("cough", "negated")]}, {"d1": ["fever", "cough"]}),
-        points,
+        space,
     ]
-    listed: list[tuple[str, Callable[[Path], object], bytes]] = [
+    samples: list[tuple[str, Callable[[Path], object], bytes]] = [
         ("run.trec", read_run, RUN),
         ("run.trec.gz", read_run, gzip.compress(RUN)),
         ("run.json", read_run, json.dumps({"q1": {"d1": 0.5}, "q2": {"d1": 1}}).encode()),
@@ -339,32 +339,32 @@ def _single() -> list[Target]:
         ("stored.npz", _vectors, npz(vectors=np.eye(2), texts=np.array(["a", "b"]))),
         ("tuned.json", read_tuned_parameters, tuned),
     ]
-    for evidence in kinds:
+    for evidence in evidences:
         buffer = npz(kind=np.array(evidence.kind), **evidence.to_arrays())
-        listed.append((f"{evidence.kind}.npz", _scored, buffer))
-    return [Target(name, read, {name: data}, name) for name, read, data in [*listed, *_optional()]]
+        samples.append((f"{evidence.kind}.npz", _evaluate_evidence, buffer))
+    return [Target(name, read, {name: data}, name) for name, read, data in [*samples, *_optional_targets()]]
 
 
-def _optional() -> list[tuple[str, Callable[[Path], object], bytes]]:
+def _optional_targets() -> list[tuple[str, Callable[[Path], object], bytes]]:
     """Samples of formats whose packages may be absent."""
-    found: list[tuple[str, Callable[[Path], object], bytes]] = []
+    samples: list[tuple[str, Callable[[Path], object], bytes]] = []
     try:
         import pyarrow
         import pyarrow.parquet
 
         buffer = io.BytesIO()
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), buffer)
-        found.append(("run.parquet", read_run, buffer.getvalue()))
+        samples.append(("run.parquet", read_run, buffer.getvalue()))
         buffer = io.BytesIO()
         rows = [{"text": "a", "vector": [0.5, 1.0]}, {"text": "b", "vector": [0.0, 1.0]}]
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), buffer)
-        found.append(("stored.parquet", _vectors, buffer.getvalue()))
+        samples.append(("stored.parquet", _vectors, buffer.getvalue()))
     except ImportError:
         pass
     try:
         from safetensors.numpy import save
 
-        found.append(("a.safetensors", read_array, save({"a": np.eye(3)})))
+        samples.append(("a.safetensors", read_array, save({"a": np.eye(3)})))
     except ImportError:
         pass
     try:
@@ -376,7 +376,7 @@ def _optional() -> list[tuple[str, Callable[[Path], object], bytes]]:
         document.add_table(1, 2)
         buffer = io.BytesIO()
         document.save(buffer)
-        found.append(("a.docx", read_document, buffer.getvalue()))
+        samples.append(("a.docx", read_document, buffer.getvalue()))
     except ImportError:
         pass
     try:
@@ -386,13 +386,13 @@ def _optional() -> list[tuple[str, Callable[[Path], object], bytes]]:
         writer.add_blank_page(100, 100)
         buffer = io.BytesIO()
         writer.write(buffer)
-        found.append(("a.pdf", read_document, buffer.getvalue()))
+        samples.append(("a.pdf", read_document, buffer.getvalue()))
     except ImportError:
         pass
-    return found
+    return samples
 
 
-def _folders(folder: Path) -> list[Target]:
+def _folder_targets(folder: Path) -> list[Target]:
     beir = {
         "beir/corpus.jsonl": text('{"_id": "d1", "title": "t", "text": "one"}\n'),
         "beir/queries.jsonl": text('{"_id": "q1", "text": "which"}\n'),
@@ -415,8 +415,8 @@ def _folders(folder: Path) -> list[Target]:
         (FoldSelection({"k": 1}, 0.5, 0.4, 2),),
     )
     path = save_run(folder / "run", result, manifest=Manifest("s", cost={"dims": 3}), details=details, tuning=tuning)
-    stored = {f"run/{each.name}": each.read_bytes() for each in sorted(path.iterdir())}
-    parts = tuple(stored)
+    stored = {f"run/{file.name}": file.read_bytes() for file in sorted(path.iterdir())}
+    names = tuple(stored)
     tree = {
         "tree/tree.json": json.dumps(
             {"source": "s", "ids": ["a", "b"], "names": ["A", "B"], "edges": [[1, 0]]}
@@ -427,27 +427,27 @@ def _folders(folder: Path) -> list[Target]:
         Target("beir", Dataset.from_beir, beir, "beir", tuple(beir)),
         Target("beir data", read_data, beir, "beir", tuple(beir)),
         Target("field", read_concept_set, FIELD, "field", tuple(FIELD)),
-        *(Target(part, _stored, stored, "run", (part,)) for part in parts),
-        *(Target(f"evidence of {part}", load_evidence, stored, "run", (part,)) for part in parts[:2]),
-        Target("kept tree", read_stored_tree, tree, "tree", tuple(tree)),
+        *(Target(part, _read_run, stored, "run", (part,)) for part in names),
+        *(Target(f"evidence of {part}", load_evidence, stored, "run", (part,)) for part in names[:2]),
+        Target("stored tree", read_stored_tree, tree, "tree", tuple(tree)),
         Target("last systems", last_run_systems, systems, "acc", tuple(systems)),
     ]
 
 
-def _scored(path: Path) -> object:
-    """Evidence, and what a metric makes of it."""
+def _evaluate_evidence(path: Path) -> object:
+    """Evidence, and the value of a metric on it."""
     evidence = load_evidence(path)
     metrics = "Silhouette" if evidence.kind == "space" else None
     return evaluate(evidence, metrics, config=StatsConfig(n_resamples=10)) if len(evidence) else evidence
 
 
-def _stored(path: Path) -> object:
-    """A run directory, and all that is made of one."""
+def _read_run(path: Path) -> object:
+    """A run directory, and everything that is derived from it."""
     run = read_stored(path)
-    made: list[object] = [run.details, run.tuning, run.result.to_dict()]
-    made += [export([run], None, to) for to in ("csv", "md", "latex", "card", "json", "bibtex")]
-    made.append(export([run], None, "csv", units=True))
-    return made, build_view([run], None)
+    outputs: list[object] = [run.details, run.tuning, run.result.to_dict()]
+    outputs += [export([run], None, format_name) for format_name in ("csv", "md", "latex", "card", "json", "bibtex")]
+    outputs.append(export([run], None, "csv", units=True))
+    return outputs, build_view([run], None)
 
 
 def _vectors(path: Path) -> object:
@@ -479,11 +479,11 @@ VALUES: list[Any] = [
 ]
 
 
-def mutated(data: bytes, rng: random.Random) -> bytes:
-    """The bytes with one to four changes; JSON and npz files also by their structure."""
+def mutate(data: bytes, rng: random.Random) -> bytes:
+    """Return the bytes with one to four changes; JSON and npz files are also changed structurally."""
     if rng.random() < 0.5:
         try:
-            return _other_structure(data, rng)
+            return _change_structure(data, rng)
         except (ValueError, UnicodeDecodeError, zipfile.BadZipFile, OSError, KeyError):
             pass
     for _ in range(rng.randint(1, 4)):
@@ -491,49 +491,49 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
         stop = rng.choice(
             (start, min(len(data), start + rng.randint(1, 8)), min(len(data), start + rng.randint(1, 200)))
         )
-        kind = rng.random()
-        if kind < 0.5:
+        choice = rng.random()
+        if choice < 0.5:
             data = data[:start] + rng.choice(SPLICES) + data[stop:]
-        elif kind < 0.7:
+        elif choice < 0.7:
             data = data[:start] + rng.randbytes(stop - start) + data[stop:]
-        elif kind < 0.8:
+        elif choice < 0.8:
             data = data[:start]
-        elif kind < 0.9:
+        elif choice < 0.9:
             data = data[:start] + data[start:stop] * 2 + data[stop:]
         else:
             data = data[:100] + rng.randbytes(len(data[100:]))
     return data
 
 
-def _other_structure(data: bytes, rng: random.Random) -> bytes:
+def _change_structure(data: bytes, rng: random.Random) -> bytes:
     if data[:2] == b"PK":
-        return _other_arrays(data, rng)
+        return _change_arrays(data, rng)
     lines = data.splitlines() if data.count(b"\n{") else [data]
-    at = rng.randrange(len(lines))
-    lines[at] = json.dumps(_other_value(json.loads(lines[at]), rng)).encode()
+    index = rng.randrange(len(lines))
+    lines[index] = json.dumps(_change_value(json.loads(lines[index]), rng)).encode()
     return b"\n".join(lines)
 
 
-def _other_value(value: Any, rng: random.Random) -> Any:
+def _change_value(value: Any, rng: random.Random) -> Any:
     """JSON with one value replaced, one key dropped, or one repeated."""
     if isinstance(value, dict) and value and rng.random() < 0.85:
         key = rng.choice(list(value))
         if rng.random() < 0.15:
-            return {name: each for name, each in value.items() if name != key}
-        return {**value, key: _other_value(value[key], rng)}
+            return {name: item for name, item in value.items() if name != key}
+        return {**value, key: _change_value(value[key], rng)}
     if isinstance(value, list) and value and rng.random() < 0.85:
-        at = rng.randrange(len(value))
+        index = rng.randrange(len(value))
         if rng.random() < 0.15:
-            return [*value[:at], *value[at + rng.randint(0, 1) :], value[at]]
-        return [*value[:at], _other_value(value[at], rng), *value[at + 1 :]]
+            return [*value[:index], *value[index + rng.randint(0, 1) :], value[index]]
+        return [*value[:index], _change_value(value[index], rng), *value[index + 1 :]]
     return rng.choice(VALUES)
 
 
-def _other_arrays(data: bytes, rng: random.Random) -> bytes:
+def _change_arrays(data: bytes, rng: random.Random) -> bytes:
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    if not arrays or not all(isinstance(each, np.ndarray) for each in arrays.values()):
-        raise ValueError("another kind of zip archive")
+    if not arrays or not all(isinstance(value, np.ndarray) for value in arrays.values()):
+        raise ValueError("not an archive of arrays")
     name = rng.choice(list(arrays))
     array = arrays[name]
     changes: list[Callable[[], Any]] = [
@@ -555,17 +555,17 @@ def _other_arrays(data: bytes, rng: random.Random) -> bytes:
 
 
 def run_case(number: int, folder: Path) -> str:
-    """Run one case; what went wrong, or nothing."""
+    """Run one case and return a description of the failure, or an empty string."""
     rng = random.Random(number)
-    listed = targets()
-    target = listed[number % len(listed)]
+    all_targets = targets()
+    target = all_targets[number % len(all_targets)]
     files = dict(target.files)
-    chosen = rng.choice(target.changed or tuple(files))
-    files[chosen] = mutated(files[chosen], rng)
-    _seal(files, chosen)
-    top = folder / next(iter(files)).split("/")[0]
-    shutil.rmtree(top, ignore_errors=True)
-    top.unlink(missing_ok=True)  # what is mapped must not change under its map
+    changed_file = rng.choice(target.changed or tuple(files))
+    files[changed_file] = mutate(files[changed_file], rng)
+    _update_hash(files, changed_file)
+    root = folder / next(iter(files)).split("/")[0]
+    shutil.rmtree(root, ignore_errors=True)
+    root.unlink(missing_ok=True)  # a memory-mapped file must not change while it is mapped
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
@@ -578,22 +578,22 @@ def run_case(number: int, folder: Path) -> str:
     except Exception as error:
         from traceback import extract_tb
 
-        last = [each for each in extract_tb(error.__traceback__) if "equipoise" in each.filename][-1]
+        last = [frame for frame in extract_tb(error.__traceback__) if "equipoise" in frame.filename][-1]
         return f"case {number} ({target.name}): {type(error).__name__}: {error} at {last.filename}:{last.lineno}"
     return ""
 
 
-def _seal(files: Files, chosen: str) -> None:
+def _update_hash(files: Files, changed_file: str) -> None:
     """Give the manifest of a run directory the hash of the file that was changed."""
     manifest = "run/manifest.json"
-    if manifest in files and chosen != manifest:
-        said = json.loads(files[manifest])
-        said["files"][chosen.removeprefix("run/")] = hashlib.sha256(files[chosen]).hexdigest()
-        files[manifest] = json.dumps(said).encode()
+    if manifest in files and changed_file != manifest:
+        content = json.loads(files[manifest])
+        content["files"][changed_file.removeprefix("run/")] = hashlib.sha256(files[changed_file]).hexdigest()
+        files[manifest] = json.dumps(content).encode()
 
 
 def main(first: int, last: int) -> int:
-    """Run these cases and print what went wrong."""
+    """Run these cases and print the failures."""
     failures = 0
     with TemporaryDirectory() as folder:
         for number in range(first, last):

@@ -1,4 +1,4 @@
-"""Texts that try to become more than text, and runs in which every text is one."""
+"""Texts with injected markup, and runs in which every text contains one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from equipoise.tuning.grid import FoldSelection, Trial, TuningRecord
 from equipoise.types import Finding, Severity
 
 FLAG = "broken"
-"""What a text that was run would leave behind in the window."""
+"""The property of ``window`` that an executed text would set."""
 
 HOSTILE = (
     f"<script>window.{FLAG}=1</script>",
@@ -41,12 +41,12 @@ SYSTEMS = ("".join(HOSTILE[:4]), "".join(HOSTILE[4:7]), "".join(HOSTILE[7:10]), 
 
 
 def hostile_runs(folder: Path, units: int = 44) -> list[StoredRun]:
-    """Runs whose systems, units, texts, slices, parameters, costs and findings are all such texts."""
+    """Runs whose systems, units, texts, slices, parameters, costs and findings are all hostile texts."""
     rng = np.random.default_rng(0)
-    ids = [f"{HOSTILE[place % len(HOSTILE)]} {place}" for place in range(units)]
+    ids = [f"{HOSTILE[index % len(HOSTILE)]} {index}" for index in range(units)]
     runs = []
-    for place, system in enumerate(SYSTEMS):
-        values = {f"HR {HOSTILE[0]}": rng.random(units) < 0.5 + 0.1 * place}
+    for index, system in enumerate(SYSTEMS):
+        values = {f"HR {HOSTILE[0]}": rng.random(units) < 0.5 + 0.1 * index}
         result = result_from_values(system, ids, values, config=StatsConfig(n_resamples=200))
         finding = Finding("EQ301", Severity.ISSUE, system, HOSTILE[1], HOSTILE[2], HOSTILE)
         manifest = replace(
@@ -56,11 +56,11 @@ def hostile_runs(folder: Path, units: int = 44) -> list[StoredRun]:
             cost={HOSTILE[5]: 1.0, "dims": 8},
         )
         path = save_run(
-            folder / f"run{place}",
+            folder / f"run{index}",
             replace(result, findings=(finding,)),
             manifest=manifest,
             details=_details(ids),
-            tuning=_tuning() if place < 2 else None,
+            tuning=_tuning() if index < 2 else None,
         )
         runs.append(load_run(path))
     _view().write(folder)
@@ -74,22 +74,22 @@ def _view() -> View:
 
 
 def _details(ids: Sequence[str]) -> dict[str | int, UnitContent]:
-    found = tuple(RetrievedItem(text, text, 0.5, place == 0, text) for place, text in enumerate(HOSTILE[:4]))
+    retrieved_items = tuple(RetrievedItem(text, text, 0.5, index == 0, text) for index, text in enumerate(HOSTILE[:4]))
     return {
         unit: UnitContent(
-            HOSTILE[place % len(HOSTILE)],
-            (HOSTILE[place % 3],),
-            {HOSTILE[1]: HOSTILE[place % 2], HOSTILE[2]: HOSTILE[2 + place % 2]},
-            found,
+            HOSTILE[index % len(HOSTILE)],
+            (HOSTILE[index % 3],),
+            {HOSTILE[1]: HOSTILE[index % 2], HOSTILE[2]: HOSTILE[2 + index % 2]},
+            retrieved_items,
         )
-        for place, unit in enumerate(ids)
+        for index, unit in enumerate(ids)
     }
 
 
 def _tuning() -> TuningRecord:
     trials = tuple(
-        Trial({HOSTILE[0]: first, HOSTILE[1]: second}, 0.5, cost=10.0 * (1 + place))
-        for place, (first, second) in enumerate((a, b) for a in HOSTILE[2:4] for b in HOSTILE[4:6])
+        Trial({HOSTILE[0]: first, HOSTILE[1]: second}, 0.5, cost=10.0 * (1 + index))
+        for index, (first, second) in enumerate((a, b) for a in HOSTILE[2:4] for b in HOSTILE[4:6])
     )
-    folds = tuple(FoldSelection(trials[place].params, 0.7, 0.6, 16) for place in (0, 1))
+    folds = tuple(FoldSelection(trials[index].params, 0.7, 0.6, 16) for index in (0, 1))
     return TuningRecord(HOSTILE[6], trials, 0, 1, 0.5, 0.4, folds, trials[:1], HOSTILE[7], 20.0, 0)

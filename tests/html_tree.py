@@ -1,4 +1,4 @@
-"""HTML as a tree, read by the parser of the standard library: a second opinion on what a page says."""
+"""HTML as a tree, read with the parser of the standard library, to check the content of a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 @dataclass
 class Node:
-    """An element: its tag, its attributes, and what it holds."""
+    """An element with its tag, attributes and children."""
 
     tag: str
     attributes: dict[str, str]
@@ -19,36 +19,36 @@ class Node:
 
     @property
     def text(self) -> str:
-        """Everything it says, white space as single blanks."""
+        """The text content, with normalised white space."""
         return " ".join(self.raw.split())
 
     @property
     def raw(self) -> str:
-        """Everything it says, as it stands."""
-        return "".join(each if isinstance(each, str) else each.raw for each in self.children)
+        """The text content, unchanged."""
+        return "".join(child if isinstance(child, str) else child.raw for child in self.children)
 
     def walk(self) -> Iterator[Node]:
-        """The element and all inside it."""
+        """The element and all its descendants."""
         yield self
-        for each in self.children:
-            if isinstance(each, Node):
-                yield from each.walk()
+        for child in self.children:
+            if isinstance(child, Node):
+                yield from child.walk()
 
     def all(self, tag: str, **attributes: str) -> list[Node]:
-        """All elements inside with this tag and these attributes (``class_`` is one of its classes)."""
-        kind = attributes.pop("class_", None)
+        """All descendants with this tag and these attributes (``class_`` is one of the classes)."""
+        class_name = attributes.pop("class_", None)
         return [
             node
             for node in self.walk()
             if node.tag == tag
-            and (kind is None or kind in node.attributes.get("class", "").split())
+            and (class_name is None or class_name in node.attributes.get("class", "").split())
             and all(node.attributes.get(name) == value for name, value in attributes.items())
         ]
 
     def one(self, tag: str, **attributes: str) -> Node:
-        """The only one of them."""
-        (found,) = self.all(tag, **attributes)
-        return found
+        """The only match of ``all``."""
+        (node,) = self.all(tag, **attributes)
+        return node
 
 
 class _Builder(HTMLParser):
@@ -75,7 +75,7 @@ class _Builder(HTMLParser):
 
 
 def tree(text: str) -> Node:
-    """The document; tags that do not match fail."""
+    """Parse a document; unmatched tags raise an AssertionError."""
     builder = _Builder()
     builder.feed(text)
     builder.close()

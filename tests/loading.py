@@ -1,4 +1,4 @@
-"""The files of scripts/ as modules: they belong to no package."""
+"""Load the files of scripts/ as modules; they are not in a package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 
 def script(name: str) -> ModuleType:
-    """The script of this name, loaded but not run."""
+    """Load a script by name without running it."""
     spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

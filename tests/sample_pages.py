@@ -1,4 +1,4 @@
-"""Report pages of every kind, written to files: what a browser gets to see."""
+"""Report pages of every kind as files, for the browser tests."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from equipoise.runs.manifest import Status
 from equipoise.runs.run_folder import StoredRun, find_runs, load_run
 from fair_sample import SETTINGS, document, pairs
 from hostile import hostile_runs
-from stored_runs import bread_runs, made_up, ranks
+from stored_runs import bread_runs, ranks, synthetic_runs
 
 MODELS = ("bm25", "tfidf", "hash", "hash,dim=16", "hash,dim=64", "sum:hash,dim=16+bm25")
 
 
 def fair(folder: Path) -> Sequence[StoredRun]:
-    """Six models compared on a document, each tuned."""
+    """Six models compared on a document, with tuning."""
     text = document()
     run_fair_comparison(list(MODELS), text, pairs(text, 40), output=folder, budget=100, **SETTINGS)
     return [load_run(path) for path in find_runs(folder)]
 
 
 def single(folder: Path) -> Sequence[StoredRun]:
-    """One system alone, with what it retrieved and without tuning."""
+    """A single system with its retrieved items and without tuning."""
     return bread_runs(folder, tuned=False)[:1]
 
 
 def partial(folder: Path) -> Sequence[StoredRun]:
-    """Two systems that were interrupted; nothing is known but figures, and some units have none."""
+    """Two interrupted systems with scores only, some of them undefined."""
     values = 1 / ranks(2, 30)
     values[1, :3] = np.nan
     hits = np.where(np.isnan(values), np.nan, values >= 0.1)
-    return made_up(folder, ["a", "b"], {"MRR": values, "HR@10": hits}, status=Status.PARTIAL, reason="out of time")
+    return synthetic_runs(
+        folder, ["a", "b"], {"MRR": values, "HR@10": hits}, status=Status.PARTIAL, reason="out of time"
+    )
 
 
 def large(folder: Path) -> Sequence[StoredRun]:
     """Ten systems on ten thousand units."""
-    return made_up(folder, [f"team/model-{place}" for place in range(10)], {"MRR": 1 / ranks(10, 10_000)})
+    return synthetic_runs(folder, [f"team/model-{index}" for index in range(10)], {"MRR": 1 / ranks(10, 10_000)})
 
 
 KINDS: dict[str, Callable[[Path], Sequence[StoredRun]]] = {
@@ -55,7 +57,7 @@ KINDS: dict[str, Callable[[Path], Sequence[StoredRun]]] = {
 
 
 def write_page(kind: str, folder: Path) -> Path:
-    """The page of one kind as a file."""
+    """Write the page of one kind to a file."""
     runs = KINDS[kind](folder / kind)
     file = folder / f"{kind}.html"
     report = build_view(runs, compare_runs(runs), experiment=View.read(folder / kind))

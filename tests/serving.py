@@ -1,4 +1,4 @@
-"""Runs to look at in the viewer, and a real server over them on a port of this machine."""
+"""Runs for the viewer, and a real server for them on a local port."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def store(
     day: int = 1,
     details: bool = False,
 ) -> Path:
-    """A run directory; ``worse`` moves its right answers down."""
-    ids = [f"q{place}" for place in range(units)] if isinstance(units, int) else list(units)
+    """Write a run directory; ``worse`` increases the ranks of the relevant items."""
+    ids = [f"q{index}" for index in range(units)] if isinstance(units, int) else list(units)
     ranks = np.random.default_rng(7).integers(1, 4 + 2 * worse, len(ids))
     evidence = Ranking.from_ranks(ranks, candidates=100, unit_ids=ids)
     result = evaluate(evidence, metrics, system=system or path.name, config=StatsConfig(n_resamples=200))
@@ -50,14 +50,16 @@ def store(
         started=DAY.format(day),
         finished=DAY.format(day),
     )
-    found = (RetrievedItem("d1", "the text of d1", 0.9, True), RetrievedItem("d2", "of d2", 0.4))
-    kept: dict[str | int, UnitContent] = {unit: UnitContent(f"asked {unit}", ("d1",), {}, found) for unit in ids}
-    return save_run(path, result, manifest=manifest, details=kept if details else None)
+    retrieved_items = (RetrievedItem("d1", "the text of d1", 0.9, True), RetrievedItem("d2", "of d2", 0.4))
+    contents: dict[str | int, UnitContent] = {
+        unit: UnitContent(f"query {unit}", ("d1",), {}, retrieved_items) for unit in ids
+    }
+    return save_run(path, result, manifest=manifest, details=contents if details else None)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server sent back."""
+    """The response of a server."""
 
     status: int
     headers: dict[str, str]
@@ -74,30 +76,30 @@ class Answer:
 
 @dataclass(frozen=True)
 class Served:
-    """A server that listens, and how to ask it."""
+    """A running server, and requests to it."""
 
     root: Path
     port: int
 
     def get(self, path: str = "/", *, method: str = "GET", **headers: str) -> Answer:
-        """Ask for a path exactly as it is spelled."""
+        """Request a path without normalising it."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, headers={n.replace("_", "-"): v for n, v in headers.items()})
-            answer = connection.getresponse()
-            sent = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, sent, answer.read())
+            response = connection.getresponse()
+            response_headers = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, response_headers, response.read())
         finally:
             connection.close()
 
 
 @contextmanager
 def serving(root: Path) -> Iterator[Served]:
-    """A server in a thread, ended at the end."""
-    with open_socket(0) as listening:
-        server = make_server(root, listening)
-        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
-        port = listening.getsockname()[1]
+    """Run a server in a thread until the context ends."""
+    with open_socket(0) as listener:
+        server = make_server(root, listener)
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        port = listener.getsockname()[1]
         thread.start()
         try:
             while not server.started:

@@ -1,4 +1,4 @@
-"""Ontologies small enough to be checked by slow, obviously right code."""
+"""Ontologies that are small enough to check with a slow reference implementation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from equipoise.io.obo import OboFile, OboTerm
 
 def ontology_of(parents: Mapping[str, Sequence[str]]) -> Ontology:
     """Terms by id with the ids of their parents."""
-    terms = tuple(OboTerm(id=name, name=f"label of {name}", parents=tuple(up)) for name, up in parents.items())
+    terms = tuple(
+        OboTerm(id=name, name=f"label of {name}", parents=tuple(parent_ids)) for name, parent_ids in parents.items()
+    )
     return ontology_from_file(OboFile("small.obo", title="small", terms=terms))
 
 
 def upward(ontology: Ontology) -> nx.DiGraph:
-    """The graph with an edge from each place to each of its parents."""
+    """The graph with an edge from the index of each term to the indices of its parents."""
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(ontology)))
     for child in range(len(ontology)):
@@ -32,7 +34,7 @@ def ontologies(draw: st.DrawFn) -> Ontology:
     size = draw(st.integers(1, 12))
     order = draw(st.permutations(range(size)))
     parents: dict[str, list[str]] = {}
-    for place, number in enumerate(order):
-        above = draw(st.lists(st.sampled_from(order[:place]), unique=True, max_size=3)) if place else []
-        parents[f"T:{number:03}"] = [f"T:{each:03}" for each in above]
+    for index, number in enumerate(order):
+        parent_numbers = draw(st.lists(st.sampled_from(order[:index]), unique=True, max_size=3)) if index else []
+        parents[f"T:{number:03}"] = [f"T:{parent:03}" for parent in parent_numbers]
     return ontology_of(dict(sorted(parents.items())))

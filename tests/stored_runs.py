@@ -1,4 +1,4 @@
-"""Run directories to make pages of: real ones about bread, and made-up ones of any size."""
+"""Run directories for report tests: real ones about bread, and synthetic ones of any size."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def load_bread() -> Dataset:
 
 
 def bread_runs(folder: Path, *, tuned: bool = True) -> list[StoredRun]:
-    """Three systems on the questions about bread, with what they retrieved."""
+    """Three systems on the questions about bread, with their retrieved passages."""
     data = load_bread()
-    for place, spec in enumerate(SYSTEMS):
+    for index, spec in enumerate(SYSTEMS):
         name = spec.rstrip(":")
         manifest = replace(
             Manifest.start(name, command=["eq", "demo"]),
@@ -60,30 +60,36 @@ def bread_runs(folder: Path, *, tuned: bool = True) -> list[StoredRun]:
             evaluate(retrieve(retriever(spec), data), system=name),
             manifest=manifest,
             details=retrieved(data, spec),
-            tuning=tuning(place) if tuned else None,
+            tuning=tuning(index) if tuned else None,
         )
     return [load_run(folder / spec.rstrip(":")) for spec in SYSTEMS]
 
 
 def retrieved(data: Dataset, spec: str, depth: int = 5) -> dict[str | int, UnitContent]:
-    """The first passages that a system finds for every question."""
+    """The top passages of a system for every question."""
     passages = list(data.items)
     fitted = retriever(spec).fit(list(data.items.values()))
-    found = fitted.search(list(data.units.values()), depth)
+    results = fitted.search(list(data.units.values()), depth)
     details: dict[str | int, UnitContent] = {}
-    for place, (unit, text) in enumerate(data.units.items()):
+    for index, (unit, text) in enumerate(data.units.items()):
         truth = data.truth.get(unit, {})
         hits = tuple(
-            RetrievedItem(passages[at], data.items[passages[at]], score, truth.get(passages[at], 0) > 0, "bread")
-            for at, score in zip(found.indices[place].tolist(), found.scores[place].tolist(), strict=True)
+            RetrievedItem(
+                passages[item_index],
+                data.items[passages[item_index]],
+                score,
+                truth.get(passages[item_index], 0) > 0,
+                "bread",
+            )
+            for item_index, score in zip(results.indices[index].tolist(), results.scores[index].tolist(), strict=True)
         )
-        answers = tuple(data.items[each] for each in truth)
+        answers = tuple(data.items[item_id] for item_id in truth)
         details[unit] = UnitContent(text, answers, dict(data.slices.get(unit, {})), hits)
     return details
 
 
 def tuning(seed: int = 0) -> TuningRecord:
-    """A tuning over a grid of three parameters."""
+    """A tuning record for a grid of three parameters."""
     rng = np.random.default_rng(seed)
     trials = tuple(
         Trial({"chunk_size": size, "overlap": overlap, "top_k": k}, float(rng.random()), cost=float(size * k))
@@ -91,13 +97,13 @@ def tuning(seed: int = 0) -> TuningRecord:
         for overlap in (0, 50)
         for k in (1, 3, 5)
     )
-    best = max(range(len(trials)), key=lambda place: trials[place].value)
-    folds = tuple(FoldSelection(trials[place].params, 0.7, 0.6, 16) for place in (best, best, 0))
+    best = max(range(len(trials)), key=lambda index: trials[index].value)
+    folds = tuple(FoldSelection(trials[index].params, 0.7, 0.6, 16) for index in (best, best, 0))
     frontier = (min(trials, key=lambda trial: trial.cost or 0), trials[best])
     return TuningRecord("HR", trials, best, 0, trials[best].value, 0.5, folds, frontier, "tokens", 600.0, 0)
 
 
-def made_up(
+def synthetic_runs(
     folder: Path,
     systems: Sequence[str],
     values: Mapping[str, Any],
@@ -106,39 +112,39 @@ def made_up(
     details: Mapping[str | int, UnitContent] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     better: Direction = Direction.UP,
-    **more: Any,
+    **manifest_fields: Any,
 ) -> list[StoredRun]:
     """A run for each system; ``values`` maps a metric to an array of (systems, units).
 
-    ``more`` are fields of the manifests.
+    ``manifest_fields`` are fields of the manifests.
     """
     columns = {name: np.asarray(column, dtype=float) for name, column in values.items()}
-    ids = units or [f"q{place}" for place in range(next(iter(columns.values())).shape[1])]
+    ids = units or [f"q{index}" for index in range(next(iter(columns.values())).shape[1])]
     runs = []
-    for place, system in enumerate(systems):
-        own = {name: column[place] for name, column in columns.items()}
+    for index, system in enumerate(systems):
+        system_values = {name: column[index] for name, column in columns.items()}
         result = result_from_values(
-            system, list(ids), own, config=StatsConfig(n_resamples=200), bounds=bounds, better=better
+            system, list(ids), system_values, config=StatsConfig(n_resamples=200), bounds=bounds, better=better
         )
-        manifest = replace(Manifest.start(system).finish(), **more)
-        path = save_run(folder / f"run{place}", result, manifest=manifest, details=details)
+        manifest = replace(Manifest.start(system).finish(), **manifest_fields)
+        path = save_run(folder / f"run{index}", result, manifest=manifest, details=details)
         runs.append(load_run(path))
     return runs
 
 
 def rewrite(file: Path, content: str | bytes) -> None:
-    """Replace a file of a run directory and its hash, as a program would that knows the format."""
+    """Replace a file of a run directory and update its hash in the manifest."""
     data = content.encode() if isinstance(content, str) else content
     file.write_bytes(data)
     manifest = file.with_name("manifest.json")
-    said = json.loads(manifest.read_text())
-    said["files"][file.name] = hashlib.sha256(data).hexdigest()
-    manifest.write_text(json.dumps(said))
+    manifest_content = json.loads(manifest.read_text())
+    manifest_content["files"][file.name] = hashlib.sha256(data).hexdigest()
+    manifest.write_text(json.dumps(manifest_content))
 
 
 def ranks(systems: int, units: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Ranks of the right answer, the first system's a little better than the others'."""
+    """Ranks of the relevant item; those of the first system are slightly better."""
     rng = np.random.default_rng(seed)
-    hardness = 1 + 5 * rng.random(units)
-    drawn = rng.exponential(hardness, (systems, units)) * (1 + 0.1 * np.arange(systems))[:, np.newaxis]
-    return np.maximum(1.0, np.ceil(drawn))
+    difficulty = 1 + 5 * rng.random(units)
+    samples = rng.exponential(difficulty, (systems, units)) * (1 + 0.1 * np.arange(systems))[:, np.newaxis]
+    return np.maximum(1.0, np.ceil(samples))

@@ -53,7 +53,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], Any]] = {
     "cases.csv": (lambda path: read_cases(path)[0].expected, HPO_IDS),
     "documents.jsonl": (lambda path: len(read_annotated_corpus(path).documents[0].annotations), 2),
 }
-"""By file: how it is read, and what it holds."""
+"""By file: the reader and the expected content."""
 
 FOLDERS = {"beir", "bench", "concepts"}
 
@@ -74,8 +74,8 @@ def test_every_example_has_a_reader() -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_an_example_is_read_as_shown(folder: Path, name: str) -> None:
-    read, content = READERS[name]
-    assert read(folder / name) == content
+    reader, expected = READERS[name]
+    assert reader(folder / name) == expected
 
 
 @pytest.mark.parametrize(

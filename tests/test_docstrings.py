@@ -1,4 +1,4 @@
-"""The examples in docstrings run as they are printed, and every public function documents its arguments."""
+"""The examples in docstrings give the printed output, and every public function documents its parameters."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def module_name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", [*map(module_name, FILES)])
-def test_examples_print_what_they_show(name: str) -> None:
-    linecache.clearcache()  # doctest looks at every file in it, once per docstring
+def test_docstring_examples_give_the_printed_output(name: str) -> None:
+    linecache.clearcache()  # doctest checks every file of the cache for each docstring
     assert doctest.testmod(import_module(name)).failed == 0
 
 
 def missing_sections(function: Callable[..., Any]) -> Iterator[str]:
-    """What the numpydoc docstring of the function lacks."""
+    """The sections that are missing in the numpydoc docstring of a function."""
     docstring = inspect.getdoc(function) or ""
     sections = dict(re.findall(r"^(\w+)\n-{3,}\n(.*?)(?=^\w+\n-{3,}\n|\Z)", docstring, re.MULTILINE | re.DOTALL))
     documented = re.findall(r"^\**(\w+)", sections.get("Parameters", ""), re.MULTILINE)
@@ -50,4 +50,4 @@ def test_public_functions_document_parameters_result_and_example(module: str) ->
     public = import_module(module)
     functions = [value for name in public.__all__ if inspect.isfunction(value := getattr(public, name))]
     assert functions
-    assert [gap for function in functions for gap in missing_sections(function)] == []
+    assert [missing for function in functions for missing in missing_sections(function)] == []

@@ -121,10 +121,10 @@ TEXTS: dict[str, tuple[Callable[[], object], str, str]] = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_text_of_an_error(name, tmp_path, monkeypatch):
+def test_error_text_and_hint_match_the_snapshot(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     call, message, hint = TEXTS[name]
-    with pytest.raises(EquipoiseError) as caught:
+    with pytest.raises(EquipoiseError) as error:
         call()
-    assert f"{caught.value.code}: {caught.value.message}" == message
-    assert caught.value.hint == hint
+    assert f"{error.value.code}: {error.value.message}" == message
+    assert error.value.hint == hint

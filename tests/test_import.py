@@ -1,4 +1,4 @@
-"""What an import loads, and which names are public."""
+"""Modules loaded by imports, and the public names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOMAINS = ("accounts", "bench", "concepts", "fair", "phenotypes", "places")
 
 LAZY_MODULES = ("equipoise", *(f"equipoise.{name}" for name in DOMAINS), "equipoise.shards")
 
-PROMISED = [
+DOCUMENTED_NAMES = [
     (module, name)
     for module, names in {
         "equipoise": "BaseMetric BinaryEvaluator optimize_model run_fair_comparison validate_fixture",
@@ -47,9 +47,9 @@ evaluate(ranking, ["nDCG@10", "MRR", "HR@{1,3,5,10}"])
 
 
 def modules_after(code: str) -> set[str]:
-    """The modules that a fresh interpreter has loaded after running some code."""
+    """The modules that a new interpreter has loaded after running some code."""
     source = Path(equipoise.__file__).parents[1]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"],
         env={**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -57,14 +57,14 @@ def modules_after(code: str) -> set[str]:
         check=True,
         timeout=120,
     )
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    return set(json.loads(completed.stdout.splitlines()[-1]))
 
 
-def test_the_import_loads_no_engine_and_not_even_numpy() -> None:
+def test_importing_the_package_loads_neither_numpy_nor_an_engine() -> None:
     assert not modules_after("import equipoise") & ENGINES
 
 
-def test_a_first_ranking_is_scored_without_the_heavy_engines() -> None:
+def test_scoring_a_ranking_loads_no_heavy_package() -> None:
     loaded = modules_after(FIRST_SCORE)
     assert "numpy" in loaded
     assert not loaded & {"scipy.stats", "sklearn", "torch", "networkx", "click", "rich", "altair"}
@@ -78,7 +78,7 @@ def test_one_evaluate_loads_at_most_60_modules_and_no_application() -> None:
 
 
 @pytest.mark.parametrize("module", LAZY_MODULES)
-def test_a_lazy_module_loads_no_engine_and_not_even_numpy(module: str) -> None:
+def test_importing_a_lazy_module_loads_neither_numpy_nor_an_engine(module: str) -> None:
     assert not modules_after(f"import {module}") & ENGINES
 
 
@@ -96,8 +96,8 @@ def test_an_unknown_name_of_a_module_is_an_attribute_error(module: str) -> None:
         import_module(module).nothing  # noqa: B018
 
 
-@pytest.mark.parametrize(("module", "name"), PROMISED)
-def test_a_name_that_a_source_document_promises_is_importable(module: str, name: str) -> None:
+@pytest.mark.parametrize(("module", "name"), DOCUMENTED_NAMES)
+def test_documented_names_are_importable(module: str, name: str) -> None:
     assert getattr(import_module(module), name).__name__ == name
 
 
@@ -136,7 +136,7 @@ def test_the_geometry_package_is_not_shadowed() -> None:
     assert geometry.geometry("lorentz").name == "lorentz"
 
 
-def test_the_three_lines_of_the_introduction_work_on_files_too(tmp_path: Path) -> None:
+def test_the_example_of_the_introduction_works_with_files(tmp_path: Path) -> None:
     (tmp_path / "truth.qrels").write_text("q1 0 a 1\nq2 0 b 1\n")
     (tmp_path / "run.trec").write_text("q1 Q0 a 1 0.9 tag\nq2 Q0 x 1 0.9 tag\nq2 Q0 b 2 0.2 tag\n")
     ranking = equipoise.Ranking.from_runs(tmp_path / "truth.qrels", tmp_path / "run.trec")

@@ -24,41 +24,42 @@ def instructions() -> list[tuple[str, str]]:
     return [(line.split()[0], line.partition(" ")[2]) for line in lines]
 
 
-def test_the_dockerfile_copies_what_exists_and_runs_as_a_user() -> None:
+def test_the_dockerfile_copies_existing_files_and_runs_as_a_user() -> None:
     steps = instructions()
     known = {"FROM", "WORKDIR", "COPY", "RUN", "ARG", "USER", "ENV", "ENTRYPOINT", "CMD"}
     assert {name for name, _ in steps} <= known
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    for name, words in steps:
-        if name == "COPY" and "--from" not in words:
-            for source in words.split()[:-1]:
+    for name, arguments in steps:
+        if name == "COPY" and "--from" not in arguments:
+            for source in arguments.split()[:-1]:
                 assert (ROOT / source).exists(), source
                 assert f"!{source}" in ignored, source
-    (base,) = [words for name, words in steps if name == "ARG" and words.startswith("BASE=")]
-    assert ":" in base  # no floating latest
-    assert {words.split()[0] for name, words in steps if name == "FROM"} == {"${BASE}"}
-    assert [words for name, words in steps if name == "USER"] == ["user"]
+    (base,) = [arguments for name, arguments in steps if name == "ARG" and arguments.startswith("BASE=")]
+    assert ":" in base  # a fixed version, not latest
+    assert {arguments.split()[0] for name, arguments in steps if name == "FROM"} == {"${BASE}"}
+    assert [arguments for name, arguments in steps if name == "USER"] == ["user"]
     assert ("ENTRYPOINT", '["eq"]') in steps
 
 
 def test_the_extras_of_the_dockerfile_exist() -> None:
-    (extras,) = [words.partition("=")[2] for name, words in instructions() if words.startswith("EXTRAS=")]
+    (extras,) = [arguments.partition("=")[2] for name, arguments in instructions() if arguments.startswith("EXTRAS=")]
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
 
 
 BASE_IMAGE = os.environ.get("EQUIPOISE_TEST_IMAGE", "python:3.12-slim")
-"""The image to build from; a local one where no registry can be reached."""
+"""The base image; set EQUIPOISE_TEST_IMAGE to a local one without access to a registry."""
 
 
-def succeeds(*words: str) -> bool:
-    """Whether a program is there and ends without an error."""
+def succeeds(*command: str) -> bool:
+    """Whether a program is installed and exits with status 0."""
     return (
-        shutil.which(words[0]) is not None and subprocess.run(words, capture_output=True, check=False).returncode == 0
+        shutil.which(command[0]) is not None
+        and subprocess.run(command, capture_output=True, check=False).returncode == 0
     )
 
 
-def output_of(*words: str) -> str:
-    return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+def output_of(*command: str) -> str:
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.mark.slow
@@ -88,13 +89,13 @@ def test_buildah_builds_the_image_and_runs_it_as_a_user() -> None:
 def test_the_conda_recipe_has_the_dependencies_of_the_package() -> None:
     yaml = pytest.importorskip("yaml")
     recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
-    listed = {requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]} - {"python>=3.11"}
-    assert listed == {re.sub(r"\s", "", each) for each in PROJECT["dependencies"]}
+    dependencies = {requirement.replace(" ", "") for requirement in recipe["requirements"]["run"]} - {"python>=3.11"}
+    assert dependencies == {re.sub(r"\s", "", requirement_text) for requirement_text in PROJECT["dependencies"]}
     version = re.search(r'__version__ = "(.*)"', (ROOT / "src" / "equipoise" / "__init__.py").read_text())
     assert version is not None
     assert recipe["context"]["version"] == version[1]
-    points = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
-    assert sorted(recipe["build"]["python"]["entry_points"]) == sorted(points)
+    entry_points = [f"{name} = {target}" for name, target in PROJECT["scripts"].items()]
+    assert sorted(recipe["build"]["python"]["entry_points"]) == sorted(entry_points)
 
 
 @pytest.mark.engines("rattler_build")
@@ -109,13 +110,13 @@ def test_rattler_build_renders_the_conda_recipe() -> None:
 
 def test_every_dependency_is_in_the_table_of_licences() -> None:
     script = [sys.executable, str(ROOT / "scripts" / "write_dependencies.py"), "--check"]
-    done = subprocess.run(script, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "complete"
+    completed = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert completed.stdout.strip() == "complete"
 
 
 def test_all_has_every_extra_of_users() -> None:
     extras = PROJECT["optional-dependencies"]
-    included = {name for words in extras["all"] for name in re.search(r"\[(.*)\]", words)[1].split(",")}  # type: ignore[index]
+    included = {name for arguments in extras["all"] for name in re.search(r"\[(.*)\]", arguments)[1].split(",")}  # type: ignore[index]
     developers = {"all", "test", "dev", "bench", "docs", "engines", "peers"}
     assert set(extras) - developers - included == set()
 
@@ -131,14 +132,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.engines("hatchling")
-def test_one_wheel_serves_every_python(wheel: Path) -> None:
+def test_the_wheel_supports_every_python_version(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        (facts,) = [name for name in names if name.endswith("METADATA")]
-        metadata = archive.read(facts).decode()
-        (points,) = [name for name in names if name.endswith("entry_points.txt")]
-        entry_points = archive.read(points).decode()
+        (metadata_name,) = [name for name in names if name.endswith("METADATA")]
+        metadata = archive.read(metadata_name).decode()
+        (entry_points_name,) = [name for name in names if name.endswith("entry_points.txt")]
+        entry_points = archive.read(entry_points_name).decode()
     assert "Requires-Python: >=3.11" in metadata
     for version in ("3.11", "3.12", "3.13"):
         assert f"Programming Language :: Python :: {version}" in metadata
@@ -149,7 +150,7 @@ def test_one_wheel_serves_every_python(wheel: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.engines("hatchling")
 def test_the_wheel_runs_in_a_new_environment(wheel: Path, tmp_path: Path) -> None:
-    """As pipx and uv tool install do: an environment of its own, whose command is called by its path."""
+    """As in pipx and uv tool install: a separate environment, with the command called by its path."""
     import venv
 
     venv.create(tmp_path / "tool", system_site_packages=False, with_pip=False)
@@ -157,12 +158,12 @@ def test_the_wheel_runs_in_a_new_environment(wheel: Path, tmp_path: Path) -> Non
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(packages)
     python = tmp_path / "tool" / "bin" / "python"
-    here = next(path for path in sys.path if path.endswith("site-packages"))
-    (packages / "dependencies.pth").write_text(f"{here}\n")  # numpy and others, without a download
+    site_packages = next(path for path in sys.path if path.endswith("site-packages"))
+    (packages / "dependencies.pth").write_text(f"{site_packages}\n")  # numpy and others, without a download
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     code = "import equipoise, runpy; print(equipoise.__file__); runpy.run_module('equipoise', run_name='__main__')"
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(python), "-c", code, "demo"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(str(packages))
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith(str(packages))

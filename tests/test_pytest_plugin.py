@@ -25,10 +25,20 @@ pytestmark = pytest.mark.slow
 
 def run_pytest(folder: Path, ranks: list[int], *options: str, require: str = "MRR>=0.1") -> tuple[int, str]:
     (folder / "test_search.py").write_text(TEST.format(ranks=ranks, require=require))
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "equipoise.pytest_plugin", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "equipoise.pytest_plugin",
+        *options,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+    completed = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return completed.returncode, completed.stdout + completed.stderr
 
 
 def test_a_baseline_is_written_and_a_loss_fails(tmp_path: Path) -> None:
@@ -65,9 +75,9 @@ def test_the_action_gates_a_run_and_writes_the_summary(tmp_path: Path) -> None:
     (tmp_path / "truth.qrels").write_text("".join(f"q{unit} 0 d1 1\n" for unit in range(12)))
     for name, rank in (("good", 1), ("bad", 4)):
         lines = [
-            f"q{unit} Q0 {'d1' if place == rank else f'x{place}'} {place} {1 / place} t\n"
+            f"q{unit} Q0 {'d1' if position == rank else f'x{position}'} {position} {1 / position} t\n"
             for unit in range(12)
-            for place in range(1, 6)
+            for position in range(1, 6)
         ]
         (tmp_path / f"{name}.trec").write_text("".join(lines))
     command = tmp_path / "bin" / "eq"
@@ -85,9 +95,9 @@ def test_the_action_gates_a_run_and_writes_the_summary(tmp_path: Path) -> None:
     bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
 
     def gate(**inputs: str) -> int:
-        done = subprocess.run(bash, cwd=tmp_path, env=common | inputs, capture_output=True, text=True, check=False)
-        assert "Traceback" not in done.stderr
-        return done.returncode
+        completed = subprocess.run(bash, cwd=tmp_path, env=common | inputs, capture_output=True, text=True, check=False)
+        assert "Traceback" not in completed.stderr
+        return completed.returncode
 
     assert gate(EQ_RUN="good.trec", EQ_REQUIRE="nDCG@10>=0.9") == 0
     (tmp_path / "equipoise-results" / "candidate").rename(tmp_path / "baseline")

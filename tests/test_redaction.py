@@ -1,4 +1,4 @@
-"""Secrets are hidden in every form that a server echoes."""
+"""Secrets are redacted in every encoding that a server may echo."""
 
 from __future__ import annotations
 
@@ -47,53 +47,53 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-def pieces(key: str, length: int) -> set[str]:
-    return {key[at : at + length] for at in range(len(key) - length + 1)}
+def substrings(key: str, length: int) -> set[str]:
+    return {key[start : start + length] for start in range(len(key) - length + 1)}
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_a_secret_is_hidden_in_every_form(form: Callable[[str], str]) -> None:
-    echo = form(KEY)
-    said = redact(f"the key {echo} is not known (code 17)", [KEY])
-    assert HIDDEN in said
-    assert said.startswith("the key")
-    assert said.endswith("is not known (code 17)")
-    rest = said.replace(HIDDEN, "").replace("the key", "").replace("is not known (code 17)", "")
-    assert not any(piece in rest for piece in pieces(echo, 8) | pieces(KEY, 4))
+@pytest.mark.parametrize("encode", FORMS.values(), ids=FORMS)
+def test_a_secret_is_redacted_in_every_encoding(encode: Callable[[str], str]) -> None:
+    echo = encode(KEY)
+    redacted = redact(f"the key {echo} is not known (code 17)", [KEY])
+    assert HIDDEN in redacted
+    assert redacted.startswith("the key")
+    assert redacted.endswith("is not known (code 17)")
+    rest = redacted.replace(HIDDEN, "").replace("the key", "").replace("is not known (code 17)", "")
+    assert not any(part in rest for part in substrings(echo, 8) | substrings(KEY, 4))
 
 
 ASCII = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=4, max_size=60)
-"""What a header can hold."""
+"""Characters that are allowed in a header."""
 
 
 @given(ASCII, st.text(), st.text(), st.sampled_from([quote, json.dumps, str]))
-def test_no_secret_is_left_whole(secret: str, before: str, after: str, form: Callable[[str], str]) -> None:
-    said = redact(f"{before} {form(secret)} {after}", [secret])
+def test_secrets_are_replaced_in_any_text(secret: str, before: str, after: str, encode: Callable[[str], str]) -> None:
+    redacted = redact(f"{before} {encode(secret)} {after}", [secret])
     if secret not in HIDDEN and len(secret) >= 8:
-        assert secret not in said
-    assert HIDDEN in said
+        assert secret not in redacted
+    assert HIDDEN in redacted
 
 
-def test_ordinary_words_stay() -> None:
+def test_other_text_is_unchanged() -> None:
     text = "the maximum is 8192 tokens... see https://x/y%20z?a=b&amp;c=d (\\u00e9) ***"
     assert redact(text, [KEY]) == text
 
 
-def test_nothing_is_hidden_before_a_secret_is_used() -> None:
+def test_nothing_is_redacted_before_a_secret_is_used() -> None:
     assert redact(f"the key {KEY}") == f"the key {KEY}"
 
 
 def test_a_noted_secret_is_in_no_error_and_no_manifest() -> None:
     note_secret(KEY)
     error = StoreError(f"refused {KEY}", hint=f"not {quote(KEY)}", excerpt=f"{KEY[:6]}...{KEY[-4:]}")
-    begun = Manifest.start(f"model of {KEY}", command=["eq", "--name", KEY], settings={"a": [{"b": KEY}]})
-    for text in (str(error), repr(error), error.render(), json.dumps(begun.to_dict())):
+    manifest = Manifest.start(f"model of {KEY}", command=["eq", "--name", KEY], settings={"a": [{"b": KEY}]})
+    for text in (str(error), repr(error), error.render(), json.dumps(manifest.to_dict())):
         assert HIDDEN in text
-        assert not any(piece in text for piece in pieces(KEY, 4) | pieces(quote(KEY), 8))
+        assert not any(part in text for part in substrings(KEY, 4) | substrings(quote(KEY), 8))
 
 
 @pytest.mark.parametrize(
-    "word",
+    "argument",
     [
         "openai:m,dim=8,api_key=abcdefgh-inline",
         "--model=openai:m,token=abcdefgh-inline,dim=8",
@@ -101,7 +101,7 @@ def test_a_noted_secret_is_in_no_error_and_no_manifest() -> None:
         "http://host/v1?password=abcdefgh-inline&a=b",
     ],
 )
-def test_a_key_that_was_typed_into_a_spec_is_hidden(word: str) -> None:
-    assert not any("abcdefgh" in shown for shown in redact_secrets(["eq", "embed", word]))
-    note_options(word)
-    assert "abcdefgh" not in redact(f"the option dim is given twice in {word}")
+def test_a_key_in_a_model_spec_is_redacted(argument: str) -> None:
+    assert not any("abcdefgh" in shown for shown in redact_secrets(["eq", "embed", argument]))
+    note_options(argument)
+    assert "abcdefgh" not in redact(f"the option dim is given twice in {argument}")

@@ -31,12 +31,12 @@ def results(undefined: float) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("at", range(len(results(0.0))), ids=lambda at: type(results(0.0)[at]).__name__)
-def test_an_undefined_number_equals_another_and_no_defined_one(at: int) -> None:
-    one, other = results(float("nan"))[at], results(float("-nan"))[at]
-    assert one == other == deepcopy(one)
-    assert one != results(0.0)[at]
-    assert one != "nan"
+@pytest.mark.parametrize("index", range(len(results(0.0))), ids=lambda index: type(results(0.0)[index]).__name__)
+def test_an_undefined_number_equals_another_and_no_defined_one(index: int) -> None:
+    first, second = results(float("nan"))[index], results(float("-nan"))[index]
+    assert first == second == deepcopy(first)
+    assert first != results(0.0)[index]
+    assert first != "nan"
 
 
 def test_equal_results_have_equal_hashes() -> None:

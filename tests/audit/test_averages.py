@@ -12,9 +12,11 @@ DATA = {"NQ": 0.524, "SciFact": 0.643, "FiQA": 0.362, "Quora": 0.875}
 MEAN = sum(DATA.values()) / len(DATA)
 
 
-def table(average: float, name: str = "Average", *, header: str = "dataset", **more: Any) -> list[dict[str, Any]]:
+def table(
+    average: float, name: str = "Average", *, header: str = "dataset", **extra_columns: Any
+) -> list[dict[str, Any]]:
     rows = [{header: key, "nDCG@10": f"{value:.3f}"} for key, value in DATA.items()]
-    return [*rows, {header: name, "nDCG@10": f"{average:.3f}", **more}]
+    return [*rows, {header: name, "nDCG@10": f"{average:.3f}", **extra_columns}]
 
 
 def codes(rows: Any) -> list[str]:
@@ -43,31 +45,31 @@ def test_an_average_column_is_the_mean_of_the_data_sets() -> None:
 
 def test_one_wrong_average_among_right_ones_is_found() -> None:
     rows = []
-    for at in range(4):
-        values = {key: value - 0.03 * at for key, value in DATA.items()}
-        mean = sum(values.values()) / 4 + (0.01 if at == 2 else 0)
+    for index in range(4):
+        values = {key: value - 0.03 * index for key, value in DATA.items()}
+        mean = sum(values.values()) / 4 + (0.01 if index == 2 else 0)
         rows.append(
-            {"model": f"m{at}"}
+            {"model": f"m{index}"}
             | {f"{key} nDCG@10": f"{value:.3f}" for key, value in values.items()}
             | {"Average nDCG@10": f"{mean:.3f}"}
         )
-    (found,) = audit_table(rows).findings
-    assert found.code == "EQ417"
-    assert found.subject == "m2/Average"
+    (finding,) = audit_table(rows).findings
+    assert finding.code == "EQ417"
+    assert finding.subject == "m2/Average"
 
 
-def test_averages_over_columns_that_are_not_shown_are_only_noted() -> None:
+def test_averages_over_missing_columns_are_notes() -> None:
     rows = [
-        {"model": f"m{at}", "NQ nDCG@10": f"{0.5 - at / 10:.2f}", "FiQA nDCG@10": f"{0.4 - at / 10:.2f}"}
-        | {"Avg nDCG@10": f"{0.48 - at / 10:.2f}"}
-        for at in range(3)
+        {"model": f"m{index}", "NQ nDCG@10": f"{0.5 - index / 10:.2f}", "FiQA nDCG@10": f"{0.4 - index / 10:.2f}"}
+        | {"Avg nDCG@10": f"{0.48 - index / 10:.2f}"}
+        for index in range(3)
     ]
     audit = audit_table(rows)
     assert audit.issues == ()
     assert {finding.code for finding in audit.findings} == {"EQ450"}
 
 
-def test_sizes_of_the_data_sets_may_be_the_weights() -> None:
+def test_averages_may_be_weighted_by_size() -> None:
     sizes = dict(zip(DATA, (3452, 300, 648, 10_000), strict=True))
     mean = sum(DATA[key] * size for key, size in sizes.items()) / sum(sizes.values())
     rows = [{"dataset": key, "size": sizes[key], "nDCG@10": f"{DATA[key]:.3f}"} for key in DATA]
@@ -75,17 +77,17 @@ def test_sizes_of_the_data_sets_may_be_the_weights() -> None:
     assert codes([*rows, {"dataset": "Average", "nDCG@10": "0.700"}]) == ["EQ417"]
 
 
-def test_an_average_without_one_of_the_rows_is_explained() -> None:
+def test_an_average_without_one_of_the_rows_is_possible() -> None:
     mean = sum(value for key, value in DATA.items() if key != "Quora") / 3
     assert codes(table(mean)) == []
 
 
-def test_averages_of_sections_are_over_their_rows() -> None:
+def test_averages_of_sections_use_the_rows_of_the_section() -> None:
     rows = [("NQ", 0.5), ("FiQA", 0.4), ("Average", 0.45), ("STS-B", 0.9), ("SICK", 0.8), ("Average", 0.85)]
-    written = [{"task": name, "nDCG@10": f"{value:.3f}"} for name, value in rows]
-    assert codes(written) == []
-    assert codes([*written, {"task": "Average", "nDCG@10": "0.650"}]) == []
-    assert codes([*written[:-1], {"task": "Average", "nDCG@10": "0.950"}]) == ["EQ417"]
+    rows_with_averages = [{"task": name, "nDCG@10": f"{value:.3f}"} for name, value in rows]
+    assert codes(rows_with_averages) == []
+    assert codes([*rows_with_averages, {"task": "Average", "nDCG@10": "0.650"}]) == []
+    assert codes([*rows_with_averages[:-1], {"task": "Average", "nDCG@10": "0.950"}]) == ["EQ417"]
 
 
 @pytest.mark.parametrize(
@@ -99,14 +101,14 @@ def test_averages_of_sections_are_over_their_rows() -> None:
     ],
     ids=["a way of pooling", "other data", "other weights", "pooled units", "an ensemble"],
 )
-def test_other_kinds_of_averages_are_not_accused(rows: list[dict[str, Any]]) -> None:
+def test_other_kinds_of_averages_have_no_issues(rows: list[dict[str, Any]]) -> None:
     assert audit_table(rows).issues == ()
 
 
 def test_an_f1_of_the_averages_is_an_average_f1() -> None:
     rows = [{"class": "a", "P": 0.9, "R": 0.5, "F1": 0.643}, {"class": "b", "P": 0.4, "R": 0.8, "F1": 0.533}]
-    of_means = 2 * 0.65 * 0.65 / 1.3
-    assert codes([*rows, {"class": "Average", "P": 0.65, "R": 0.65, "F1": round(of_means, 3)}]) == []
+    f1_of_means = 2 * 0.65 * 0.65 / 1.3
+    assert codes([*rows, {"class": "Average", "P": 0.65, "R": 0.65, "F1": round(f1_of_means, 3)}]) == []
     assert codes([*rows, {"class": "Average", "P": 0.65, "R": 0.65, "F1": 0.588}]) == []
     assert codes([*rows, {"class": "Average", "P": 0.65, "R": 0.65, "F1": 0.55}]) == ["EQ417"]
 

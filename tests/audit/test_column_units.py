@@ -10,21 +10,21 @@ from equipoise.audit.audit import audit_table
 from equipoise.errors import ParameterError
 
 
-def column(label: str, *values: str, **more: str) -> list[dict[str, str]]:
-    return [{"model": f"m{at}", label: value, **more} for at, value in enumerate(values)]
+def column(label: str, *values: str, **other_columns: str) -> list[dict[str, str]]:
+    return [{"model": f"m{index}", label: value, **other_columns} for index, value in enumerate(values)]
 
 
 @pytest.mark.parametrize("label", ["nDCG@10", "MRR", "HR@1", "accuracy", "F1"])
-def test_a_share_above_one_in_a_column_of_fractions_is_impossible(label: str) -> None:
-    (accused,) = audit_table(column(label, "1.04", "0.61", "0.58")).impossible
-    assert (accused.code, accused.subject) == ("EQ411", "m0")
-    assert "--percent" in accused.hint
+def test_a_value_above_one_in_a_column_of_fractions_is_impossible(label: str) -> None:
+    (finding,) = audit_table(column(label, "1.04", "0.61", "0.58")).impossible
+    assert (finding.code, finding.subject) == ("EQ411", "m0")
+    assert "--percent" in finding.hint
 
 
-def test_a_share_above_one_is_found_in_a_table_with_other_columns() -> None:
+def test_a_value_above_one_is_found_among_other_columns() -> None:
     rows = column("MRR", "0.44", "1.04", "0.41", "0.39")
     table = [row | {"HR@1": "0.31", "HR@10": "0.62"} for row in rows]
-    assert {each.subject for each in audit_table(table).impossible} == {"m1"}
+    assert {finding.subject for finding in audit_table(table).impossible} == {"m1"}
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_a_share_above_one_is_found_in_a_table_with_other_columns() -> None:
     ],
     ids=str,
 )
-def test_low_percentages_are_not_accused(table: list[dict[str, str]]) -> None:
+def test_low_percentages_have_no_issues(table: list[dict[str, str]]) -> None:
     assert audit_table(table).issues == ()
 
 
-def test_the_text_around_a_table_can_say_that_it_is_percent(tmp_path: Path) -> None:
+def test_the_text_around_a_table_can_declare_percentages(tmp_path: Path) -> None:
     rows = "| model | MRR |\n|---|---|\n| a | 1.04 |\n| b | 0.61 |\n| c | 0.58 |\n"
     table = tmp_path / "table.md"
     table.write_text(rows)
@@ -61,12 +61,12 @@ def test_the_text_around_a_table_can_say_that_it_is_percent(tmp_path: Path) -> N
 def test_options_decide_the_unit() -> None:
     table = column("MRR", "1.04", "0.61", "0.58")
     assert not audit_table(table, percent=True).issues
-    alone = {"MRR": "1.04"}
-    assert not audit_table(alone).issues
-    assert [each.code for each in audit_table(alone, fractions=True).impossible] == ["EQ411"]
-    low = {"HR@1": "0.08", "MRR": "0.65"}
-    assert not audit_table(low).issues
-    assert [each.code for each in audit_table(low, fractions=True).impossible] == ["EQ403"]
-    assert not audit_table(low, percent=True).issues
+    single_value = {"MRR": "1.04"}
+    assert not audit_table(single_value).issues
+    assert [finding.code for finding in audit_table(single_value, fractions=True).impossible] == ["EQ411"]
+    low_values = {"HR@1": "0.08", "MRR": "0.65"}
+    assert not audit_table(low_values).issues
+    assert [finding.code for finding in audit_table(low_values, fractions=True).impossible] == ["EQ403"]
+    assert not audit_table(low_values, percent=True).issues
     with pytest.raises(ParameterError):
-        audit_table(alone, percent=True, fractions=True)
+        audit_table(single_value, percent=True, fractions=True)

@@ -23,7 +23,7 @@ ROWS = [
     "abs. gain",
     "Gain over BM25",
     "% change",
-    "Ours vs. BM25",
+    "Dense vs. BM25",
     "std",
     "Std. dev.",
     "p-value",
@@ -57,7 +57,7 @@ def test_a_row_of_differences_is_not_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_system_whose_name_only_resembles_a_difference_is_read(name: str) -> None:
+def test_a_system_name_similar_to_a_difference_is_read(name: str) -> None:
     assert not names_difference(name)
     assert audit_table([{"model": name, "HR@1": "0.31", "HR@5": "0.22"}]).impossible
 
@@ -80,7 +80,7 @@ def test_a_column_of_differences_is_no_metric(label: str) -> None:
 
 
 @pytest.mark.parametrize("label", ["nDCG(gain=exp)@10", "Normalised Discounted Cumulative Gain (nDCG@10)", "DROP F1"])
-def test_gain_as_a_part_of_a_metric_is_no_difference(label: str) -> None:
+def test_gain_in_a_metric_name_is_not_a_difference(label: str) -> None:
     assert is_metric_label(label)
 
 
@@ -96,11 +96,11 @@ def test_gain_as_a_part_of_a_metric_is_no_difference(label: str) -> None:
     ],
 )
 def test_signed_numbers_under_metrics_are_differences(row: dict[str, str]) -> None:
-    level = {"model": "BM25", **dict.fromkeys(row, "50.0")}
-    assert audit_table([level, {"model": "Dense", **row}]).findings == ()
+    baseline = {"model": "BM25", **dict.fromkeys(row, "50.0")}
+    assert audit_table([baseline, {"model": "Dense", **row}]).findings == ()
 
 
-def test_a_column_whose_every_number_is_signed_holds_differences() -> None:
+def test_a_column_of_signed_numbers_has_differences() -> None:
     rows = [
         {"model": "a", "HR@1": "0.61", "HR@5": "+0.02"},
         {"model": "b", "HR@1": "0.58", "HR@5": "-0.01"},
@@ -110,13 +110,13 @@ def test_a_column_whose_every_number_is_signed_holds_differences() -> None:
     assert audit.n_values == 2
 
 
-def test_the_sign_of_a_correlation_is_its_own() -> None:
+def test_signed_correlations_are_values() -> None:
     rows = [{"model": "a", "Spearman": "+0.72"}, {"model": "b", "Spearman": "-0.31"}]
     assert audit_table(rows).n_values == 2
 
 
-def test_a_single_negative_share_is_still_out_of_bounds() -> None:
-    assert [each.code for each in audit_table({"accuracy": "-0.2", "MRR": "0.4"}).impossible] == ["EQ411"]
+def test_a_single_negative_value_is_out_of_bounds() -> None:
+    assert [finding.code for finding in audit_table({"accuracy": "-0.2", "MRR": "0.4"}).impossible] == ["EQ411"]
 
 
 def test_a_table_of_differences_alone_is_not_an_error() -> None:
@@ -124,7 +124,7 @@ def test_a_table_of_differences_alone_is_not_an_error() -> None:
     assert (audit.n_values, audit.findings) == (0, ())
 
 
-def test_quantities_that_are_not_defined_alike_everywhere_have_no_bounds() -> None:
+def test_quantities_with_several_definitions_have_no_bounds() -> None:
     table = {"avg_diversity": 4.71, "coherence": 4.5, "completeness": 0.8, "MRR": 0.41, "uniformity": 0.3}
     assert audit_table(table).findings == ()
     assert audit_table({"MRR": 1.41, "avg_diversity": 4.71}, n=10).n_values == 2

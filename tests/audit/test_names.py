@@ -1,4 +1,4 @@
-"""Labels of other libraries, of papers and of ours are read for what they are."""
+"""Labels of other libraries, of papers and of this package are recognised."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from equipoise.audit.metric_labels import ColumnRole, is_metric_label, parse_label, suggest_label
 from equipoise.metrics.parser import builtin, parse_metrics
 
-SPELLINGS = {
+LABELS = {
     "HR@1": [
         "acc@1",
         "Acc@1",
@@ -45,21 +45,21 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "label"), [(name, label) for name, labels in SPELLINGS.items() for label in labels])
-def test_a_label_names_its_metric(name: str, label: str) -> None:
-    found = parse_label(label)
-    assert found is not None
-    assert str(found.metric) == name
-    assert found.role is ColumnRole.VALUE
-    assert found.percent == ("%" in label)
+@pytest.mark.parametrize(("name", "label"), [(name, label) for name, labels in LABELS.items() for label in labels])
+def test_a_label_is_parsed_to_its_metric(name: str, label: str) -> None:
+    parsed = parse_label(label)
+    assert parsed is not None
+    assert str(parsed.metric) == name
+    assert parsed.role is ColumnRole.VALUE
+    assert parsed.percent == ("%" in label)
 
 
 @pytest.mark.parametrize("metric", list(builtin()), ids=lambda metric: metric.symbol)
-def test_every_metric_of_the_catalogue_is_known_by_its_name(metric) -> None:  # type: ignore[no-untyped-def]
-    spelled = f"{metric.symbol}@10" if metric.needs_cutoff else metric.symbol
-    found = parse_label(spelled)
-    assert found is not None
-    assert str(found.metric) == parse_metrics(spelled)[0].name
+def test_every_built_in_metric_is_parsed_by_name(metric) -> None:  # type: ignore[no-untyped-def]
+    label = f"{metric.symbol}@10" if metric.needs_cutoff else metric.symbol
+    parsed = parse_label(label)
+    assert parsed is not None
+    assert str(parsed.metric) == parse_metrics(label)[0].name
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_every_metric_of_the_catalogue_is_known_by_its_name(metric) -> None:  # 
         "run_r",
     ],
 )
-def test_other_labels_are_no_figures(label: str) -> None:
+def test_other_labels_are_not_metrics(label: str) -> None:
     assert not is_metric_label(label)
 
 
@@ -93,13 +93,15 @@ def test_other_labels_are_no_figures(label: str) -> None:
         ("HR@1 std", ColumnRole.SPREAD, "HR@1", ""),
     ],
 )
-def test_ends_and_spreads_know_whose_they_are(label: str, role: ColumnRole, metric: str, group: str) -> None:
-    found = parse_label(label)
-    assert found is not None
-    assert (found.role, str(found.metric), found.group) == (role, metric, group)
+def test_bounds_and_standard_deviations_refer_to_their_metric(
+    label: str, role: ColumnRole, metric: str, group: str
+) -> None:
+    parsed = parse_label(label)
+    assert parsed is not None
+    assert (parsed.role, str(parsed.metric), parsed.group) == (role, metric, group)
 
 
-def test_a_mistyped_label_gets_the_nearest_metric_with_its_cutoff() -> None:
+def test_a_mistyped_label_gets_a_suggestion_with_its_cutoff() -> None:
     assert suggest_label("nDGC@10") == "did you mean nDCG@10 for nDGC@10?"
     assert suggest_label("zzz") == ""
 
@@ -116,7 +118,7 @@ def test_a_mistyped_label_gets_the_nearest_metric_with_its_cutoff() -> None:
         ("MRR (higher is better)", "MRR", ""),
     ],
 )
-def test_brackets_hold_another_name_or_keep_columns_apart(label: str, metric: str, group: str) -> None:
-    found = parse_label(label)
-    assert found is not None
-    assert (str(found.metric), found.group) == (metric, group)
+def test_brackets_contain_another_name_or_a_group(label: str, metric: str, group: str) -> None:
+    parsed = parse_label(label)
+    assert parsed is not None
+    assert (str(parsed.metric), parsed.group) == (metric, group)

@@ -1,4 +1,4 @@
-"""A real browser, tabs that fail a test when anything goes wrong in them, and pages to open."""
+"""A real browser, tabs whose errors fail the test, and pages to open."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ Opener = Callable[..., Any]
 @pytest.fixture(scope="module")
 @marked(pytest.mark.engines("playwright"), pytest.mark.browser("chromium"), pytest.mark.slow)
 def browser() -> Iterator[Any]:
-    """A browser without a window."""
+    """A headless browser."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
 def opened(browser: Any) -> Iterator[Opener]:
-    """Opens an address in a tab of its own; options are those of a browser context.
+    """Open an address in a new tab; options are those of a browser context.
 
-    At the end nothing may have been complained about, asked for elsewhere, or popped up.
+    The test fails on an error, a warning, a dialog or a request to another origin.
     """
     faults: list[str] = []
     with ExitStack() as stack:
 
         def opener(address: str, **options: Any) -> Any:
             context = stack.enter_context(browser.new_context(**{"reduced_motion": "reduce", **options}))
-            context.route("**/*", lambda route: _let_through(route, address, faults))
+            context.route("**/*", lambda route: _route_request(route, address, faults))
             tab = context.new_page()
             tab.set_default_timeout(10_000)
             tab.on("pageerror", lambda error: faults.append(str(error)))
-            tab.on("console", lambda said: _note(said, faults))
+            tab.on("console", lambda message: _record_console_message(message, faults))
             tab.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
             tab.goto(address)
             return tab
@@ -63,33 +63,33 @@ def opened(browser: Any) -> Iterator[Opener]:
         assert faults == []
 
 
-def _let_through(route: Any, address: str, faults: list[str]) -> None:
-    """Only the file itself, or what its own server has."""
-    asked = route.request.url
+def _route_request(route: Any, address: str, faults: list[str]) -> None:
+    """Allow only the file or its own server; record other requests as faults."""
+    requested = route.request.url
     parts = urlsplit(address)
-    own = f"{parts.scheme}://{parts.netloc}/" if parts.netloc else urldefrag(address).url
-    if asked.startswith(own):
+    allowed_prefix = f"{parts.scheme}://{parts.netloc}/" if parts.netloc else urldefrag(address).url
+    if requested.startswith(allowed_prefix):
         route.continue_()
     else:
-        faults.append(asked)
+        faults.append(requested)
         route.abort()
 
 
-def _note(said: Any, faults: list[str]) -> None:
-    if said.type in ("error", "warning"):
-        faults.append(said.text)
+def _record_console_message(message: Any, faults: list[str]) -> None:
+    if message.type in ("error", "warning"):
+        faults.append(message.text)
 
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """The address of a page of some kind, on the disk; each is made once."""
+    """Return a function from the kind of a page to the address of its file; each page is written once."""
     folder = tmp_path_factory.mktemp("pages")
-    made: dict[str, str] = {}
+    addresses: dict[str, str] = {}
 
     def address(kind: str) -> str:
-        if kind not in made:
-            made[kind] = write_page(kind, folder).as_uri()
-        return made[kind]
+        if kind not in addresses:
+            addresses[kind] = write_page(kind, folder).as_uri()
+        return addresses[kind]
 
     return address
 
@@ -97,26 +97,26 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 @pytest.fixture
 @marked(pytest.mark.browser(str(AXE)))
 def violations() -> Callable[..., list[tuple[str, str]]]:
-    """What axe-core complains about: the rule and the first element; ``rules`` narrows it to these."""
+    """Violations that axe-core finds: the rule and the first element; ``rules`` selects the rules."""
     source = AXE.read_text(encoding="utf-8")
 
-    def found(tab: Any, *rules: str) -> list[tuple[str, str]]:
+    def run_axe(tab: Any, *rules: str) -> list[tuple[str, str]]:
         if not tab.evaluate("'axe' in window"):
             tab.evaluate(source)
         options: dict[str, Any] = {"resultTypes": ["violations"]}
         if rules:
             options["runOnly"] = list(rules)
-        # A chart is one image with a description; what it is drawn of is not read out.
-        whole = {"include": [["html"]], "exclude": [["svg[data-chart] > *"]]}
-        seen = tab.evaluate("([whole, options]) => axe.run(whole, options)", [whole, options])
-        return [(each["id"], each["nodes"][0]["html"][:200]) for each in seen["violations"]]
+        # A chart is one image with a description; screen readers skip its elements.
+        context = {"include": [["html"]], "exclude": [["svg[data-chart] > *"]]}
+        results = tab.evaluate("([context, options]) => axe.run(context, options)", [context, options])
+        return [(violation["id"], violation["nodes"][0]["html"][:200]) for violation in results["violations"]]
 
-    return found
+    return run_axe
 
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Callable[[Path], Served]]:
-    """Starts viewers over folders; they end with the last test of a file."""
+    """Start viewers for folders; they stop after the last test of a module."""
     with ExitStack() as stack:
         yield lambda root: stack.enter_context(serving(root))
 

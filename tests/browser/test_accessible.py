@@ -1,4 +1,4 @@
-"""axe-core finds nothing to complain about, on light ground and on dark, with everything unfolded."""
+"""axe-core finds no violations in light and dark mode, with all folds open."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from equipoise.runs.progress import report_progress
 from sample_pages import KINDS
 
 UNFOLD = """document.querySelectorAll("details:not(#tuning > details.fold ~ details.fold, .also-table)")
-    .forEach((each) => { each.open = true })"""
-"""Of the tunings one is enough, and charts are seen elsewhere."""
+    .forEach((element) => { element.open = true })"""
+"""Open all folds except further tunings and the tables of charts, which other tests cover."""
 COLOURS = ("color-contrast", "link-in-text-block")
-"""The only rules that dark ground could break when light ground keeps all."""
+"""The only rules that can fail in dark mode alone."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_report_page_has_no_violation(opened, report, violations, kind: str) -> None:
     page = opened(report(kind))
-    if kind != "large":  # it has nothing in its folds that the others lack, only more of it
+    if kind != "large":  # its folds have the same elements as those of the other pages, only more of them
         page.evaluate(UNFOLD)
     page.locator("#explorer tbody a").nth(3).click()
     assert violations(page) == []

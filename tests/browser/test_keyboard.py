@@ -1,4 +1,4 @@
-"""Without a mouse: everything can be reached, used and left by keys."""
+"""Keyboard navigation: every control can be reached, used and left without a mouse."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ def page(opened, report) -> Any:
     return opened(report("fair"))
 
 
-def focused(page: Any) -> str:
-    """What has the focus, in words."""
-    said: str = page.evaluate(
+def focused_text(page: Any) -> str:
+    """The label or text of the focused element."""
+    label: str = page.evaluate(
         f"(({FOCUSED}.getAttribute('aria-label') ?? {FOCUSED}.textContent) || {FOCUSED}.tagName).trim()"
     )
-    return said
+    return label
 
 
-def test_the_first_key_offers_to_skip_to_the_report(page) -> None:
+def test_the_first_tab_stop_is_the_skip_link(page) -> None:
     page.keyboard.press("Tab")
-    assert focused(page) == "Skip to the report"
+    assert focused_text(page) == "Skip to the report"
     assert page.locator(".skip").bounding_box()["x"] >= 0
     page.keyboard.press("Enter")
     assert page.evaluate(f"{FOCUSED}.id") == "main"
 
 
-def test_tab_walks_through_the_page_in_the_order_in_which_it_is_read(page) -> None:
-    places = []
+def test_the_tab_order_is_the_document_order(page) -> None:
+    positions = []
     for _ in range(80):
         page.keyboard.press("Tab")
-        places.append(page.evaluate(f"[...document.querySelectorAll('*')].indexOf({FOCUSED})"))
-    assert places == sorted(set(places))
+        positions.append(page.evaluate(f"[...document.querySelectorAll('*')].indexOf({FOCUSED})"))
+    assert positions == sorted(set(positions))
     assert page.evaluate(f"{FOCUSED}.closest('section')?.id") not in (None, "verdict", "leaderboard")
 
 
-def test_what_has_the_focus_can_be_seen(page) -> None:
+def test_the_focused_element_has_an_outline(page) -> None:
     for selector in ("nav a", "#leaderboard th button", "#units input", "#explorer tbody a", "svg[data-chart]"):
         element = page.locator(selector).first
-        element.evaluate("each => each.closest('details')?.setAttribute('open', '')")
+        element.evaluate("element => element.closest('details')?.setAttribute('open', '')")
         element.focus()
         page.keyboard.press("Shift+Tab")
         page.keyboard.press("Tab")
-        assert element.evaluate("each => getComputedStyle(each).outlineStyle") == "solid", selector
+        assert element.evaluate("element => getComputedStyle(element).outlineStyle") == "solid", selector
 
 
-def test_a_table_is_sorted_by_enter(page) -> None:
+def test_enter_sorts_a_table(page) -> None:
     page.locator("#leaderboard").get_by_role("button", name="System").focus()
     page.keyboard.press("Enter")
     assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "ascending"
-    assert focused(page).startswith("System")
+    assert focused_text(page).startswith("System")
 
 
-def test_a_slash_searches_and_arrows_walk_through_the_units(page) -> None:
+def test_slash_focuses_the_search_and_arrows_move_between_units(page) -> None:
     page.keyboard.press("/")
     assert page.evaluate(f"{FOCUSED}.type") == "search"
     page.keyboard.type("what")
@@ -66,28 +66,28 @@ def test_a_slash_searches_and_arrows_walk_through_the_units(page) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
-    assert focused(page) == names[1]
+    assert focused_text(page) == names[1]
     page.keyboard.press("Enter")
     panel = page.get_by_role("region", name="One question")
     assert panel.locator("h3").inner_text() == names[1]
-    assert focused(page) == "One question"
+    assert focused_text(page) == "One question"
     page.keyboard.press("ArrowRight")
     assert panel.locator("h3").inner_text() == names[2]
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Escape")
     assert not panel.is_visible()
-    assert focused(page) == names[1]
+    assert focused_text(page) == names[1]
     assert "unit=" not in page.url
 
 
-def test_a_fold_is_opened_by_a_key(page) -> None:
+def test_enter_opens_a_fold(page) -> None:
     fold = page.locator("#tuning details.fold").first
     fold.locator("summary").first.focus()
     page.keyboard.press("Enter")
     assert fold.locator("table.grid").is_visible()
 
 
-def test_a_chart_says_its_marks_to_the_arrow_keys(page) -> None:
+def test_arrow_keys_show_the_tooltips_of_a_chart(page) -> None:
     chart = page.locator("#distributions svg[data-chart]").first
     chart.focus()
     tip = page.locator(".chart-tip")

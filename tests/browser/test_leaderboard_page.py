@@ -1,4 +1,4 @@
-"""The page of a leaderboard in a browser: readable by everyone, with tooltips on the chart."""
+"""The page of a leaderboard in a browser: accessible, with tooltips on the chart."""
 
 from __future__ import annotations
 

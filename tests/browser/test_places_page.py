@@ -1,4 +1,4 @@
-"""The page of scored next-place systems in a browser: readable by everyone, with all charts of every system."""
+"""The page of scored next-place systems in a browser: accessible, with all charts of every system."""
 
 from __future__ import annotations
 

@@ -13,17 +13,17 @@ from equipoise.domains.accounts.embedders import tree_embedder
 from equipoise.domains.accounts.trees.tree import Tree
 
 
-def large_chart() -> Tree:
+def large_tree() -> Tree:
     """5,000 accounts: 10 classes, 490 groups, and accounts below them."""
     groups = [(f"{top}.{group}", f"{top}") for top in range(10) for group in range(49)]
-    accounts = [(f"{key}.{nth}", key) for nth in range(10) for key, _ in groups][:4500]
+    accounts = [(f"{key}.{number}", key) for number in range(10) for key, _ in groups][:4500]
     nodes = [(key, f"Account {key}") for key in [*map(str, range(10)), *(child for child, _ in [*groups, *accounts])]]
     return Tree.of(nodes, [*groups, *accounts])
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tree = large_chart()
+    tree = large_tree()
     charts = TreeCharts(tree, "combinatorial-2", tree_embedder("combinatorial").fit(tree, 2))
     file = tmp_path_factory.mktemp("tree") / "disk.html"
     file.write_text(tree_page(charts.drawing(), "a chart", [charts.norm_chart()]), encoding="utf-8")
@@ -41,13 +41,13 @@ def test_every_node_is_shown_and_labels_do_not_overlap(opened: Any, page: Path) 
     assert chart(tab, "shown()") == 5000
     boxes = chart(tab, "labels()")
     assert len(boxes) > 20
-    for at, one in enumerate(boxes):
-        for other in boxes[:at]:
+    for index, box in enumerate(boxes):
+        for other in boxes[:index]:
             assert (
-                one["right"] < other["left"]
-                or other["right"] < one["left"]
-                or one["bottom"] < other["top"]
-                or other["bottom"] < one["top"]
+                box["right"] < other["left"]
+                or other["right"] < box["left"]
+                or box["bottom"] < other["top"]
+                or other["bottom"] < box["top"]
             )
 
 
@@ -58,8 +58,8 @@ def test_search_finds_nodes_and_enter_moves_to_the_first(opened: Any, page: Path
     assert "1 found" in tab.text_content("#tree-status")
     tab.press("#tree-search", "Enter")
     assert chart(tab, "scale()") >= 2
-    found = chart(tab, "matches()")[0]
-    x, y = chart(tab, f"toScreen({found})")
+    match = chart(tab, "matches()")[0]
+    x, y = chart(tab, f"toScreen({match})")
     box = tab.locator("#tree").bounding_box()
     assert (x, y) == pytest.approx((box["width"] / 2, box["height"] / 2), abs=3)
 
@@ -67,13 +67,13 @@ def test_search_finds_nodes_and_enter_moves_to_the_first(opened: Any, page: Path
 def test_enter_moves_from_match_to_match(opened: Any, page: Path) -> None:
     tab = opened(page.as_uri())
     tab.fill("#tree-search", "account 3.7")
-    found = chart(tab, "matches()")
-    assert len(found) > 2
+    matches = chart(tab, "matches()")
+    assert len(matches) > 2
     visited = []
-    for _ in range(len(found) + 1):
+    for _ in range(len(matches) + 1):
         tab.press("#tree-search", "Enter")
         visited.append(chart(tab, "hovered()"))
-    assert visited == [*found, found[0]]
+    assert visited == [*matches, matches[0]]
 
 
 def test_zoom_pan_hover_and_collapse(opened: Any, page: Path) -> None:

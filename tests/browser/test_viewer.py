@@ -1,4 +1,4 @@
-"""The viewer: filter, sort, choose, compare, live, and nothing that should not happen."""
+"""The viewer: filtering, sorting, selection, comparison, live updates, and no injected scripts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def home(served: Any) -> str:
 
 
 def systems(page: Any) -> list[str]:
-    """The systems that can be seen, from top to bottom."""
-    seen: list[str] = page.locator("#runs tbody tr:visible th a").all_inner_texts()
-    return seen
+    """The visible systems, from top to bottom."""
+    names: list[str] = page.locator("#runs tbody tr:visible th a").all_inner_texts()
+    return names
 
 
-def look_until(page: Any, look: Callable[[], bool]) -> None:
-    """Let the clock of the page run until something is seen; it looks at the folder every two seconds."""
+def wait_until(page: Any, condition: Callable[[], bool]) -> None:
+    """Advance the clock of the page until a condition holds; the page polls the folder every two seconds."""
     for _ in range(100):
-        if look():
+        if condition():
             return
         page.clock.run_for(2000)
         page.wait_for_timeout(100)
-    raise AssertionError("it never came")
+    raise AssertionError("the condition did not hold in time")
 
 
-def test_runs_are_filtered_sorted_chosen_and_compared(tmp_path: Path, serve, store, opened) -> None:
+def test_runs_are_filtered_sorted_selected_and_compared(tmp_path: Path, serve, store, opened) -> None:
     store(tmp_path / "minilm", day=1)
     store(tmp_path / "bm25", worse=3, day=2)
     store(tmp_path / "use", f"use{HOSTILE[0]}", worse=1, day=3)
@@ -60,13 +60,13 @@ def test_a_file_is_downloaded_from_the_page(tmp_path: Path, serve, store, opened
     store(tmp_path / "minilm")
     page = opened(home(serve(tmp_path)).replace("?list", "report?run=minilm"))
     page.locator(".viewer summary").click()
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("link", name="LaTeX table").click()
-    assert found.value.suggested_filename == "table.tex"
-    assert "\\begin{" in Path(found.value.path()).read_text()
+    assert download.value.suggested_filename == "table.tex"
+    assert "\\begin{" in Path(download.value.path()).read_text()
 
 
-def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(tmp_path: Path, serve, store, opened) -> None:
+def test_changes_of_the_folder_are_shown_and_the_selection_is_preserved(tmp_path: Path, serve, store, opened) -> None:
     address = home(serve(tmp_path))
     page = opened(address)
     page.clock.install()
@@ -77,20 +77,20 @@ def test_what_happens_in_the_folder_is_drawn_and_what_was_ticked_stays(tmp_path:
     with report_progress(tmp_path, f"fair{HOSTILE[0]}", 4) as step:
         step("one")
         step("two")
-        look_until(page, page.get_by_text(f"fair{HOSTILE[0]} is running: 1 of 4 steps finished").is_visible)
+        wait_until(page, page.get_by_text(f"fair{HOSTILE[0]} is running: 1 of 4 steps finished").is_visible)
         store(tmp_path / "first", day=1)
-        look_until(page, first.is_visible)
+        wait_until(page, first.is_visible)
         first.check()
         store(tmp_path / "second", day=2)
-        look_until(page, second.is_visible)
+        wait_until(page, second.is_visible)
     assert first.is_checked()
     assert not second.is_checked()
-    look_until(page, page.get_by_text("is running").is_hidden)
+    wait_until(page, page.get_by_text("is running").is_hidden)
     assert page.title() == "2 runs – equipoise"
     assert page.evaluate(f"window.{FLAG} === undefined")
 
 
-def test_a_phone_shows_the_list_without_moving_it_sideways(tmp_path: Path, serve, store, opened) -> None:
+def test_the_list_fits_a_phone_without_horizontal_scrolling(tmp_path: Path, serve, store, opened) -> None:
     store(tmp_path / "a-run-with-quite-a-long-name-for-a-small-screen")
     page = opened(home(serve(tmp_path)), viewport={"width": 375, "height": 812})
     assert page.evaluate("document.documentElement.scrollWidth") == 375
@@ -110,11 +110,11 @@ def test_runs_on_the_same_data_open_as_a_comparison(tmp_path: Path, serve, store
     page.locator(".verdict").wait_for()
     assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
     page.get_by_role("link", name="All runs").click()
-    chosen = page.get_by_role("button", name="Compare 3 runs")
-    chosen.wait_for()
+    compare_button = page.get_by_role("button", name="Compare 3 runs")
+    compare_button.wait_for()
     assert len(systems(page)) == 3
     page.reload()
-    chosen.wait_for()
+    compare_button.wait_for()
     assert page.locator("input[name=run]:checked").count() == 3
 
 
@@ -154,7 +154,7 @@ def test_the_metric_and_the_systems_in_the_tables_are_in_the_address(tmp_path: P
     assert "hidden=" not in other.evaluate("location.search")
 
 
-def test_filter_order_and_choice_are_in_the_address(tmp_path: Path, serve, store, opened) -> None:
+def test_filter_order_and_selection_are_in_the_address(tmp_path: Path, serve, store, opened) -> None:
     for name, worse in (("small-a", 0), ("small-b", 3), ("large", 1)):
         store(tmp_path / name, worse=worse)
     page = opened(home(serve(tmp_path)))
@@ -169,14 +169,14 @@ def test_filter_order_and_choice_are_in_the_address(tmp_path: Path, serve, store
     assert other.get_by_role("button", name="Show the selected run").is_enabled()
 
 
-def test_all_shown_runs_are_chosen_at_once(tmp_path: Path, serve, store, opened) -> None:
+def test_all_shown_runs_are_selected_at_once(tmp_path: Path, serve, store, opened) -> None:
     for name in ("small-a", "small-b", "large"):
         store(tmp_path / name)
     page = opened(home(serve(tmp_path)))
     page.get_by_label("Filter").fill("small")
-    every = page.get_by_role("checkbox", name="Select all runs", exact=True)
-    every.check()
+    all_runs = page.get_by_role("checkbox", name="Select all runs", exact=True)
+    all_runs.check()
     assert page.locator("input[name=run]:checked").count() == 2
     page.get_by_role("checkbox", name="Select small-b").uncheck()
-    assert every.evaluate("(box) => box.indeterminate")
+    assert all_runs.evaluate("(box) => box.indeterminate")
     page.get_by_role("button", name="Show the selected run").wait_for()

@@ -1,4 +1,4 @@
-"""Checks of a fixture complain of what deserves it and are silent on what does not."""
+"""Every check of a fixture reports its problem and nothing else."""
 
 from __future__ import annotations
 
@@ -19,41 +19,43 @@ from equipoise.domains.fair.checks import (
 from equipoise.types import Finding, Severity
 
 
-def found(thing: object) -> list[Finding]:
-    return [finding for check in CHECKS for finding in check.findings(thing)]
+def findings_of(subject: object) -> list[Finding]:
+    return [finding for check in CHECKS for finding in check.findings(subject)]
 
 
-def answers(*rows: tuple[int, int]) -> AnswersInDocument:
-    """Answers at so many places, in so many of 40 chunks."""
+def answer_occurrences(*rows: tuple[int, int]) -> AnswersInDocument:
+    """Answers with a number of occurrences and a number of chunks, of 40, that contain them."""
     return AnswersInDocument(
         [AnswerOccurrences(f"q{number}", f"answer {number}", *row) for number, row in enumerate(rows, start=1)],
         40,
     )
 
 
-def test_answers_that_stand_once_raise_nothing() -> None:
-    assert found(answers((1, 1), (1, 2), (1, 1))) == []
+def test_answers_that_occur_once_have_no_findings() -> None:
+    assert findings_of(answer_occurrences((1, 1), (1, 2), (1, 1))) == []
 
 
-def test_an_absent_answer_is_named() -> None:
-    (finding,) = found(answers((1, 1), (0, 0)))
+def test_an_absent_answer_is_reported() -> None:
+    (finding,) = findings_of(answer_occurrences((1, 1), (0, 0)))
     assert (finding.code, finding.severity) == ("EQ102", Severity.ISSUE)
     assert finding.message == '1 of 2 answers is not in the document, and no system can find it: q2 "answer 2"'
     assert finding.evidence == ('q2 "answer 2"',)
 
 
-def test_an_answer_that_borders_cut_gets_another_hint_than_an_absent_one() -> None:
-    absent, cut = found(answers((0, 0), (1, 0), (1, 1)))
-    assert (absent.code, cut.code) == ("EQ102", "EQ102")
-    assert "1 of 3 answers is split between chunks" in cut.message
-    assert "overlap" in cut.hint
+def test_a_split_answer_and_an_absent_answer_have_different_hints() -> None:
+    absent, split = findings_of(answer_occurrences((0, 0), (1, 0), (1, 1)))
+    assert (absent.code, split.code) == ("EQ102", "EQ102")
+    assert "1 of 3 answers is split between chunks" in split.message
+    assert "overlap" in split.hint
     assert "overlap" not in absent.hint
 
 
-def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_score() -> None:
-    lost = [AnswerOccurrences(f"q{number}", "x", 1, 0) for number in range(4)]
-    (finding,) = found(
-        SplitAnswers({"size 8, overlap 0": lost, "size 60, overlap 0": lost[:1], "size 60, overlap 20": []}, 10)
+def test_the_chunking_with_most_split_answers_is_reported_with_its_maximum_score() -> None:
+    split_answers = [AnswerOccurrences(f"q{number}", "x", 1, 0) for number in range(4)]
+    (finding,) = findings_of(
+        SplitAnswers(
+            {"size 8, overlap 0": split_answers, "size 60, overlap 0": split_answers[:1], "size 60, overlap 20": []}, 10
+        )
     )
     assert finding.code == "EQ102"
     assert "4 of 10 answers are split between chunks with chunk size 8, overlap 0" in finding.message
@@ -63,79 +65,79 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
         "size 8, overlap 0: 4 answers split, maximum score 60 %",
         "size 60, overlap 0: 1 answer split, maximum score 90 %",
     )
-    assert found(SplitAnswers({"size 60, overlap 20": [], "size 60, overlap 30": []}, 10)) == []
+    assert findings_of(SplitAnswers({"size 60, overlap 20": [], "size 60, overlap 30": []}, 10)) == []
 
 
-def test_questions_asked_before_and_questions_with_their_answer_are_named() -> None:
-    repeated, leaking = found(QuestionSet(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
+def test_duplicate_questions_and_questions_containing_the_answer_are_reported() -> None:
+    repeated, leaking = findings_of(QuestionSet(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
     assert (repeated.code, repeated.severity) == ("EQ111", Severity.ISSUE)
     assert repeated.message == '2 of 9 questions are duplicates: q3 "Who?", q4 "Who?"'
     assert (leaking.code, leaking.severity) == ("EQ112", Severity.TIP)
     assert leaking.message == '1 of 9 questions contains its answer: q7 "In 1871?"'
-    assert found(QuestionSet(9)) == []
+    assert findings_of(QuestionSet(9)) == []
 
 
 def test_answers_at_several_places_are_listed_with_the_most_frequent_first() -> None:
-    (finding,) = found(answers((2, 2), (1, 1), (14, 9)))
+    (finding,) = findings_of(answer_occurrences((2, 2), (1, 1), (14, 9)))
     assert (finding.code, finding.severity) == ("EQ103", Severity.TIP)
     assert "2 of 3 answers occur more than once" in finding.message
     assert 'q3 "answer 3" 14 times, in 9 of 40 chunks' in finding.message
     assert finding.evidence == ('q3 "answer 3": 14 occurrences, 9 chunks', 'q1 "answer 1": 2 occurrences, 2 chunks')
 
 
-def test_a_place_in_the_overlap_of_two_chunks_is_not_ambiguous() -> None:
-    assert found(answers((1, 2))) == []
+def test_one_occurrence_in_the_overlap_of_two_chunks_is_not_ambiguous() -> None:
+    assert findings_of(answer_occurrences((1, 2))) == []
 
 
-def test_a_long_answer_is_cut_in_the_finding() -> None:
+def test_a_long_answer_is_truncated_in_the_finding() -> None:
     subject = AnswersInDocument([AnswerOccurrences("q1", "word " * 50, 0, 0)], 1)
-    assert len(found(subject)[0].evidence[0]) < 60
+    assert len(findings_of(subject)[0].evidence[0]) < 60
 
 
-@pytest.mark.parametrize(("questions", "raised"), [(49, ["EQ105"]), (50, []), (500, [])])
-def test_fewer_questions_than_the_minimum_are_too_few(questions: int, raised: list[str]) -> None:
-    assert [finding.code for finding in found(SampleSize(questions))] == raised
+@pytest.mark.parametrize(("questions", "expected_codes"), [(49, ["EQ105"]), (50, []), (500, [])])
+def test_fewer_questions_than_the_minimum_are_reported(questions: int, expected_codes: list[str]) -> None:
+    assert [finding.code for finding in findings_of(SampleSize(questions))] == expected_codes
 
 
-def test_the_minimum_is_the_one_that_was_given() -> None:
-    assert found(SampleSize(20, minimum=20)) == []
-    assert "only 20 questions (the minimum is 30):" in found(SampleSize(20, minimum=30))[0].message
+def test_the_minimum_is_a_parameter() -> None:
+    assert findings_of(SampleSize(20, minimum=20)) == []
+    assert "only 20 questions (the minimum is 30):" in findings_of(SampleSize(20, minimum=30))[0].message
 
 
-def test_two_questions_show_nothing() -> None:
-    assert "no difference between systems could be detected" in found(SampleSize(2))[0].message
+def test_no_difference_is_detectable_with_two_questions() -> None:
+    assert "no difference between systems could be detected" in findings_of(SampleSize(2))[0].message
 
 
-@pytest.mark.parametrize(("chunks", "top_k", "raised"), [(21, 10, []), (20, 10, ["EQ108"]), (1, 10, ["EQ108"])])
-def test_half_of_the_chunks_is_most_of_the_document(chunks: int, top_k: int, raised: list[str]) -> None:
-    assert [finding.code for finding in found(RetrievedFraction(chunks, top_k))] == raised
+@pytest.mark.parametrize(("chunks", "top_k", "expected_codes"), [(21, 10, []), (20, 10, ["EQ108"]), (1, 10, ["EQ108"])])
+def test_retrieving_half_of_the_chunks_is_reported(chunks: int, top_k: int, expected_codes: list[str]) -> None:
+    assert [finding.code for finding in findings_of(RetrievedFraction(chunks, top_k))] == expected_codes
 
 
-def test_a_document_of_one_chunk_is_returned_whole() -> None:
-    (finding,) = found(RetrievedFraction(1, 10))
+def test_a_document_of_one_chunk_is_always_retrieved() -> None:
+    (finding,) = findings_of(RetrievedFraction(1, 10))
     assert "returns 1 of 1 chunk:" in finding.message
     assert "probability 1.00" in finding.message
 
 
-@pytest.mark.parametrize(("n", "rounded"), [(50, 11), (80, 9), (100, 8)])
-def test_half_widths_are_those_of_wilson_by_hand(n: int, rounded: int) -> None:
+@pytest.mark.parametrize(("n", "percent"), [(50, 11), (80, 9), (100, 8)])
+def test_half_widths_equal_the_wilson_formula(n: int, percent: int) -> None:
     z, p = 1.959963984540054, 0.8
-    by_hand = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    expected = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     half_width = SampleSize(n).half_width
-    assert half_width == pytest.approx(by_hand, rel=1e-12)
-    assert round(100 * half_width) == rounded
+    assert half_width == pytest.approx(expected, rel=1e-12)
+    assert round(100 * half_width) == percent
 
 
 @pytest.mark.parametrize("n", [50, 100])
-def test_the_detectable_difference_is_detected_four_times_in_five(n: int) -> None:
-    """Two systems that err independently and differ by that much, drawn many times; a paired t by hand."""
+def test_the_detectable_difference_is_detected_with_80_percent_power(n: int) -> None:
+    """Simulate two systems with independent errors and this difference; compute a paired t test directly."""
     from scipy.stats import t
 
     difference = SampleSize(n).detectable.value
     rng = np.random.default_rng(1)
     better = rng.random((20_000, n)) < 0.8 + difference / 2
     worse = rng.random((20_000, n)) < 0.8 - difference / 2
-    seen = better.astype(float) - worse
-    statistic = seen.mean(axis=1) / (seen.std(axis=1, ddof=1) / sqrt(n))
+    differences = better.astype(float) - worse
+    statistic = differences.mean(axis=1) / (differences.std(axis=1, ddof=1) / sqrt(n))
     power = np.mean(statistic > t.ppf(0.975, n - 1))
     assert power == pytest.approx(0.8, abs=0.04)

@@ -1,4 +1,4 @@
-"""The checks of tuning complain of what deserves it and are silent on what does not."""
+"""Every check of tuning reports its problem and nothing else."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NAN = float("nan")
 
 
 def tuning(value: Callable[..., float] = lambda **params: 0.7, *, budget: float | None = None) -> TuningRecord:
-    """A tuning over two chunk sizes and three depths, nested in two folds."""
+    """A tuning record for two chunk sizes and three depths, with two folds of nested cross-validation."""
     points = parameter_grid(chunk_size=[256, 512], top_k=[5, 10, 20])
     trials = tuple(Trial(point, value(**point), cost=100.0) for point in points)
-    best = max(range(len(trials)), key=lambda place: trials[place].value)
-    chosen = FoldSelection(trials[best].params, trials[best].value, 0.6, 50)
+    best = max(range(len(trials)), key=lambda index: trials[index].value)
+    selection = FoldSelection(trials[best].params, trials[best].value, 0.6, 50)
     return TuningRecord(
         "accuracy",
         trials,
@@ -32,59 +32,59 @@ def tuning(value: Callable[..., float] = lambda **params: 0.7, *, budget: float 
         0,
         trials[best].value,
         0.6,
-        (chosen, chosen),
+        (selection, selection),
         cost_unit="tokens",
         budget=budget,
     )
 
 
-def found(thing: object, code: str) -> list[Finding]:
-    return [finding for finding in run_checks(thing) if finding.code == code]
+def findings_with_code(subject: object, code: str) -> list[Finding]:
+    return [finding for finding in run_checks(subject) if finding.code == code]
 
 
-def rising(chunk_size: int, top_k: int) -> float:
+def rising_score(chunk_size: int, top_k: int) -> float:
     return 0.5 + top_k / 100 + (chunk_size == 512) / 10
 
 
-def test_the_best_trial_reported_on_its_own_units_is_named_with_the_gap() -> None:
-    (finding,) = found(TunedSystem("minilm", tuning(rising), nested=False), "EQ201")
+def test_an_optimistic_best_trial_is_reported_with_the_gap() -> None:
+    (finding,) = findings_with_code(TunedSystem("minilm", tuning(rising_score), nested=False), "EQ201")
     assert finding.subject == "minilm"
     assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials, selected and scored on the same data")
     assert finding.evidence[1] == "the held-out score (nested cross-validation) is 0.6000, -0.2000"
 
 
-def test_a_tuning_without_folds_can_only_report_its_best_trial() -> None:
-    seen = replace(tuning(rising), folds=(), nested=NAN)
-    (finding,) = found(TunedSystem.of("minilm", seen), "EQ201")
+def test_a_tuning_without_folds_is_reported_without_a_gap() -> None:
+    record = replace(tuning(rising_score), folds=(), nested=NAN)
+    (finding,) = findings_with_code(TunedSystem.of("minilm", record), "EQ201")
     assert len(finding.evidence) == 1
 
 
-def test_a_nested_figure_is_free_of_that() -> None:
-    assert found(TunedSystem.of("minilm", tuning(rising)), "EQ201") == []
+def test_a_nested_score_is_not_reported_as_optimistic() -> None:
+    assert findings_with_code(TunedSystem.of("minilm", tuning(rising_score)), "EQ201") == []
 
 
-def test_a_single_trial_is_no_choice() -> None:
-    seen = tuning(rising)
-    alone = replace(seen, trials=seen.trials[:1], best=0, folds=(), nested=NAN)
-    assert run_checks(TunedSystem.of("minilm", alone)) == ()
+def test_a_single_trial_has_no_findings() -> None:
+    record = tuning(rising_score)
+    single_trial = replace(record, trials=record.trials[:1], best=0, folds=(), nested=NAN)
+    assert run_checks(TunedSystem.of("minilm", single_trial)) == ()
 
 
-def test_a_depth_that_can_only_help_is_named_with_its_ladder() -> None:
-    (finding,) = found(TunedSystem.of("minilm", tuning(rising)), "EQ202")
+def test_a_depth_whose_score_never_falls_is_reported_with_its_scores() -> None:
+    (finding,) = findings_with_code(TunedSystem.of("minilm", tuning(rising_score)), "EQ202")
     assert "top_k was tuned over 5, 10, 20 without a budget" in finding.message
     assert finding.evidence[0] == "top_k 5: 0.5500, 10: 0.6000, 20: 0.7000 (chunk_size 256)"
     assert len(finding.evidence) == 2
 
 
-def test_trials_in_any_order_show_the_same_ladder() -> None:
-    seen = tuning(rising)
-    turned = replace(seen, trials=seen.trials[::-1], best=0)
-    (finding,) = found(TunedSystem.of("minilm", turned), "EQ202")
+def test_the_order_of_the_trials_does_not_change_the_finding() -> None:
+    record = tuning(rising_score)
+    reversed_record = replace(record, trials=record.trials[::-1], best=0)
+    (finding,) = findings_with_code(TunedSystem.of("minilm", reversed_record), "EQ202")
     assert finding.evidence[1] == "top_k 5: 0.5500, 10: 0.6000, 20: 0.7000 (chunk_size 256)"
 
 
-def test_a_budget_gives_the_depth_a_price() -> None:
-    assert found(TunedSystem.of("minilm", tuning(rising, budget=2000)), "EQ202") == []
+def test_a_depth_tuned_with_a_budget_is_not_reported() -> None:
+    assert findings_with_code(TunedSystem.of("minilm", tuning(rising_score, budget=2000)), "EQ202") == []
 
 
 @pytest.mark.parametrize(
@@ -92,43 +92,46 @@ def test_a_budget_gives_the_depth_a_price() -> None:
     [lambda chunk_size, top_k: 0.9 - top_k / 100, lambda **params: 0.7, lambda **params: NAN],
     ids=["falling", "flat", "undefined"],
 )
-def test_a_depth_that_does_not_only_help_is_a_choice(value: Callable[..., float]) -> None:
-    assert found(TunedSystem.of("minilm", tuning(value)), "EQ202") == []
+def test_a_depth_whose_score_falls_or_is_constant_is_not_reported(value: Callable[..., float]) -> None:
+    assert findings_with_code(TunedSystem.of("minilm", tuning(value)), "EQ202") == []
 
 
-def test_one_fall_among_all_combinations_makes_it_a_choice() -> None:
-    def once(chunk_size: int, top_k: int) -> float:
-        return 0.1 if (chunk_size, top_k) == (512, 20) else rising(chunk_size, top_k)
+def test_one_falling_score_among_all_combinations_is_enough() -> None:
+    def score(chunk_size: int, top_k: int) -> float:
+        return 0.1 if (chunk_size, top_k) == (512, 20) else rising_score(chunk_size, top_k)
 
-    assert found(TunedSystem.of("minilm", tuning(once)), "EQ202") == []
+    assert findings_with_code(TunedSystem.of("minilm", tuning(score)), "EQ202") == []
 
 
-def test_a_depth_that_was_not_tuned_is_not_named() -> None:
+def test_a_depth_that_was_not_tuned_is_not_reported() -> None:
     trials = tuple(Trial({"chunk_size": size, "top_k": 5}, size / 1000) for size in (256, 512))
-    seen = replace(tuning(), trials=trials, best=1)
-    assert found(TunedSystem.of("minilm", seen), "EQ202") == []
+    record = replace(tuning(), trials=trials, best=1)
+    assert findings_with_code(TunedSystem.of("minilm", record), "EQ202") == []
 
 
-def test_other_parameters_that_can_only_help_can_be_named() -> None:
+def test_other_parameters_can_be_declared_as_depths() -> None:
     trials = tuple(Trial({"probes": probes}, probes / 10) for probes in (1, 4, 8))
-    seen = replace(tuning(), trials=trials, best=2)
-    assert found(TunedSystem.of("index", seen), "EQ202") == []
-    assert len(found(TunedSystem("index", seen, nested=True, depths=["probes"]), "EQ202")) == 1
+    record = replace(tuning(), trials=trials, best=2)
+    assert findings_with_code(TunedSystem.of("index", record), "EQ202") == []
+    assert len(findings_with_code(TunedSystem("index", record, nested=True, depths=["probes"]), "EQ202")) == 1
 
 
-def compared(settings: dict[str, dict[str, Any]]) -> ComparedResults:
+def results_with_settings(settings: dict[str, dict[str, Any]]) -> ComparedResults:
     """Results of systems with these settings."""
     return ComparedResults(
-        [result_from_values(name, ["q1"], {"HR": [1]}, settings=recorded) for name, recorded in settings.items()]
+        [
+            result_from_values(name, ["q1"], {"HR": [1]}, settings=system_settings)
+            for name, system_settings in settings.items()
+        ]
     )
 
 
-def with_trials(**trials: int) -> ComparedResults:
-    return compared({name: {"configurations": count} for name, count in trials.items()})
+def results_with_trials(**trials: int) -> ComparedResults:
+    return results_with_settings({name: {"configurations": count} for name, count in trials.items()})
 
 
 def test_unequal_numbers_of_trials_are_listed() -> None:
-    (finding,) = run_checks(with_trials(minilm=6, use=6, bm25=1))
+    (finding,) = run_checks(results_with_trials(minilm=6, use=6, bm25=1))
     assert finding.code == "EQ203"
     assert finding.message.startswith("minilm got 6 trials and bm25 got 1,")
     assert finding.evidence == (
@@ -138,24 +141,24 @@ def test_unequal_numbers_of_trials_are_listed() -> None:
     )
 
 
-def test_equal_numbers_of_trials_are_fair() -> None:
-    assert run_checks(with_trials(minilm=6, bm25=6)) == ()
+def test_equal_numbers_of_trials_have_no_findings() -> None:
+    assert run_checks(results_with_trials(minilm=6, bm25=6)) == ()
 
 
-def told(system: str, **settings: Any) -> Result:
-    """A result that says how it was tuned."""
+def tuned_result(system: str, **settings: Any) -> Result:
+    """A result with the settings of its tuning."""
     grid = {"chunk_size": [256, 512], "top_k": settings.pop("top_k", [5])}
-    terms = {"configurations": 2, "grid": grid, "folds": 5, "tokenizer": "words", **settings}
-    return result_from_values(system, ["q1", "q2"], {"accuracy": [1, 0]}, settings=terms)
+    recorded_settings = {"configurations": 2, "grid": grid, "folds": 5, "tokenizer": "words", **settings}
+    return result_from_values(system, ["q1", "q2"], {"accuracy": [1, 0]}, settings=recorded_settings)
 
 
-def test_results_that_were_tuned_alike_are_fair_whatever_they_spend() -> None:
-    alike = [told("minilm", retrieved_tokens=2500.0), told("bm25:", retrieved_tokens=500.0)]
-    assert run_checks(ComparedResults(alike)) == ()
+def test_results_with_equal_tuning_have_no_findings_at_any_cost() -> None:
+    results = [tuned_result("minilm", retrieved_tokens=2500.0), tuned_result("bm25:", retrieved_tokens=500.0)]
+    assert run_checks(ComparedResults(results)) == ()
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected_text"),
     [
         ({"configurations": 27}, "bm25: got 27 trials and minilm got 2"),
         ({"top_k": [5, 15]}, "(top_k 5 against 5/15)"),
@@ -164,53 +167,58 @@ def test_results_that_were_tuned_alike_are_fair_whatever_they_spend() -> None:
         ({"tokenizer": "cl100k"}, "(tokenizer words against cl100k)"),
     ],
 )
-def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> None:
-    spent = [told("minilm", retrieved_tokens=180.2), told("bm25:", retrieved_tokens=7443.4, **settings)]
-    (finding,) = run_checks(ComparedResults(spent))
+def test_every_difference_in_tuning_settings_is_reported(settings: dict[str, Any], expected_text: str) -> None:
+    results = [
+        tuned_result("minilm", retrieved_tokens=180.2),
+        tuned_result("bm25:", retrieved_tokens=7443.4, **settings),
+    ]
+    (finding,) = run_checks(ComparedResults(results))
     assert (finding.code, finding.subject) == ("EQ203", "minilm, bm25:")
-    assert said in finding.message
+    assert expected_text in finding.message
     assert finding.message.endswith("bm25: uses 7,443 tokens on average and minilm 180")
     assert finding.evidence[0].startswith("minilm: 2 trials, chunk_size 256/512, top_k 5, budget none")
 
 
-def test_what_a_result_does_not_say_is_not_held_against_it() -> None:
-    silent = result_from_values("bm25:", ["q1", "q2"], {"accuracy": [1, 0]})
-    assert run_checks(ComparedResults([told("minilm"), silent])) == ()
+def test_missing_tuning_settings_are_not_reported() -> None:
+    without_settings = result_from_values("bm25:", ["q1", "q2"], {"accuracy": [1, 0]})
+    assert run_checks(ComparedResults([tuned_result("minilm"), without_settings])) == ()
 
 
-def test_a_baseline_that_could_not_be_chosen_is_no_trial() -> None:
-    seen = tuning(rising)
+def test_a_baseline_outside_the_grid_is_not_a_trial() -> None:
+    record = tuning(rising_score)
     baseline = Trial({"chunk_size": 512, "top_k": 40}, 0.99, cost=100.0)
-    beside = replace(seen, trials=(*seen.trials, baseline), baseline=6, tried=6)
-    (finding,) = found(TunedSystem.of("minilm", beside), "EQ202")
+    with_baseline = replace(record, trials=(*record.trials, baseline), baseline=6, tried=6)
+    (finding,) = findings_with_code(TunedSystem.of("minilm", with_baseline), "EQ202")
     assert "top_k was tuned over 5, 10, 20 without" in finding.message
-    lone = replace(seen, trials=(seen.trials[0], seen.trials[1]), best=0, baseline=1, tried=1, folds=())
-    assert run_checks(TunedSystem.of("minilm", lone)) == ()
-    assert len(beside.grid) == 6
+    baseline_only = replace(record, trials=(record.trials[0], record.trials[1]), best=0, baseline=1, tried=1, folds=())
+    assert run_checks(TunedSystem.of("minilm", baseline_only)) == ()
+    assert len(with_baseline.grid) == 6
 
 
-def test_the_best_within_a_budget_is_the_best_of_what_it_affords() -> None:
-    seen = tuning(rising, budget=50)
-    cheap = [replace(trial, cost=10.0) for trial in seen.trials[:2]]
-    few = replace(seen, trials=(*cheap, *seen.trials[2:]), best=1, optimistic=0.6, folds=(), nested=NAN)
-    (finding,) = found(TunedSystem.of("minilm", few), "EQ201")
+def test_only_trials_within_the_budget_are_counted() -> None:
+    record = tuning(rising_score, budget=50)
+    cheap = [replace(trial, cost=10.0) for trial in record.trials[:2]]
+    affordable = replace(record, trials=(*cheap, *record.trials[2:]), best=1, optimistic=0.6, folds=(), nested=NAN)
+    (finding,) = findings_with_code(TunedSystem.of("minilm", affordable), "EQ201")
     assert "is the best of 2 trials" in finding.message
 
 
-def test_single_trials_are_not_called_nested() -> None:
-    (finding,) = found(TunedSystem.of("minilm", replace(tuning(rising), metric="held-out accuracy")), "EQ202")
+def test_the_message_of_a_single_trial_omits_held_out() -> None:
+    (finding,) = findings_with_code(
+        TunedSystem.of("minilm", replace(tuning(rising_score), metric="held-out accuracy")), "EQ202"
+    )
     assert "and accuracy never falls" in finding.message
 
 
-def windows(**truncated: int | None) -> ComparedResults:
-    """Systems that read 256 tokens of each of 200 texts, and how many of them they truncated."""
-    return compared(
+def results_with_truncation(**truncated: int | None) -> ComparedResults:
+    """Systems with a window of 256 tokens and 200 texts, with the number of truncated texts per system."""
+    return results_with_settings(
         {name: {"window": {"tokens": 256, "texts": 200, "truncated": count}} for name, count in truncated.items()}
     )
 
 
-def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
-    (finding,) = run_checks(windows(minilm=190, bm25=0, use=20))
+def test_unequal_truncation_is_reported() -> None:
+    (finding,) = run_checks(results_with_truncation(minilm=190, bm25=0, use=20))
     assert finding.code == "EQ205"
     assert finding.message == ("minilm truncates 95 % of the texts to 256 tokens, and bm25 truncates none")
     assert finding.evidence[2] == "use: 10 % of the texts truncated"
@@ -218,20 +226,25 @@ def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
 
 @pytest.mark.parametrize(
     "truncation",
-    [windows(a=0, b=0), windows(a=100, b=100), windows(a=100, b=None), windows(a=2, b=0)],
+    [
+        results_with_truncation(a=0, b=0),
+        results_with_truncation(a=100, b=100),
+        results_with_truncation(a=100, b=None),
+        results_with_truncation(a=2, b=0),
+    ],
     ids=["all whole", "alike", "unknown", "a hundredth"],
 )
-def test_texts_that_are_read_alike_are_fair(truncation: ComparedResults) -> None:
+def test_equal_or_unknown_truncation_has_no_findings(truncation: ComparedResults) -> None:
     assert run_checks(truncation) == ()
 
 
-def test_unequal_truncation_is_found_from_results_alone() -> None:
-    """Whoever compares stored runs is told what the first comparison was told."""
-    short = {"model": "minilm", "window": {"tokens": 128, "texts": 100, "truncated": 40}}
-    whole = {"model": "use", "window": {"tokens": None, "texts": 100, "truncated": 0}}
+def test_unequal_truncation_is_reported_from_stored_results() -> None:
+    """Comparing stored runs gives the findings of the first comparison."""
+    truncated = {"model": "minilm", "window": {"tokens": 128, "texts": 100, "truncated": 40}}
+    untruncated = {"model": "use", "window": {"tokens": None, "texts": 100, "truncated": 0}}
     results = [
         result_from_values(name, ["q1", "q2", "q3"], {"HR": [1, 0, 1]}, settings=settings)
-        for name, settings in (("short", short), ("whole", whole))
+        for name, settings in (("short", truncated), ("whole", untruncated))
     ]
     codes = [finding.code for finding in compare(results).findings]
     assert codes.count("EQ205") == 1

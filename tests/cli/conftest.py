@@ -15,7 +15,7 @@ from equipoise.cli.main import cli
 from marked import marked
 
 Eq = Callable[..., Result]
-Failed = Callable[..., None]
+AssertError = Callable[..., None]
 
 UNITS = 12
 TRUTH = "".join(f"q{unit:02} 0 d1 1\n" for unit in range(UNITS))
@@ -34,7 +34,7 @@ def run_file(ranks: list[int]) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder: a truth, a good run, a bad run and one in between."""
+    """The working folder with qrels, a good, a bad and a middle run."""
     (tmp_path / "truth.qrels").write_text(TRUTH)
     (tmp_path / "good.trec").write_text(run_file([1] * 11 + [2]))
     (tmp_path / "middle.trec").write_text(run_file([1, 1, 1, 2, 2, 2, 3, 1, 1, 1, 1, 2]))
@@ -47,25 +47,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def eq(folder: Path) -> Eq:
-    """The command, run in this process."""
+    """Run the command in this process."""
 
-    def run(*words: str, **options: object) -> Result:
-        return CliRunner().invoke(cli, list(words), prog_name="eq", **options)  # type: ignore[arg-type]
+    def run(*arguments: str, **options: object) -> Result:
+        return CliRunner().invoke(cli, list(arguments), prog_name="eq", **options)  # type: ignore[arg-type]
 
     return run
 
 
 @pytest.fixture
-def failed() -> Failed:
-    """Checks that a command failed with a code, exit status 2 and no output, and that the error names something."""
+def assert_error() -> AssertError:
+    """Return a check for exit status 2, an error code, no standard output, and texts in the error message."""
 
-    def check(done: Result, code: str, *named: str) -> None:
-        assert done.exit_code == 2, done.output
-        assert done.stdout == ""
-        assert done.stderr.startswith(f"error[{code}]"), done.stderr
-        assert "Traceback" not in done.stderr
-        for fragment in named:
-            assert fragment in done.stderr, done.stderr
+    def check(result: Result, code: str, *expected_texts: str) -> None:
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.startswith(f"error[{code}]"), result.stderr
+        assert "Traceback" not in result.stderr
+        for fragment in expected_texts:
+            assert fragment in result.stderr, result.stderr
 
     return check
 
@@ -73,14 +73,14 @@ def failed() -> Failed:
 @pytest.fixture
 @marked(pytest.mark.slow)
 def environment() -> dict[str, str]:
-    """What a process needs to find the package, whether it is installed or not."""
-    plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+    """Environment variables for a process that imports the package from the source tree."""
+    variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
     source = str(Path(equipoise.__file__).parents[1])
-    return plain | {"PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+    return variables | {"PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture
 @marked(pytest.mark.slow)
 def command() -> list[str]:
-    """The words that start the command in a process of its own."""
+    """The command line that starts the program in a new process."""
     return [sys.executable, "-m", "equipoise"]

@@ -11,7 +11,7 @@ import pytest
 
 RUN = "q00 Q0 d1 1 0.5 tag\n"
 
-# The content of a run file, the code of the error, and what it names.
+# The content of a run file, the error code, and a text of the message.
 BAD_RUNS = {
     "wrong field count": ("q00 Q0 d1 1 0.5\n", "E204", "line 1"),
     "no number": ("q00 Q0 d1 1 high tag\n", "E204", "'high'"),
@@ -26,22 +26,22 @@ BAD_RUNS = {
 
 
 @pytest.mark.parametrize("name", BAD_RUNS)
-def test_a_bad_run_is_reported_with_file_and_line(eq, failed, folder: Path, name: str) -> None:
-    content, code, named = BAD_RUNS[name]
+def test_a_bad_run_is_reported_with_file_and_line(eq, assert_error, folder: Path, name: str) -> None:
+    content, code, expected_text = BAD_RUNS[name]
     (folder / "x.trec").write_bytes(content if isinstance(content, bytes) else content.encode())
-    failed(eq("score", "x.trec", "--qrels", "truth.qrels", "-o", "results"), code, "x.trec", named)
+    assert_error(eq("score", "x.trec", "--qrels", "truth.qrels", "-o", "results"), code, "x.trec", expected_text)
     assert not (folder / "results").exists()
-    failed(eq("compare", "good.trec", "x.trec", "--qrels", "truth.qrels"), code, "x.trec", named)
+    assert_error(eq("compare", "good.trec", "x.trec", "--qrels", "truth.qrels"), code, "x.trec", expected_text)
 
 
-def test_one_bad_run_among_good_ones_writes_nothing(eq, failed, folder: Path) -> None:
+def test_one_bad_run_among_good_ones_writes_nothing(eq, assert_error, folder: Path) -> None:
     (folder / "x.trec").write_text("q00 Q0 d1 1 0.5\n")
-    failed(eq("score", "good.trec", "x.trec", "--qrels", "truth.qrels", "-o", "results"), "E204")
+    assert_error(eq("score", "good.trec", "x.trec", "--qrels", "truth.qrels", "-o", "results"), "E204")
     assert not (folder / "results").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "named"),
+    ("arguments", "code", "expected_text"),
     [
         (("-m", "nDGC@10"), "E300", "nDCG"),
         (("-m", "nDCG@-3"), "E310", "nDCG@-3"),
@@ -72,15 +72,17 @@ def test_one_bad_run_among_good_ones_writes_nothing(eq, failed, folder: Path) ->
         (("--device", "nonsense"), "E300", "nonsense"),
     ],
 )
-def test_bad_options_are_reported(eq, failed, folder: Path, words: tuple[str, ...], code: str, named: str) -> None:
+def test_bad_options_are_reported(
+    eq, assert_error, folder: Path, arguments: tuple[str, ...], code: str, expected_text: str
+) -> None:
     np.save(folder / "x.npy", np.eye(2))
     np.save(folder / "y.npy", np.arange(2))
-    system = ("x.npy", "--targets", "y.npy") if "--device" in words else ("good.trec", "--qrels", "truth.qrels")
-    failed(eq("score", *system, *words), code, named)
+    system = ("x.npy", "--targets", "y.npy") if "--device" in arguments else ("good.trec", "--qrels", "truth.qrels")
+    assert_error(eq("score", *system, *arguments), code, expected_text)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "named"),
+    ("arguments", "code", "expected_text"),
     [
         (("score",), "E310", "eq score a.trec"),
         (("score", "good.trec"), "E310", "--qrels"),
@@ -106,12 +108,12 @@ def test_bad_options_are_reported(eq, failed, folder: Path, words: tuple[str, ..
         (("--nonsense",), "E100", "--nonsense"),
     ],
 )
-def test_bad_commands_are_reported(eq, failed, words: tuple[str, ...], code: str, named: str) -> None:
-    failed(eq(*words), code, named)
+def test_bad_commands_are_reported(eq, assert_error, arguments: tuple[str, ...], code: str, expected_text: str) -> None:
+    assert_error(eq(*arguments), code, expected_text)
 
 
 @pytest.mark.parametrize(
-    ("scores", "targets", "code", "named"),
+    ("scores", "targets", "code", "expected_text"),
     [
         (np.zeros((3, 2)), np.zeros(2, dtype=int), "E206", "y.npy"),
         (np.zeros((3, 2)), np.zeros(3), "E200", "float64"),
@@ -123,21 +125,21 @@ def test_bad_commands_are_reported(eq, failed, words: tuple[str, ...], code: str
     ],
 )
 def test_arrays_that_do_not_fit_are_reported(
-    eq, failed, folder: Path, scores: np.ndarray, targets: np.ndarray, code: str, named: str
+    eq, assert_error, folder: Path, scores: np.ndarray, targets: np.ndarray, code: str, expected_text: str
 ) -> None:
     np.save(folder / "x.npy", scores)
     np.save(folder / "y.npy", targets)
-    failed(eq("score", "x.npy", "--targets", "y.npy", "-m", "HR@1"), code, named)
+    assert_error(eq("score", "x.npy", "--targets", "y.npy", "-m", "HR@1"), code, expected_text)
 
 
-def test_logits_need_targets(eq, failed, folder: Path) -> None:
+def test_logits_need_targets(eq, assert_error, folder: Path) -> None:
     np.save(folder / "x.npy", np.zeros((3, 2)))
-    failed(eq("score", "x.npy"), "E310", "--targets")
-    failed(eq("score", "x.npy", "--qrels", "truth.qrels"), "E310", "--targets")
+    assert_error(eq("score", "x.npy"), "E310", "--targets")
+    assert_error(eq("score", "x.npy", "--qrels", "truth.qrels"), "E310", "--targets")
 
 
 @pytest.mark.parametrize(
-    ("table", "code", "named"),
+    ("table", "code", "expected_text"),
     [
         ("query_id,group\nq00,a\n", "E200", "11 of 12"),
         ("name,group\nq00,a\n", "E204", "name, group"),
@@ -146,22 +148,24 @@ def test_logits_need_targets(eq, failed, folder: Path) -> None:
     ],
 )
 def test_cluster_tables_that_do_not_fit_are_reported(
-    eq, failed, folder: Path, table: str, code: str, named: str
+    eq, assert_error, folder: Path, table: str, code: str, expected_text: str
 ) -> None:
     (folder / "units.csv").write_text(table)
-    failed(eq("score", "good.trec", "--qrels", "truth.qrels", "--cluster", "units.csv:group"), code, named)
+    assert_error(
+        eq("score", "good.trec", "--qrels", "truth.qrels", "--cluster", "units.csv:group"), code, expected_text
+    )
 
 
-def test_errors_are_json_where_data_is(eq) -> None:
-    for words in (
+def test_errors_are_json_when_the_output_is_json(eq) -> None:
+    for arguments in (
         ("score", "--json", "--to", "csv", "good.trec", "--qrels", "truth.qrels"),
         ("score", "--json", "x", "--qrels", "y"),
         ("score", "--to", "json", "x", "--qrels", "y"),
         ("compare", "--json", "--tset", "t"),
     ):
-        done = eq(*words)
-        error = json.loads(done.stderr)["error"]
-        assert done.exit_code == error["exit_code"] == 2
+        result = eq(*arguments)
+        error = json.loads(result.stderr)["error"]
+        assert result.exit_code == error["exit_code"] == 2
         assert error["message"]
         assert error["hint"]
 
@@ -169,9 +173,9 @@ def test_errors_are_json_where_data_is(eq) -> None:
 def test_a_missing_package_is_reported_with_its_install_command(eq, folder: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (folder / "run.parquet").write_bytes(b"PAR1")
-    done = eq("score", "run.parquet", "--qrels", "truth.qrels")
-    assert done.exit_code == 4
-    assert "pip install " in done.stderr
+    result = eq("score", "run.parquet", "--qrels", "truth.qrels")
+    assert result.exit_code == 4
+    assert "pip install " in result.stderr
 
 
 def test_an_unexpected_error_is_one_line_and_a_traceback_only_with_verbose(eq, monkeypatch) -> None:
@@ -179,10 +183,10 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_only_with_verbose(eq, m
         raise KeyError("lost")
 
     monkeypatch.setattr("equipoise.cli.inputs.streamed_ranking", fail)
-    words = ("score", "good.trec", "--qrels", "truth.qrels")
-    done = eq(*words)
-    assert done.exit_code == 70
-    assert "KeyError: 'lost'" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Traceback" in eq(*words, "-v").stderr
-    assert json.loads(eq(*words, "--json").stderr)["error"]["code"] == "unexpected"
+    arguments = ("score", "good.trec", "--qrels", "truth.qrels")
+    result = eq(*arguments)
+    assert result.exit_code == 70
+    assert "KeyError: 'lost'" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in eq(*arguments, "-v").stderr
+    assert json.loads(eq(*arguments, "--json").stderr)["error"]["code"] == "unexpected"

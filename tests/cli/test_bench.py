@@ -24,7 +24,7 @@ def data(folder: Path) -> Path:
     return folder
 
 
-def test_a_run_prints_the_decision_first_and_about_ten_lines(eq: Eq, data: Path) -> None:
+def test_a_run_prints_the_decision_first(eq: Eq, data: Path) -> None:
     result = eq("bench", "run", "faq.csv", "--models", "hash", *FAST)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -43,8 +43,8 @@ def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
 
 
 def test_a_repeated_run_reads_the_stored_results(eq: Eq, data: Path) -> None:
-    words = ("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
-    first, second = eq(*words), eq(*words)
+    arguments = ("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
+    first, second = eq(*arguments), eq(*arguments)
     assert "wrote out" in first.stderr
     assert "read out" in second.stderr
     assert first.stdout == second.stdout
@@ -59,7 +59,7 @@ def test_json_has_the_decision_the_scores_and_the_costs(eq: Eq, data: Path) -> N
     assert dataset["systems"][0]["cost"]["dims"] == 256
 
 
-def test_a_stored_run_passes_the_gate_and_becomes_a_page(eq: Eq, data: Path) -> None:
+def test_a_stored_run_can_be_gated_and_reported(eq: Eq, data: Path) -> None:
     eq("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
     assert eq("gate", "out/runs/faq/hash", "--require", "nDCG@10>=0.1").exit_code == 0
     assert eq("report", "out", "-o", "page.html", "--no-charts", *FAST).exit_code == 0
@@ -67,7 +67,7 @@ def test_a_stored_run_passes_the_gate_and_becomes_a_page(eq: Eq, data: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (("--models", "hash"), "E310"),
         (("faq.csv", "--no-baselines"), "E310"),
@@ -84,21 +84,21 @@ def test_a_stored_run_passes_the_gate_and_becomes_a_page(eq: Eq, data: Path) -> 
         (("faq.csv", "tickets.csv", "--models", "hash", "--text", "body"), "E300"),
     ],
 )
-def test_bad_input_has_a_code_and_exit_status_2(eq: Eq, data: Path, words: tuple[str, ...], code: str) -> None:
-    result = eq("bench", "run", *words, "--json")
+def test_bad_input_has_a_code_and_exit_status_2(eq: Eq, data: Path, arguments: tuple[str, ...], code: str) -> None:
+    result = eq("bench", "run", *arguments, "--json")
     assert result.exit_code == 2
     assert json.loads(result.stderr.splitlines()[-1])["error"]["code"] == code
 
 
 def test_kinds_are_listed(eq: Eq) -> None:
-    listed = json.loads(eq("bench", "ls", "--json").stdout)
-    assert {each["kind"] for each in listed} >= {"retrieval", "similarity", "bitext"}
+    kinds = json.loads(eq("bench", "ls", "--json").stdout)
+    assert {entry["kind"] for entry in kinds} >= {"retrieval", "similarity", "bitext"}
     assert "reranking" in eq("bench", "ls").stdout
 
 
-def test_a_suite_becomes_one_page_with_a_report_per_data_set(eq: Eq, data: Path) -> None:
-    named = ("--text", "subject")
-    eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", *named, "-o", "out", *FAST)
+def test_a_suite_is_one_page_with_a_report_per_data_set(eq: Eq, data: Path) -> None:
+    column_option = ("--text", "subject")
+    eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", *column_option, "-o", "out", *FAST)
     result = eq("report", "out", "-o", "page.html", "--no-charts", *FAST)
     assert result.exit_code == 0, result.output
     page = Path("page.html").read_text()

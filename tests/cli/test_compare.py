@@ -1,4 +1,4 @@
-"""``eq compare``, run as people run it."""
+"""``eq compare`` from the command line."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def stored(eq, folder: Path) -> Path:
     return folder / "results"
 
 
-def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
+def test_the_report_has_verdict_table_chance_level_and_findings(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = eq(*COMPARE, "--primary", "HR@1")
-    assert done.exit_code == 0
-    assert done.stdout.startswith(
+    result = eq(*COMPARE, "--primary", "HR@1")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(
         "Not decided: good has the highest HR@1 on 12 queries (0.92), but middle is not\n"
         "significantly worse.\n"
         "\n"
@@ -33,37 +33,37 @@ def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
         "───────────────────────────────────────────\n"
         "1     good    0.92   [0.65, 0.99]\n"
     )
-    rows = {line.split()[1]: line.split() for line in done.stdout.splitlines()[5:8]}
+    rows = {line.split()[1]: line.split() for line in result.stdout.splitlines()[5:8]}
     assert [rows[name][-1] for name in ("middle", "bad")] == ["tied", "worse"]
-    assert "A random baseline scores 0.20.\n" in done.stdout
-    assert "\n! EQ302  bad: HR@1 is 0" in done.stdout
-    assert "unit" not in done.stdout
-    assert len(done.stdout.splitlines()) <= 17
+    assert "A random baseline scores 0.20.\n" in result.stdout
+    assert "\n! EQ302  bad: HR@1 is 0" in result.stdout
+    assert "unit" not in result.stdout
+    assert len(result.stdout.splitlines()) <= 17
 
 
 def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     printed = eq(*COMPARE, "--primary", "HR@1", "-v").stdout
-    full = printed.split("HR@1, best first\n\n")[1].splitlines()
-    assert full[0] == "band  system  HR@1  95 % interval  diff. to best  adj. p  win/tie/loss  rank"
-    rows = {line.split()[1]: line for line in full[2:5]}
+    table_lines = printed.split("HR@1, best first\n\n")[1].splitlines()
+    assert table_lines[0] == "band  system  HR@1  95 % interval  diff. to best  adj. p  win/tie/loss  rank"
+    rows = {line.split()[1]: line for line in table_lines[2:5]}
     assert list(rows) == ["good", "middle", "bad"]
     assert "0.92   [0.65, 0.99]           best" in rows["good"]
-    # All 4 queries that differ point one way: p = 2 / 2^4, and Holm leaves the largest p as it is.
+    # All 4 differences have the same sign: p = 2 / 2^4, and Holm does not change the largest p.
     assert "0.12         0/8/4" in rows["middle"]
     assert rows["middle"].startswith("a ")
     assert rows["bad"].startswith("b ")
-    for sentence in (
+    for text in (
         "Paired randomisation test, two-sided, 10,000 permutations, seed 0; Holm over the 3 pairs on HR@1",
         "(not shown: diff. interval; widen the terminal or use --json)",
         "Intervals of differences (Gaffke) are not adjusted for the number of pairs,",
         "so an interval can exclude 0 although the adjusted p is above 0.05.",
         "! issue EQ302  bad: HR@1 is 0",
     ):
-        assert sentence in " ".join(printed.split("\n")), sentence
+        assert text in " ".join(printed.split("\n")), text
 
 
-def test_quiet_is_the_table_alone(eq) -> None:
+def test_quiet_prints_the_table_only(eq) -> None:
     lines = eq(*COMPARE, "--primary", "HR@1", "-q").stdout.splitlines()
     assert len(lines) == 5
 
@@ -75,8 +75,8 @@ def test_verbose_shows_every_pair(eq) -> None:
 
 
 def test_other_metrics_follow_in_the_same_order(eq) -> None:
-    head, _, *rows = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
-    assert head.split()[-1] == "MRR"
+    header, _, *rows = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
+    assert header.split()[-1] == "MRR"
     assert [row.split()[1] for row in rows] == ["good", "middle", "bad"]
     details = (
         eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-v").stdout.split("Other metrics\n\n")[1].splitlines()[2:5]
@@ -85,9 +85,9 @@ def test_other_metrics_follow_in_the_same_order(eq) -> None:
     assert [line.split()[0] for line in details[1:]] == ["middle", "bad"]
 
 
-def test_json_carries_verdict_contrasts_and_findings(eq) -> None:
-    done = eq(*COMPARE, "--primary", "HR@1", "--json")
-    data = json.loads(done.stdout, parse_constant=pytest.fail)
+def test_json_contains_verdict_contrasts_and_findings(eq) -> None:
+    result = eq(*COMPARE, "--primary", "HR@1", "--json")
+    data = json.loads(result.stdout, parse_constant=pytest.fail)
     assert data["order"] == ["good", "middle", "bad"]
     assert len(data["contrasts"]) == 3
     assert data["verdict"].startswith("Not decided: good has the highest HR@1 on 12 queries")
@@ -95,70 +95,70 @@ def test_json_carries_verdict_contrasts_and_findings(eq) -> None:
     assert data["cautions"] == []
 
 
-def test_run_directories_are_compared_without_the_truth(eq, stored: Path) -> None:
-    done = eq("compare", "results/good", "results/bad", "--primary", "MRR", "--json")
-    assert json.loads(done.stdout)["leader"] == "good"
+def test_run_directories_are_compared_without_qrels(eq, stored: Path) -> None:
+    result = eq("compare", "results/good", "results/bad", "--primary", "MRR", "--json")
+    assert json.loads(result.stdout)["leader"] == "good"
 
 
-def test_stored_runs_have_the_names_of_their_systems_whatever_their_folders_are_called(eq, stored: Path) -> None:
+def test_stored_runs_are_named_by_system_and_not_by_folder(eq, stored: Path) -> None:
     (stored / "good").rename(stored / "7")
-    told = json.loads(eq("compare", "results/7", "mine=results/middle", "--json").stdout)
-    assert told["systems"] == ["good", "mine"]
+    content = json.loads(eq("compare", "results/7", "renamed=results/middle", "--json").stdout)
+    assert content["systems"] == ["good", "renamed"]
 
 
-def test_two_runs_of_one_system_go_by_their_folders(eq, stored: Path) -> None:
+def test_two_runs_of_one_system_are_named_by_their_folders(eq, stored: Path) -> None:
     shutil.copytree(stored / "good", stored / "older")
-    told = json.loads(eq("compare", "results/good", "results/older", "results/bad", "--json").stdout)
-    assert told["systems"] == ["good", "older", "bad"]
+    content = json.loads(eq("compare", "results/good", "results/older", "results/bad", "--json").stdout)
+    assert content["systems"] == ["good", "older", "bad"]
 
 
-def test_stored_runs_and_files_give_the_same_figures(eq, stored: Path) -> None:
+def test_stored_runs_and_files_give_the_same_scores(eq, stored: Path) -> None:
     from_files = eq("compare", "good.trec", "bad.trec", "--qrels", "truth.qrels", "--primary", "MRR", "-q")
     assert eq("compare", "results/good", "results/bad", "--primary", "MRR", "-q").stdout == from_files.stdout
 
 
 def test_a_metric_that_was_not_stored_is_scored_from_the_evidence(eq, stored: Path) -> None:
-    done = eq("compare", "results/good", "results/bad", "--primary", "HR@3", "--json")
-    assert json.loads(done.stdout)["primary"] == "HR@3"
+    result = eq("compare", "results/good", "results/bad", "--primary", "HR@3", "--json")
+    assert json.loads(result.stdout)["primary"] == "HR@3"
 
 
-def test_a_partial_run_is_named_and_ends_with_3(eq, stored: Path) -> None:
+def test_a_partial_run_is_reported_with_exit_status_3(eq, stored: Path) -> None:
     path = stored / "bad" / "manifest.json"
     manifest = json.loads(path.read_text())
     path.write_text(json.dumps(manifest | {"status": "partial", "reason": "interrupted"}))
-    done = eq("compare", "results/good", "results/bad", "--primary", "MRR")
-    assert done.exit_code == 3
-    assert "caution: the run of bad is partial: interrupted" in done.stderr
+    result = eq("compare", "results/good", "results/bad", "--primary", "MRR")
+    assert result.exit_code == 3
+    assert "caution: the run of bad is partial: interrupted" in result.stderr
     verbose = eq("compare", "results/good", "results/bad", "--primary", "MRR", "-v")
     assert "! issue EQ206  bad: the run is partial: interrupted" in verbose.stdout
-    for words in ((), ("-q",), ("--primary", "HR@3", "-q")):  # the last one is scored again
-        printed = eq("compare", "results/good", "results/bad", *words).stdout.splitlines()
+    for arguments in ((), ("-q",), ("--primary", "HR@3", "-q")):  # the last one is scored again
+        printed = eq("compare", "results/good", "results/bad", *arguments).stdout.splitlines()
         assert any(re.match(r"[12-]+ +bad\* ", line) for line in printed), printed
         assert "* bad: the run is partial: interrupted" in printed
 
 
-def test_tests_and_corrections_are_chosen_by_name(eq) -> None:
+def test_tests_and_corrections_are_selected_by_name(eq) -> None:
     printed = eq(*COMPARE, "--primary", "HR@1", "--test", "mcnemar", "--correction", "bh", "-v").stdout
     assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg over the 3 pairs" in printed
     assert "  p  " in eq(*COMPARE, "--primary", "HR@1", "--correction", "none", "-v").stdout
 
 
 def test_one_system_is_not_a_comparison(eq) -> None:
-    done = eq("compare", "good.trec", "--qrels", "truth.qrels")
-    assert done.exit_code == 2
-    assert "needs at least two systems" in done.stderr
+    result = eq("compare", "good.trec", "--qrels", "truth.qrels")
+    assert result.exit_code == 2
+    assert "needs at least two systems" in result.stderr
 
 
-def test_runs_over_different_units_are_refused_with_the_difference(eq, folder: Path) -> None:
+def test_runs_on_different_units_are_an_error_with_the_difference(eq, folder: Path) -> None:
     for name, unit in (("a", "q1"), ("b", "q2")):
         (folder / f"{name}.qrels").write_text(f"q0 0 d 1\n{unit} 0 d 1\n")
         (folder / f"{name}.trec").write_text(f"q0 Q0 d 1 0.5 t\n{unit} Q0 d 1 0.5 t\n")
         eq("score", f"{name}.trec", "--qrels", f"{name}.qrels", "-m", "MRR", "-o", "results")
-    done = eq("compare", "results/a", "results/b")
-    assert done.exit_code == 2
-    assert "error[E208]" in done.stderr
-    assert "only in a: q1" in done.stderr
-    assert "only in b: q2" in done.stderr
+    result = eq("compare", "results/a", "results/b")
+    assert result.exit_code == 2
+    assert "error[E208]" in result.stderr
+    assert "only in a: q1" in result.stderr
+    assert "only in b: q2" in result.stderr
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
@@ -168,7 +168,7 @@ def test_no_table_is_wider_than_the_terminal(eq, monkeypatch, width: int) -> Non
     assert max(map(len, printed.splitlines())) <= width
 
 
-def test_a_pipe_gets_every_column_and_one_line_a_sentence(eq) -> None:
+def test_a_pipe_gets_every_column_and_one_line_per_sentence(eq) -> None:
     printed = eq(*COMPARE, "--primary", "HR@1", "-v").stdout
     assert "\x1b" not in printed
     assert "win/tie/loss  rank" in printed
@@ -176,7 +176,7 @@ def test_a_pipe_gets_every_column_and_one_line_a_sentence(eq) -> None:
     assert any(". Intervals of differences (" in line for line in methods)
 
 
-def test_other_metrics_say_whom_they_are_compared_with_and_their_own_family(eq) -> None:
+def test_other_metrics_state_the_reference_system_and_the_family_of_tests(eq) -> None:
     printed = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-m", "HR@3", "-v").stdout
     assert printed.count("diff. to best") == 2
     assert (
@@ -185,9 +185,9 @@ def test_other_metrics_say_whom_they_are_compared_with_and_their_own_family(eq) 
     ) in printed
 
 
-def test_without_the_size_of_the_corpus_chance_is_a_bound(eq) -> None:
-    words = COMPARE[: COMPARE.index("--corpus-size")]
-    truncated = ("compare", "cut.trec", *words[2:])
+def test_without_a_corpus_size_the_chance_level_is_a_bound(eq) -> None:
+    arguments = COMPARE[: COMPARE.index("--corpus-size")]
+    truncated = ("compare", "cut.trec", *arguments[2:])
     lines = Path("bad.trec").read_text().splitlines(keepends=True)
     Path("cut.trec").write_text("".join(line for line in lines if " 5 0.2" not in line))
     assert re.search(r"A random baseline scores at most 0\.\d+; --corpus-size", eq(*truncated).stdout)
@@ -198,7 +198,7 @@ def test_without_the_size_of_the_corpus_chance_is_a_bound(eq) -> None:
     assert "only a bound" not in eq(*truncated, "--primary", "HR@1", "--corpus-size", "5").stdout
 
 
-def test_ties_are_told_on_the_primary_metric(eq, folder: Path) -> None:
+def test_the_effect_of_ties_is_reported_on_the_primary_metric(eq, folder: Path) -> None:
     tied = (folder / "middle.trec").read_text().replace(" 0.500 ", " 1.000 ")
     (folder / "tied.trec").write_text(tied)
     runs = ("tied.trec", "good.trec", "--qrels", "truth.qrels")
@@ -209,7 +209,7 @@ def test_ties_are_told_on_the_primary_metric(eq, folder: Path) -> None:
     printed = eq("compare", "results/tied", "results/good", "--primary", "HR@1", "-v").stdout
     assert "scores HR@1 is between" in printed
     assert "scores HR@3" not in printed
-    assert "EQ301" not in eq("compare", *runs, "--primary", "HR@5").stdout, "which no order would change"
+    assert "EQ301" not in eq("compare", *runs, "--primary", "HR@5").stdout, "no order of tied items changes HR@5"
     assert eq("score", *stored, *runs[2:], "-m", "HR@{1,3}", "-o", "again").exit_code == 0
     assert "EQ301" not in eq("compare", "again/tied", "again/good", "--primary", "HR@3").stdout
 
@@ -221,38 +221,38 @@ def test_estimates_have_the_same_shape_in_score_and_compare(eq) -> None:
     assert compared["estimates"]["good"]["MRR"] == scored["results"][0]["estimates"][0]
 
 
-def test_flips_are_counted_from_one(eq) -> None:
+def test_n_permutations_is_at_least_one(eq) -> None:
     assert json.loads(eq(*COMPARE, "--n-permutations", "99", "--json").stdout)["n_permutations"] == 99
     assert "0 is not in the range" in eq(*COMPARE, "--n-permutations", "0").stderr
 
 
-def test_a_folder_that_is_no_run_directory_is_explained(eq, folder: Path) -> None:
+def test_a_folder_that_is_no_run_directory_is_an_error(eq, folder: Path) -> None:
     (folder / "empty").mkdir()
-    done = eq("compare", "empty", "good.trec", "--qrels", "truth.qrels")
-    assert done.exit_code == 2
-    assert "empty is not a run directory" in done.stderr
-    assert "hint: eq score -o FOLDER writes one" in done.stderr
+    result = eq("compare", "empty", "good.trec", "--qrels", "truth.qrels")
+    assert result.exit_code == 2
+    assert "empty is not a run directory" in result.stderr
+    assert "hint: eq score -o FOLDER writes one" in result.stderr
 
 
-def test_logits_of_ranks_and_classes_are_asked_for_apart(eq, folder: Path) -> None:
+def test_metrics_of_ranks_and_of_classes_are_not_mixed(eq, folder: Path) -> None:
     rng = np.random.default_rng(0)
     for name in ("one", "two"):
         np.save(folder / f"{name}.npy", rng.normal(size=(20, 3)))
     np.save(folder / "y.npy", rng.integers(0, 3, 20))
-    words = ("compare", "one.npy", "two.npy", "--targets", "y.npy", "--primary", "Acc@1", "-m", "F1")
-    done = eq(*words)
-    assert done.exit_code == 2
-    assert "F1 measures predicted classes and Acc@1 measures ranks" in done.stderr
-    assert "one with -m F1, one with -m Acc@1" in done.stderr
-    assert eq(*words[:-1], "MRR").exit_code == 0
-    assert eq(*words[:-3], "Acc", "-m", "F1").exit_code == 0
+    arguments = ("compare", "one.npy", "two.npy", "--targets", "y.npy", "--primary", "Acc@1", "-m", "F1")
+    result = eq(*arguments)
+    assert result.exit_code == 2
+    assert "F1 measures predicted classes and Acc@1 measures ranks" in result.stderr
+    assert "one with -m F1, one with -m Acc@1" in result.stderr
+    assert eq(*arguments[:-1], "MRR").exit_code == 0
+    assert eq(*arguments[:-3], "Acc", "-m", "F1").exit_code == 0
 
 
 def test_tables_of_scores_per_unit_are_compared_without_judgements(eq, folder: Path) -> None:
     for name, scores in (("before", [0.1, 0.2, 0.4, 0.3, 0.5, 0.2]), ("after", [0.6, 0.7, 0.8, 0.7, 0.9, 0.8])):
         rows = "".join(f"question {unit},{score}\n" for unit, score in enumerate(scores))
         (folder / f"{name}.csv").write_text(f"user_input,faithfulness\n{rows}")
-    done = json.loads(eq("compare", "before.csv", "after.csv", "--json").stdout)
-    assert (done["leader"], done["primary"], done["n"]) == ("after", "faithfulness", 6)
+    result = json.loads(eq("compare", "before.csv", "after.csv", "--json").stdout)
+    assert (result["leader"], result["primary"], result["n"]) == ("after", "faithfulness", 6)
     scored = json.loads(eq("score", "before.csv", "--json").stdout)["results"][0]
     assert scored["estimates"][0]["value"] == pytest.approx(1.7 / 6)

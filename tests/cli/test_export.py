@@ -1,4 +1,4 @@
-"""``eq export``, run as people run it."""
+"""``eq export`` from the command line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from equipoise.runs.unit_table import RetrievedItem, UnitContent
 
 @pytest.fixture
 def results(eq, folder: Path) -> Path:
-    """Run directories of three systems, one of them with a name for hard cases."""
+    """Run directories of three systems, one with special characters in its name."""
     (folder / "R&D|50%.trec").write_text((folder / "middle.trec").read_text())
     runs = [f"{name}.trec" for name in ("good", "R&D|50%", "bad")]
-    done = eq(
+    result = eq(
         "score",
         *runs,
         "--qrels",
@@ -33,7 +33,7 @@ def results(eq, folder: Path) -> Path:
         "-o",
         "results",
     )
-    assert done.exit_code == 0, done.stderr
+    assert result.exit_code == 0, result.stderr
     return folder / "results"
 
 
@@ -42,85 +42,85 @@ def make_partial(run: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "partial", "reason": "interrupted"}))
 
 
-def test_a_folder_of_runs_becomes_one_table(eq, results: Path) -> None:
-    done = eq("export", "results", "--to", "latex")
-    assert done.exit_code == 0, done.stderr
-    assert r"R\&D\textbar{}50\% &" in done.stdout
-    assert done.stdout.rstrip().endswith(r"\end{table}")
-    assert done.stderr == ""
+def test_a_folder_of_runs_is_exported_as_one_table(eq, results: Path) -> None:
+    result = eq("export", "results", "--to", "latex")
+    assert result.exit_code == 0, result.stderr
+    assert r"R\&D\textbar{}50\% &" in result.stdout
+    assert result.stdout.rstrip().endswith(r"\end{table}")
+    assert result.stderr == ""
 
 
 def test_run_directories_named_one_by_one_are_compared(eq, results: Path) -> None:
-    done = eq("export", "results/bad", "results/good", "--to", "md", "--primary", "MR")
-    rows = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("| ")]
+    result = eq("export", "results/bad", "results/good", "--to", "md", "--primary", "MR")
+    rows = [line.split("|")[1].strip() for line in result.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["system", ":--", "good", "bad", "*chance*"]
-    assert "ordered by MR" in done.stdout
+    assert "ordered by MR" in result.stdout
 
 
-def test_one_run_is_no_comparison(eq, results: Path) -> None:
-    done = eq("export", "results/good", "--to", "csv")
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+def test_one_run_has_no_tie_bands(eq, results: Path) -> None:
+    result = eq("export", "results/good", "--to", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["system"], row["metric"], row["band"]) for row in rows] == [
         ("good", "MRR", ""),
         ("good", "MR", ""),
     ]
 
 
-def test_json_is_what_compare_writes(eq, results: Path) -> None:
+def test_json_equals_the_output_of_compare(eq, results: Path) -> None:
     exported = eq("export", "results/good", "results/bad", "--to", "json").stdout
     compared = eq("compare", "results/good", "results/bad", "--json").stdout
     assert exported == compared
 
 
-def test_units_have_a_row_each(eq, results: Path) -> None:
-    done = eq("export", "results", "--to", "csv", "--units", "-m", "MRR")
-    rows = list(csv.reader(io.StringIO(done.stdout)))
+def test_there_is_one_row_per_unit(eq, results: Path) -> None:
+    result = eq("export", "results", "--to", "csv", "--units", "-m", "MRR")
+    rows = list(csv.reader(io.StringIO(result.stdout)))
     assert rows[0] == ["system", "unit", "MRR"]
     assert len(rows) == 1 + 3 * 12
     assert ["good", "q11", "0.5"] in rows
 
 
 def test_a_metric_that_was_not_stored_is_scored_from_the_evidence(eq, results: Path) -> None:
-    for words in (("results/good",), ("results",)):
-        done = eq("export", *words, "--to", "csv", "-m", "HR@{1,3}")
-        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    for arguments in (("results/good",), ("results",)):
+        result = eq("export", *arguments, "--to", "csv", "-m", "HR@{1,3}")
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
         assert {row["metric"] for row in rows} == {"HR@1", "HR@3"}
         assert next(row["value"] for row in rows if row["system"] == "good") == str(11 / 12)
 
 
-def test_a_test_and_a_correction_are_chosen_by_name(eq, results: Path) -> None:
-    words = ("--to", "latex", "--primary", "HR@1", "-m", "HR@1", "--test", "mcnemar", "--correction", "bh")
-    printed = eq("export", "results", *words).stdout
+def test_a_test_and_a_correction_are_selected_by_name(eq, results: Path) -> None:
+    arguments = ("--to", "latex", "--primary", "HR@1", "-m", "HR@1", "--test", "mcnemar", "--correction", "bh")
+    printed = eq("export", "results", *arguments).stdout
     assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg over the 3 pairs on HR@1" in printed
 
 
-@pytest.mark.parametrize("to", ["latex", "md", "csv", "json", "card"])
-def test_a_partial_run_is_named_and_ends_with_3(eq, results: Path, to: str) -> None:
+@pytest.mark.parametrize("format_name", ["latex", "md", "csv", "json", "card"])
+def test_a_partial_run_is_reported_with_exit_status_3(eq, results: Path, format_name: str) -> None:
     make_partial(results / "bad")
-    for words in (("results",), ("results/bad",)):
-        done = eq("export", *words, "--to", to)
-        assert done.exit_code == 3
-        assert "caution: the run of bad is partial: interrupted" in done.stderr
-        assert "partial" in done.stdout
-        assert "caution" not in eq("export", *words, "--to", to, "-q").stderr
+    for arguments in (("results",), ("results/bad",)):
+        result = eq("export", *arguments, "--to", format_name)
+        assert result.exit_code == 3
+        assert "caution: the run of bad is partial: interrupted" in result.stderr
+        assert "partial" in result.stdout
+        assert "caution" not in eq("export", *arguments, "--to", format_name, "-q").stderr
 
 
-def test_a_file_is_written_whole_and_standard_output_stays_empty(eq, results: Path, folder: Path) -> None:
-    done = eq("export", "results", "--to", "card", "-o", "card.yaml")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "wrote card.yaml\n")
+def test_a_file_has_the_output_and_standard_output_is_empty(eq, results: Path, folder: Path) -> None:
+    result = eq("export", "results", "--to", "card", "-o", "card.yaml")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "wrote card.yaml\n")
     assert (folder / "card.yaml").read_text() == eq("export", "results", "--to", "card").stdout
 
 
-def test_lists_that_a_run_keeps_become_a_trec_run(eq, results: Path, folder: Path) -> None:
+def test_stored_retrieved_lists_are_exported_as_a_trec_run(eq, results: Path, folder: Path) -> None:
     run = load_run(results / "good")
     details = {"q00": UnitContent("?", retrieved=(RetrievedItem("d1", "text", 0.75), RetrievedItem("d2", "text", 0.5)))}
     save_run(results / "good", run.result, manifest=run.manifest, details=details)
     assert eq("export", "results/good", "--to", "trec", "-o", "again.trec").exit_code == 0
     assert read_trec(folder / "again.trec") == {"q00": {"d1": 0.75, "d2": 0.5}}
     assert "one by one" in eq("export", "results", "--to", "trec").stderr
-    refused = eq("export", "results/bad", "--to", "trec")
-    assert refused.exit_code == 2
-    assert "does not keep what was retrieved" in refused.stderr
+    without_lists = eq("export", "results/bad", "--to", "trec")
+    assert without_lists.exit_code == 2
+    assert "does not keep what was retrieved" in without_lists.stderr
 
 
 def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:
@@ -130,7 +130,7 @@ def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "hint"),
+    ("arguments", "code", "hint"),
     [
         (("--to", "latex"), "E310", "eq export results/"),
         (("results", "--to", "latx"), "E300", "did you mean latex?"),
@@ -144,17 +144,19 @@ def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:
         (("results",), "E100", "eq export --help"),
     ],
 )
-def test_mistakes_are_explained(eq, results: Path, words: tuple[str, ...], code: str, hint: str) -> None:
-    done = eq("export", *words)
-    assert done.exit_code == 2
-    assert f"error[{code}]" in done.stderr
-    assert hint in done.stderr
+def test_invalid_arguments_are_errors_with_hints(
+    eq, results: Path, arguments: tuple[str, ...], code: str, hint: str
+) -> None:
+    result = eq("export", *arguments)
+    assert result.exit_code == 2
+    assert f"error[{code}]" in result.stderr
+    assert hint in result.stderr
 
 
-def test_runs_over_different_units_are_refused_with_the_difference(eq, results: Path, folder: Path) -> None:
+def test_runs_on_different_units_are_an_error_with_the_difference(eq, results: Path, folder: Path) -> None:
     (folder / "other.qrels").write_text("q0 0 d1 1\nx 0 d1 1\n")
     (folder / "other.trec").write_text("q0 Q0 d1 1 0.5 t\nx Q0 d1 1 0.5 t\n")
     eq("score", "other.trec", "--qrels", "other.qrels", "-m", "MRR", "-o", "results")
-    done = eq("export", "results", "--to", "latex")
-    assert done.exit_code == 2
-    assert "error[E208]" in done.stderr
+    result = eq("export", "results", "--to", "latex")
+    assert result.exit_code == 2
+    assert "error[E208]" in result.stderr

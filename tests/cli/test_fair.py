@@ -1,4 +1,4 @@
-"""``eq fair compare``: the words as they are typed, the report, the files, the exit codes."""
+"""``eq fair compare`` from the command line: the report, the files and the exit statuses."""
 
 from __future__ import annotations
 
@@ -30,41 +30,42 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def fair(eq: Run, folder: Path) -> Run:
-    """The command over a small document, with further words."""
+    """The command on a small document, with further arguments."""
     text = document()
     (folder / "document.md").write_text(text)
     (folder / "fixture.json").write_text(json.dumps(pairs(text)))
 
-    def run(*words: str, doc: str = "document.md", qa: str = "fixture.json", **options: Any) -> Any:
-        return eq("fair", "compare", "--doc", doc, "--qa", qa, *words, **options)
+    def run(*arguments: str, doc: str = "document.md", qa: str = "fixture.json", **options: Any) -> Any:
+        return eq("fair", "compare", "--doc", doc, "--qa", qa, *arguments, **options)
 
     return run
 
 
-def test_the_honest_table_comes_first_and_the_optimistic_one_is_named(fair: Run) -> None:
-    done = fair("--models", "bm25:", "hash", *GRID)
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
+def test_the_held_out_table_comes_first_and_the_optimistic_one_is_labelled(fair: Run) -> None:
+    result = fair("--models", "bm25:", "hash", *GRID)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
     assert "30 questions" in lines[0]
     assert next(line for line in lines if line.startswith("rank")).split()[:3] == ["rank", "model", "accuracy"]
-    assert "EQ105" in done.stdout
-    assert "unit" not in done.stdout
-    assert not re.search(r"\b0\.\d", done.stdout.split("EQ")[0].split("adjusted p")[0]), "accuracies are in percent"
+    assert "EQ105" in result.stdout
+    assert "unit" not in result.stdout
+    assert not re.search(r"\b0\.\d", result.stdout.split("EQ")[0].split("adjusted p")[0]), "accuracies are in percent"
     assert len(lines) <= 15
     verbose = fair("--models", "bm25:", "hash", *GRID, "-v").stdout
-    places = [
-        verbose.index(part) for part in ("Held-out accuracy on 30", "(optimistic accuracy)", "Accuracy by category")
+    positions = [
+        verbose.index(heading)
+        for heading in ("Held-out accuracy on 30", "(optimistic accuracy)", "Accuracy by category")
     ]
-    assert places == sorted(places)
+    assert positions == sorted(positions)
 
 
-def test_lists_may_be_typed_with_spaces_with_commas_or_by_repetition(fair: Run) -> None:
-    spaces = fair("--models", "bm25:", "hash", *GRID, "--json")
-    commas = fair(
+def test_lists_are_accepted_with_spaces_commas_or_repetition(fair: Run) -> None:
+    with_spaces = fair("--models", "bm25:", "hash", *GRID, "--json")
+    with_commas = fair(
         "--models", "bm25:", "--models", "hash", "--chunk-sizes", "16,24", "--overlaps=0,4",
         "--top-ks", "1", "--top-ks", "3", "--tokenizer", "words", "--json",
     )  # fmt: skip
-    first, second = (json.loads(done.stdout) for done in (spaces, commas))
+    first, second = (json.loads(result.stdout) for result in (with_spaces, with_commas))
     for content in (first, second):
         for model in content["models"]:
             model.pop("optimization_time_seconds")
@@ -73,17 +74,17 @@ def test_lists_may_be_typed_with_spaces_with_commas_or_by_repetition(fair: Run) 
     assert first["settings"]["chunk_sizes"] == [16, 24]
 
 
-def test_the_options_of_the_statistics_reach_the_intervals_and_the_tests(fair: Run) -> None:
-    words = ("--models", "bm25:", "hash", *GRID, "--n-resamples", "200", "--json")
-    wide, narrow = (json.loads(fair(*words, "--confidence-level", level).stdout) for level in ("0.95", "0.8"))
-    for one, other in zip(wide["models"], narrow["models"], strict=True):
+def test_statistics_options_affect_intervals_and_tests(fair: Run) -> None:
+    arguments = ("--models", "bm25:", "hash", *GRID, "--n-resamples", "200", "--json")
+    wide, narrow = (json.loads(fair(*arguments, "--confidence-level", level).stdout) for level in ("0.95", "0.8"))
+    for wide_model, narrow_model in zip(wide["models"], narrow["models"], strict=True):
         for kind in ("", "nested_"):
-            assert one[f"{kind}ci_lower"] < other[f"{kind}ci_lower"] <= other[f"{kind}ci_upper"]
-    assert fair(*words, "--test", "t", "--correction", "none").exit_code == 0
+            assert wide_model[f"{kind}ci_lower"] < narrow_model[f"{kind}ci_lower"] <= narrow_model[f"{kind}ci_upper"]
+    assert fair(*arguments, "--test", "t", "--correction", "none").exit_code == 0
 
 
 @pytest.mark.slow
-def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run, folder: Path, eq: Run) -> None:
+def test_a_repeated_command_resumes_from_the_output_folder(fair: Run, folder: Path, eq: Run) -> None:
     first = fair("--models", "bm25:", *GRID, "-o", "results")
     assert not (folder / "results" / "visualizations").exists()
     second = fair("--models", "bm25:", "hash", *GRID, "-o", "results", "--charts")
@@ -92,10 +93,10 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
     assert "hash: read back" not in second.stderr
     assert "eq report results." in second.stdout
     assert (folder / "results" / "visualizations" / "leaderboard.png").is_file()
-    again = eq("compare", "results/runs/bm25", "results/runs/hash")
-    assert again.exit_code == 0
-    assert "accuracy (%)" in again.stdout
-    assert "30 questions" in again.stdout
+    compared = eq("compare", "results/runs/bm25", "results/runs/hash")
+    assert compared.exit_code == 0
+    assert "accuracy (%)" in compared.stdout
+    assert "30 questions" in compared.stdout
     verbose = fair("--models", "bm25:", "hash", *GRID, "-o", "results", "-v").stdout
     assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
     page = html.unescape((folder / "page.html").read_text())
@@ -108,18 +109,18 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
 
 
 @pytest.mark.slow
-def test_a_folder_with_runs_of_another_grid_says_so(fair: Run) -> None:
+def test_runs_of_another_grid_in_the_folder_are_reported(fair: Run) -> None:
     fair("--models", "bm25:", "tfidf:", *GRID, "-o", "mix")
     small = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "1", "--tokenizer", "words"]
-    done = fair("--models", "bm25:", "hash", *small, "-o", "mix")
-    assert "tfidf in mix is not part of this comparison" in done.stderr
+    result = fair("--models", "bm25:", "hash", *small, "-o", "mix")
+    assert "tfidf in mix is not part of this comparison" in result.stderr
     same = fair("--models", "bm25:", "hash", *small, "-o", "alone")
     assert "not part of this comparison" not in same.stderr
 
 
 @pytest.mark.slow
-def test_runs_that_were_tuned_otherwise_are_compared_with_a_finding(fair: Run, eq: Run) -> None:
-    """EQ203, from the commands that people type."""
+def test_unequal_tuning_is_a_finding(fair: Run, eq: Run) -> None:
+    """EQ203 from the command line."""
     fair("--models", "bm25:", "hash", *GRID, "-o", "one")
     fair("--models", "tfidf:", *GRID[:-2], "--tokenizer", "words", "--top-ks", "9", "-o", "two")
     unequal = eq("compare", "one/runs/bm25", "two/runs/tfidf", env={"COLUMNS": "100"})
@@ -128,13 +129,13 @@ def test_runs_that_were_tuned_otherwise_are_compared_with_a_finding(fair: Run, e
     assert "8 trials" in eq("compare", "one/runs/bm25", "two/runs/tfidf", "-v").stdout
     assert eq("compare", "one/runs/bm25", "two/runs/tfidf", "--fail-on", "issue").exit_code == 1
     assert "not tuned on equal terms (EQ203)" in eq("report", "one", "two", "-o", "page.html").stdout
-    alike = eq("compare", "one/runs/bm25", "one/runs/hash")
-    assert "EQ203" not in alike.stdout
-    assert "bm25" in alike.stdout
+    equal = eq("compare", "one/runs/bm25", "one/runs/hash")
+    assert "EQ203" not in equal.stdout
+    assert "bm25" in equal.stdout
 
 
 @pytest.mark.slow
-def test_runs_by_another_rule_or_on_another_document_are_not_compared(fair: Run, eq: Run, folder: Path) -> None:
+def test_runs_with_another_matcher_or_document_are_not_comparable(fair: Run, eq: Run, folder: Path) -> None:
     fair("--models", "bm25:", *GRID, "-o", "one")
     fair("--models", "hash", *GRID, "--matcher", "source", "-o", "two")
     (folder / "longer.md").write_text(document() + "\nOne more sentence.\n")
@@ -147,70 +148,70 @@ def test_runs_by_another_rule_or_on_another_document_are_not_compared(fair: Run,
     assert "were not measured on the same document" in other.stderr
 
 
-def test_one_fold_is_no_nesting_and_a_finding(fair: Run, eq: Run, folder: Path) -> None:
-    """EQ201, from the command that people type."""
-    done = fair("--models", "bm25:", "hash", *GRID, "--n-folds", "1", "-o", "results")
-    assert done.exit_code == 0, done.output
-    assert "These scores are optimistic" in done.stdout
-    assert "EQ201" in done.stdout
+def test_one_fold_gives_optimistic_scores_and_a_finding(fair: Run, eq: Run, folder: Path) -> None:
+    """EQ201 from the command line."""
+    result = fair("--models", "bm25:", "hash", *GRID, "--n-folds", "1", "-o", "results")
+    assert result.exit_code == 0, result.output
+    assert "These scores are optimistic" in result.stdout
+    assert "EQ201" in result.stdout
     assert "EQ201" in eq("compare", "results/runs/bm25", "results/runs/hash").stdout
     assert eq("report", "results", "-o", "page.html").exit_code == 0
     assert "EQ201" in (folder / "page.html").read_text()
     assert "EQ201" not in fair("--models", "bm25:", "hash", *GRID).stdout
 
 
-def test_a_narrow_screen_keeps_what_tells_the_models_apart(fair: Run) -> None:
-    narrow = fair("--models", "bm25:", "hash", "tfidf:", *GRID, env={"COLUMNS": "80"}).stdout.splitlines()
-    table = next(line for line in narrow if line.startswith("rank"))
-    for head in ("rank", "model", "accuracy", "95 % interval", "vs. best", "chunks", "memory"):
-        assert head in table
-    assert max(map(len, narrow)) <= 80
+def test_a_narrow_terminal_keeps_the_main_columns(fair: Run) -> None:
+    lines = fair("--models", "bm25:", "hash", "tfidf:", *GRID, env={"COLUMNS": "80"}).stdout.splitlines()
+    table = next(line for line in lines if line.startswith("rank"))
+    for column in ("rank", "model", "accuracy", "95 % interval", "vs. best", "chunks", "memory"):
+        assert column in table
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.slow
-def test_no_name_of_a_model_has_two_colons(fair: Run) -> None:
-    done = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")
-    again = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")
-    assert "::" not in done.output + again.output
+def test_model_names_have_no_double_colons(fair: Run) -> None:
+    result = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")
+    resumed = fair("--models", "bm25:", "tfidf:", *GRID, "-v", "-o", "results")
+    assert "::" not in result.output + resumed.output
 
 
-def test_a_json_file_holds_the_keys_of_the_source(fair: Run, folder: Path) -> None:
-    done = fair("--models", "bm25:", "hash", *GRID, "--output", "results.json", "--quiet")
-    assert done.exit_code == 0
+def test_a_json_file_has_the_documented_keys(fair: Run, folder: Path) -> None:
+    result = fair("--models", "bm25:", "hash", *GRID, "--output", "results.json", "--quiet")
+    assert result.exit_code == 0
     assert [tuple(model) for model in json.loads((folder / "results.json").read_text())] == [EMBEDDING_EVAL_KEYS] * 2
 
 
 def test_a_budget_and_all_chunkers(fair: Run) -> None:
-    done = fair(
+    result = fair(
         *("--models", "bm25:", "hash", *GRID, "--token-budget", "40", "-v"),
         *("--chunkers", "fixed", "section", "sentence"),
     )
-    assert done.exit_code == 0, done.output
-    assert "within 40 retrieved tokens" in done.stdout
+    assert result.exit_code == 0, result.output
+    assert "within 40 retrieved tokens" in result.stdout
 
 
-def test_quiet_leaves_the_tables_alone(fair: Run) -> None:
-    done = fair("--models", "bm25:", "hash", *GRID, "-q")
-    assert len(done.stdout.splitlines()) == 4
+def test_quiet_prints_the_table_only(fair: Run) -> None:
+    result = fair("--models", "bm25:", "hash", *GRID, "-q")
+    assert len(result.stdout.splitlines()) == 4
     assert "Findings" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
 
 
-def test_verbose_shows_what_each_fold_chose(fair: Run) -> None:
+def test_verbose_shows_the_selection_of_each_fold(fair: Run) -> None:
     assert "Configurations selected by nested cross-validation" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
 
 
-def test_a_gate_closes_on_grave_findings(fair: Run) -> None:
-    done = fair("--models", "bm25:", "hash", *GRID, "--fail-on", "issue")
-    assert done.exit_code == 1
-    assert "--fail-on issue: EQ105" in done.stderr
+def test_fail_on_issue_fails_on_issues(fair: Run) -> None:
+    result = fair("--models", "bm25:", "hash", *GRID, "--fail-on", "issue")
+    assert result.exit_code == 1
+    assert "--fail-on issue: EQ105" in result.stderr
 
 
-def test_a_model_that_cannot_be_loaded_leaves_the_others_alone(fair: Run, folder: Path) -> None:
-    done = fair("--models", "bm25:", "vectors:missing.npz", "hash", *GRID, "-o", "results")
-    assert done.exit_code == 3
-    assert "vectors:missing.npz failed" in done.stdout
-    assert "missing.npz" in done.stderr
-    assert "compute only what is missing" in done.stderr
+def test_a_model_that_cannot_be_loaded_does_not_stop_the_others(fair: Run, folder: Path) -> None:
+    result = fair("--models", "bm25:", "vectors:missing.npz", "hash", *GRID, "-o", "results")
+    assert result.exit_code == 3
+    assert "vectors:missing.npz failed" in result.stdout
+    assert "missing.npz" in result.stderr
+    assert "compute only what is missing" in result.stderr
     assert sorted(path.name for path in (folder / "results" / "runs").iterdir()) == ["bm25", "hash"]
 
 
@@ -220,40 +221,40 @@ def write_vectors(folder: Path, *chunkings: tuple[int, int]) -> str:
     chunks = [chunk.text for size, overlap in chunkings for chunk in chunks_of(text, size, overlap)]
     texts = list(dict.fromkeys([*chunks, *(pair["question"] for pair in pairs(text))]))
     with embedder("hash") as model:
-        np.savez(folder / "own.npz", vectors=model.embed(texts), texts=np.array(texts))
-    return "vectors:own.npz"
+        np.savez(folder / "custom.npz", vectors=model.embed(texts), texts=np.array(texts))
+    return "vectors:custom.npz"
 
 
 def test_a_file_of_vectors_needs_only_the_chunks_of_the_grid(fair: Run, folder: Path) -> None:
     spec = write_vectors(folder, (16, 0), (16, 4), (24, 0), (24, 4))
-    done = fair("--models", spec, "hash", "bm25:", *GRID, "-o", "results", "--json")
-    assert done.exit_code == 0, done.stderr
-    content = json.loads(done.stdout, parse_constant=pytest.fail)
+    result = fair("--models", spec, "hash", "bm25:", *GRID, "-o", "results", "--json")
+    assert result.exit_code == 0, result.stderr
+    content = json.loads(result.stdout, parse_constant=pytest.fail)
     models = {model["model_spec"]: model for model in content["models"]}
-    own, same = models[spec], models["hash"]
-    assert own["nested_accuracy"] == same["nested_accuracy"]
-    assert own["all_results"] == same["all_results"]
-    assert own["baseline_accuracy"] is None
-    assert own["baseline_passed"] is None
-    assert same["baseline_accuracy"] is not None
+    vectors_model, hash_model = models[spec], models["hash"]
+    assert vectors_model["nested_accuracy"] == hash_model["nested_accuracy"]
+    assert vectors_model["all_results"] == hash_model["all_results"]
+    assert vectors_model["baseline_accuracy"] is None
+    assert vectors_model["baseline_passed"] is None
+    assert hash_model["baseline_accuracy"] is not None
     note = f"The default baseline is left out for {spec}: its chunks have no vectors"
     assert note in content["notes"]
-    again = fair("--models", spec, "hash", "bm25:", *GRID, "-o", "results", "-v")
-    assert again.exit_code == 0, again.stderr
-    assert note in again.stdout
-    gains = again.stdout.partition("Gain from tuning")[2].partition("The baseline is not tuned")[0]
+    resumed = fair("--models", spec, "hash", "bm25:", *GRID, "-o", "results", "-v")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert note in resumed.stdout
+    gains = resumed.stdout.partition("Gain from tuning")[2].partition("The baseline is not tuned")[0]
     assert next(line for line in gains.splitlines() if spec in line).split()[1:4] == ["n/a"] * 3
 
 
 def test_a_file_of_vectors_without_a_chunk_of_the_grid_is_an_error(fair: Run, folder: Path) -> None:
     spec = write_vectors(folder, (16, 0), (16, 4), (24, 0))
-    done = fair("--models", spec, "bm25:", *GRID)
-    assert done.exit_code == 3
-    assert "own.npz holds no vector for" in done.stderr
+    result = fair("--models", spec, "bm25:", *GRID)
+    assert result.exit_code == 3
+    assert "custom.npz holds no vector for" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (["--models", "minilmm", "bm25:"], "E300"),
         (["--models", "bm25:", "--chunk-sizes", "8", "--overlaps", "8"], "E310"),
@@ -265,11 +266,11 @@ def test_a_file_of_vectors_without_a_chunk_of_the_grid_is_an_error(fair: Run, fo
         ([], "E100"),
     ],
 )
-def test_a_mistake_is_a_sentence_and_exit_code_2(fair: Run, words: list[str], code: str) -> None:
-    done = fair(*words)
-    assert done.exit_code == 2
-    assert f"error[{code}]" in done.stderr
-    assert done.stdout == ""
+def test_invalid_options_are_errors_with_exit_status_2(fair: Run, arguments: list[str], code: str) -> None:
+    result = fair(*arguments)
+    assert result.exit_code == 2
+    assert f"error[{code}]" in result.stderr
+    assert result.stdout == ""
 
 
 def test_an_empty_document_and_a_missing_fixture_are_bad_input(fair: Run, folder: Path) -> None:
@@ -278,29 +279,29 @@ def test_an_empty_document_and_a_missing_fixture_are_bad_input(fair: Run, folder
     assert fair("--models", "bm25:", qa="nothing.json").exit_code == 2
 
 
-def test_absent_answers_are_refused_with_the_hints(fair: Run, folder: Path) -> None:
-    asked = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
-    (folder / "lost.json").write_text(json.dumps(asked))
-    refused = fair("--models", "bm25:", *GRID, qa="lost.json")
-    assert refused.exit_code == 2
-    assert "nowhere at all" in refused.stderr
-    assert "--unanswerable zero" in refused.stderr
+def test_absent_answers_are_an_error_with_hints(fair: Run, folder: Path) -> None:
+    questions = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
+    (folder / "lost.json").write_text(json.dumps(questions))
+    default = fair("--models", "bm25:", *GRID, qa="lost.json")
+    assert default.exit_code == 2
+    assert "nowhere at all" in default.stderr
+    assert "--unanswerable zero" in default.stderr
     assert fair("--models", "bm25:", *GRID, "--unanswerable", "skip", qa="lost.json").exit_code == 0
 
 
 def test_models_are_completed_after_the_first_one() -> None:
     shell = BashComplete(cli, {}, "eq", "_EQ_COMPLETE")
-    found = shell.get_completions(["fair", "compare", "--models", "minilm"], "wordl")
-    assert [item.value for item in found] == ["wordllama"]
+    completions = shell.get_completions(["fair", "compare", "--models", "minilm"], "wordl")
+    assert [item.value for item in completions] == ["wordllama"]
 
 
 def test_the_group_lists_its_commands(eq: Run) -> None:
-    done = eq("fair")
-    assert done.exit_code == 0
-    assert all(name in done.stdout for name in ("compare", "validate"))
+    result = eq("fair")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in ("compare", "validate"))
 
 
-def test_every_finding_that_is_printed_is_on_the_page_before_the_tables(fair: Run, eq: Run, folder: Path) -> None:
+def test_printed_findings_are_on_the_page_before_the_tables(fair: Run, eq: Run, folder: Path) -> None:
     """EQ102 (an answer is cut), EQ105 (few questions), EQ108 (most of the document is retrieved)."""
     grid = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "60", "--tokenizer", "words"]
     printed = json.loads(fair("--models", "hash", "hash,dim=16", *grid, "-o", "results", "--json").stdout)
@@ -314,9 +315,9 @@ def test_every_finding_that_is_printed_is_on_the_page_before_the_tables(fair: Ru
         assert page.index('class="verdict"') < page.index("EQ105") < page.index('id="leaderboard"')
 
 
-def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder: Path) -> None:
-    asked = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
-    (folder / "lost.json").write_text(json.dumps(asked))
+def test_notes_on_the_evaluation_are_on_the_page(fair: Run, eq: Run, folder: Path) -> None:
+    questions = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
+    (folder / "lost.json").write_text(json.dumps(questions))
     fair("--models", "bm25:", "hash", *GRID, "--unanswerable", "skip", "-o", "results", qa="lost.json")
     assert eq("report", "results", "-o", "page.html").exit_code == 0
     assert "1 question was skipped" in (folder / "page.html").read_text()
@@ -340,15 +341,15 @@ def test_every_option_is_explained_with_its_commands() -> None:
             assert any(f"eq fair {command}" in page.facts["commands"] and page.text for page in pages), (command, name)
 
 
-def test_details_are_about_options_that_exist() -> None:
+def test_option_details_refer_to_existing_options() -> None:
     declared = fair_options()
     assert {name: set(details) - declared[name] for name, details in OPTION_DETAILS.items()} == {
         name: set() for name in OPTION_DETAILS
     }
 
 
-def test_an_option_is_explained_by_the_name_that_is_typed(eq: Run) -> None:
-    done = eq("explain", "--token-budget")
-    assert done.exit_code == 0
-    assert done.stdout.startswith("--token-budget N")
+def test_options_are_explained_by_name(eq: Run) -> None:
+    result = eq("explain", "--token-budget")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("--token-budget N")
     assert eq("explain", "--token-budgt").exit_code == 2

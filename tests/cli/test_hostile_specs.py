@@ -1,4 +1,4 @@
-"""Files of somebody else name a model: nothing is imported, and no key leaves."""
+"""Model specs in untrusted files: nothing is imported, and no key is sent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ id: T:02
 name: Small head
 is_a: T:01
 """
-EVIL = """
+MALICIOUS_MODULE = """
 from pathlib import Path
 Path("imported").touch()
 import numpy as np
@@ -49,21 +49,21 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delitem(sys.modules, "evil", raising=False)
     (folder / "signs.obo").write_text(OBO)
-    (folder / "evil.py").write_text(EVIL)
-    place = folder / "corpus" / "annotations"
-    place.mkdir(parents=True)
+    (folder / "evil.py").write_text(MALICIOUS_MODULE)
+    annotations = folder / "corpus" / "annotations"
+    annotations.mkdir(parents=True)
     for name, text in (("a", "A small head."), ("b", "Has a small head today.")):
         gold = [{"hpo_id": "T:02", "assertion_status": "affirmed"}]
         content = {"doc_id": name, "full_text": text, "annotations": gold, "language": "en"}
-        (place / f"{name}.json").write_text(json.dumps(content))
+        (annotations / f"{name}.json").write_text(json.dumps(content))
 
 
 @pytest.fixture
 def tuned(eq, folder: Path) -> Any:
-    """A function that writes a tuning in the name of any model."""
-    words = ("--ontology", "signs.obo", "--model", "tfidf:", "--n-trials", "2", "--n-folds", "1", "-o", "tuned")
-    answer = eq("phenotypes", "extraction", "tune", "corpus", *words)
-    assert answer.exit_code == 0, answer.stderr
+    """Return a function that changes the model entry of a stored tuning."""
+    arguments = ("--ontology", "signs.obo", "--model", "tfidf:", "--n-trials", "2", "--n-folds", "1", "-o", "tuned")
+    result = eq("phenotypes", "extraction", "tune", "corpus", *arguments)
+    assert result.exit_code == 0, result.stderr
     file = folder / "tuned" / "extraction_tuning.json"
     content = json.loads(file.read_text())
 
@@ -74,39 +74,39 @@ def tuned(eq, folder: Path) -> Any:
     return write
 
 
-def code_of(answer: Any) -> str:
-    return str(json.loads(answer.stderr.splitlines()[-1])["error"]["code"])
+def error_code(result: Any) -> str:
+    return str(json.loads(result.stderr.splitlines()[-1])["error"]["code"])
 
 
 @pytest.mark.parametrize("spec", [CODE, f"sum:tfidf:+{CODE}"])
-def test_a_tuning_runs_no_code(eq, tuned, spec: str) -> None:
+def test_a_stored_tuning_imports_no_code(eq, tuned, spec: str) -> None:
     tuned(model=spec)
-    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
-    assert (answer.exit_code, code_of(answer)) == (2, "E320")
+    result = eq(*RUN, "--tuned-parameters", "tuned", "--json")
+    assert (result.exit_code, error_code(result)) == (2, "E320")
     assert not Path("imported").exists()
 
 
-@pytest.mark.parametrize("words", [("--model", CODE), ("--trust",)])
-def test_a_tuning_runs_code_that_the_user_asked_for(eq, tuned, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", [("--model", CODE), ("--trust",)])
+def test_a_stored_tuning_imports_code_with_the_consent_of_the_user(eq, tuned, arguments: tuple[str, ...]) -> None:
     tuned(model=CODE)
-    answer = eq(*RUN, "--tuned-parameters", "tuned", *words)
-    assert answer.exit_code == 0, answer.stderr
+    result = eq(*RUN, "--tuned-parameters", "tuned", *arguments)
+    assert result.exit_code == 0, result.stderr
     assert Path("imported").exists()
 
 
-@pytest.mark.parametrize("more", [(), ("--trust",)])
-def test_a_tuning_sends_no_variable_of_its_choice(eq, tuned, more: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("options", [(), ("--trust",)])
+def test_a_stored_tuning_cannot_select_the_key_variable(eq, tuned, options: tuple[str, ...]) -> None:
     with server.serving() as service:
         tuned(model=f"openai:m,base_url={service.url},key_env=AWS_SECRET_ACCESS_KEY")
-        answer = eq(*RUN, "--tuned-parameters", "tuned", "--json", *more)
-        assert (answer.exit_code, code_of(answer)) == (2, "E320")
+        result = eq(*RUN, "--tuned-parameters", "tuned", "--json", *options)
+        assert (result.exit_code, error_code(result)) == (2, "E320")
         assert not service.requests
 
 
-def test_a_tuning_brings_parameters_and_no_other_settings(eq, tuned, folder: Path) -> None:
-    tuned(best={"num_results": 1, "chunk_threshold": 0.1, "index_dir": "elsewhere", "threads": 10**9})
-    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
-    assert answer.exit_code == 0, answer.stderr
+def test_a_stored_tuning_sets_parameters_only(eq, tuned, folder: Path) -> None:
+    tuned(best={"num_results": 1, "chunk_threshold": 0.1, "index_dir": "other_folder", "threads": 10**9})
+    result = eq(*RUN, "--tuned-parameters", "tuned", "--json")
+    assert result.exit_code == 0, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_a_tuning_brings_parameters_and_no_other_settings(eq, tuned, folder: Pat
     [{"best": None}, {"best": {"num_results": "x"}}, {"tuning": []}, {"tuning": None}, {"model": 3}],
     ids=str,
 )
-def test_a_tuning_of_another_shape_is_bad_input(eq, tuned, change: dict[str, Any]) -> None:
+def test_an_invalid_tuning_is_an_error(eq, tuned, change: dict[str, Any]) -> None:
     tuned(**change)
-    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
-    assert (answer.exit_code, code_of(answer)) == (2, "E204")
+    result = eq(*RUN, "--tuned-parameters", "tuned", "--json")
+    assert (result.exit_code, error_code(result)) == (2, "E204")
 
 
-def test_a_tuning_without_models_is_bad_input(eq, tuned, folder: Path) -> None:
+def test_a_tuning_without_models_is_an_error(eq, tuned, folder: Path) -> None:
     file = folder / "tuned" / "extraction_tuning.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"models": []}))
-    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
-    assert (answer.exit_code, code_of(answer)) == (2, "E204")
+    result = eq(*RUN, "--tuned-parameters", "tuned", "--json")
+    assert (result.exit_code, error_code(result)) == (2, "E204")
 
 
-def test_a_run_directory_is_read_without_opening_its_model(eq, folder: Path) -> None:
+def test_reading_a_run_directory_does_not_load_its_model(eq, folder: Path) -> None:
     eq("score", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "-o", "runs")
     (run,) = [path.parent for path in (folder / "runs").rglob("manifest.json")]
     for name in ("manifest.json", "result.json"):
@@ -137,23 +137,23 @@ def test_a_run_directory_is_read_without_opening_its_model(eq, folder: Path) -> 
             content["parameters"] = {"model": CODE, "store": "qdrant:http://127.0.0.1:1", "reranker": CODE}
             content["command"] = ["eq", "embed", "--model", CODE]
         (run / name).write_text(json.dumps(content))
-    for words in (("report", "runs", "-o", "page.html"), ("export", str(run)), ("gate", str(run), "MRR>=0")):
-        eq(*words)
+    for arguments in (("report", "runs", "-o", "page.html"), ("export", str(run)), ("gate", str(run), "MRR>=0")):
+        eq(*arguments)
     assert not Path("imported").exists()
 
 
-def test_an_index_is_read_without_opening_its_model(eq, folder: Path) -> None:
+def test_reading_an_index_does_not_load_its_model(eq, folder: Path) -> None:
     ontology = load_ontology("signs.obo")
     built = build_index(ontology, "hash,dim=8", folder / "indexes", multi_vector=True, cache=False)
     meta = built.folder / "meta.json"
     meta.write_text(json.dumps(json.loads(meta.read_text()) | {"model_spec": CODE, "model_name": CODE}))
-    words = ("--ontology", "signs.obo", "--index-dir", "indexes")
+    arguments = ("--ontology", "signs.obo", "--index-dir", "indexes")
     assert CODE in eq("phenotypes", "index", "list", "--index-dir", "indexes").stdout
-    eq("phenotypes", "query", "head", "--model-name", "hash,dim=8", "--multi-vector", *words)
+    eq("phenotypes", "query", "head", "--model-name", "hash,dim=8", "--multi-vector", *arguments)
     assert not Path("imported").exists()
 
 
-def test_a_cache_is_read_without_opening_its_models(eq, folder: Path, monkeypatch) -> None:
+def test_reading_a_cache_does_not_load_its_models(eq, folder: Path, monkeypatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "cache"))
     with VectorCache() as cache:
         cache.put_many("identity", "any", ["a"], embedder("hash", dim=4, cache=False).embed(["a"]))
@@ -165,7 +165,7 @@ def test_a_cache_is_read_without_opening_its_models(eq, folder: Path, monkeypatc
     assert not Path("imported").exists()
 
 
-def test_a_pickle_is_not_opened_as_vectors(eq, folder: Path) -> None:
+def test_pickled_vectors_are_not_loaded(eq, folder: Path) -> None:
     class Bomb:
         def __reduce__(self) -> tuple[Any, ...]:
             return (Path.touch, (Path("imported"),))
@@ -173,6 +173,6 @@ def test_a_pickle_is_not_opened_as_vectors(eq, folder: Path) -> None:
     (folder / "vectors.npy").write_bytes(pickle.dumps(Bomb()))
     (folder / "vectors.ids").write_text("a\n")
     (folder / "texts.txt").write_text("a\n")
-    answer = eq("embed", "texts.txt", "--model", "vectors:vectors.npy", "-o", "out.npz", "--no-cache", "--json")
-    assert answer.exit_code == 2
+    result = eq("embed", "texts.txt", "--model", "vectors:vectors.npy", "-o", "out.npz", "--no-cache", "--json")
+    assert result.exit_code == 2
     assert not Path("imported").exists()

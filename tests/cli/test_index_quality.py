@@ -27,25 +27,25 @@ def vectors(folder: Path) -> None:
     np.save(folder / "q.npy", QUERIES)
 
 
-def test_an_exact_store_misses_nothing(eq: Eq) -> None:
-    ended = eq(*COMMAND, "memory", "-k", "5")
-    assert ended.exit_code == 0, ended.output
-    assert "memory on 500 vectors" in ended.output
-    assert "it found all exact neighbours for 30 of 30 queries" in ended.output
+def test_an_exact_store_has_full_recall(eq: Eq) -> None:
+    result = eq(*COMMAND, "memory", "-k", "5")
+    assert result.exit_code == 0, result.output
+    assert "memory on 500 vectors" in result.output
+    assert "it found all exact neighbours for 30 of 30 queries" in result.output
 
 
 @pytest.mark.engines("torch")
 def test_the_exact_search_runs_on_a_device(eq: Eq) -> None:
-    ended = eq(*COMMAND, "memory", "-k", "5", "--device", "cpu")
-    assert ended.exit_code == 0, ended.output
-    assert "it found all exact neighbours for 30 of 30 queries" in ended.output
+    result = eq(*COMMAND, "memory", "-k", "5", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert "it found all exact neighbours for 30 of 30 queries" in result.output
     assert "E300" in eq(*COMMAND, "memory", "--device", "nonsense").stderr
 
 
-def test_json_has_every_figure_with_its_unit(eq: Eq) -> None:
+def test_json_has_every_metric_with_its_unit(eq: Eq) -> None:
     content = json.loads(eq(*COMMAND, "memory", "--json").stdout)
-    figures = {each["metric"]: each for each in content["estimates"]}
-    assert list(figures) == [
+    estimates = {estimate["metric"]: estimate for estimate in content["estimates"]}
+    assert list(estimates) == [
         "IndexRecall@10",
         "Latency",
         "Latency(p50)",
@@ -53,13 +53,13 @@ def test_json_has_every_figure_with_its_unit(eq: Eq) -> None:
         "Latency(p99)",
         "Throughput",
     ]
-    assert figures["IndexRecall@10"]["value"] == 1.0
-    assert figures["Latency(p50)"]["unit"] == "ms"
+    assert estimates["IndexRecall@10"]["value"] == 1.0
+    assert estimates["Latency(p50)"]["unit"] == "ms"
     assert content["exact"] is True
     assert content["cost"]["fill_seconds"] > 0.0
 
 
-def test_two_indexes_are_kept_and_compared(eq: Eq) -> None:
+def test_two_stored_indexes_are_compared(eq: Eq) -> None:
     pytest.importorskip("faiss")
     weak = ("--option", "ef_search=1", "--option", "neighbours=2", "--option", "ef_construction=2")
     assert eq(*COMMAND, "faiss:flat", "-o", "runs", "--name", "flat").exit_code == 0
@@ -70,11 +70,11 @@ def test_two_indexes_are_kept_and_compared(eq: Eq) -> None:
     assert load_run("runs/weak").result["IndexRecall@10"].value < 1.0
 
 
-def test_int8_shards_of_a_folder_are_measured(eq: Eq, folder: Path) -> None:
+def test_int8_shards_of_a_folder_are_evaluated(eq: Eq, folder: Path) -> None:
     write_shards(folder / "shards", [ROWS], rows=200, kind="int8")
-    ended = eq("index-quality", "--corpus", "shards", "--queries", "q.npy", "--store", "memory", "-o", "runs")
-    assert ended.exit_code == 0, ended.output
-    assert "it found all exact neighbours for 30 of 30" in ended.output
+    result = eq("index-quality", "--corpus", "shards", "--queries", "q.npy", "--store", "memory", "-o", "runs")
+    assert result.exit_code == 0, result.output
+    assert "it found all exact neighbours for 30 of 30" in result.output
     assert [Path(path).name for path in load_run("runs/memory").manifest.inputs] == [
         "00000.npy",
         "00001.npy",
@@ -86,17 +86,17 @@ def test_int8_shards_of_a_folder_are_measured(eq: Eq, folder: Path) -> None:
 @pytest.mark.engines("chromadb")
 def test_a_chroma_folder_is_filled_once(eq: Eq) -> None:
     pytest.importorskip("chromadb")
-    command = (*COMMAND, "chroma:here", "--collection", "mine")
+    command = (*COMMAND, "chroma:here", "--collection", "corpus")
     assert eq(*command).exit_code == 0
-    with open_store("chroma:here", collection="mine") as held:
-        held.add(["7"], ROWS[7:8], texts=["still here"])
+    with open_store("chroma:here", collection="corpus") as store:
+        store.add(["7"], ROWS[7:8], texts=["still here"])
     assert eq(*command).exit_code == 0
-    with open_store("chroma:here", collection="mine") as held:
-        assert (held.count(), held.texts(["7"])) == (500, ["still here"])
+    with open_store("chroma:here", collection="corpus") as store:
+        assert (store.count(), store.texts(["7"])) == (500, ["still here"])
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "sentence"),
+    ("arguments", "code", "expected_text"),
     [
         (("faisss:hnsw",), 2, "did you mean faiss"),
         (("memory", "--geometry", "cosin"), 2, "did you mean cosine"),
@@ -108,61 +108,61 @@ def test_a_chroma_folder_is_filled_once(eq: Eq) -> None:
         (("memory", "-o", "c.npy"), 2, "c.npy is a file, not a folder"),
     ],
 )
-def test_bad_input_is_a_sentence_and_a_code(eq: Eq, words: tuple[str, ...], code: int, sentence: str) -> None:
-    ended = eq(*COMMAND, *words)
-    assert ended.exit_code == code
-    assert sentence in ended.output
-    assert "Traceback" not in ended.output
+def test_bad_input_is_an_error(eq: Eq, arguments: tuple[str, ...], code: int, expected_text: str) -> None:
+    result = eq(*COMMAND, *arguments)
+    assert result.exit_code == code
+    assert expected_text in result.output
+    assert "Traceback" not in result.output
 
 
-def test_queries_of_another_model_are_refused(eq: Eq, folder: Path) -> None:
+def test_queries_of_other_dimensions_are_an_error(eq: Eq, folder: Path) -> None:
     np.save(folder / "q.npy", QUERIES[:, :5])
-    ended = eq(*COMMAND, "memory")
-    assert ended.exit_code == 2
-    assert "the queries have 5 coordinates and the corpus has 8" in ended.output
+    result = eq(*COMMAND, "memory")
+    assert result.exit_code == 2
+    assert "the queries have 5 coordinates and the corpus has 8" in result.output
 
 
 @pytest.mark.engines("chromadb")
-def test_a_collection_of_another_corpus_is_refused_with_its_hint(eq: Eq, folder: Path) -> None:
+def test_a_collection_of_another_corpus_is_an_error_with_a_hint(eq: Eq, folder: Path) -> None:
     pytest.importorskip("chromadb")
-    command = (*COMMAND, "chroma:here", "--collection", "mine")
+    command = (*COMMAND, "chroma:here", "--collection", "corpus")
     assert eq(*command).exit_code == 0
     np.save(folder / "c.npy", RNG.normal(size=(500, 8)).astype(np.float32))
-    ended = eq(*command)
-    assert ended.exit_code == 2
-    assert "the collection 'mine' of chroma:here holds other vectors" in ended.stderr
-    assert "--collection NAME" in ended.stderr
+    result = eq(*command)
+    assert result.exit_code == 2
+    assert "the collection 'corpus' of chroma:here holds other vectors" in result.stderr
+    assert "--collection NAME" in result.stderr
 
 
 @pytest.mark.parametrize("columns", ["80", "100"])
-def test_a_narrow_table_keeps_units_and_intervals_and_tells_reasons_below(
+def test_a_narrow_table_keeps_units_and_intervals_and_explains_missing_ones(
     eq: Eq, columns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    shown = eq(*COMMAND, "memory").stdout
-    assert "not shown:" not in shown
-    table, _, below = shown.partition("\n\nNo interval")
+    output = eq(*COMMAND, "memory").stdout
+    assert "not shown:" not in output
+    table, _, reasons = output.partition("\n\nNo interval")
     rows = {line.split()[0]: line.split() for line in table.splitlines()[4:]}
     assert rows["Latency(p50)"][2] == "ms"
     assert rows["Latency(p50)"][3].startswith("[")
     assert rows["Throughput"][2:] == ["queries/s", "n/a", "30"]
-    assert "No interval for Latency(p99): the 99 % quantile needs 368 values, not 30." in " ".join(shown.split())
-    assert "No interval for Throughput: one pass over the queries." in below
+    assert "No interval for Latency(p99): the 99 % quantile needs 368 values, not 30." in " ".join(output.split())
+    assert "No interval for Throughput: one pass over the queries." in reasons
 
 
-def test_shards_that_were_searched_stay_until_the_run_is_written(
+def test_finished_shards_are_kept_until_the_run_is_written(
     eq: Eq, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> None:
+    def raise_disk_full(*_: object, **__: object) -> None:
         raise StoreError("the disk is full", hint="make room")
 
-    monkeypatch.setattr("equipoise.runs.executors.LocalExecutor.name", "elsewhere")
+    monkeypatch.setattr("equipoise.runs.executors.LocalExecutor.name", "remote")
     with monkeypatch.context() as patch:
-        patch.setattr("equipoise.runs.run_folder.save_run", full)
+        patch.setattr("equipoise.runs.run_folder.save_run", raise_disk_full)
         assert eq(*COMMAND, "memory", "-o", "runs").exit_code == 2
-    kept = folder / "runs" / ".memory.shards"
-    assert len(list(kept.iterdir())) == 1
-    ended = eq(*COMMAND, "memory", "-o", "runs")
-    assert ended.exit_code == 0, ended.output
-    assert not kept.exists()
+    shard_folder = folder / "runs" / ".memory.shards"
+    assert len(list(shard_folder.iterdir())) == 1
+    result = eq(*COMMAND, "memory", "-o", "runs")
+    assert result.exit_code == 0, result.output
+    assert not shard_folder.exists()
     assert load_run("runs/memory").result["IndexRecall@10"].value == 1.0

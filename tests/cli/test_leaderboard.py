@@ -1,4 +1,4 @@
-"""``eq leaderboard``, run as people run it."""
+"""``eq leaderboard`` from the command line."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def table(folder: Path) -> str:
     return "table.csv"
 
 
-def test_the_answer_comes_first_in_ten_lines(eq, table: str) -> None:
-    done = eq("leaderboard", table)
-    assert done.exit_code == 0, done.stderr
-    lines = done.stdout.splitlines()
+def test_the_output_starts_with_the_verdict_and_is_short(eq, table: str) -> None:
+    result = eq("leaderboard", table)
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert lines[0].startswith("Best model on 2 data sets? Not decided: ")
     assert len(lines) <= 14
-    assert "Missing scores: 1 of 9 cells" in done.stdout
-    assert "EQ420" in done.stdout
+    assert "Missing scores: 1 of 9 cells" in result.stdout
+    assert "EQ420" in result.stdout
 
 
 def test_verbose_shows_adjacent_ranks_data_sets_and_findings(eq, table: str) -> None:
-    done = eq("leaderboard", table, "-v", "--missing", "models")
-    assert done.exit_code == 0, done.stderr
+    result = eq("leaderboard", table, "-v", "--missing", "models")
+    assert result.exit_code == 0, result.stderr
     for text in ("Adjacent ranks", "Order without one data set", "EQ424"):
-        assert text in done.stdout
+        assert text in result.stdout
 
 
 def test_json_and_exports_go_to_standard_output(eq, table: str) -> None:
@@ -43,8 +43,8 @@ def test_json_and_exports_go_to_standard_output(eq, table: str) -> None:
 
 
 def test_a_folder_gets_results_and_a_page(eq, folder: Path, table: str) -> None:
-    done = eq("leaderboard", table, "-o", "out")
-    assert done.exit_code == 0, done.stderr
+    result = eq("leaderboard", table, "-o", "out")
+    assert result.exit_code == 0, result.stderr
     assert {path.name for path in (folder / "out").iterdir()} == {"results.json", "report.html"}
     assert json.loads((folder / "out" / "results.json").read_text())["resample"] == "datasets"
 
@@ -57,8 +57,8 @@ def test_eq_report_takes_the_folder_of_a_leaderboard(eq, folder: Path, table: st
 
 
 def test_several_names_follow_an_option(eq, table: str) -> None:
-    done = eq("leaderboard", table, "--models", "a", "b", "--datasets", "x", "y", "--json")
-    data = json.loads(done.stdout)
+    result = eq("leaderboard", table, "--models", "a", "b", "--datasets", "x", "y", "--json")
+    data = json.loads(result.stdout)
     assert [row["model"] for row in data["leaderboard"]] == ["a", "b"]
     assert [entry["name"] for entry in data["datasets"]] == ["x", "y"]
 
@@ -77,7 +77,7 @@ def test_per_unit_scores_can_be_resampled(eq, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         ((), "E310"),
         (("none.csv",), "E200"),
@@ -88,12 +88,12 @@ def test_per_unit_scores_can_be_resampled(eq, folder: Path) -> None:
         (("table.csv", "--to", "word"), "E300"),
     ],
 )
-def test_errors_have_a_code_and_no_traceback(eq, table: str, words: tuple[str, ...], code: str) -> None:
-    done = eq("leaderboard", *words)
-    assert done.exit_code == 2
-    assert f"error[{code}]" in done.stderr
-    assert "hint:" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_errors_have_a_code_and_no_traceback(eq, table: str, arguments: tuple[str, ...], code: str) -> None:
+    result = eq("leaderboard", *arguments)
+    assert result.exit_code == 2
+    assert f"error[{code}]" in result.stderr
+    assert "hint:" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_findings_can_fail_the_command(eq, table: str) -> None:

@@ -1,4 +1,4 @@
-"""``eq phenotypes query``: terms for a text, and what is said when there can be none."""
+"""``eq phenotypes query``: terms for a text, warnings and errors."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ QUERY = ("phenotypes", "query")
 
 @pytest.fixture(autouse=True)
 def toy(folder: Path) -> Path:
-    """The small ontology lies in the working folder."""
+    """Write the small ontology to the working folder."""
     return obo(folder / "toy.obo")
 
 
-def found(result: Result) -> list[dict]:
+def parse_results(result: Result) -> list[dict]:
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)["results"]
 
 
-def test_a_synonym_finds_its_term_and_is_named(eq) -> None:
-    words = (*QUERY, "convulsions", *TOY, "--model-name", "tfidf:", "--multi-vector")
-    first = found(eq(*words, "--json"))[0]
+def test_a_synonym_matches_its_term_and_is_shown(eq) -> None:
+    arguments = (*QUERY, "convulsions", *TOY, "--model-name", "tfidf:", "--multi-vector")
+    first = parse_results(eq(*arguments, "--json"))[0]
     assert (first["id"], first["component"], first["text"]) == ("T:2", "synonym", "Convulsions")
-    shown = eq(*words)
-    assert "synonym: Convulsions" in shown.stdout
-    assert "toy, release 2025-01-01" in shown.stderr
-    assert "Sudden abnormal activity" not in shown.stdout
-    assert "Sudden abnormal activity" in eq(*words, "-v").stdout
+    table_result = eq(*arguments)
+    assert "synonym: Convulsions" in table_result.stdout
+    assert "toy, release 2025-01-01" in table_result.stderr
+    assert "Sudden abnormal activity" not in table_result.stdout
+    assert "Sudden abnormal activity" in eq(*arguments, "-v").stdout
 
 
-def test_the_command_says_what_the_library_finds(eq) -> None:
+def test_the_command_and_the_library_give_the_same_terms(eq) -> None:
     strategy = "0.6*label + 0.4*max(synonyms)"
-    words = (*QUERY, "small body", *TOY, "--model-name", "tfidf:", "--multi-vector", "--json")
-    rows = found(eq(*words, "--aggregation-strategy", strategy, "--num-results", "4"))
+    arguments = (*QUERY, "small body", *TOY, "--model-name", "tfidf:", "--multi-vector", "--json")
+    rows = parse_results(eq(*arguments, "--aggregation-strategy", strategy, "--num-results", "4"))
     ontology = load_ontology("toy.obo")
     expected = TermRetriever("tfidf:", ontology, strategy=strategy).search(["small body"], 4)
     shared = expected.scores[0] > 0
@@ -51,22 +51,24 @@ def test_the_command_says_what_the_library_finds(eq) -> None:
     np.testing.assert_allclose([row["score"] for row in rows], expected.scores[0][shared])
 
 
-def test_more_results_than_terms_are_all_terms(eq) -> None:
-    rows = found(eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--single-vector", "--num-results", "99", "--json"))
+def test_num_results_above_the_number_of_terms_gives_all_terms(eq) -> None:
+    rows = parse_results(
+        eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--single-vector", "--num-results", "99", "--json")
+    )
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert {row["component"] for row in rows} == {"whole"}
 
 
 def test_weights_change_the_scores(eq) -> None:
-    words = (*QUERY, "fits", *TOY, "--model-name", "tfidf:", "--multi-vector", "--json")
+    arguments = (*QUERY, "fits", *TOY, "--model-name", "tfidf:", "--multi-vector", "--json")
     weighted = ("--aggregation-strategy", "all_weighted", "--weights")
-    rows = found(eq(*words, *weighted, "0,1,0"))
+    rows = parse_results(eq(*arguments, *weighted, "0,1,0"))
     assert rows[0]["score"] == pytest.approx(1.0)
-    _refused(eq(*words, *weighted, "1,x"), "the weights are '1,x'", "three numbers")
+    _assert_error(eq(*arguments, *weighted, "1,x"), "the weights are '1,x'", "three numbers")
 
 
-def test_a_stored_index_gives_the_same_answer(eq) -> None:
-    words = (
+def test_a_stored_index_gives_the_same_results(eq) -> None:
+    arguments = (
         *QUERY,
         "seizure with fever",
         *TOY,
@@ -75,35 +77,35 @@ def test_a_stored_index_gives_the_same_answer(eq) -> None:
         "--multi-vector",
         "--json",
     )
-    without = found(eq(*words))
+    without = parse_results(eq(*arguments))
     eq("phenotypes", "index", "build", "--model-name", "hash", "--multi-vector", *TOY)
-    assert found(eq(*words)) == without
+    assert parse_results(eq(*arguments)) == without
 
 
-def test_a_model_without_its_index_gets_one_that_the_next_question_finds(eq, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_index_is_built_once(eq, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("equipoise.domains.phenotypes.index.build.UNINDEXED_KINDS", ())
-    words = (*QUERY, "fits", *TOY, "--model-name", "hash", "--multi-vector")
-    first, second = eq(*words), eq(*words)
+    arguments = (*QUERY, "fits", *TOY, "--model-name", "hash", "--multi-vector")
+    first, second = eq(*arguments), eq(*arguments)
     assert first.exit_code == second.exit_code == 0
     assert "had no index; it was built" in first.stdout + first.stderr
     assert "had no index" not in second.stdout + second.stderr
     assert len(list(Path("indexes").glob("*_multi/vectors.npy"))) == 1
 
 
-def test_an_index_of_another_release_and_a_damaged_one_are_refused(eq, toy: Path) -> None:
-    words = (*QUERY, "fits", *TOY, "--model-name", "hash")
+def test_an_outdated_or_damaged_index_is_an_error(eq, toy: Path) -> None:
+    arguments = (*QUERY, "fits", *TOY, "--model-name", "hash")
     eq("phenotypes", "index", "build", "--model-name", "hash", *TOY)
     obo(toy, TERMS, "2025-06-01")
-    assert eq(*words).exit_code == 0, "a release with the same content is the same ontology"
+    assert eq(*arguments).exit_code == 0, "a release with the same content is the same ontology"
     obo(toy, TERMS.replace("Coughing", "Tussis"), "2025-06-01")
-    _refused(eq(*words), "was built for toy 2025-01-01, and this is toy 2025-06-01", "build it again")
+    _assert_error(eq(*arguments), "was built for toy 2025-01-01, and this is toy 2025-06-01", "build it again")
     obo(toy)
     next(Path("indexes").glob("*/vectors.npy")).write_bytes(b"nothing")
-    _refused(eq(*words), "is damaged", "build it again")
+    _assert_error(eq(*arguments), "is damaged", "build it again")
 
 
 @pytest.mark.parametrize(
-    ("words", "fact", "hint"),
+    ("arguments", "expected_message", "expected_hint"),
     [
         (("",), "E200", "seizures"),
         ((" \t",), "E200", "seizures"),
@@ -122,82 +124,84 @@ def test_an_index_of_another_release_and_a_damaged_one_are_refused(eq, toy: Path
         (("fits", "--model-name", "hash", "--index-dir", "toy.obo"), "toy.obo is a file", "--index-dir"),
     ],
 )
-def test_what_cannot_be_asked_gets_a_sentence(eq, words: tuple[str, ...], fact: str, hint: str) -> None:
-    _refused(eq(*QUERY, *TOY, *words), fact, hint)
+def test_invalid_arguments_are_errors(
+    eq, arguments: tuple[str, ...], expected_message: str, expected_hint: str
+) -> None:
+    _assert_error(eq(*QUERY, *TOY, *arguments), expected_message, expected_hint)
 
 
-def test_several_texts_are_answered_in_one_table(eq, folder: Path) -> None:
+def test_several_texts_give_one_table(eq, folder: Path) -> None:
     (folder / "findings.csv").write_text("text,ward\nconvulsions,a\nsmall body,b\n")
     (folder / "findings.txt").write_text("convulsions\n\nsmall body\n")
-    words = (*TOY, "--model-name", "tfidf:", "-k", "2", "--json")
-    by_hand = json.loads(eq(*QUERY, "convulsions", "small body", *words).stdout)
-    alone = [found(eq(*QUERY, text, *words)) for text in ("convulsions", "small body")]
-    assert [part["results"] for part in by_hand["queries"]] == alone
+    arguments = (*TOY, "--model-name", "tfidf:", "-k", "2", "--json")
+    combined = json.loads(eq(*QUERY, "convulsions", "small body", *arguments).stdout)
+    separate = [parse_results(eq(*QUERY, text, *arguments)) for text in ("convulsions", "small body")]
+    assert [part["results"] for part in combined["queries"]] == separate
     for file in ("findings.csv", "findings.txt"):
-        assert json.loads(eq(*QUERY, "--file", file, *words).stdout) == by_hand
+        assert json.loads(eq(*QUERY, "--file", file, *arguments).stdout) == combined
     assert eq(*QUERY, "--file", "findings.txt", *TOY, "--model-name", "tfidf:", "-o", "terms.csv").exit_code == 0
     lines = (folder / "terms.csv").read_text().splitlines()
     assert lines[0].startswith("text,rank,term,label,score")
     assert lines[1].startswith("convulsions,1,T:2,")
-    _refused(eq(*QUERY, "fits", "--file", "findings.txt", *TOY), "E310", "omit one")
-    _refused(eq(*QUERY, *TOY), "E200", "seizures")
+    _assert_error(eq(*QUERY, "fits", "--file", "findings.txt", *TOY), "E310", "omit one")
+    _assert_error(eq(*QUERY, *TOY), "E200", "seizures")
 
 
 def test_a_german_text_is_also_scored_by_its_translation(eq) -> None:
-    words = (*QUERY, "Krampfanfälle", *TOY, "--model-name", "tfidf:", "--json")
-    first = json.loads(eq(*words).stdout)
+    arguments = (*QUERY, "Krampfanfälle", *TOY, "--model-name", "tfidf:", "--json")
+    first = json.loads(eq(*arguments).stdout)
     assert first["translation"] == "seizure"
     assert first["results"][0]["id"] == "T:2"
-    assert json.loads(eq(*words, "--no-translate").stdout)["translation"] is None
+    assert json.loads(eq(*arguments, "--no-translate").stdout)["translation"] is None
 
 
 @pytest.mark.slow
-def test_a_model_made_for_english_says_so_where_the_text_is_not(eq) -> None:
+def test_an_english_model_warns_about_other_languages(eq) -> None:
     pytest.importorskip("wordllama")
-    words = (*QUERY, "Anfall", *TOY, "--model-name", "wordllama", "--language")
-    assert "sum:use+tfidf:" in eq(*words, "de").stderr
-    assert "sum:use+tfidf:" not in eq(*words, "en").stderr
+    arguments = (*QUERY, "Anfall", *TOY, "--model-name", "wordllama", "--language")
+    assert "sum:use+tfidf:" in eq(*arguments, "de").stderr
+    assert "sum:use+tfidf:" not in eq(*arguments, "en").stderr
 
 
-def test_words_that_no_term_has_find_nothing(eq) -> None:
-    words = (*QUERY, "!!!", *TOY, "--model-name", "tfidf:", "--multi-vector")
-    assert eq(*words).stdout.strip() == "no term shares words or letters with the text"
-    assert found(eq(*words, "--json")) == []
+def test_a_text_without_shared_words_has_no_results(eq) -> None:
+    arguments = (*QUERY, "!!!", *TOY, "--model-name", "tfidf:", "--multi-vector")
+    assert eq(*arguments).stdout.strip() == "no term shares words or letters with the text"
+    assert parse_results(eq(*arguments, "--json")) == []
 
 
-def test_a_model_of_words_says_that_it_reads_one_language(eq) -> None:
-    words = (*QUERY, "Anfall", *TOY, "--model-name", "bm25:", "--language")
-    assert "bm25 matches shared words" in eq(*words, "de").stderr
-    assert "bm25 matches" not in eq(*words, "en").stderr
+def test_a_lexical_model_warns_about_other_languages(eq) -> None:
+    arguments = (*QUERY, "Anfall", *TOY, "--model-name", "bm25:", "--language")
+    assert "bm25 matches shared words" in eq(*arguments, "de").stderr
+    assert "bm25 matches" not in eq(*arguments, "en").stderr
 
 
-def told_of(eq, model: str, language: str) -> str:
-    done = eq(*QUERY, "Anfall", *TOY, "--model-name", model, "--language", language)
-    assert done.exit_code == 0, done.output
-    return " ".join(done.stderr.split())
+def language_warnings(eq, model: str, language: str) -> str:
+    result = eq(*QUERY, "Anfall", *TOY, "--model-name", model, "--language", language)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
-    ("model", "signs"), [("tfidf:", "letters"), ("bm25:", "words"), ("sum:tfidf:+bm25:", "letters")]
+    ("model", "shared_units"), [("tfidf:", "letters"), ("bm25:", "words"), ("sum:tfidf:+bm25:", "letters")]
 )
-def test_a_language_that_a_model_reads_is_sent_to_that_model(eq, model: str, signs: str) -> None:
+def test_supported_languages_suggest_the_multilingual_model(eq, model: str, shared_units: str) -> None:
     for language in ("de", "DE", "de-AT", "deu", "ja"):
-        said = told_of(eq, model, language)
-        assert f"shared {signs}" in said
-        assert f"use, or sum:use+tfidf:, supports {language}" in said
+        warnings = language_warnings(eq, model, language)
+        assert f"shared {shared_units}" in warnings
+        assert f"use, or sum:use+tfidf:, supports {language}" in warnings
 
 
 @pytest.mark.parametrize("model", ["tfidf:", "bm25:", "hash", "sum:hash+tfidf:"])
-def test_of_a_language_that_no_model_reads_none_is_promised(eq, model: str) -> None:
+def test_unsupported_languages_suggest_no_model(eq, model: str) -> None:
     for language in ("fi", "tlh", "eo-XX"):
-        said = told_of(eq, model, language)
-        assert f"no installed model supports {language}" in said
-        assert "sum:use+tfidf:" not in said
+        warnings = language_warnings(eq, model, language)
+        assert f"no installed model supports {language}" in warnings
+        assert "sum:use+tfidf:" not in warnings
     for language in ("en", "en-GB", "eng"):
-        assert "letters" not in told_of(eq, model, language)
+        assert "letters" not in language_warnings(eq, model, language)
 
 
-def test_the_multilingual_model_is_not_promised_for_every_language() -> None:
+def test_the_multilingual_model_is_suggested_for_its_languages_only() -> None:
     for kinds in ({"use": "use"}, {"use": "use", "tfidf:": "tfidf"}):
         assert language_notes(kinds, "de") == []
         assert language_notes(kinds, "zh-Hant") == []
@@ -205,22 +209,22 @@ def test_the_multilingual_model_is_not_promised_for_every_language() -> None:
     assert language_notes({"onnx:minilm": "onnx"}, "nl")[0].startswith("minilm supports English only")
 
 
-def test_of_a_model_that_nobody_knows_nothing_is_said() -> None:
+def test_unknown_models_have_no_language_notes() -> None:
     assert language_notes({"st:some/model": "st", "tfidf:": "tfidf"}, "cy") == []
 
 
-def test_the_help_says_what_a_language_is_for(eq) -> None:
+def test_the_help_explains_the_language_option(eq) -> None:
     assert "Used only to warn about unsuitable models" in " ".join(eq(*QUERY, "--help").stdout.split())
 
 
-def test_a_store_in_memory_proposes_the_same_terms(eq) -> None:
+def test_an_in_memory_store_gives_the_same_terms(eq) -> None:
     eq("phenotypes", "index", "build", "--model-name", "hash", "--multi-vector", *TOY)
-    words = (*QUERY, "seizure", *TOY, "--model-name", "hash", "--multi-vector", "--json")
-    exact, stored = found(eq(*words)), found(eq(*words, "--store", "memory"))
-    assert [row["id"] for row in exact] == [row["id"] for row in stored]
+    arguments = (*QUERY, "seizure", *TOY, "--model-name", "hash", "--multi-vector", "--json")
+    exact, from_store = parse_results(eq(*arguments)), parse_results(eq(*arguments, "--store", "memory"))
+    assert [row["id"] for row in exact] == [row["id"] for row in from_store]
 
 
-def _refused(result: Result, fact: str, hint: str) -> None:
+def _assert_error(result: Result, expected_message: str, expected_hint: str) -> None:
     assert result.exit_code == 2, result.output
-    assert fact in result.stderr
-    assert hint in result.stderr
+    assert expected_message in result.stderr
+    assert expected_hint in result.stderr

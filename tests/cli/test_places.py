@@ -1,4 +1,4 @@
-"""``eq places score``, run as people run it."""
+"""``eq places score`` from the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCORE = ("places", "score", "--logits", "logits.npy", "--targets", "y.npy", "--n
 
 @pytest.fixture(autouse=True)
 def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logits that are right half of the time, users, hours and training counts."""
+    """Logits that are correct for half of the rows, users, hours and training counts."""
     monkeypatch.setitem(COMMANDS, "places", CommandEntry("equipoise.domains.places.cli:places", "Next places."))
     rng = np.random.default_rng(0)
     targets = rng.integers(2, CLASSES, ROWS)
@@ -32,58 +32,58 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "visits.csv").write_text("user,place\n" + "".join(f"{u},{p}\n" for u, p in visits))
 
 
-def test_the_table_is_in_percent_and_says_so(eq, monkeypatch) -> None:
+def test_the_table_is_in_percent(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = eq(*SCORE, "--padding", "0", "--train-counts", "counts.npy", "-q", "--ks", "1", "10")
-    assert done.exit_code == 0, done.stderr
-    lines = done.stdout.splitlines()
+    result = eq(*SCORE, "--padding", "0", "--train-counts", "counts.npy", "-q", "--ks", "1", "10")
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert lines[0].split() == ["metric", "estimate", "95", "%", "interval", "random", "majority", "n"]
     first = lines[2].split()
     assert first[0] == "Acc@1"
     assert 40 < float(first[1]) < 70
     assert first[4] == "7.7"
-    words = (*SCORE, "--padding", "0", "--train-counts", "counts.npy", "--ks", "1", "10")
-    assert eq(*words).stdout.startswith("lstm: Acc@1 ")
-    assert "lstm, answerable visits: " in eq(*words, "-v").stdout
+    arguments = (*SCORE, "--padding", "0", "--train-counts", "counts.npy", "--ks", "1", "10")
+    assert eq(*arguments).stdout.startswith("lstm: Acc@1 ")
+    assert "lstm, answerable visits: " in eq(*arguments, "-v").stdout
 
 
-def test_everything_that_is_given_is_used(eq) -> None:
-    done = eq(
+def test_counts_users_slices_and_history_are_used(eq) -> None:
+    result = eq(
         *SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--slice", "hour=units.csv:hour",
         "--history", "visits.csv", "--n-resamples", "100", "--json",
     )  # fmt: skip
-    assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert set(told["baselines"]) == {"random", "majority", "user"}
-    assert told["all"]["clusters"] == 6
-    assert told["by_user"]["units"] == 6
-    assert {each["name"] for each in told["slices"]} == {"hour", "visits in training", "seen in training"}
-    assert told["percent"]["Acc@1"] == pytest.approx(100 * told["all"]["estimates"][0]["value"])
-    assert told["all"]["estimates"][0]["unit"] == "fraction"
+    assert result.exit_code == 0, result.stderr
+    content = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert set(content["baselines"]) == {"random", "majority", "user"}
+    assert content["all"]["clusters"] == 6
+    assert content["by_user"]["units"] == 6
+    assert {entry["name"] for entry in content["slices"]} == {"hour", "visits in training", "seen in training"}
+    assert content["percent"]["Acc@1"] == pytest.approx(100 * content["all"]["estimates"][0]["value"])
+    assert content["all"]["estimates"][0]["unit"] == "fraction"
 
 
-def test_people_are_told_about_ties_users_and_slices(eq) -> None:
-    done = eq(*SCORE, "--user", "user.npy", "--slice", "hour=units.csv:hour", "--n-resamples", "100", "-v")
-    assert "Ties: no target shares its score" in done.stdout
-    assert "Mean over users: 6 users (percent)" in done.stdout
-    assert "Lowest Acc@1: u" in done.stdout
-    assert "Acc@1 by slice (percent)" in done.stdout
-    assert "Whole users are resampled (6)" in done.stdout
-    assert "few visits: the score is not reliable" in done.stdout
+def test_verbose_reports_ties_users_and_slices(eq) -> None:
+    result = eq(*SCORE, "--user", "user.npy", "--slice", "hour=units.csv:hour", "--n-resamples", "100", "-v")
+    assert "Ties: no target shares its score" in result.stdout
+    assert "Mean over users: 6 users (percent)" in result.stdout
+    assert "Lowest Acc@1: u" in result.stdout
+    assert "Acc@1 by slice (percent)" in result.stdout
+    assert "Whole users are resampled (6)" in result.stdout
+    assert "few visits: the score is not reliable" in result.stdout
 
 
-def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Path) -> None:
-    done = eq(*SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--n-resamples", "100", "-o", "results")
-    assert done.exit_code == 0, done.stderr
+def test_run_directories_are_written_for_all_and_for_answerable_units(eq, folder: Path) -> None:
+    result = eq(*SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--n-resamples", "100", "-o", "results")
+    assert result.exit_code == 0, result.stderr
     run = load_run(folder / "results" / "lstm")
     assert run.result["Acc@1"].n == ROWS
     assert run.result.estimates["F1(average=macro)"].value > 0
     assert set(run.manifest.datasets) == {"y.npy"}
     assert set(run.manifest.inputs) == {"logits.npy"}
     assert run.details[0].slices["user"] == "u0"
-    part = load_run(folder / "results" / "lstm-answerable")
-    assert part.result["Acc@1"].n == int((np.load(folder / "y.npy") != 2).sum())
-    assert eq(*done.stdout.splitlines()[-1].removeprefix("Next: eq ").split()).exit_code == 0
+    answerable = load_run(folder / "results" / "lstm-answerable")
+    assert answerable.result["Acc@1"].n == int((np.load(folder / "y.npy") != 2).sum())
+    assert eq(*result.stdout.splitlines()[-1].removeprefix("Next: eq ").split()).exit_code == 0
     assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
     page = (folder / "page.html").read_text()
     assert "60 visits" in page
@@ -91,13 +91,13 @@ def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Pa
     assert (folder / "page-answerable-visits.html").is_file()
 
 
-def test_the_page_has_the_numbers_names_and_unit_of_the_terminal(eq, folder: Path) -> None:
-    words = (*SCORE, "--train-counts", "counts.npy", "--n-resamples", "100")
-    terminal = eq(*words, "-o", "results").stdout
-    done = eq("report", "results", "-o", "page.html")
-    assert done.exit_code == 0, done.stderr
+def test_the_page_has_the_values_and_names_of_the_terminal(eq, folder: Path) -> None:
+    arguments = (*SCORE, "--train-counts", "counts.npy", "--n-resamples", "100")
+    terminal = eq(*arguments, "-o", "results").stdout
+    result = eq("report", "results", "-o", "page.html")
+    assert result.exit_code == 0, result.stderr
     page = (folder / "page.html").read_text()
-    assert done.stdout.strip() in terminal
+    assert result.stdout.strip() in terminal
     assert "HR@" not in page
     assert "HR@" not in terminal
     for line in terminal.splitlines()[4:12]:
@@ -107,92 +107,94 @@ def test_the_page_has_the_numbers_names_and_unit_of_the_terminal(eq, folder: Pat
         assert name in page
 
 
-def test_the_page_has_the_distances_a_map_and_the_word_user(eq, folder: Path) -> None:
+def test_the_page_has_distances_and_a_map(eq, folder: Path) -> None:
     np.save(folder / "points.npy", np.random.default_rng(2).uniform(47.0, 47.2, (CLASSES, 2)))
-    words = (*SCORE, "--user", "user.npy", "--coordinates", "points.npy", "--n-resamples", "100")
-    terminal = eq(*words, "-o", "results", "-v").stdout
+    arguments = (*SCORE, "--user", "user.npy", "--coordinates", "points.npy", "--n-resamples", "100")
+    terminal = eq(*arguments, "-o", "results", "-v").stdout
     assert eq("report", "results", "-o", "page.html").exit_code == 0
     page = (folder / "page.html").read_text()
     rows = [line for line in terminal.splitlines() if "distance (km)" in line or "within" in line.split()[:1]]
     assert len(rows) == 4
     assert all(cell.strip() in page for row in rows for cell in row.split("  "))
     assert "Distance error of lstm by true place" in page
-    full = (folder / "page-all-visits.html").read_text()
-    assert "n/a (one user)" in full
-    assert "one cluster" not in full
+    all_visits_page = (folder / "page-all-visits.html").read_text()
+    assert "n/a (one user)" in all_visits_page
+    assert "one cluster" not in all_visits_page
 
 
-def test_a_report_of_several_models_and_seeds_compares_them_and_shows_each(eq, folder: Path) -> None:
+def test_a_report_of_several_models_and_seeds_compares_the_models(eq, folder: Path) -> None:
     logits = np.load(folder / "logits.npy")
     for model, noise in (("lstm", 0.5), ("gru", 9.0)):
         for seed in (1, 2):
-            place = folder / model / f"seed{seed}"
-            place.mkdir(parents=True)
-            np.save(place / "logits.npy", logits + np.random.default_rng(seed).normal(0, noise, logits.shape))
-            done = eq("places", "score", "--logits", f"{model}/seed{seed}/logits.npy", "--targets", "y.npy",
+            seed_folder = folder / model / f"seed{seed}"
+            seed_folder.mkdir(parents=True)
+            np.save(seed_folder / "logits.npy", logits + np.random.default_rng(seed).normal(0, noise, logits.shape))
+            result = eq("places", "score", "--logits", f"{model}/seed{seed}/logits.npy", "--targets", "y.npy",
                       "--train-counts", "counts.npy", "--n-resamples", "100", "-o", "results")  # fmt: skip
-            assert done.exit_code == 0, done.stderr
-    told = json.loads(eq("report", "results", "-o", "page.html", "--no-charts", "--json").stdout)
-    assert set(told["systems"]) == {"lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"}
+            assert result.exit_code == 0, result.stderr
+    content = json.loads(eq("report", "results", "-o", "page.html", "--no-charts", "--json").stdout)
+    assert set(content["systems"]) == {"lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"}
     page = (folder / "page.html").read_text()
     assert "Seeds and users" in page
-    assert told["verdict"].startswith("On Acc@1, lstm is better than gru")
-    full = (folder / "page-all-visits.html").read_text()
-    assert "HR@" not in full.partition('id="protocol"')[0]
-    assert "Acc@1 (%)" in full
-    assert told["verdict"] in page
-    assert all(f"{name}: Acc@1" in page for name in told["systems"])
-    one = eq("report", "mine=results/lstm-seed1", "-o", "one.html", "--no-charts")
-    assert one.exit_code == 0, one.stderr
+    assert content["verdict"].startswith("On Acc@1, lstm is better than gru")
+    all_visits_page = (folder / "page-all-visits.html").read_text()
+    assert "HR@" not in all_visits_page.partition('id="protocol"')[0]
+    assert "Acc@1 (%)" in all_visits_page
+    assert content["verdict"] in page
+    assert all(f"{name}: Acc@1" in page for name in content["systems"])
+    single = eq("report", "renamed=results/lstm-seed1", "-o", "one.html", "--no-charts")
+    assert single.exit_code == 0, single.stderr
 
 
 def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
     rows = [f"u{row % 6},{place},2024-05-{row % 28 + 1:02}" for row, place in enumerate(range(3, 43))]
     (folder / "test.csv").write_text("\n".join(["user,target,time", *rows]))
-    done = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv")
-    assert done.exit_code == 0, done.stderr
-    assert "EQ180" in done.stdout
-    assert "No leak was found" in done.stdout
-    leaking = [f"{row},{row.split(',')[1]}" for row in rows]
-    (folder / "leak.csv").write_text("\n".join(["user,target,time,stop", *leaking]))
-    failed = eq("places", "check", "--history", "visits.csv", "--sequences", "leak.csv", "--fail-on", "issue", "--json")
-    assert failed.exit_code == 1
-    told = json.loads(failed.stdout)
-    assert {finding["code"] for finding in told["findings"]} == {"EQ180", "EQ182"}
-    assert told["test"]["visits"] == 40
+    result = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "EQ180" in result.stdout
+    assert "No leak was found" in result.stdout
+    leaking_rows = [f"{row},{row.split(',')[1]}" for row in rows]
+    (folder / "leak.csv").write_text("\n".join(["user,target,time,stop", *leaking_rows]))
+    with_leak = eq(
+        "places", "check", "--history", "visits.csv", "--sequences", "leak.csv", "--fail-on", "issue", "--json"
+    )
+    assert with_leak.exit_code == 1
+    content = json.loads(with_leak.stdout)
+    assert {finding["code"] for finding in content["findings"]} == {"EQ180", "EQ182"}
+    assert content["test"]["visits"] == 40
 
 
-def test_predictions_that_were_cut_are_scored_from_parquet(eq, folder: Path) -> None:
+def test_truncated_predictions_are_scored_from_parquet(eq, folder: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
     logits, targets = np.load(folder / "logits.npy"), np.load(folder / "y.npy")
-    best = np.argsort(-logits, axis=1)[:, :10]
-    pq.write_table(pa.table({"target": targets, "predictions": best.tolist()}), folder / "top.parquet")
-    cut = json.loads(eq("places", "score", "--predictions", "top.parquet", "--n-classes", "14", "--json").stdout)
-    whole = json.loads(eq(*SCORE, "--json").stdout)
+    top_classes = np.argsort(-logits, axis=1)[:, :10]
+    pq.write_table(pa.table({"target": targets, "predictions": top_classes.tolist()}), folder / "top.parquet")
+    truncated = json.loads(eq("places", "score", "--predictions", "top.parquet", "--n-classes", "14", "--json").stdout)
+    complete = json.loads(eq(*SCORE, "--json").stdout)
     for name in ("Acc@1", "Acc@10", "nDCG@10", "F1 weighted"):
-        assert cut["percent"][name] == pytest.approx(whole["percent"][name])
-    assert "beyond the predicted classes" in cut["notes"][0]
+        assert truncated["percent"][name] == pytest.approx(complete["percent"][name])
+    assert "beyond the predicted classes" in truncated["notes"][0]
 
 
 @pytest.mark.parametrize("suffix", ["npz", "safetensors"])
-def test_other_formats_give_the_same(eq, folder: Path, suffix: str) -> None:
+def test_other_formats_give_the_same_scores(eq, folder: Path, suffix: str) -> None:
     logits, targets = np.load(folder / "logits.npy"), np.load(folder / "y.npy")
     if suffix == "npz":
         np.savez(folder / "all.npz", logits=logits, y=targets)
     else:
         save = pytest.importorskip("safetensors.numpy").save_file
         save({"logits": logits, "y": targets}, folder / "all.safetensors")
-    done = eq(
+    result = eq(
         "places", "score", "--logits", f"all={folder}/all.{suffix}:logits",
         "--targets", f"all.{suffix}:y", "--json",
     )  # fmt: skip
-    assert json.loads(done.stdout)["percent"] == json.loads(eq(*SCORE, "--json").stdout)["percent"]
+    assert json.loads(result.stdout)["percent"] == json.loads(eq(*SCORE, "--json").stdout)["percent"]
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (("places", "score"), "E310"),
         ((*SCORE, "--predictions", "top.parquet"), "E310"),
@@ -209,64 +211,66 @@ def test_other_formats_give_the_same(eq, folder: Path, suffix: str) -> None:
         ((*SCORE, "--padding", "5"), "E200"),
     ],
 )
-def test_bad_input_ends_with_a_sentence_and_exit_code_2(eq, folder: Path, words, code: str) -> None:
+def test_bad_input_is_an_error_with_exit_status_2(eq, folder: Path, arguments, code: str) -> None:
     np.save(folder / "short.npy", np.array([1]))
     logits = np.load(folder / "logits.npy")
     logits[7, 3] = np.nan
     np.save(folder / "nan.npy", logits)
-    done = eq(*words)
-    assert done.exit_code == 2
-    assert f"error[{code}]" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = eq(*arguments)
+    assert result.exit_code == 2
+    assert f"error[{code}]" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_fewer_classes_than_the_default_cutoffs_are_scored_with_a_note(eq, folder: Path) -> None:
     np.save(folder / "four.npy", np.eye(4)[[0, 1, 2, 2]])
     np.save(folder / "four_y.npy", np.array([0, 1, 2, 3]))
-    words = ("places", "score", "--logits", "four.npy", "--targets", "four_y.npy")
-    done = eq(*words, "--n-resamples", "50", "--json")
-    assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert [name for name in told["percent"] if "@" in name] == ["Acc@1", "Acc@3", "nDCG@10"]
-    assert any("Acc@5, Acc@10" in note for note in told["notes"])
-    assert eq(*words, "--ks", "1", "10").exit_code == 2
+    arguments = ("places", "score", "--logits", "four.npy", "--targets", "four_y.npy")
+    result = eq(*arguments, "--n-resamples", "50", "--json")
+    assert result.exit_code == 0, result.stderr
+    content = json.loads(result.stdout)
+    assert [name for name in content["percent"] if "@" in name] == ["Acc@1", "Acc@3", "nDCG@10"]
+    assert any("Acc@5, Acc@10" in note for note in content["notes"])
+    assert eq(*arguments, "--ks", "1", "10").exit_code == 2
 
 
-def test_a_system_is_named_by_option_word_folder_or_file(eq, folder: Path) -> None:
+def test_systems_are_named_by_option_prefix_folder_or_file(eq, folder: Path) -> None:
     (folder / "gru" / "seed2").mkdir(parents=True)
     logits = np.load(folder / "logits.npy")
     np.save(folder / "gru" / "seed2" / "logits.npy", logits)
     np.save(folder / "best.npy", logits)
 
-    def name(file: str, *words: str) -> str:
-        done = eq("places", "score", "--logits", file, "--targets", "y.npy", "--calibration", "none", *words, "--json")
-        return json.loads(done.stdout)["system"]
+    def name(file: str, *options: str) -> str:
+        result = eq(
+            "places", "score", "--logits", file, "--targets", "y.npy", "--calibration", "none", *options, "--json"
+        )
+        return json.loads(result.stdout)["system"]
 
     assert name("gru/seed2/logits.npy") == "gru-seed2"
     assert name("best.npy") == "best"
-    assert name("mine=best.npy") == "mine"
-    assert name("mine=best.npy", "--name", "ours") == "ours"
-    refused = eq(*SCORE[:-1], "a/b")
-    assert refused.exit_code == 2
-    assert refused.stderr.splitlines()[-1].endswith("--name mine")
+    assert name("custom=best.npy") == "custom"
+    assert name("custom=best.npy", "--name", "ours") == "ours"
+    invalid = eq(*SCORE[:-1], "a/b")
+    assert invalid.exit_code == 2
+    assert invalid.stderr.splitlines()[-1].endswith("--name mine")
 
 
 RESULT = {"correct@1": 12.0, "correct@5": 30.0, "rr": 20.5, "ndcg": 46.5, "f1": 0.23, "total": 50.0, "acc@1": 24.0}
 
 
-def test_result_files_are_read_and_named_where_predictions_are_expected(eq, folder: Path) -> None:
+def test_result_files_are_read_and_detected_as_predictions(eq, folder: Path) -> None:
     (folder / "lstm_results.json").write_text(json.dumps(RESULT))
     (folder / "unclear.json").write_text(json.dumps({"acc@1": 0.4}))
-    refused = eq("places", "score", "--predictions", "lstm_results.json")
-    assert refused.exit_code == 2
-    assert "error[E204]: lstm_results.json has results (correct@1, " in refused.stderr
-    command = refused.stderr.split("hint: ")[1].split(" reads it")[0]
-    done = eq(*command.removeprefix("eq ").split(), "unclear.json")
-    assert done.exit_code == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
+    as_predictions = eq("places", "score", "--predictions", "lstm_results.json")
+    assert as_predictions.exit_code == 2
+    assert "error[E204]: lstm_results.json has results (correct@1, " in as_predictions.stderr
+    command = as_predictions.stderr.split("hint: ")[1].split(" reads it")[0]
+    result = eq(*command.removeprefix("eq ").split(), "unclear.json")
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
     assert ["result", "Acc@1", "Acc@5", "MRR", "nDCG@10", "F1", "weighted", "n"] in lines
     assert ["lstm_results", "24.00", "60.00", "41.00", "46.50", "23.00", "50"] in lines
-    assert "Rejected: unclear, acc@1 0.4: it may be a fraction" in done.stdout
+    assert "Rejected: unclear, acc@1 0.4: it may be a fraction" in result.stdout
     assert "12 of 50 units" in eq("places", "results", "lstm_results.json", "-v").stdout
     (row,) = json.loads(eq("places", "results", "lstm_results.json", "--json").stdout)["results"]
     assert row["values"]["HR@1"] == pytest.approx(12 / 50)
@@ -287,7 +291,7 @@ def test_one_table_of_sequences_gives_targets_users_previous_places_and_slices(e
     (folder / "places.csv").write_text(
         "place,lat,lon\n" + "".join(f"{place},{47 + place / 100},{8 + place / 50}\n" for place in range(CLASSES))
     )
-    words = (
+    arguments = (
         "--sequences",
         "test.jsonl",
         "--history",
@@ -297,26 +301,26 @@ def test_one_table_of_sequences_gives_targets_users_previous_places_and_slices(e
         "--n-resamples",
         "100",
     )
-    done = eq("places", "score", "--logits", "lstm=logits.npy", *words, "--json")
-    assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert set(told["baselines"]) == {"random", "majority", "user", "markov"}
-    weekdays = [part["slice"] for part in told["slices"] if part["name"] == "weekday"]
+    result = eq("places", "score", "--logits", "lstm=logits.npy", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    content = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert set(content["baselines"]) == {"random", "majority", "user", "markov"}
+    weekdays = [part["slice"] for part in content["slices"] if part["name"] == "weekday"]
     assert weekdays == ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-    assert told["by_user"]["units"] == 6
-    assert set(told["distances"]) == {
+    assert content["by_user"]["units"] == 6
+    assert set(content["distances"]) == {
         "distance error", "within 1 km", "within 5 km", "median", "undefined", "baselines",
     }  # fmt: skip
-    assert told["calibration"]["ece"]["1"]["accuracy"] == pytest.approx(told["percent"]["Acc@1"] / 100)
+    assert content["calibration"]["ece"]["1"]["accuracy"] == pytest.approx(content["percent"]["Acc@1"] / 100)
 
 
 def test_files_of_libcity_are_scored_like_logits(eq, folder: Path) -> None:
     logits, targets = np.load(folder / "logits.npy").astype(float), np.load(folder / "y.npy")
     content = {"uid": [row % 6 for row in range(ROWS)], "loc_true": targets.tolist(), "loc_pred": logits.tolist()}
     (folder / "libcity.json").write_text(json.dumps(content))
-    done = eq("places", "score", "--predictions", "libcity.json", "--n-resamples", "100", "--json")
-    assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["system"] == "libcity"
-    assert told["percent"] == json.loads(eq(*SCORE, "--json").stdout)["percent"]
-    assert told["by_user"]["units"] == 6
+    result = eq("places", "score", "--predictions", "libcity.json", "--n-resamples", "100", "--json")
+    assert result.exit_code == 0, result.stderr
+    output = json.loads(result.stdout)
+    assert output["system"] == "libcity"
+    assert output["percent"] == json.loads(eq(*SCORE, "--json").stdout)["percent"]
+    assert output["by_user"]["units"] == 6

@@ -1,4 +1,4 @@
-"""``eq places compare`` and ``eq places demo`` as people type them."""
+"""``eq places compare`` and ``eq places demo`` from the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _entry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write_seed(folder: Path, skill: float, seed: int, *, units: int = UNITS) -> Path:
-    """A folder with logits that lift the right class by so much."""
+    """A folder with logits that are increased by ``skill`` for the true class."""
     folder.mkdir(parents=True, exist_ok=True)
     targets = np.random.default_rng(5).integers(1, CLASSES, size=units)
     logits = np.random.default_rng(seed).normal(size=(units, CLASSES)).astype(np.float32)
@@ -42,12 +42,12 @@ def seeds(folder: Path) -> Path:
     return folder
 
 
-def words(*models: str, seeds: int = 3) -> list[str]:
+def seed_paths(*models: str, seeds: int = 3) -> list[str]:
     return [f"{model}/seed{seed}/" for model in models for seed in range(1, seeds + 1)]
 
 
 def test_folders_of_logits_are_grouped_by_the_folder_around_them(eq: Eq, seeds: Path) -> None:
-    result = eq("places", "compare", *words("good", "bad"), "--user", "user.npy")
+    result = eq("places", "compare", *seed_paths("good", "bad"), "--user", "user.npy")
     assert result.exit_code == 0, result.output
     assert "40 visits of 8 users, 3 seeds per model (percent)" in result.output
     assert "good - bad" in result.output
@@ -57,64 +57,71 @@ def test_folders_of_logits_are_grouped_by_the_folder_around_them(eq: Eq, seeds: 
 
 @pytest.mark.engines("torch")
 def test_ranks_counted_on_a_device_are_the_same(eq: Eq, seeds: Path) -> None:
-    here, there = (
-        eq("places", "compare", *words("good", "bad"), "--n-resamples", "100", "--json", *device)
+    on_cpu, on_device = (
+        eq("places", "compare", *seed_paths("good", "bad"), "--n-resamples", "100", "--json", *device)
         for device in ((), ("--device", "cpu"))
     )
-    assert there.exit_code == 0, there.output
-    assert there.stdout == here.stdout
+    assert on_device.exit_code == 0, on_device.output
+    assert on_device.stdout == on_cpu.stdout
 
 
-def test_the_order_of_the_models_is_that_of_the_words(eq: Eq, seeds: Path) -> None:
-    result = eq("places", "compare", *words("bad", "good"), "--json")
-    told = json.loads(result.output)
-    assert (told["pairs"][0]["a"], told["pairs"][0]["b"]) == ("bad", "good")
-    assert told["pairs"][0]["seeds"]["difference"] < 0
-    assert told["people"] == "units"
-    assert told["people_count"] == UNITS
-    assert len(told["systems"][0]["values"]) == 3
+def test_models_are_in_the_order_of_the_arguments(eq: Eq, seeds: Path) -> None:
+    result = eq("places", "compare", *seed_paths("bad", "good"), "--json")
+    content = json.loads(result.output)
+    assert (content["pairs"][0]["a"], content["pairs"][0]["b"]) == ("bad", "good")
+    assert content["pairs"][0]["seeds"]["difference"] < 0
+    assert content["people"] == "units"
+    assert content["people_count"] == UNITS
+    assert len(content["systems"][0]["values"]) == 3
 
 
-def test_models_side_by_side_have_their_seeds_inside(eq: Eq, seeds: Path) -> None:
-    inside = eq("places", "compare", "good", "bad", "--json")
-    spelled = eq("places", "compare", *words("good", "bad"), "--json")
-    assert inside.exit_code == 0, inside.output
-    assert json.loads(inside.output) == json.loads(spelled.output)
+def test_folders_of_models_contain_their_seeds(eq: Eq, seeds: Path) -> None:
+    implicit = eq("places", "compare", "good", "bad", "--json")
+    explicit = eq("places", "compare", *seed_paths("good", "bad"), "--json")
+    assert implicit.exit_code == 0, implicit.output
+    assert json.loads(implicit.output) == json.loads(explicit.output)
 
 
-def test_names_of_ones_own_group_seeds(eq: Eq, seeds: Path) -> None:
-    given = ["strong=good/seed1", "strong=good/seed2", "weak=bad/seed1", "weak=bad/seed3"]
-    result = eq("places", "compare", *given, "-m", "MRR")
+def test_given_names_group_seeds(eq: Eq, seeds: Path) -> None:
+    paths = ["strong=good/seed1", "strong=good/seed2", "weak=bad/seed1", "weak=bad/seed3"]
+    result = eq("places", "compare", *paths, "-m", "MRR")
     assert result.exit_code == 0, result.output
     assert "strong - weak" in result.output
     assert "seed1 with seed1, seed2 with seed3" in result.output
 
 
-def test_what_places_score_wrote_is_read_back_with_the_same_figures(eq: Eq, seeds: Path) -> None:
+def test_stored_runs_give_the_same_comparison_as_logits(eq: Eq, seeds: Path) -> None:
     for model in ("good", "bad"):
         for seed in (1, 2):
-            at = f"{model}/seed{seed}"
-            told = eq(
-                *("places", "score", "--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy"),
-                *("--user", "user.npy", "-o", f"runs/{at}", "--n-resamples", "40"),
+            seed_folder = f"{model}/seed{seed}"
+            scored = eq(
+                *(
+                    "places",
+                    "score",
+                    "--logits",
+                    f"{seed_folder}/logits.npy",
+                    "--targets",
+                    f"{seed_folder}/targets.npy",
+                ),
+                *("--user", "user.npy", "-o", f"runs/{seed_folder}", "--n-resamples", "40"),
             )
-            assert told.exit_code == 0, told.output
-    stored = eq("places", "compare", *[f"runs/{each}" for each in words("good", "bad", seeds=2)], "--json")
-    raw = eq("places", "compare", *words("good", "bad", seeds=2), "--user", "user.npy", "--json")
+            assert scored.exit_code == 0, scored.output
+    stored = eq("places", "compare", *[f"runs/{path}" for path in seed_paths("good", "bad", seeds=2)], "--json")
+    raw = eq("places", "compare", *seed_paths("good", "bad", seeds=2), "--user", "user.npy", "--json")
     assert stored.exit_code == 0, stored.output
-    one, other = (json.loads(result.output) for result in (stored, raw))
-    assert one["people"] == "users"
-    assert one["pairs"] == other["pairs"]
+    stored_content, raw_content = (json.loads(result.output) for result in (stored, raw))
+    assert stored_content["people"] == "users"
+    assert stored_content["pairs"] == raw_content["pairs"]
 
 
 def test_runs_in_one_results_folder_are_grouped_by_their_names(eq: Eq, seeds: Path) -> None:
-    for at in words("good", "bad", seeds=2):
-        files = ("--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy")
+    for seed_folder in seed_paths("good", "bad", seeds=2):
+        files = ("--logits", f"{seed_folder}/logits.npy", "--targets", f"{seed_folder}/targets.npy")
         assert eq("places", "score", *files, "-o", "results", "--n-resamples", "40").exit_code == 0
-    separate = eq("places", "compare", *words("bad", "good", seeds=2), "--json")
+    separate = eq("places", "compare", *seed_paths("bad", "good", seeds=2), "--json")
     names = [f"results/{model}-seed{seed}" for model in ("bad", "good") for seed in (1, 2)]
-    for given in (names, ["results"]):
-        together = eq("places", "compare", *given, "--json")
+    for paths in (names, ["results"]):
+        together = eq("places", "compare", *paths, "--json")
         assert together.exit_code == 0, together.output
         assert json.loads(together.output)["pairs"] == json.loads(separate.output)["pairs"]
 
@@ -124,12 +131,12 @@ def test_answerable_units_alone_can_be_compared(eq: Eq, seeds: Path) -> None:
     counts = np.ones(CLASSES, dtype=int)
     counts[int(targets[0])] = 0
     np.save("counts.npy", counts)
-    answerable = int((targets != targets[0]).sum())
+    n_answerable = int((targets != targets[0]).sum())
     for model in ("good", "bad"):
-        at = f"{model}/seed1"
+        seed_folder = f"{model}/seed1"
         eq(
-            *("places", "score", "--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy"),
-            *("--train-counts", "counts.npy", "-o", f"runs/{at}", "--n-resamples", "40"),
+            *("places", "score", "--logits", f"{seed_folder}/logits.npy", "--targets", f"{seed_folder}/targets.npy"),
+            *("--train-counts", "counts.npy", "-o", f"runs/{seed_folder}", "--n-resamples", "40"),
         )
     stored = eq("places", "compare", "runs/good/seed1", "runs/bad/seed1", "--answerable", "--json")
     raw = eq(
@@ -137,29 +144,30 @@ def test_answerable_units_alone_can_be_compared(eq: Eq, seeds: Path) -> None:
         *("--train-counts", "counts.npy"),
     )
     assert stored.exit_code == 0, stored.output
-    assert json.loads(stored.output)["units"] == json.loads(raw.output)["units"] == answerable
-    refused = eq("places", "compare", "good/seed1", "bad/seed1", "--answerable")
-    assert refused.exit_code == 2
-    assert "--train-counts" in refused.output
+    assert json.loads(stored.output)["units"] == json.loads(raw.output)["units"] == n_answerable
+    without_counts = eq("places", "compare", "good/seed1", "bad/seed1", "--answerable")
+    assert without_counts.exit_code == 2
+    assert "--train-counts" in without_counts.output
 
 
-def test_one_seed_says_so(eq: Eq, seeds: Path) -> None:
+def test_one_seed_is_reported(eq: Eq, seeds: Path) -> None:
     result = eq("places", "compare", "good/seed1", "bad/seed1")
     assert "one seed per model" in result.output
     assert "(one seed)" in result.output
     assert "how much the scores vary when training is repeated is unknown" in result.output
 
 
-def test_padding_is_no_class(eq: Eq, seeds: Path) -> None:
-    plain, without = (
-        json.loads(eq("places", "compare", "good", "bad", "--json", *more).output) for more in ((), ("--padding", "0"))
+def test_padding_is_excluded_from_the_classes(eq: Eq, seeds: Path) -> None:
+    all_classes, without_padding = (
+        json.loads(eq("places", "compare", "good", "bad", "--json", *options).output)
+        for options in ((), ("--padding", "0"))
     )
-    assert without["systems"][0]["mean"] >= plain["systems"][0]["mean"]
-    assert without != plain
+    assert without_padding["systems"][0]["mean"] >= all_classes["systems"][0]["mean"]
+    assert without_padding != all_classes
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("paths", "expected_text"),
     [
         ((), "E310"),
         (("good/seed1", "good/seed2"), "only good"),
@@ -169,23 +177,21 @@ def test_padding_is_no_class(eq: Eq, seeds: Path) -> None:
         (("good/seed1", "bad/seed1", "-m", "HR@7"), "HR@7"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_with_a_sentence(
-    eq: Eq, seeds: Path, given: tuple[str, ...], sentence: str
-) -> None:
-    result = eq("places", "compare", *given)
+def test_invalid_comparisons_are_errors(eq: Eq, seeds: Path, paths: tuple[str, ...], expected_text: str) -> None:
+    result = eq("places", "compare", *paths)
     assert result.exit_code == 2
-    assert sentence in result.output
+    assert expected_text in result.output
     assert "Traceback" not in result.output
 
 
-def test_rows_that_are_not_the_same_are_refused(eq: Eq, seeds: Path) -> None:
+def test_different_targets_are_an_error(eq: Eq, seeds: Path) -> None:
     np.save("bad/seed1/targets.npy", np.load("bad/seed1/targets.npy")[::-1].copy())
     result = eq("places", "compare", "good/seed1", "bad/seed1")
     assert result.exit_code == 2
     assert "have different targets" in result.output
 
 
-def test_an_empty_folder_and_odd_users_are_refused(eq: Eq, seeds: Path) -> None:
+def test_an_empty_folder_and_mismatched_users_are_errors(eq: Eq, seeds: Path) -> None:
     (seeds / "good" / "seed9").mkdir()
     empty = eq("places", "compare", "good/seed9", "bad/seed1")
     assert empty.exit_code == 2
@@ -196,25 +202,25 @@ def test_an_empty_folder_and_odd_users_are_refused(eq: Eq, seeds: Path) -> None:
     assert "3 users for 40 units" in odd.output
 
 
-def test_the_demo_prints_the_model_beside_its_baselines(eq: Eq) -> None:
+def test_the_demo_prints_the_model_and_its_baselines(eq: Eq) -> None:
     result = eq("places", "demo", "--users", "12", "--days", "14", "--places", "60")
     assert result.exit_code == 0, result.output
-    for word in ("random", "majority", "user", "markov", "Acc@1", "F1 weighted", "calibration error"):
-        assert word in result.output
+    for expected_text in ("random", "majority", "user", "markov", "Acc@1", "F1 weighted", "calibration error"):
+        assert expected_text in result.output
     assert "12 simulated users" in result.output
 
 
 @pytest.mark.slow
-def test_the_demo_leaves_what_places_score_takes(eq: Eq, folder: Path) -> None:
-    few = ("--users", "12", "--days", "14", "--places", "60")
-    told = json.loads(eq("places", "demo", *few, "--json").output)
-    kept = eq("places", "demo", *few, "-o", "kept")
-    assert kept.exit_code == 0, kept.output
-    suggested = next(line for line in kept.output.splitlines() if line.startswith("Next: eq "))
-    again = eq(*suggested.removeprefix("Next: eq ").split(), "--json")
-    assert again.exit_code == 0, again.output
-    assert json.loads(again.output)["percent"] == pytest.approx(told["percent"])
-    assert json.loads(again.output)["baselines"]["markov"] == pytest.approx(told["baselines"]["markov"])
+def test_the_demo_writes_inputs_of_places_score(eq: Eq, folder: Path) -> None:
+    quick_options = ("--users", "12", "--days", "14", "--places", "60")
+    content = json.loads(eq("places", "demo", *quick_options, "--json").output)
+    written = eq("places", "demo", *quick_options, "-o", "kept")
+    assert written.exit_code == 0, written.output
+    suggested = next(line for line in written.output.splitlines() if line.startswith("Next: eq "))
+    scored = eq(*suggested.removeprefix("Next: eq ").split(), "--json")
+    assert scored.exit_code == 0, scored.output
+    assert json.loads(scored.output)["percent"] == pytest.approx(content["percent"])
+    assert json.loads(scored.output)["baselines"]["markov"] == pytest.approx(content["baselines"]["markov"])
     charts = {file.name for file in (folder / "kept").glob("*.svg")}
     assert charts == {
         "accuracy-over-k.svg",
@@ -227,7 +233,7 @@ def test_the_demo_leaves_what_places_score_takes(eq: Eq, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_is_the_same_for_the_same_seed_and_another_for_another(eq: Eq) -> None:
-    few = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
-    first, again, other = (eq(*few, "--seed", seed).output for seed in ("1", "1", "2"))
-    assert first == again != other
+def test_the_demo_depends_on_the_seed_only(eq: Eq) -> None:
+    quick_options = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
+    first, repeated, other = (eq(*quick_options, "--seed", seed).output for seed in ("1", "1", "2"))
+    assert first == repeated != other

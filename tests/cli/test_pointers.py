@@ -1,4 +1,4 @@
-"""Names that users try: the error suggests the command, option, format or metric that does it."""
+"""Names from other tools: the error suggests the command, option, format or metric."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from equipoise.cli.output import pointers
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"),
+    ("arguments", "expected_hint"),
     [
         (("models",), "eq ls models"),
         (("metrics",), "eq ls metrics"),
@@ -26,12 +26,12 @@ from equipoise.cli.output import pointers
         (("ls", "metrcs"), "metrics"),
     ],
 )
-def test_a_command_that_does_not_exist_points_to_the_one_that_does_it(eq, failed, words, hint: str) -> None:
-    failed(eq(*words), "E300", hint)
+def test_an_unknown_command_suggests_the_right_one(eq, assert_error, arguments, expected_hint: str) -> None:
+    assert_error(eq(*arguments), "E300", expected_hint)
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"),
+    ("arguments", "expected_hint"),
     [
         (("fair", "compare", "--document", "x"), "--doc"),
         (("fair", "compare", "--model", "x"), "--models"),
@@ -50,24 +50,24 @@ def test_a_command_that_does_not_exist_points_to_the_one_that_does_it(eq, failed
         (("accounts", "evaluate", "--rates", "1"), "--learning-rates"),
     ],
 )
-def test_an_option_that_does_not_exist_points_to_the_one_that_does_it(eq, failed, words, hint: str) -> None:
-    failed(eq(*words), "E100", hint)
+def test_an_unknown_option_suggests_the_right_one(eq, assert_error, arguments, expected_hint: str) -> None:
+    assert_error(eq(*arguments), "E100", expected_hint)
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"),
+    ("arguments", "expected_hint"),
     [
         (("export", "x", "--to", "markdown"), "--to md"),
         (("export", "x", "--to", "tex"), "--to latex"),
         (("compare", "a", "b", "--to", "html"), "eq report"),
     ],
 )
-def test_a_format_points_to_its_name(eq, failed, words, hint: str) -> None:
-    failed(eq(*words), "E300", hint)
+def test_an_unknown_format_suggests_the_right_one(eq, assert_error, arguments, expected_hint: str) -> None:
+    assert_error(eq(*arguments), "E300", expected_hint)
 
 
 @pytest.mark.parametrize(
-    ("name", "ours"),
+    ("name", "expected_name"),
     [
         ("ndcg_cut_10", "nDCG@10"),
         ("ndcg_at_10", "nDCG@10"),
@@ -78,14 +78,14 @@ def test_a_format_points_to_its_name(eq, failed, words, hint: str) -> None:
         ("success_1", "HR@1"),
     ],
 )
-def test_a_metric_of_another_library_is_ours(eq, name: str, ours: str) -> None:
-    assert ours in eq("score", "good.trec", "--qrels", "truth.qrels", "-m", name).stdout
-    assert ours.partition("(")[0].partition("@")[0] in eq("explain", name).stdout
+def test_metric_names_of_other_libraries_are_accepted(eq, name: str, expected_name: str) -> None:
+    assert expected_name in eq("score", "good.trec", "--qrels", "truth.qrels", "-m", name).stdout
+    assert expected_name.partition("(")[0].partition("@")[0] in eq("explain", name).stdout
 
 
-@pytest.mark.parametrize(("name", "ours"), [("mrr@10", "MRR@10"), ("map", "MAP"), ("ndcg@10", "nDCG@10")])
-def test_metrics_are_found_whatever_their_case(eq, name: str, ours: str) -> None:
-    assert ours in eq("score", "good.trec", "--qrels", "truth.qrels", "-m", name).stdout
+@pytest.mark.parametrize(("name", "expected_name"), [("mrr@10", "MRR@10"), ("map", "MAP"), ("ndcg@10", "nDCG@10")])
+def test_metric_names_are_case_insensitive(eq, name: str, expected_name: str) -> None:
+    assert expected_name in eq("score", "good.trec", "--qrels", "truth.qrels", "-m", name).stdout
 
 
 def leaf_commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
@@ -104,8 +104,8 @@ LEAVES = leaf_commands(cli)
 
 
 def test_every_command_is_in_one_section() -> None:
-    listed = [name for names in SECTIONS.values() for name in names if name in COMMANDS]
-    assert sorted(listed) == sorted(COMMANDS)
+    sectioned = [name for names in SECTIONS.values() for name in names if name in COMMANDS]
+    assert sorted(sectioned) == sorted(COMMANDS)
 
 
 def test_no_pointer_hides_a_command() -> None:

@@ -15,16 +15,16 @@ COMPARE = ("compare", "bad.trec", "good.trec", "--qrels", "truth.qrels", "-m", "
 SCORE = ("score", "bad.trec", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "-m", "HR@1")
 
 
-def rows(text: str) -> list[dict[str, str]]:
+def parse_csv(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize("words", [COMPARE, ("ls", "checks"), ("ls", "tests")], ids=" ".join)
-@pytest.mark.parametrize("to", TABLE_FORMATS)
-def test_a_file_has_what_standard_output_would_have(eq, folder: Path, words: tuple[str, ...], to: str) -> None:
-    suffix = {"latex": "tex"}.get(to, to)
-    printed = eq(*words, "--to", to)
-    written = eq(*words, "-o", f"table.{suffix}")
+@pytest.mark.parametrize("arguments", [COMPARE, ("ls", "checks"), ("ls", "tests")], ids=" ".join)
+@pytest.mark.parametrize("format_name", TABLE_FORMATS)
+def test_a_file_equals_the_standard_output(eq, folder: Path, arguments: tuple[str, ...], format_name: str) -> None:
+    suffix = {"latex": "tex"}.get(format_name, format_name)
+    printed = eq(*arguments, "--to", format_name)
+    written = eq(*arguments, "-o", f"table.{suffix}")
     assert (printed.exit_code, written.exit_code) == (0, 0)
     assert written.stdout == ""
     assert f"wrote table.{suffix}" in written.stderr
@@ -33,7 +33,7 @@ def test_a_file_has_what_standard_output_would_have(eq, folder: Path, words: tup
 
 def test_the_format_overrides_the_suffix(eq, folder: Path) -> None:
     assert eq("ls", "checks", "--to", "csv", "-o", "checks.txt").exit_code == 0
-    assert rows((folder / "checks.txt").read_text())[0].keys() == {"code", "severity", "title"}
+    assert parse_csv((folder / "checks.txt").read_text())[0].keys() == {"code", "severity", "title"}
 
 
 def test_to_json_is_json(eq) -> None:
@@ -41,7 +41,9 @@ def test_to_json_is_json(eq) -> None:
 
 
 def test_csv_of_scores_has_one_row_per_system_and_metric(eq) -> None:
-    scores = {(row["system"], row["metric"]): float(row["value"]) for row in rows(eq(*SCORE, "--to", "csv").stdout)}
+    scores = {
+        (row["system"], row["metric"]): float(row["value"]) for row in parse_csv(eq(*SCORE, "--to", "csv").stdout)
+    }
     results = json.loads(eq(*SCORE, "--json").stdout)["results"]
     assert scores == {
         (result["system"], estimate["metric"]): estimate["value"]
@@ -62,7 +64,7 @@ def test_a_markdown_table_escapes_its_cells(eq, folder: Path) -> None:
     assert r"a\|b" in eq("score", "a|b.trec", "bad.trec", "--qrels", "truth.qrels", "--to", "md").stdout
 
 
-def test_a_csv_cell_is_no_formula(eq, folder: Path) -> None:
+def test_csv_cells_are_escaped_against_formulas(eq, folder: Path) -> None:
     from equipoise.report.export.tables import format_parts
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
 
@@ -70,6 +72,8 @@ def test_a_csv_cell_is_no_formula(eq, folder: Path) -> None:
     assert format_parts([table, Paragraph("left out")], "csv") == 'name\n\'=1+1\n"a,b"\n'
 
 
-def test_nothing_is_written_when_a_command_fails(eq, failed, folder: Path) -> None:
-    failed(eq("compare", "good.trec", "none.trec", "--qrels", "truth.qrels", "-o", "table.md"), "E200", "none.trec")
+def test_nothing_is_written_when_a_command_fails(eq, assert_error, folder: Path) -> None:
+    assert_error(
+        eq("compare", "good.trec", "none.trec", "--qrels", "truth.qrels", "-o", "table.md"), "E200", "none.trec"
+    )
     assert not (folder / "table.md").exists()

@@ -1,4 +1,4 @@
-"""The command that shows results in a browser, as a process of its own."""
+"""``eq view`` in a separate process."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ import pytest
 
 from equipoise.types import install_command
 
-Started = Callable[..., "subprocess.Popen[str]"]
+StartProcess = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def start(folder: Path, command, environment) -> Started:
-    """Starts the command, without a browser."""
+def start(folder: Path, command, environment) -> StartProcess:
+    """Start the command without a browser."""
 
     @contextmanager
-    def started(*words: str) -> Iterator[subprocess.Popen[str]]:
+    def run_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
-            [*command, "view", *words, "--no-browser"],
+            [*command, "view", *arguments, "--no-browser"],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -39,12 +39,12 @@ def start(folder: Path, command, environment) -> Started:
             process.kill()
             process.communicate()
 
-    return started  # type: ignore[return-value]
+    return run_process  # type: ignore[return-value]
 
 
-def fetched(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=60) as answer:
-        return answer.read().decode()
+def fetch(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=60) as response:
+        return response.read().decode()
 
 
 @pytest.fixture
@@ -55,82 +55,84 @@ def results(eq) -> str:
     return "results"
 
 
-def test_it_prints_where_it_is_and_an_interrupt_ends_it(results: str, start: Started) -> None:
-    with start() as process:  # the folder results is what it shows unless told otherwise
+def test_the_address_is_printed_and_an_interrupt_stops_the_server(results: str, start: StartProcess) -> None:
+    with start() as process:  # the default folder is results
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        rows = json.loads(fetched(f"{address}runs.json"))["runs"]
+        rows = json.loads(fetch(f"{address}runs.json"))["runs"]
         assert sorted(row["system"] for row in rows) == ["bad", "good"]
-        assert "good" in fetched(f"{address}report?run=good&run=bad")
+        assert "good" in fetch(f"{address}report?run=good&run=bad")
         process.send_signal(signal.SIGINT)
-        said, noted = process.communicate(timeout=30)
+        stdout, stderr = process.communicate(timeout=30)
         assert process.returncode == 130
-        assert said == ""
-        assert noted.splitlines()[1:] == ["interrupted"]
+        assert stdout == ""
+        assert stderr.splitlines()[1:] == ["interrupted"]
 
 
-def test_as_data_it_says_the_same(results: str, start: Started) -> None:
+def test_json_output_has_the_address(results: str, start: StartProcess) -> None:
     with start(results, "--json", "-q") as process:
         lines = []
         while not lines or lines[-1] != "}\n":
             lines.append(process.stdout.readline())
-        told = json.loads("".join(lines))
-        assert told["results"] == "results"
-        assert "good" in fetched(told["url"])
+        content = json.loads("".join(lines))
+        assert content["results"] == "results"
+        assert "good" in fetch(content["url"])
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
 
 
-def test_another_name_is_refused_by_the_process_too(results: str, start: Started) -> None:
+def test_other_host_names_are_rejected_by_the_process(results: str, start: StartProcess) -> None:
     with start(results) as process:
         address = process.stdout.readline().strip()
         request = urllib.request.Request(address, headers={"Host": "evil.example"})
-        with pytest.raises(urllib.error.HTTPError) as refused:
+        with pytest.raises(urllib.error.HTTPError) as error:
             urllib.request.urlopen(request, timeout=60)
-        assert refused.value.code == 421
-        refused.value.close()
+        assert error.value.code == 421
+        error.value.close()
 
 
-def test_a_port_that_is_taken_is_a_sentence(folder: Path, eq) -> None:
+def test_an_occupied_port_is_an_error(folder: Path, eq) -> None:
     (folder / "results").mkdir()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = eq("view", "results", "--no-browser", "--port", str(port))
-    assert done.exit_code == 2
-    assert done.stderr.startswith(f"error[E310]: port {port} ")
-    assert "--port 0" in done.stderr
+        result = eq("view", "results", "--no-browser", "--port", str(port))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error[E310]: port {port} ")
+    assert "--port 0" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (("nowhere",), "E500"),
         (("good.trec",), "E500"),
         (("results", "--port", "70000"), "E100"),
     ],
 )
-def test_what_cannot_be_shown_is_a_sentence(eq, words: tuple[str, ...], code: str) -> None:
-    done = eq("view", *words, "--no-browser")
-    assert done.exit_code == 2
-    assert f"error[{code}]" in done.stderr
-    assert "hint:" in done.stderr
+def test_bad_input_is_an_error(eq, arguments: tuple[str, ...], code: str) -> None:
+    result = eq("view", *arguments, "--no-browser")
+    assert result.exit_code == 2
+    assert f"error[{code}]" in result.stderr
+    assert "hint:" in result.stderr
 
 
-def test_a_missing_engine_is_named_with_its_extra(folder: Path, eq, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_engine_is_an_error_with_its_extra(folder: Path, eq, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "starlette", None)
-    done = eq("view", "--no-browser")
-    assert done.exit_code == 4
-    assert install_command("view") in done.stderr
+    result = eq("view", "--no-browser")
+    assert result.exit_code == 4
+    assert install_command("view") in result.stderr
 
 
-def test_help_starts_nothing_heavy(command, environment) -> None:
+def test_help_loads_no_heavy_module(command, environment) -> None:
     code = (
         "import sys\n"
         "from equipoise.cli.main import cli\n"
         "try:\n    cli.main(['view', '--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "print([name for name in ('starlette', 'uvicorn', 'numpy') if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert "--no-browser" in done.stdout
-    assert "starlette" not in done.stderr
-    assert "uvicorn" not in done.stderr
+    completed = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "--no-browser" in completed.stdout
+    assert "starlette" not in completed.stderr
+    assert "uvicorn" not in completed.stderr

@@ -1,4 +1,4 @@
-"""``eq why`` and ``eq score --like``, run as people run them."""
+"""``eq why`` and ``eq score --like`` from the command line."""
 
 from __future__ import annotations
 
@@ -19,67 +19,67 @@ QRELS = "q1 0 a 1\nq2 0 a 1\nq3 0 a 1\n"
 
 @pytest.fixture(autouse=True)
 def files(folder: Path) -> None:
-    """A run with a tie and a missing query, and its truth."""
+    """A run with a tie and a missing query, and its qrels."""
     (folder / "run.trec").write_text(RUN)
-    (folder / "own.qrels").write_text(QRELS)
+    (folder / "custom.qrels").write_text(QRELS)
 
 
-def test_two_libraries_are_told_apart_convention_by_convention(eq) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", "--like", "mteb", "--like", "ranx", "-m", "MRR@10")
-    assert done.exit_code == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0] == "MRR@10: mteb and ranx agree on 0.5000"  # and yet for different reasons
+def test_the_difference_of_two_libraries_is_explained_by_conventions(eq) -> None:
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", "--like", "mteb", "--like", "ranx", "-m", "MRR@10")
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "MRR@10: mteb and ranx agree on 0.5000"  # for different reasons
     rows = [line.split()[:-3] for line in lines if line.endswith(" 1") and line.startswith(("equal", "queries of"))]
     assert rows == [["equal", "scores"], ["queries", "of", "the", "qrels", "that", "the", "run", "misses"]]
     assert "    mteb: equal scores are ordered by document id, descending" in lines
     assert [line for line in lines if line.startswith("note: ")] != []
-    assert "as called: ranx.evaluate(Qrels(qrels), Run(run), metric)" in " ".join(done.stdout.split())
+    assert "as called: ranx.evaluate(Qrels(qrels), Run(run), metric)" in " ".join(result.stdout.split())
 
 
 def test_one_library_is_compared_with_equipoise(eq) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", "--like", "trec_eval", "-m", "MRR", "--json")
-    (found,) = json.loads(done.stdout)["differences"]
-    assert (found["one"]["name"], found["other"]["name"]) == ("trec_eval", "equipoise")
-    assert found["one"]["value"] == 0.5
-    assert found["other"]["value"] == pytest.approx((0.75 + 0.5) / 3)
-    assert sum(change["share"] for change in found["changes"]) == pytest.approx(found["difference"])
-    assert {unit["unit"]: unit["one"] for unit in found["units"]} == {"q3": None, "q1": 0.5}
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", "--like", "trec_eval", "-m", "MRR", "--json")
+    (difference,) = json.loads(result.stdout)["differences"]
+    assert (difference["one"]["name"], difference["other"]["name"]) == ("trec_eval", "equipoise")
+    assert difference["one"]["value"] == 0.5
+    assert difference["other"]["value"] == pytest.approx((0.75 + 0.5) / 3)
+    assert sum(change["share"] for change in difference["changes"]) == pytest.approx(difference["difference"])
+    assert {unit["unit"]: unit["one"] for unit in difference["units"]} == {"q3": None, "q1": 0.5}
 
 
-def test_the_example_has_a_line_for_each_document(eq) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", "--like", "trec_eval", "-m", "MRR")
-    after = done.stdout.split("For example q1: 0.5000 as trec_eval, 0.7500 as equipoise\n")[1]
-    rows = [line.split() for line in after.splitlines()[2:4]]
+def test_the_example_has_one_line_per_document(eq) -> None:
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", "--like", "trec_eval", "-m", "MRR")
+    example = result.stdout.split("For example q1: 0.5000 as trec_eval, 0.7500 as equipoise\n")[1]
+    rows = [line.split() for line in example.splitlines()[2:4]]
     assert rows == [["b", "0.5", "0", "1", "1-2"], ["a", "0.5", "1", "2", "1-2"]]
 
 
 def test_several_metrics_are_explained_one_after_another(eq) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", "--like", "ranx", "-m", "MRR", "-m", "HR@1", "-q")
-    assert [line.split(":")[0] for line in done.stdout.splitlines() if " as ranx" in line] == ["MRR", "HR@1"]
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", "--like", "ranx", "-m", "MRR", "-m", "HR@1", "-q")
+    assert [line.split(":")[0] for line in result.stdout.splitlines() if " as ranx" in line] == ["MRR", "HR@1"]
 
 
-def test_a_published_figure_is_traced_to_its_conventions(eq) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", "--published", "0.4167", "-m", "MRR", "--like", "ranx")
-    assert done.exit_code == 0, done.stderr
-    assert "- as equipoise scores (0.416667 over 3 queries)" in " ".join(done.stdout.split())
-    assert "does not prove that it was used" in done.stdout
+def test_conventions_that_give_a_published_value_are_listed(eq) -> None:
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", "--published", "0.4167", "-m", "MRR", "--like", "ranx")
+    assert result.exit_code == 0, result.stderr
+    assert "- as equipoise scores (0.416667 over 3 queries)" in " ".join(result.stdout.split())
+    assert "does not prove that it was used" in result.stdout
 
 
-def test_a_published_figure_that_nothing_gives_fails(eq) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", "--published", "0.9", "-m", "MRR", "--json")
-    assert done.exit_code == 1
-    found = json.loads(done.stdout)
-    assert found["matches"] == []
-    assert found["nearest"]["value"] < 0.9
-    assert found["tried"] > found["figures"] > 1
+def test_a_published_value_without_a_match_exits_with_1(eq) -> None:
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", "--published", "0.9", "-m", "MRR", "--json")
+    assert result.exit_code == 1
+    content = json.loads(result.stdout)
+    assert content["matches"] == []
+    assert content["nearest"]["value"] < 0.9
+    assert content["tried"] > content["figures"] > 1
 
 
-def test_a_published_figure_is_explained_part_by_part(eq) -> None:
-    words = [
+def test_the_difference_to_a_published_value_is_explained_by_parts(eq) -> None:
+    arguments = [
         "why",
         "run.trec",
         "--qrels",
-        "own.qrels",
+        "custom.qrels",
         "--published",
         "0.4167",
         "-m",
@@ -87,36 +87,36 @@ def test_a_published_figure_is_explained_part_by_part(eq) -> None:
         "--like",
         "ranx",
     ]
-    done = eq(*words)
-    assert "From ranx to the first of these: 0.5000 as ranx, 0.4167 as equipoise" in done.stdout
-    after = done.stdout.split("From ranx to the first")[1]
-    assert "Where it happens" in after
-    assert "relevant at rank 1-2, averaged over all orders of equal scores -> 0.7500" in after
-    found = json.loads(eq(*words, "--json").stdout)["difference"]
-    assert sum(change["share"] for change in found["changes"]) == pytest.approx(found["difference"])
-    assert found["example"]["unit"] == "q1"
+    result = eq(*arguments)
+    assert "From ranx to the first of these: 0.5000 as ranx, 0.4167 as equipoise" in result.stdout
+    explanation = result.stdout.split("From ranx to the first")[1]
+    assert "Where it happens" in explanation
+    assert "relevant at rank 1-2, averaged over all orders of equal scores -> 0.7500" in explanation
+    difference = json.loads(eq(*arguments, "--json").stdout)["difference"]
+    assert sum(change["share"] for change in difference["changes"]) == pytest.approx(difference["difference"])
+    assert difference["example"]["unit"] == "q1"
 
 
-def test_without_a_match_the_way_to_the_nearest_is_explained(eq) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", "--published", "0.9", "-m", "MRR", "--like", "ranx")
-    assert done.exit_code == 1
-    assert "From ranx to the nearest: 0.5000 as ranx" in done.stdout
+def test_without_a_match_the_difference_to_the_nearest_is_explained(eq) -> None:
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", "--published", "0.9", "-m", "MRR", "--like", "ranx")
+    assert result.exit_code == 1
+    assert "From ranx to the nearest: 0.5000 as ranx" in result.stdout
 
 
-def test_a_preset_that_gives_the_figure_itself_needs_no_way(eq) -> None:
-    words = ["why", "run.trec", "--qrels", "own.qrels", "--published", "0.4167", "-m", "MRR", "--json"]
-    assert json.loads(eq(*words).stdout)["difference"] is None
+def test_a_preset_that_gives_the_value_has_no_difference(eq) -> None:
+    arguments = ["why", "run.trec", "--qrels", "custom.qrels", "--published", "0.4167", "-m", "MRR", "--json"]
+    assert json.loads(eq(*arguments).stdout)["difference"] is None
 
 
-def test_lists_that_are_too_short_for_a_library_are_named_as_the_cause(eq, folder: Path) -> None:
+def test_lists_that_are_too_short_for_a_library_are_an_error(eq, folder: Path) -> None:
     (folder / "one.trec").write_text("q1 Q0 a 1 0.5 t\n")
-    done = eq("why", "one.trec", "--qrels", "own.qrels", "--like", "sklearn")
-    assert done.exit_code == 2
-    assert "it needs lists of 2 items at least, and the longest here has 1" in done.stderr
+    result = eq("why", "one.trec", "--qrels", "custom.qrels", "--like", "sklearn")
+    assert result.exit_code == 2
+    assert "it needs lists of 2 items at least, and the longest here has 1" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "hint"),
+    ("arguments", "code", "hint"),
     [
         (["--like", "mtbe"], "E300", "did you mean mteb?"),
         ([], "E310", "--like mteb --like ranx"),
@@ -136,56 +136,56 @@ def test_lists_that_are_too_short_for_a_library_are_named_as_the_cause(eq, folde
         ),
     ],
 )
-def test_bad_input_gets_a_sentence_and_a_hint(eq, words: list[str], code: str, hint: str) -> None:
-    done = eq("why", "run.trec", "--qrels", "own.qrels", *words)
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    assert f"error[{code}]" in done.stderr
-    assert hint in done.stderr
+def test_bad_input_is_an_error_with_a_hint(eq, arguments: list[str], code: str, hint: str) -> None:
+    result = eq("why", "run.trec", "--qrels", "custom.qrels", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert f"error[{code}]" in result.stderr
+    assert hint in result.stderr
 
 
-def test_a_run_of_other_queries_is_refused(eq, folder: Path) -> None:
+def test_a_run_of_other_queries_is_an_error(eq, folder: Path) -> None:
     (folder / "other.qrels").write_text("7 0 a 1\n")
-    done = eq("why", "run.trec", "--qrels", "other.qrels", "--like", "ranx")
-    assert done.exit_code == 2
-    assert "no query in common: q1 in the one, 7 in the other" in done.stderr
+    result = eq("why", "run.trec", "--qrels", "other.qrels", "--like", "ranx")
+    assert result.exit_code == 2
+    assert "no query in common: q1 in the one, 7 in the other" in result.stderr
 
 
-def test_scoring_as_a_library_says_so(eq) -> None:
-    done = eq("score", "run.trec", "--qrels", "own.qrels", "--like", "trec_eval", "-m", "MRR")
-    assert done.exit_code == 0, done.stderr
-    assert "Scored as trec_eval as pytrec_eval-terrier 0.5.11 wraps it" in done.stdout
-    assert "as called: trec_eval -m MEASURE qrels run" in done.stdout
-    assert "- a query of the qrels that the run misses is left out of the mean" in done.stdout
-    assert "Next: eq why run.trec --qrels own.qrels --like trec_eval -m MRR" in done.stdout
-    quiet = eq("score", "run.trec", "--qrels", "own.qrels", "--like", "trec_eval", "-m", "MRR", "-q")
+def test_scoring_with_a_preset_lists_its_conventions(eq) -> None:
+    result = eq("score", "run.trec", "--qrels", "custom.qrels", "--like", "trec_eval", "-m", "MRR")
+    assert result.exit_code == 0, result.stderr
+    assert "Scored as trec_eval as pytrec_eval-terrier 0.5.11 wraps it" in result.stdout
+    assert "as called: trec_eval -m MEASURE qrels run" in result.stdout
+    assert "- a query of the qrels that the run misses is left out of the mean" in result.stdout
+    assert "Next: eq why run.trec --qrels custom.qrels --like trec_eval -m MRR" in result.stdout
+    quiet = eq("score", "run.trec", "--qrels", "custom.qrels", "--like", "trec_eval", "-m", "MRR", "-q")
     assert "Scored as trec_eval" in quiet.stdout
     assert "left out of the mean" not in quiet.stdout
 
 
-def test_scores_as_a_library_are_kept_with_its_name_and_not_compared_with_ours(eq, folder: Path) -> None:
-    words = ["score", "--qrels", "own.qrels", "-m", "MRR", "-o", "results"]
-    assert eq(*words, "theirs=run.trec", "--like", "ranx").exit_code == 0
-    assert eq(*words, "ours=run.trec").exit_code == 0
-    manifest = json.loads((folder / "results/theirs/manifest.json").read_text())
+def test_scores_of_a_preset_are_stored_with_its_name_and_not_comparable(eq, folder: Path) -> None:
+    arguments = ["score", "--qrels", "custom.qrels", "-m", "MRR", "-o", "results"]
+    assert eq(*arguments, "preset=run.trec", "--like", "ranx").exit_code == 0
+    assert eq(*arguments, "default=run.trec").exit_code == 0
+    manifest = json.loads((folder / "results/preset/manifest.json").read_text())
     assert manifest["settings"]["like"] == "ranx"
-    done = eq("compare", "results/theirs", "results/ours")
-    assert done.exit_code == 2
-    assert "theirs was scored with ties=like ranx and ours with ties=expected" in done.stderr
+    result = eq("compare", "results/preset", "results/default")
+    assert result.exit_code == 2
+    assert "preset was scored with ties=like ranx and default with ties=expected" in result.stderr
 
 
 def test_a_preset_and_a_tie_rule_exclude_each_other(eq) -> None:
-    done = eq("score", "run.trec", "--qrels", "own.qrels", "--like", "ranx", "--ties", "by_id")
-    assert done.exit_code == 2
-    assert "error[E310]" in done.stderr
-    assert "--ties by_id" in done.stderr
+    result = eq("score", "run.trec", "--qrels", "custom.qrels", "--like", "ranx", "--ties", "by_id")
+    assert result.exit_code == 2
+    assert "error[E310]" in result.stderr
+    assert "--ties by_id" in result.stderr
 
 
-def test_logits_are_no_run_for_a_preset(eq, folder: Path) -> None:
+def test_presets_do_not_support_logits(eq, folder: Path) -> None:
     import numpy as np
 
     np.save(folder / "scores.npy", np.eye(3))
     np.save(folder / "y.npy", np.arange(3))
-    done = eq("score", "scores.npy", "--targets", "y.npy", "--like", "ranx")
-    assert done.exit_code == 2
-    assert "error[E310]" in done.stderr
+    result = eq("score", "scores.npy", "--targets", "y.npy", "--like", "ranx")
+    assert result.exit_code == 2
+    assert "error[E310]" in result.stderr

@@ -1,4 +1,4 @@
-"""The short answer that opens the output of every comparison."""
+"""The short answer at the start of the output of every comparison."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ QUESTIONS = Vocabulary("question", "model", "accuracy", percent=True)
 
 
 def printed(parts: list[object], width: int = 100) -> str:
-    """The parts as a terminal of this width shows them."""
+    """The parts printed on a terminal of this width."""
     stream = io.StringIO()
     console(stream, width).print(*parts, sep="\n", crop=False)
     return stream.getvalue()
 
 
-def hits(shares: dict[str, float], n: int = 200, seed: int = 0) -> Comparison:
-    """Models that answer these shares of the questions, independently of each other."""
+def compare_models(hit_rates: dict[str, float], n: int = 200, seed: int = 0) -> Comparison:
+    """Models that answer these fractions of the questions correctly, independently of each other."""
     rng = np.random.default_rng(seed)
     results = [
         result_from_values(
             name,
             range(n),
-            {"accuracy": rng.random(n) < share},
+            {"accuracy": rng.random(n) < hit_rate},
             chance={"accuracy": 0.07},
             settings={UNIT_NOUN: "question"},
         )
-        for name, share in shares.items()
+        for name, hit_rate in hit_rates.items()
     ]
     return compare_results(results, config=QUICK)
 
 
-def test_the_best_model_is_named_with_the_difference_and_its_certainty() -> None:
-    answer = comparison_answer(hits({"good": 0.9, "bad": 0.3}), AnswerOptions(QUESTIONS))
+def test_the_headline_has_the_best_model_the_difference_and_p() -> None:
+    answer = comparison_answer(compare_models({"good": 0.9, "bad": 0.3}), AnswerOptions(QUESTIONS))
     assert answer.headline.startswith("good is the best of 2 models on 200 questions: its accuracy is ")
     assert "adjusted p " in answer.headline
     assert answer.columns[0].cells == ["1", "2"]
 
 
 def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
-    comparison = hits({"a": 0.62, "b": 0.6, "c": 0.1})
+    comparison = compare_models({"a": 0.62, "b": 0.6, "c": 0.1})
     answer = comparison_answer(comparison, AnswerOptions(QUESTIONS))
     first, second, third = comparison.order
     assert answer.headline.startswith(f"Not decided: {first} has the highest accuracy on 200 questions")
@@ -72,7 +72,7 @@ def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
 
 
 def test_percent_and_fractions_are_not_mixed() -> None:
-    comparison = hits({"a": 0.62, "b": 0.6})
+    comparison = compare_models({"a": 0.62, "b": 0.6})
     percent = printed(comparison_answer(comparison, AnswerOptions(QUESTIONS)).parts())
     assert "0.6" not in percent
     assert "Random" not in percent
@@ -82,7 +82,7 @@ def test_percent_and_fractions_are_not_mixed() -> None:
     assert "points" not in fractions
 
 
-def test_units_have_their_own_name_everywhere() -> None:
+def test_units_are_called_by_their_noun() -> None:
     ranking = {
         name: Ranking.from_ranks(ranks, candidates=50) for name, ranks in (("x", [1, 2, 9] * 9), ("y", [2, 1, 9] * 9))
     }
@@ -94,23 +94,23 @@ def test_units_have_their_own_name_everywhere() -> None:
 
 
 def test_results_of_different_kinds_have_no_common_noun() -> None:
-    one, other = (
+    first, second = (
         result_from_values(name, range(9), {"m": np.arange(9.0) / 9}, settings={UNIT_NOUN: noun})
         for name, noun in (("a", "node"), ("b", "case"))
     )
-    assert compare_results([one, other], config=QUICK).words.unit == "unit"
+    assert compare_results([first, second], config=QUICK).words.unit == "unit"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_the_least_important_columns_are_dropped_first(width: int) -> None:
-    comparison = hits({"a-model-with-a-long-name": 0.62, "b": 0.6})
+    comparison = compare_models({"a-model-with-a-long-name": 0.62, "b": 0.6})
     columns = (ReportColumn("chunks", ["100/20 top 8"] * 2, rank=4), ReportColumn("size", ["384 dims"] * 2, rank=5))
     answer = comparison_answer(comparison, AnswerOptions(QUESTIONS, columns=columns))
     table = printed(answer.parts(quiet=True), width)
     assert max(map(len, table.splitlines())) <= width
-    heads = table.splitlines()[0]
-    assert "accuracy" in heads
-    assert ("size" in heads) <= ("chunks" in heads) <= ("95 % interval" in heads)
+    header = table.splitlines()[0]
+    assert "accuracy" in header
+    assert ("size" in header) <= ("chunks" in header) <= ("95 % interval" in header)
 
 
 def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
@@ -120,13 +120,13 @@ def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
     first, *rest = printed(finding_lines([*many, issue]), 80).splitlines()
     assert first.startswith("! EQ302  b: is at chance")
     assert rest[-1] == "- EQ110  the number of candidates is unknown (a, b, c)"
-    again = printed(finding_lines([*many, replace(many[0], message="another metric")]), 80)
-    assert again.strip() == rest[-1]
+    with_other_message = printed(finding_lines([*many, replace(many[0], message="another metric")]), 80)
+    assert with_other_message.strip() == rest[-1]
     issues = [replace(finding, severity=Severity.ISSUE) for finding in many]
     assert printed(finding_lines(issues)).strip() == "! EQ110  a: the corpus size is unknown (and 2 similar findings)"
 
 
-def test_many_codes_are_only_counted_and_the_sample_size_is_not_repeated() -> None:
+def test_further_codes_are_listed_without_messages() -> None:
     findings = [Finding(f"EQ90{number}", Severity.TIP, "a", "x", "") for number in range(7)]
     findings.append(Finding("EQ304", Severity.TIP, "a, b", "an n of about 9", ""))
     lines = printed(finding_lines(findings)).splitlines()
@@ -134,8 +134,10 @@ def test_many_codes_are_only_counted_and_the_sample_size_is_not_repeated() -> No
     assert lines[-1].strip() == "and EQ904, EQ905, EQ906"
 
 
-def test_quiet_is_the_table_and_verbose_leaves_findings_to_the_details() -> None:
-    answer = comparison_answer(hits({"a": 0.62, "b": 0.6}), AnswerOptions(QUESTIONS, details="Details: add -v."))
+def test_quiet_has_the_table_only_and_verbose_no_findings() -> None:
+    answer = comparison_answer(
+        compare_models({"a": 0.62, "b": 0.6}), AnswerOptions(QUESTIONS, details="Details: add -v.")
+    )
     answer = replace(answer, findings=(Finding("EQ1", Severity.ISSUE, "a", "is wrong", ""),))
     assert len(printed(answer.parts(quiet=True)).splitlines()) == 4
     assert "EQ1" in printed(answer.parts())
@@ -143,8 +145,8 @@ def test_quiet_is_the_table_and_verbose_leaves_findings_to_the_details() -> None
     assert "EQ1" not in printed(answer.parts(verbose=True))
 
 
-def test_one_model_alone_asks_for_a_baseline() -> None:
-    comparison = hits({"bm25:": 0.6, "b": 0.6})
+def test_one_model_gets_the_hint_to_add_a_baseline() -> None:
+    comparison = compare_models({"bm25:": 0.6, "b": 0.6})
     answer = single_answer("bm25:", comparison.estimates["bm25:"][comparison.primary], AnswerOptions(QUESTIONS))
     assert answer.headline.startswith("bm25: accuracy ")
     assert "add a baseline" in answer.headline

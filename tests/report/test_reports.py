@@ -1,4 +1,4 @@
-"""What the reports say about results and comparisons."""
+"""Terminal reports of results and comparisons."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from equipoise.types import Finding, Severity
 
 
 def printed(parts: list[object], width: int = 80) -> str:
-    """The parts as a screen of this width shows them."""
+    """The parts printed on a terminal of this width."""
     stream = io.StringIO()
     Console(file=stream, width=width, highlight=False).print(*parts, sep="\n", crop=False)
     return stream.getvalue()
 
 
 def ranking(*ranks: int) -> Ranking:
-    """One relevant item a unit at these ranks of ten."""
+    """One relevant item per unit, at these ranks of ten."""
     return Ranking.from_ranks(list(ranks), candidates=10)
 
 
-def test_figures_of_unlike_metrics_have_their_own_digits() -> None:
+def test_each_metric_has_its_own_number_of_digits() -> None:
     evidence = Ranking.from_ranks(np.random.default_rng(0).integers(1, 1001, 200), candidates=1000)
     text = printed(score_part([evaluate(evidence, ["MRR", "MR"])]))
     rows = {line.split()[0]: line.split()[1] for line in text.splitlines()[4:6]}
@@ -39,19 +39,19 @@ def test_figures_of_unlike_metrics_have_their_own_digits() -> None:
     assert "Smaller is better: MR." in text
 
 
-def test_one_unit_has_no_interval_and_says_so() -> None:
+def test_one_unit_has_no_interval_with_the_reason() -> None:
     text = printed(score_part([evaluate(ranking(3), ["MRR"])]), width=120)
     assert "n/a (" in text
     assert "0.333" in text
 
 
-def test_undefined_units_are_counted_beside_the_figure() -> None:
+def test_undefined_units_are_counted_in_the_row() -> None:
     evidence = Ranking.from_runs({"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}}, {"a": {"x": 1.0}})
     row = printed(score_part([evaluate(evidence, ["HR@1"])])).splitlines()[4].split()
     assert row[-4:-1] == ["2", "1", "<="]
 
 
-def test_a_metric_that_falls_ranks_the_smallest_first() -> None:
+def test_lower_is_better_ranks_the_smallest_first() -> None:
     comparison = compare({"low": ranking(*[1, 2] * 8), "high": ranking(*[4, 6] * 8)}, "MR")
     lines = printed(comparison_view(comparison).parts(quiet=True)).splitlines()
     assert [line.split()[1] for line in lines[2:4]] == ["low", "high"]
@@ -65,7 +65,7 @@ def test_identical_systems_share_a_band_and_no_difference_is_claimed() -> None:
     assert "0/16/0" in text
 
 
-def test_nothing_leads_where_nothing_is_defined() -> None:
+def test_undefined_scores_have_no_leader() -> None:
     empty = Ranking.from_runs({"a": {"x": 0}, "b": {"x": 0}}, {"a": {"x": 1.0}, "b": {"x": 1.0}})
     text = printed(comparison_view(compare({"one": empty, "two": empty}, "MRR")).parts(), width=120)
     assert text.startswith("Not decided: no system has a value of MRR")
@@ -80,7 +80,7 @@ FINDINGS = [
 ]
 
 
-def test_findings_stand_gravest_first_with_one_hint_a_group() -> None:
+def test_findings_are_sorted_by_severity_with_one_hint_per_group() -> None:
     text = printed(findings_section(FINDINGS))
     assert text.split("Findings\n")[1] == (
         "! issue EQ1  a: is wrong\n"
@@ -95,32 +95,32 @@ def test_findings_stand_gravest_first_with_one_hint_a_group() -> None:
     assert findings_section([]) == []
 
 
-def test_findings_said_twice_are_shown_once() -> None:
+def test_duplicate_findings_are_shown_once() -> None:
     assert len(sort_by_severity(FINDINGS * 2)) == len(FINDINGS)
 
 
 @pytest.mark.parametrize(
     ("severity", "codes"), [("issue", {"EQ1"}), ("tip", {"EQ1", "EQ3"}), ("note", {"EQ1", "EQ2", "EQ3"})]
 )
-def test_a_gate_takes_its_severity_and_all_that_is_graver(severity: str, codes: set[str]) -> None:
+def test_a_gate_includes_higher_severities(severity: str, codes: set[str]) -> None:
     assert {finding.code for finding in at_least_severity(FINDINGS, severity)} == codes
 
 
-def test_long_findings_are_folded_beside_their_code() -> None:
+def test_long_findings_are_wrapped_and_indented() -> None:
     long = Finding("EQ1", Severity.TIP, "a", "goes on " * 20, "stop " * 20)
     lines = printed(findings_section([long]), width=60).splitlines()[2:]
     assert all(len(line) <= 60 for line in lines)
     assert all(line.startswith(" " * 13) for line in lines[1:])
 
 
-def test_a_pipe_is_plain_and_not_folded(monkeypatch) -> None:
+def test_a_pipe_is_not_coloured_and_not_wrapped(monkeypatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    screen = console(io.StringIO())
-    assert screen.width == 10_000
-    assert screen.color_system is None
+    terminal = console(io.StringIO())
+    assert terminal.width == 10_000
+    assert terminal.color_system is None
 
 
-def test_the_examples_of_a_metric_are_computed_where_they_can_be() -> None:
+def test_worked_examples_of_a_metric_are_computed_if_possible() -> None:
     from equipoise.metrics.parser import parse_metrics
 
     (metric,) = parse_metrics("AP@5")
@@ -129,7 +129,7 @@ def test_the_examples_of_a_metric_are_computed_where_they_can_be() -> None:
     assert worked_values(ontology) == []
 
 
-def test_a_bound_of_the_chance_level_is_on_the_side_of_worse_figures() -> None:
+def test_the_bound_of_a_chance_level_depends_on_the_direction() -> None:
     result = evaluate(ranking(1, 2, 3, 4), ["MRR", "MR"])
     assert chance_text(result["MRR"], 2, bounded=True).startswith("<= 0.")
     assert chance_text(result["MR"], 2, bounded=True) == ">= 5.50"

@@ -1,4 +1,4 @@
-"""Tables that fit the screen whatever its width."""
+"""Tables fit the terminal at any width."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ COLUMNS = [
     ReportColumn("estimate", ["0.412"] * 4, right=True),
     ReportColumn("interval", ["[0.371, 0.452]"] * 4, right=True, rank=1),
     ReportColumn("rank", ["1-3"] * 4, right=True, rank=2),
-    ReportColumn("remarks", ["something that goes on and on and on"] * 4, rank=3, shortens="end", extra=True),
+    ReportColumn("remarks", ["a remark that is longer than its column"] * 4, rank=3, shortens="end", extra=True),
 ]
 
 
-def drawn(columns: list[ReportColumn], width: int, encoding: str = "utf-8") -> list[str]:
-    """The lines of the table on a screen of this width."""
+def render_lines(columns: list[ReportColumn], width: int, encoding: str = "utf-8") -> list[str]:
+    """The lines of the table on a terminal of this width."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding)
     Console(file=stream, width=width).print(TerminalTable(columns))
@@ -32,74 +32,76 @@ def drawn(columns: list[ReportColumn], width: int, encoding: str = "utf-8") -> l
 
 
 @given(st.integers(12, 200))
-def test_no_line_is_wider_than_the_screen(width: int) -> None:
-    assert all(cell_len(line) <= width for line in drawn(COLUMNS, width))
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert all(cell_len(line) <= width for line in render_lines(COLUMNS, width))
 
 
 @given(st.integers(12, 200))
 def test_every_row_is_one_line(width: int) -> None:
-    lines = drawn(COLUMNS, width)
-    notes = [place for place, line in enumerate(lines) if line.startswith("(not shown")]
-    assert (notes[0] if notes else len(lines)) == 2 + len(NAMES)
+    lines = render_lines(COLUMNS, width)
+    note_rows = [index for index, line in enumerate(lines) if line.startswith("(not shown")]
+    assert (note_rows[0] if note_rows else len(lines)) == 2 + len(NAMES)
 
 
 @given(st.integers(30, 200))
-def test_figures_are_whole_or_absent(width: int) -> None:
-    for line in drawn(COLUMNS, width)[2:6]:
+def test_numbers_are_complete_or_absent(width: int) -> None:
+    for line in render_lines(COLUMNS, width)[2:6]:
         assert "0.412" in line
         assert "[0.371, 0.452]" in line or "[" not in line
 
 
-def test_lesser_columns_go_before_names_lose_their_middle_to_nothing() -> None:
-    shown, left_out = fit_columns(COLUMNS, 30)
-    assert [column.head for column in shown] == ["system", "estimate"]
+def test_less_important_columns_are_dropped_before_names_are_truncated() -> None:
+    visible, left_out = fit_columns(COLUMNS, 30)
+    assert [column.head for column in visible] == ["system", "estimate"]
     assert [column.head for column in left_out] == ["interval", "rank", "remarks"]
-    assert shown[0].cells[1] == "bm25"
+    assert visible[0].cells[1] == "bm25"
 
 
-def test_an_extra_is_shortened_and_then_dropped_before_a_name_is_cut() -> None:
-    whole = total_width(COLUMNS)
-    shown, left_out = fit_columns(COLUMNS, whole - 5)
-    assert shown[-1].cells[0].endswith("…")
-    assert list(shown[0].cells) == NAMES
-    shown, left_out = fit_columns(COLUMNS, total_width(COLUMNS[:-1]))
-    assert "remarks" not in [column.head for column in shown]
+def test_extra_columns_are_shortened_and_dropped_before_names_are_truncated() -> None:
+    full_width = total_width(COLUMNS)
+    visible, left_out = fit_columns(COLUMNS, full_width - 5)
+    assert visible[-1].cells[0].endswith("…")
+    assert list(visible[0].cells) == NAMES
+    visible, left_out = fit_columns(COLUMNS, total_width(COLUMNS[:-1]))
+    assert "remarks" not in [column.head for column in visible]
     assert [column.head for column in left_out] == ["remarks"]
-    assert list(shown[0].cells) == NAMES
+    assert list(visible[0].cells) == NAMES
 
 
-def test_columns_stand_below_their_heads_and_nothing_trails() -> None:
-    lines = drawn(COLUMNS[:2], 80)
+def test_columns_are_aligned_without_trailing_spaces() -> None:
+    lines = render_lines(COLUMNS[:2], 80)
     assert lines[0].endswith("estimate")
     assert all(line == line.rstrip() for line in lines)
     assert {cell_len(line) for line in lines[2:]} == {cell_len(lines[0])}
 
 
-def test_a_screen_without_unicode_gets_a_plain_rule() -> None:
-    lines = drawn([ReportColumn("n", ["1"])], 80, encoding="ascii")
+def test_without_unicode_the_rule_is_ascii() -> None:
+    lines = render_lines([ReportColumn("n", ["1"])], 80, encoding="ascii")
     assert lines == ["n", "-", "1"]
 
 
-@pytest.mark.parametrize("what", ["middle", "end"])
+@pytest.mark.parametrize("position", ["middle", "end"])
 @given(st.text(st.characters(categories=["L", "N"]), max_size=30), st.integers(3, 30))
-def test_a_shortened_text_fits_and_keeps_its_beginning(what: str, text: str, width: int) -> None:
-    short = shorten(text, width, what)
-    assert cell_len(short) <= max(width, 0)
-    assert short == text or "…" in short
+def test_a_shortened_text_fits_the_width(position: str, text: str, width: int) -> None:
+    shortened = shorten(text, width, position)
+    assert cell_len(shortened) <= max(width, 0)
+    assert shortened == text or "…" in shortened
 
 
 @given(st.integers(12, 200))
-def test_every_column_is_shown_or_named(width: int) -> None:
-    shown, left_out = fit_columns(
+def test_every_column_is_shown_or_listed(width: int) -> None:
+    visible, left_out = fit_columns(
         [*COLUMNS[:2], ReportColumn("n", ["12,345"] * 4), ReportColumn("hybrid", ["0.1"] * 4)], width
     )
-    assert [column.head for column in shown if column in left_out] == []
-    assert {column.head for column in (*shown, *left_out)} == {"system", "estimate", "n", "hybrid"}
-    assert total_width(shown) <= width or len(shown) == 1
+    assert [column.head for column in visible if column in left_out] == []
+    assert {column.head for column in (*visible, *left_out)} == {"system", "estimate", "n", "hybrid"}
+    assert total_width(visible) <= width or len(visible) == 1
 
 
 @given(st.integers(12, 60))
-def test_different_names_stay_different(width: int) -> None:
+def test_shortened_names_are_unique(width: int) -> None:
     names = [f"tfidf: ({mode})" for mode in ("label_synonyms_max", "all_max", "label_only", "label_synonyms_min")]
-    shown, _ = fit_columns([ReportColumn("system", names, shortens="middle"), ReportColumn("MRR", ["0.5"] * 4)], width)
-    assert len(set(shown[0].cells)) == 4
+    visible, _ = fit_columns(
+        [ReportColumn("system", names, shortens="middle"), ReportColumn("MRR", ["0.5"] * 4)], width
+    )
+    assert len(set(visible[0].cells)) == 4

@@ -1,4 +1,4 @@
-"""The view of an experiment says the same in the terminal, on the page and in every table format."""
+"""The view of an experiment has the same content in the terminal, on the page and in every table format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from equipoise.report.html.render import render_html
 from equipoise.report.terminal import WIDE, ReportColumn, console
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.types import Finding, Severity
-from stored_runs import made_up, ranks
+from stored_runs import ranks, synthetic_runs
 
 WORDS = st.text(string.ascii_letters, min_size=3, max_size=12)
 
@@ -31,8 +31,8 @@ def columns(draw: st.DrawFn) -> tuple[ReportColumn, ...]:
     """One to three columns of the same length."""
     n_rows = draw(st.integers(1, 3))
     cells = st.lists(WORDS, min_size=n_rows, max_size=n_rows)
-    made = st.builds(ReportColumn, head=WORDS, cells=cells, right=st.booleans(), rank=st.integers(0, 2))
-    return tuple(draw(st.lists(made, min_size=1, max_size=3)))
+    column = st.builds(ReportColumn, head=WORDS, cells=cells, right=st.booleans(), rank=st.integers(0, 2))
+    return tuple(draw(st.lists(column, min_size=1, max_size=3)))
 
 
 TABLES = st.builds(ReportTable, columns(), st.lists(WORDS, max_size=2).map(tuple))
@@ -55,46 +55,46 @@ VIEWS = st.builds(View, ANSWERS, st.lists(SECTIONS, max_size=3).map(tuple), titl
 
 
 def texts_of(sections: tuple[Section, ...]) -> set[str]:
-    """Every title, head, cell and note."""
+    """Every title, header, cell and note."""
     tables = [table for section in sections for table in section.tables]
     cells = {text for table in tables for column in table.columns for text in (column.head, *column.cells)}
-    notes = {note for part in (*sections, *tables) for note in part.notes}
+    notes = {note for owner in (*sections, *tables) for note in owner.notes}
     return cells | notes | {section.title for section in sections}
 
 
 def printed(view: View, **options: bool) -> str:
-    """The view on a wide screen."""
+    """The view printed on a wide terminal."""
     stream = io.StringIO()
     console(stream, WIDE).print(*view.parts(**options), sep="\n", crop=False)
     return stream.getvalue()
 
 
 @given(VIEWS)
-def test_verbose_prints_every_text_and_the_short_output_only_what_is_always_shown(view: View) -> None:
+def test_verbose_prints_every_text_and_the_default_permanent_sections(view: View) -> None:
     always = tuple(section for section in view.sections if section.always)
-    whole = printed(view, verbose=True)
-    assert all(text in whole for text in texts_of(view.sections) | {view.answer.headline, view.citation})
-    assert all(finding.hint in whole for finding in view.answer.findings)
-    short = printed(view)
-    assert all(text in short for text in texts_of(always) | {view.answer.headline})
-    assert len(short.splitlines()) <= len(whole.splitlines())
+    verbose_text = printed(view, verbose=True)
+    assert all(text in verbose_text for text in texts_of(view.sections) | {view.answer.headline, view.citation})
+    assert all(finding.hint in verbose_text for finding in view.answer.findings)
+    default_text = printed(view)
+    assert all(text in default_text for text in texts_of(always) | {view.answer.headline})
+    assert len(default_text.splitlines()) <= len(verbose_text.splitlines())
 
 
 @given(VIEWS)
-def test_stored_views_are_the_same_views(view: View) -> None:
-    stored = json.dumps(view.to_dict())
-    assert json.dumps(View.from_dict(json.loads(stored)).to_dict()) == stored
+def test_views_round_trip_through_json(view: View) -> None:
+    serialised = json.dumps(view.to_dict())
+    assert json.dumps(View.from_dict(json.loads(serialised)).to_dict()) == serialised
 
 
 @given(VIEWS)
 def test_markdown_and_latex_have_every_text_and_csv_every_cell(view: View) -> None:
     parts = view.parts(verbose=True)
-    for to in ("md", "latex"):
-        assert all(text in format_parts(parts, to) for text in texts_of(view.sections))
-    written = format_parts(parts, "csv")
+    for format_name in ("md", "latex"):
+        assert all(text in format_parts(parts, format_name) for text in texts_of(view.sections))
+    csv_text = format_parts(parts, "csv")
     for section in view.sections:
         for table in section.tables:
-            assert all(cell in written for column in table.columns for cell in column.cells)
+            assert all(cell in csv_text for column in table.columns for cell in column.cells)
 
 
 def test_the_page_shows_tables_notes_and_charts_and_escapes_them(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_page_shows_tables_notes_and_charts_and_escapes_them(tmp_path: Path)
     view.write(tmp_path)
     stored = View.read(tmp_path)
     assert stored is not None
-    runs = made_up(tmp_path / "runs", ["one"], {"MRR": 1 / ranks(1, 20)})
+    runs = synthetic_runs(tmp_path / "runs", ["one"], {"MRR": 1 / ranks(1, 20)})
     page = render_html(build_view(runs, experiment=stored), charts=False)
     details = page.split('<section id="details"')[1].split("</section>")[0]
     assert '<p class="verdict">The decision.</p>' in page

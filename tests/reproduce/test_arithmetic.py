@@ -1,4 +1,4 @@
-"""The worked example writes out what is added and what it is divided by."""
+"""The worked example shows the terms and the denominator."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from equipoise.reproduce.attribution import explain_difference
 from equipoise.reproduce.difference import rank_ranges, write_formula
 from equipoise.reproduce.emulation import RunAndQrels, score_under
 from equipoise.reproduce.presets import Conventions
-from library_figures import runs_and_qrels
+from library_metrics import runs_and_qrels
 
 RUN = {"q": {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}}
 QRELS = {"q": {"a": 2, "c": 1, "x": 1, "y": 3}}
 
 
-def line(name: str, run=RUN, qrels=QRELS, **rules) -> str:
+def formula_text(name: str, run=RUN, qrels=QRELS, **rules) -> str:
     inputs, metric = RunAndQrels.of(run, qrels), parse_metrics(name)[0]
     conventions = Conventions(**rules)
     value = score_under(inputs, metric, conventions).per_unit[0]
@@ -52,45 +52,49 @@ def line(name: str, run=RUN, qrels=QRELS, **rules) -> str:
         ("HR@2", {"grades": "binary"}, "a relevant item at rank 1, within 2 -> 1.0000"),
     ],
 )
-def test_the_terms_and_the_denominator_are_written_out(name: str, rules: dict[str, str], text: str) -> None:
-    assert line(name, **rules) == text
+def test_the_terms_and_the_denominator_are_shown(name: str, rules: dict[str, str], text: str) -> None:
+    assert formula_text(name, **rules) == text
 
 
-def test_equal_scores_say_how_they_were_ordered() -> None:
+def test_the_order_of_tied_scores_is_stated() -> None:
     run = {"q": {"a": 0.5, "b": 0.5, "c": 0.1}}
-    assert line("MRR", run, {"q": {"a": 1, "c": 1}}) == (
+    assert formula_text("MRR", run, {"q": {"a": 1, "c": 1}}) == (
         "relevant at rank 1-2, averaged over all orders of equal scores -> 0.7500"
     )
-    assert line("MRR", run, {"q": {"a": 1}}, ties="pessimistic").endswith("worst order of equal scores -> 0.5000")
-    assert line("MRR", run, {"q": {"a": 1}}, ties="id_down") == "1/2 -> 0.5000"
+    assert formula_text("MRR", run, {"q": {"a": 1}}, ties="pessimistic").endswith(
+        "worst order of equal scores -> 0.5000"
+    )
+    assert formula_text("MRR", run, {"q": {"a": 1}}, ties="id_down") == "1/2 -> 0.5000"
 
 
-def test_a_unit_without_a_value_says_why() -> None:
-    other = {"p": {"a": 0.5}}
-    judged = {"q": {"a": 1}, "p": {"a": 1}}
-    assert line("MRR", other, judged) == "scores 0.0000: the run misses it"
-    assert line("MRR", other, judged, missing="left_out") == "left out: the run misses it"
-    assert line("MRR", RUN, {"q": {"a": 0}}) == "left out: it has no relevant item"
-    assert line("MRR", RUN, {"q": {"a": 0}}, empty="zero") == "scores 0.0000: it has no relevant item"
+def test_a_unit_without_a_value_has_a_reason() -> None:
+    other_run = {"p": {"a": 0.5}}
+    qrels = {"q": {"a": 1}, "p": {"a": 1}}
+    assert formula_text("MRR", other_run, qrels) == "scores 0.0000: the run misses it"
+    assert formula_text("MRR", other_run, qrels, missing="left_out") == "left out: the run misses it"
+    assert formula_text("MRR", RUN, {"q": {"a": 0}}) == "left out: it has no relevant item"
+    assert formula_text("MRR", RUN, {"q": {"a": 0}}, empty="zero") == "scores 0.0000: it has no relevant item"
     unseen = {"unretrieved": "unseen", "empty": "zero"}
-    assert line("MRR", RUN, {"q": {"x": 1}}, **unseen) == "scores 0.0000: none of its relevant items counts here"
-    assert line("MRR", {"q": {"a": 0.5}}, {"q": {"a": 1}}, fewest=2) == (
+    assert (
+        formula_text("MRR", RUN, {"q": {"x": 1}}, **unseen) == "scores 0.0000: none of its relevant items counts here"
+    )
+    assert formula_text("MRR", {"q": {"a": 0.5}}, {"q": {"a": 1}}, fewest=2) == (
         "left out: its list has 1 of the 2 items that are needed"
     )
-    assert line("HR@1", RUN, {"q": {"d": 1}}) == "no relevant item within 1 -> 0.0000"
+    assert formula_text("HR@1", RUN, {"q": {"d": 1}}) == "no relevant item within 1 -> 0.0000"
 
 
 @settings(max_examples=15)
 @given(runs_and_qrels(tied=False))
-def test_what_is_written_out_comes_to_the_value(inputs) -> None:
+def test_the_shown_terms_give_the_value(inputs) -> None:
     run, qrels = inputs
-    for name, one in (("nDCG@3", "trec_eval"), ("MAP@3", "ranx"), ("MAP@3", "torchmetrics")):
-        example = explain_difference(run, qrels, name, one=one).example
+    for name, preset in (("nDCG@3", "trec_eval"), ("MAP@3", "ranx"), ("MAP@3", "torchmetrics")):
+        example = explain_difference(run, qrels, name, one=preset).example
         for text, value in zip(example.sums, (example.one, example.other), strict=True) if example else ():
             if match := re.fullmatch(r"(?:.*= )?([\d.]+) over the ideal of \d+ items?, ([\d.]+) -> .*", text):
                 assert float(match[1]) / float(match[2]) == pytest.approx(value, abs=1e-3)
             elif match := re.fullmatch(r"(\(?[\d/ +]+\)?) over (?:.*= )?(\d+)(?: found)? -> .*", text):
-                terms = [each.split("/") for each in match[1].strip("()").split(" + ")]
+                terms = [fraction.split("/") for fraction in match[1].strip("()").split(" + ")]
                 assert sum(int(a) / int(b) for a, b in terms) / int(match[2]) == pytest.approx(value)
             else:
                 assert text.startswith(("left out", "scores 0", "no relevant item"))

@@ -1,4 +1,4 @@
-"""Equal keys stand as the C++ library behind torch leaves them."""
+"""Equal keys are in the order of the C++ library of torch."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="another C++ libra
 @on_linux
 @settings(max_examples=60)
 @given(keys)
-def test_equals_stand_as_torch_sorts_them(found: list[int]) -> None:
+def test_equal_keys_are_sorted_as_in_torch(values: list[int]) -> None:
     torch = pytest.importorskip("torch")
-    assert std_sort_order(found) == torch.tensor(found).argsort().tolist()
+    assert std_sort_order(values) == torch.tensor(values).argsort().tolist()
 
 
 @pytest.mark.engines("torch")
 @on_linux
 @settings(max_examples=60)
 @given(keys, st.integers(1, 220))
-def test_equals_are_picked_as_torch_picks_them(found: list[int], k: int) -> None:
+def test_equal_keys_are_selected_as_in_torch_topk(values: list[int], k: int) -> None:
     torch = pytest.importorskip("torch")
-    k = min(k, len(found))
-    scores = torch.tensor(found, dtype=torch.float32)
-    assert torch_topk_order(found, k) == scores.topk(k, largest=False)[1].tolist()
+    k = min(k, len(values))
+    scores = torch.tensor(values, dtype=torch.float32)
+    assert torch_topk_order(values, k) == scores.topk(k, largest=False)[1].tolist()
 
 
 @pytest.mark.engines("torch")
 @on_linux
 @pytest.mark.parametrize("size", [32_767, 32_768, 40_000])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_long_lists_of_floats_are_sorted_and_picked_alike_at_any_length(size: int, threads: int) -> None:
+def test_long_lists_are_sorted_and_selected_as_in_torch(size: int, threads: int) -> None:
     import torch
 
-    found = [place * place % 7 for place in range(size)]
-    scores, usual = torch.tensor(found, dtype=torch.float32), torch.get_num_threads()
+    values = [index * index % 7 for index in range(size)]
+    scores, previous_threads = torch.tensor(values, dtype=torch.float32), torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        assert std_sort_order(found) == scores.argsort().tolist()
+        assert std_sort_order(values) == scores.argsort().tolist()
         for k in (10, size // 2):
-            assert torch_topk_order(found, k) == scores.topk(k, largest=False)[1].tolist()
+            assert torch_topk_order(values, k) == scores.topk(k, largest=False)[1].tolist()
     finally:
-        torch.set_num_threads(usual)
+        torch.set_num_threads(previous_threads)
 
 
 @given(keys, st.integers(1, 220))
-def test_keys_come_in_order_and_each_once(found: list[int], k: int) -> None:
-    assert [found[place] for place in std_sort_order(found)] == sorted(found)
-    assert sorted(std_sort_order(found)) == list(range(len(found)))
-    picked = torch_topk_order(found, min(k, len(found)))
-    assert [found[place] for place in picked] == sorted(found)[: len(picked)]
+def test_the_order_is_a_sorted_permutation(values: list[int], k: int) -> None:
+    assert [values[index] for index in std_sort_order(values)] == sorted(values)
+    assert sorted(std_sort_order(values)) == list(range(len(values)))
+    top_indices = torch_topk_order(values, min(k, len(values)))
+    assert [values[index] for index in top_indices] == sorted(values)[: len(top_indices)]
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-def test_the_heap_takes_over_where_splits_do_not_help(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heap_sort_is_used_at_the_depth_limit(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tie_orders, "_depth", lambda size: depth)
     for size in (17, 40, 200):
-        tricky = [min(place, size - place) % 7 for place in range(size)]
-        assert [tricky[place] for place in std_sort_order(tricky)] == sorted(tricky)
-        assert [tricky[place] for place in torch_topk_order(tricky, 9)] == sorted(tricky)[:9]
+        values = [min(index, size - index) % 7 for index in range(size)]
+        assert [values[index] for index in std_sort_order(values)] == sorted(values)
+        assert [values[index] for index in torch_topk_order(values, 9)] == sorted(values)[:9]

@@ -1,4 +1,4 @@
-"""The presets as data: complete, frozen, and truthful about what a library would not take."""
+"""The presets: complete, immutable, and with notes on inputs that a library rejects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from equipoise.reproduce.presets import (
     metric_form,
 )
 from equipoise.reproduce.score import limitation_notes
-from library_figures import LIBRARIES, REAL
+from library_metrics import LIBRARIES, REAL
 
 NDCG, MRR, MAP = parse_metrics(["nDCG@3", "MRR@3", "MAP@3"])
 
 
-def test_every_convention_has_words_for_every_value_that_a_preset_uses() -> None:
+def test_every_convention_of_a_preset_has_a_description() -> None:
     assert list(CONVENTIONS) == [field.name for field in fields(Conventions)]
     for preset in PRESETS.values():
         for form in preset.calls:
@@ -33,24 +33,24 @@ def test_every_convention_has_words_for_every_value_that_a_preset_uses() -> None
                 assert CONVENTIONS[name].describe(rules[name])
 
 
-def test_a_preset_cannot_be_changed() -> None:
+def test_presets_are_immutable() -> None:
     with pytest.raises(FrozenInstanceError):
         PRESETS["ranx"].conventions.ties = "expected"  # type: ignore[misc]
 
 
-def test_the_issue_names_every_preset() -> None:
-    asked = {"trec_eval", "ranx", "mteb", "beir", "sentence-transformers", "torchmetrics", "sklearn"}
-    assert set(PRESETS) == asked | {"equipoise"} == set(LIBRARIES) | {"equipoise"}
+def test_there_is_a_preset_per_library() -> None:
+    libraries = {"trec_eval", "ranx", "mteb", "beir", "sentence-transformers", "torchmetrics", "sklearn"}
+    assert set(PRESETS) == libraries | {"equipoise"} == set(LIBRARIES) | {"equipoise"}
     assert all(preset.version for name, preset in PRESETS.items() if name != "equipoise")
 
 
-def test_a_preset_with_a_typo_gets_a_did_you_mean() -> None:
+def test_a_misspelt_preset_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError) as error:
         get_preset("sentence-transformer")
     assert error.value.hint == "did you mean sentence-transformers?"
 
 
-def test_what_a_library_does_not_have_is_refused_with_a_reason() -> None:
+def test_an_unsupported_metric_is_an_error_with_a_reason() -> None:
     with pytest.raises(ParameterError) as error:
         PRESETS["sklearn"].rules(MAP)
     assert error.value.message == "sklearn has no MAP@3"
@@ -61,22 +61,22 @@ def test_what_a_library_does_not_have_is_refused_with_a_reason() -> None:
         PRESETS["mteb"].rules(parse_metrics("MAP(norm=R)@3")[0])
 
 
-def test_our_own_metrics_may_say_how_they_are_measured() -> None:
+def test_parameters_of_metrics_set_conventions() -> None:
     assert PRESETS["equipoise"].rules(parse_metrics("MAP(norm=R)@3")[0]).norm == "R"
     assert PRESETS["equipoise"].rules(parse_metrics("nDCG(gain=exp)@3")[0]).gain == "exp"
 
 
-def test_a_library_may_treat_one_metric_unlike_the_others() -> None:
+def test_a_preset_may_have_exceptions_per_metric() -> None:
     beir = PRESETS["beir"]
     assert (beir.rules(NDCG).missing, beir.rules(MRR).missing) == ("left_out", "zero")
     assert (beir.rules(NDCG).ties, beir.rules(MRR).ties) == ("id_down", "input")
     assert metric_form(MRR) in beir.exceptions
 
 
-def test_only_what_departs_from_our_own_conventions_is_told() -> None:
+def test_only_differences_from_the_default_conventions_are_listed() -> None:
     assert differences_from_default(Conventions(), NDCG) == []
-    told = differences_from_default(replace(Conventions(), norm="R", scores="float32"), NDCG)
-    assert told == ["scores are rounded to 32 bits, which can create ties"]
+    descriptions = differences_from_default(replace(Conventions(), norm="R", scores="float32"), NDCG)
+    assert descriptions == ["scores are rounded to 32 bits, which can create ties"]
 
 
 RUN = {"q1": {"a": 0.9, "b": 0.5}, "stray": {"a": 0.3}}
@@ -84,9 +84,9 @@ QRELS = {"q1": {"a": 1, "b": 0}}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=REAL[name]) for name in ("mteb", "beir")])
-def test_stray_queries_stop_the_library_as_its_note_says(name: str) -> None:
-    said = limitation_notes(PRESETS[name], [MRR], RunAndQrels.of(RUN, QRELS))
-    assert any("KeyError" in note for note in said)
+def test_extra_queries_raise_the_error_of_the_note(name: str) -> None:
+    notes = limitation_notes(PRESETS[name], [MRR], RunAndQrels.of(RUN, QRELS))
+    assert any("KeyError" in note for note in notes)
     pytest.importorskip(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -103,12 +103,12 @@ def test_stray_queries_stop_the_library_as_its_note_says(name: str) -> None:
 
 
 @REAL["beir"]
-def test_beir_takes_stray_queries_where_pytrec_eval_measures() -> None:
+def test_beir_accepts_extra_queries_for_metrics_of_pytrec_eval() -> None:
     assert limitation_notes(PRESETS["beir"], [NDCG], RunAndQrels.of(RUN, QRELS)) == []
     assert LIBRARIES["beir"](RUN, QRELS, "nDCG@k", 3) == 1.0
 
 
-def test_fractions_stop_pytrec_eval_as_the_note_says() -> None:
+def test_fractional_grades_raise_the_error_of_the_note() -> None:
     qrels = {"q1": {"a": 0.5, "b": 2}}
     assert any(
         "TypeError" in note for note in limitation_notes(PRESETS["trec_eval"], [NDCG], RunAndQrels.of(RUN, qrels))
@@ -117,16 +117,16 @@ def test_fractions_stop_pytrec_eval_as_the_note_says() -> None:
         LIBRARIES["trec_eval"](RUN, qrels, "nDCG@k", 3)  # type: ignore[arg-type]
 
 
-def test_negative_judgements_stop_sklearn_as_the_note_says() -> None:
+def test_negative_judgements_raise_the_error_of_the_note() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
-    said = limitation_notes(PRESETS["sklearn"], [NDCG], RunAndQrels.of(RUN, {"q1": {"a": 1, "b": -1}}))
-    assert any("rejects negative" in note for note in said)
+    notes = limitation_notes(PRESETS["sklearn"], [NDCG], RunAndQrels.of(RUN, {"q1": {"a": 1, "b": -1}}))
+    assert any("rejects negative" in note for note in notes)
     with pytest.raises(ValueError, match="negative"):
         metrics.ndcg_score([[1, -1]], [[0.9, 0.5]])
 
 
 @REAL["beir"]
-def test_a_query_without_relevant_items_stops_beir_as_the_note_says() -> None:
+def test_a_query_without_relevant_items_raises_the_error_of_the_note() -> None:
     capped = parse_metrics("R(capped)@3")[0]
     qrels = {"q1": {"a": 1}, "q2": {"a": 0}}
     run = {"q1": {"a": 0.9}, "q2": {"a": 0.9}}
@@ -138,7 +138,7 @@ def test_a_query_without_relevant_items_stops_beir_as_the_note_says() -> None:
 
 
 @pytest.mark.engines("ranx")
-def test_runs_with_other_queries_stop_ranx_as_the_note_says() -> None:
+def test_other_queries_raise_the_error_of_the_note() -> None:
     ranx = pytest.importorskip("ranx")
     (note,) = limitation_notes(PRESETS["ranx"], [NDCG], RunAndQrels.of(RUN, QRELS))
     assert "AssertionError" in note
@@ -147,7 +147,7 @@ def test_runs_with_other_queries_stop_ranx_as_the_note_says() -> None:
     assert limitation_notes(PRESETS["ranx"], [NDCG], RunAndQrels.of({"q1": RUN["q1"]}, QRELS)) == []
 
 
-def test_where_torch_has_no_rule_the_note_gives_the_range() -> None:
+def test_without_a_tie_rule_the_note_gives_the_range() -> None:
     inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
     (note,) = limitation_notes(PRESETS["torchmetrics"], [MRR], inputs)
     assert note.endswith("any order gives between 0.5000 and 1.0000")

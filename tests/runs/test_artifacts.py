@@ -42,17 +42,17 @@ def test_values_are_read_as_they_were_written(value: Any) -> None:
 
 def test_a_result_with_its_evidence_is_read_as_it_was_written() -> None:
     evidence = Ranking.from_ranks([1, 3, 2], candidates=9, unit_ids=["a", "b", "c"])
-    result = evaluate(evidence, ["MRR", "HR@1"], system="mine")
-    again = unpack(pack(result))
-    assert again.to_dict() == result.to_dict()
-    assert again.unit_ids.tolist() == result.unit_ids.tolist()
-    assert evaluate(again.evidence, ["MAP"]).to_dict() == evaluate(evidence, ["MAP"]).to_dict()
+    result = evaluate(evidence, ["MRR", "HR@1"], system="bm25")
+    loaded = unpack(pack(result))
+    assert loaded.to_dict() == result.to_dict()
+    assert loaded.unit_ids.tolist() == result.unit_ids.tolist()
+    assert evaluate(loaded.evidence, ["MAP"]).to_dict() == evaluate(evidence, ["MAP"]).to_dict()
 
 
 def test_arrays_keep_type_and_shape() -> None:
     arrays = [np.arange(6, dtype=np.int32).reshape(2, 3), np.array(["a", 1], dtype=object), np.zeros(0)]
-    for array, again in zip(arrays, unpack(pack(arrays)), strict=True):
-        assert (again.dtype, again.shape, again.tolist()) == (array.dtype, array.shape, array.tolist())
+    for array, loaded in zip(arrays, unpack(pack(arrays)), strict=True):
+        assert (loaded.dtype, loaded.shape, loaded.tolist()) == (array.dtype, array.shape, array.tolist())
     assert unpack(pack(np.float32(0.1))) == np.float32(0.1)
 
 
@@ -62,7 +62,7 @@ def test_other_objects_are_an_error(value: Any) -> None:
         pack([value])
 
 
-def changed(data: bytes, change: Callable[[Any], Any]) -> bytes:
+def with_changed_content(data: bytes, change: Callable[[Any], Any]) -> bytes:
     """The archive with another description of its content."""
     arrays = unpack_npz_bytes(data, "test")
     content = change(json.loads(arrays["content"].tobytes()))
@@ -81,7 +81,7 @@ def changed(data: bytes, change: Callable[[Any], Any]) -> bytes:
 )
 def test_a_changed_file_creates_no_other_class(path: str) -> None:
     for tag in ("dataclass", "enum", "namedtuple"):
-        data = changed(pack(1), lambda content: {**content, "value": [tag, path, ["touch"]]})  # noqa: B023
+        data = with_changed_content(pack(1), lambda content: {**content, "value": [tag, path, ["touch"]]})  # noqa: B023
         with pytest.raises((StoreError, AttributeError, LookupError)):
             unpack(data)
 
@@ -111,7 +111,7 @@ def test_an_output_with_objects_of_the_user_is_not_stored(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-40], lambda data: b"x" * len(data)])
-def test_a_damaged_file_is_as_no_file(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_file_is_ignored(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     store = ArtifactStore[dict[str, Any]](tmp_path)
     store.save(JOB, {"a": np.arange(100)}, key="k", seconds=0.1)
     (file,) = tmp_path.iterdir()
@@ -123,5 +123,5 @@ def test_outputs_of_another_version_are_not_loaded(tmp_path: Path) -> None:
     store = ArtifactStore[int](tmp_path)
     store.save(JOB, 1, key="k", seconds=0.1)
     (file,) = tmp_path.iterdir()
-    file.write_bytes(changed(file.read_bytes(), lambda content: {**content, "format": "0 0.0.1"}))
+    file.write_bytes(with_changed_content(file.read_bytes(), lambda content: {**content, "format": "0 0.0.1"}))
     assert store.load(JOB) is None

@@ -1,4 +1,4 @@
-"""What a run keeps beside its figures: what people see of a unit, and how the system was tuned."""
+"""Details of units and the tuning record in a run directory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TUNED = TuningRecord(
 )
 
 
-def test_details_and_tuning_come_back_as_they_were_written(tmp_path: Path) -> None:
+def test_details_and_tuning_round_trip(tmp_path: Path) -> None:
     save_run(tmp_path / "a", RESULT, manifest=Manifest("bm25"), details=DETAILS_OF_TWO, tuning=TUNED)
     stored = load_run(tmp_path / "a")
     assert stored.details == DETAILS_OF_TWO
@@ -47,14 +47,14 @@ def test_details_and_tuning_come_back_as_they_were_written(tmp_path: Path) -> No
     assert stored.tuning.gap == 0.25
 
 
-def test_a_run_without_them_has_none(tmp_path: Path) -> None:
+def test_a_run_without_details_and_tuning_has_none(tmp_path: Path) -> None:
     save_run(tmp_path / "a", RESULT, manifest=Manifest("bm25"))
     stored = load_run(tmp_path / "a")
     assert stored.details == {}
     assert stored.tuning is None
 
 
-def test_a_run_with_them_gives_way_to_a_new_one(tmp_path: Path) -> None:
+def test_replacing_a_run_removes_details_and_tuning(tmp_path: Path) -> None:
     save_run(tmp_path / "a", RESULT, manifest=Manifest("bm25"), details=DETAILS_OF_TWO, tuning=TUNED)
     save_run(tmp_path / "a", RESULT, manifest=Manifest("bm25"))
     assert not (tmp_path / "a" / DETAILS).exists()
@@ -63,7 +63,7 @@ def test_a_run_with_them_gives_way_to_a_new_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", [DETAILS, TUNING])
 @pytest.mark.parametrize("text", ['{"id": "q1"}\n', "[1]\n", "{"])
-def test_what_was_changed_afterwards_is_refused_with_its_name(tmp_path: Path, file: str, text: str) -> None:
+def test_invalid_details_or_tuning_are_an_error_with_the_file_name(tmp_path: Path, file: str, text: str) -> None:
     save_run(tmp_path / "a", RESULT, manifest=Manifest("bm25"), details=DETAILS_OF_TWO, tuning=TUNED)
     rewrite(tmp_path / "a" / file, text)
     stored = load_run(tmp_path / "a")
@@ -74,11 +74,11 @@ def test_what_was_changed_afterwards_is_refused_with_its_name(tmp_path: Path, fi
 def test_parameters_and_cost_of_a_system_are_in_its_manifest(tmp_path: Path) -> None:
     manifest = replace(Manifest("bm25"), parameters={"chunk_size": 512}, cost={"dims": 384, "seconds": 0.5})
     save_run(tmp_path / "a", RESULT, manifest=manifest)
-    found = load_run(tmp_path / "a").manifest
-    assert (found.parameters, found.cost) == (manifest.parameters, manifest.cost)
+    manifest_read = load_run(tmp_path / "a").manifest
+    assert (manifest_read.parameters, manifest_read.cost) == (manifest.parameters, manifest.cost)
 
 
-def test_a_manifest_from_before_there_were_costs_is_read() -> None:
+def test_a_manifest_without_costs_is_read() -> None:
     content = Manifest("bm25").to_dict()
     del content["parameters"], content["cost"]
     assert Manifest.from_dict(content).cost == {}
@@ -86,7 +86,7 @@ def test_a_manifest_from_before_there_were_costs_is_read() -> None:
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-found = st.builds(
+retrieved_items = st.builds(
     RetrievedItem,
     texts,
     texts,
@@ -94,18 +94,18 @@ found = st.builds(
     st.booleans(),
     texts,
 )
-one = st.builds(
+unit_contents = st.builds(
     UnitContent,
     texts,
     st.lists(texts, max_size=3).map(tuple),
     st.dictionaries(texts, texts | st.integers() | st.none(), max_size=3),
-    st.lists(found, max_size=3).map(tuple),
+    st.lists(retrieved_items, max_size=3).map(tuple),
 )
 
 
 @pytest.mark.slow
-@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), one, max_size=5))
-def test_any_text_survives_the_file(details: dict[str, UnitContent]) -> None:
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unit_contents, max_size=5))
+def test_any_text_round_trips(details: dict[str, UnitContent]) -> None:
 
     lines = list(detail_lines(details))
     assert all("\n" not in line for line in lines)

@@ -1,4 +1,4 @@
-"""Run directories are found where people point, and below."""
+"""Finding run directories at paths and below them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def store(path: Path) -> Path:
     return save_run(path, result, manifest=Manifest(path.name))
 
 
-def test_a_run_directory_is_itself(tmp_path: Path) -> None:
+def test_the_path_of_a_run_directory_is_returned(tmp_path: Path) -> None:
     assert find_runs(store(tmp_path / "one")) == [tmp_path / "one"]
 
 
@@ -29,12 +29,12 @@ def test_a_folder_gives_the_runs_below_it_by_name(tmp_path: Path) -> None:
     assert find_runs(tmp_path / "c", tmp_path / "b") == [tmp_path / "c/x", tmp_path / "b"]
 
 
-def test_a_run_that_is_named_twice_is_found_once(tmp_path: Path) -> None:
+def test_a_run_given_twice_is_returned_once(tmp_path: Path) -> None:
     run = store(tmp_path / "one")
     assert find_runs(run, tmp_path, tmp_path / "one" / ".." / "one") == [run]
 
 
-def test_hidden_folders_foreign_manifests_links_and_the_inside_of_runs_are_passed_over(
+def test_hidden_folders_other_manifests_links_and_nested_runs_are_ignored(
     tmp_path: Path,
 ) -> None:
     run = store(tmp_path / "one")
@@ -47,15 +47,15 @@ def test_hidden_folders_foreign_manifests_links_and_the_inside_of_runs_are_passe
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
+    ("name", "expected_text"),
     [
         ("missing", "there is no run directory"),
         ("file.txt", "is a file, not a run directory"),
         ("empty", "neither .*empty nor a folder below it is a run directory"),
     ],
 )
-def test_what_is_no_run_is_explained(tmp_path: Path, name: str, sentence: str) -> None:
+def test_a_path_without_a_run_is_an_error(tmp_path: Path, name: str, expected_text: str) -> None:
     (tmp_path / "file.txt").write_text("x")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match=sentence):
+    with pytest.raises(StoreError, match=expected_text):
         find_runs(tmp_path / name)

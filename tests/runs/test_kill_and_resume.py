@@ -1,4 +1,4 @@
-"""A command that is killed between two models: the same command loads the first and computes the second."""
+"""A command killed between two models: repeating it loads the first model and computes the second."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def start(command: str, folder: Path) -> subprocess.Popen[str]:
-    """The command in its own process."""
+    """Start the command in a separate process."""
     source = str(Path(equipoise.__file__).parents[1])
     return subprocess.Popen(
         [sys.executable, "-m", "equipoise", *command.split()],
@@ -87,9 +87,9 @@ def test_a_killed_command_resumes(name: str, inputs: Path) -> None:
         killed.communicate()
     assert list((inputs / "out").rglob("*.npz"))
     (inputs / "gate").touch()
-    again = start(COMMANDS[name], inputs)
-    printed, messages = again.communicate(timeout=120)
-    assert again.returncode == 0, messages
+    resumed = start(COMMANDS[name], inputs)
+    printed, messages = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, messages
     assert "hash: loaded from out, not computed again" in messages
     assert "py:waiting_model.model: loaded" not in messages
     assert "waiting_model" in printed

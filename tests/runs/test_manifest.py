@@ -1,4 +1,4 @@
-"""Manifests: what made a run, without secrets."""
+"""Manifests: the provenance of a run, without secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from equipoise.runs.manifest import SCHEMA, Manifest, Status, redact_secrets
 from equipoise.runs.unit_table import json_text
 
 
-def test_files_are_known_by_the_hash_of_their_bytes(tmp_path: Path) -> None:
+def test_files_are_identified_by_their_sha256(tmp_path: Path) -> None:
     truth, run = tmp_path / "truth.qrels", tmp_path / "run.trec"
     truth.write_bytes(b"q 0 a 1\n")
     run.write_bytes(b"q Q0 a 1 0.5 t\n")
@@ -23,9 +23,10 @@ def test_files_are_known_by_the_hash_of_their_bytes(tmp_path: Path) -> None:
     assert manifest.inputs == {str(run): hashlib.sha256(run.read_bytes()).hexdigest(), "-": None}
 
 
-def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no file"):
+def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
         Manifest.start("bm25", inputs=[tmp_path / "none"])
+    assert error.value.code == "E200"
 
 
 def test_a_run_is_partial_until_it_is_finished() -> None:
@@ -39,7 +40,7 @@ def test_a_run_is_partial_until_it_is_finished() -> None:
     assert finished.finish("failed", reason="no memory").caution == "the run of bm25 is failed: no memory"
 
 
-def test_what_is_written_is_what_is_read() -> None:
+def test_manifests_round_trip() -> None:
     manifest = Manifest.start("bm25", command=["eq", "score"], seed=3, settings={"confidence_level": 0.9}).finish()
     assert Manifest.from_dict(json.loads(json_text(manifest.to_dict()))) == manifest
 
@@ -66,19 +67,19 @@ def test_the_environment_is_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
         ([], ()),
     ],
 )
-def test_values_of_secret_options_are_hidden(command: list[str], stored: tuple[str, ...]) -> None:
+def test_values_of_secret_options_are_redacted(command: list[str], stored: tuple[str, ...]) -> None:
     assert redact_secrets(command) == stored
 
 
-def test_a_newer_schema_asks_for_an_upgrade() -> None:
+def test_a_newer_schema_is_an_error_with_an_upgrade_hint() -> None:
     content = Manifest("bm25").to_dict() | {"schema": SCHEMA + 1}
-    with pytest.raises(StoreError, match=f"follows schema {SCHEMA + 1}") as caught:
+    with pytest.raises(StoreError, match=f"follows schema {SCHEMA + 1}") as error:
         Manifest.from_dict(content, source="runs/a/manifest.json")
-    assert "upgrade" in caught.value.hint
+    assert "upgrade" in error.value.hint
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "expected_text"),
     [
         ([], "has no schema"),
         ({}, "has no schema"),
@@ -92,11 +93,11 @@ def test_a_newer_schema_asks_for_an_upgrade() -> None:
         (Manifest("x").to_dict() | {"evidence": "ranking"}, "has no valid evidence"),
     ],
 )
-def test_other_content_is_refused_with_a_sentence(content: object, says: str) -> None:
-    with pytest.raises(StoreError, match=says):
+def test_invalid_content_is_an_error(content: object, expected_text: str) -> None:
+    with pytest.raises(StoreError, match=expected_text):
         Manifest.from_dict(content)
 
 
-def test_fields_that_a_later_version_added_are_passed_over() -> None:
+def test_unknown_fields_are_ignored() -> None:
     manifest = Manifest("bm25", status=Status.COMPLETE)
     assert Manifest.from_dict(manifest.to_dict() | {"engine": "ray"}) == manifest

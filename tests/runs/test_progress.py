@@ -1,4 +1,4 @@
-"""Work under way leaves a file while it goes on, and none behind it."""
+"""Progress files exist while a run is active and are removed at its end."""
 
 from __future__ import annotations
 
@@ -18,50 +18,57 @@ from equipoise.runs.progress import ActiveRun, find_active_runs, report_progress
 from equipoise.runs.run_folder import save_run
 
 
-def test_each_step_is_told_and_the_end_leaves_nothing(tmp_path: Path) -> None:
-    heard: list[str] = []
-    with report_progress(tmp_path / "new", "a comparison", 3, step=heard.append) as step:
-        (begun,) = find_active_runs(tmp_path)
-        assert (begun.what, begun.step, begun.done, begun.total) == ("a comparison", "", 0, 3)
-        for place, text in enumerate(("one", "two")):
+def test_each_step_is_reported_and_the_file_is_removed(tmp_path: Path) -> None:
+    steps: list[str] = []
+    with report_progress(tmp_path / "new", "a comparison", 3, step=steps.append) as step:
+        (initial,) = find_active_runs(tmp_path)
+        assert (initial.what, initial.step, initial.done, initial.total) == ("a comparison", "", 0, 3)
+        for index, text in enumerate(("one", "two")):
             step(text)
-            (now,) = find_active_runs(tmp_path)
-            assert (now.folder, now.step, now.done, now.alive) == (tmp_path / "new", text, place, True)
-    assert heard == ["one", "two"]
+            (active_run,) = find_active_runs(tmp_path)
+            assert (active_run.folder, active_run.step, active_run.done, active_run.alive) == (
+                tmp_path / "new",
+                text,
+                index,
+                True,
+            )
+    assert steps == ["one", "two"]
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_an_error_leaves_no_file_either(tmp_path: Path) -> None:
+def test_an_error_removes_the_file(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), report_progress(tmp_path, "a comparison"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_folder_only_the_listener_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_folder_steps_are_reported_to_the_callback_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    heard: list[str] = []
-    with report_progress(None, "a comparison", step=heard.append) as step:
+    steps: list[str] = []
+    with report_progress(None, "a comparison", step=steps.append) as step:
         step("one")
-    assert heard == ["one"]
+    assert steps == ["one"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) -> None:
+def test_an_unwritable_folder_does_not_stop_the_run(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    heard: list[str] = []
-    with report_progress(tmp_path / "file", "a comparison", step=heard.append) as step:
+    steps: list[str] = []
+    with report_progress(tmp_path / "file", "a comparison", step=steps.append) as step:
         step("one")
-    assert heard == ["one"]
+    assert steps == ["one"]
 
 
 def test_secrets_of_the_command_are_not_written(tmp_path: Path) -> None:
     with report_progress(tmp_path, "a comparison", command=["eq", "--api-key", "abc"]):
-        (now,) = find_active_runs(tmp_path)
-    assert now.command == ("eq", "--api-key", "***")
+        (active_run,) = find_active_runs(tmp_path)
+    assert active_run.command == ("eq", "--api-key", "***")
 
 
-def killed_in(folder: Path) -> None:
-    """A process that dies in the middle of its work."""
+def run_and_exit(folder: Path) -> None:
+    """Run a process that exits in the middle of its work."""
     code = (
         "import os, sys\n"
         "from equipoise.runs.progress import report_progress\n"
@@ -73,24 +80,24 @@ def killed_in(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_writer_that_died_is_told_from_one_that_is_busy(tmp_path: Path) -> None:
-    killed_in(tmp_path)
-    (left,) = find_active_runs(tmp_path)
-    assert (left.step, left.alive) == ("one", False)
+def test_stopped_and_active_runs_are_distinguished(tmp_path: Path) -> None:
+    run_and_exit(tmp_path)
+    (stopped_run,) = find_active_runs(tmp_path)
+    assert (stopped_run.step, stopped_run.alive) == ("one", False)
     with report_progress(tmp_path, "another"):
-        assert [(each.what, each.alive) for each in find_active_runs(tmp_path)] == [("another", True)]
+        assert [(active_run.what, active_run.alive) for active_run in find_active_runs(tmp_path)] == [("another", True)]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_is_being_written_is_under_way(tmp_path: Path) -> None:
+def test_a_run_that_is_being_written_is_active(tmp_path: Path) -> None:
     result = evaluate(Ranking.from_ranks([1, 2], candidates=9), "MRR", system="bm25")
-    whole = save_run(tmp_path / "whole", result, manifest=Manifest("bm25"))
+    finished_run = save_run(tmp_path / "whole", result, manifest=Manifest("bm25"))
     with atomic_directory(tmp_path / "runs" / "bm25.v1") as part:
-        (now,) = find_active_runs(tmp_path)
-        assert now == ActiveRun(tmp_path / "runs" / "bm25.v1", "writing bm25.v1")
-        (part / "manifest.json").write_bytes((whole / "manifest.json").read_bytes())
-        (now,) = find_active_runs(tmp_path)
-        assert now.what == "writing the run of bm25"
+        (active_run,) = find_active_runs(tmp_path)
+        assert active_run == ActiveRun(tmp_path / "runs" / "bm25.v1", "writing bm25.v1")
+        (part / "manifest.json").write_bytes((finished_run / "manifest.json").read_bytes())
+        (active_run,) = find_active_runs(tmp_path)
+        assert active_run.what == "writing the run of bm25"
     assert find_active_runs(tmp_path) == []
 
 
@@ -105,15 +112,15 @@ def test_a_run_that_is_being_written_is_under_way(tmp_path: Path) -> None:
         "9" * 200_000,
     ],
 )
-def test_a_file_of_another_kind_does_no_harm(tmp_path: Path, content: str) -> None:
+def test_invalid_progress_files_are_tolerated(tmp_path: Path, content: str) -> None:
     (tmp_path / f".progress.00000000-{os.getpid()}-00000000.json").write_text(content)
     (tmp_path / ".something.part").mkdir()
-    for each in find_active_runs(tmp_path):
-        assert (each.what, each.done, each.total, each.command) == ("x", 0, 0, ())
+    for active_run in find_active_runs(tmp_path):
+        assert (active_run.what, active_run.done, active_run.total, active_run.command) == ("x", 0, 0, ())
 
 
-def test_links_are_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere.json").write_text(json.dumps({"what": "x"}))
-    (tmp_path / ".progress.0-0-0.json").symlink_to(tmp_path / "elsewhere.json")
+def test_symlinks_are_ignored(tmp_path: Path) -> None:
+    (tmp_path / "outside.json").write_text(json.dumps({"what": "x"}))
+    (tmp_path / ".progress.0-0-0.json").symlink_to(tmp_path / "outside.json")
     (tmp_path / "round").symlink_to(tmp_path)
     assert find_active_runs(tmp_path) == []

@@ -1,4 +1,4 @@
-"""Jobs: what is resumed, what is stored, what a failure costs, and the map functions built on them."""
+"""Jobs: resuming, storing, failures, and the map functions built on them."""
 
 from __future__ import annotations
 
@@ -63,32 +63,32 @@ class MemoryStore:
         self.outputs[job.name] = StoredOutput(key, value)
 
 
-RAN: list[str] = []
+executed: list[str] = []
 
 
 @pytest.fixture(autouse=True)
 def _nothing_ran() -> None:
-    RAN.clear()
+    executed.clear()
 
 
 def divide(job: Job[int], context: JobContext[int]) -> JobOutput[float]:
-    """12 divided by the input, whose key only the worker knows."""
+    """Divide the shared number by the input; the key is computed by the worker."""
     context.progress(job.name)
     key = f"{context.shared} / {job.inputs}"
     if key == context.stored_key:
         return JobOutput(None, key)
-    RAN.append(job.name)
+    executed.append(job.name)
     return JobOutput(context.shared / job.inputs, key)
 
 
-def numbers(*inputs: int) -> list[Job[int]]:
+def number_jobs(*inputs: int) -> list[Job[int]]:
     return [Job(f"job {number}", number) for number in inputs]
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_results_have_the_order_of_the_jobs(executor: Executor) -> None:
     steps: list[str] = []
-    results = run_jobs(divide, numbers(1, 2, 3), 12, executor=executor, progress=steps.append)
+    results = run_jobs(divide, number_jobs(1, 2, 3), 12, executor=executor, progress=steps.append)
     assert list(results.outputs.items()) == [("job 1", 12.0), ("job 2", 6.0), ("job 3", 4.0)]
     assert sorted(steps) == ["job 1", "job 2", "job 3"]
     assert results.resumed == ()
@@ -97,13 +97,13 @@ def test_results_have_the_order_of_the_jobs(executor: Executor) -> None:
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_key_that_the_worker_computes_decides_what_is_loaded(executor: Executor) -> None:
     store = MemoryStore()
-    first = run_jobs(divide, numbers(1, 2), 12, executor=executor, store=store)
-    RAN.clear()
-    second = run_jobs(divide, numbers(1, 2, 3), 12, executor=executor, store=store)
-    assert RAN == ["job 3"]
+    first = run_jobs(divide, number_jobs(1, 2), 12, executor=executor, store=store)
+    executed.clear()
+    second = run_jobs(divide, number_jobs(1, 2, 3), 12, executor=executor, store=store)
+    assert executed == ["job 3"]
     assert second.resumed == ("job 1", "job 2")
     assert first.outputs.items() <= second.outputs.items()
-    assert run_jobs(divide, numbers(1, 2), 24, executor=executor, store=store).resumed == ()
+    assert run_jobs(divide, number_jobs(1, 2), 24, executor=executor, store=store).resumed == ()
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -111,20 +111,20 @@ def test_a_known_key_is_compared_before_the_job_is_sent(executor: Executor) -> N
     store, jobs = MemoryStore(), [Job("a", 3, key="three"), Job("b", 4, key="four")]
 
     def negate(job: Job[int], context: JobContext[None]) -> JobOutput[int]:
-        RAN.append(job.name)
+        executed.append(job.name)
         return JobOutput(-job.inputs)
 
     run_jobs(negate, jobs, None, executor=executor, store=store)
-    RAN.clear()
+    executed.clear()
     changed = [jobs[0], Job("b", 5, key="five")]
     results = run_jobs(negate, changed, None, executor=executor, store=store)
-    assert (RAN, results.resumed, results.outputs) == (["b"], ("a",), {"a": -3, "b": -5})
+    assert (executed, results.resumed, results.outputs) == (["b"], ("a",), {"a": -3, "b": -5})
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_failing_job_does_not_lose_the_others(executor: Executor) -> None:
     store = MemoryStore()
-    results = run_jobs(divide, numbers(1, 0, 3), 12, executor=executor, store=store)
+    results = run_jobs(divide, number_jobs(1, 0, 3), 12, executor=executor, store=store)
     assert results.outputs == {"job 1": 12.0, "job 3": 4.0}
     (error,) = results.failures.values()
     assert isinstance(error, PartialError)
@@ -136,7 +136,7 @@ def test_a_failing_job_does_not_lose_the_others(executor: Executor) -> None:
 def test_finish_completes_the_others_and_raises_the_first_failure(executor: Executor) -> None:
     store = MemoryStore()
     with pytest.raises(ZeroDivisionError):
-        run_jobs(divide, numbers(1, 0, 3), 12, executor=executor, store=store, on_failure="finish")
+        run_jobs(divide, number_jobs(1, 0, 3), 12, executor=executor, store=store, on_failure="finish")
     assert set(store.outputs) == {"job 1", "job 3"}
 
 
@@ -145,20 +145,20 @@ def test_if_all_jobs_fail_the_first_error_is_raised() -> None:
         raise InputError(job.name)
 
     with pytest.raises(InputError, match="job 1"):
-        run_jobs(fail, numbers(1, 2), None).raise_if_all_failed()
-    run_jobs(divide, numbers(0, 2), 12).raise_if_all_failed()
+        run_jobs(fail, number_jobs(1, 2), None).raise_if_all_failed()
+    run_jobs(divide, number_jobs(0, 2), 12).raise_if_all_failed()
 
 
 def test_finish_ends_after_consecutive_failures() -> None:
     with pytest.raises(ZeroDivisionError):
-        run_jobs(divide, numbers(*[0] * 100), 12, on_failure="finish")
-    assert len(RAN) == MAX_CONSECUTIVE_FAILURES
+        run_jobs(divide, number_jobs(*[0] * 100), 12, on_failure="finish")
+    assert len(executed) == MAX_CONSECUTIVE_FAILURES
 
 
 def test_each_output_is_stored_before_the_next_job_starts() -> None:
     store = MemoryStore()
-    for n_completed, _ in enumerate(iter_jobs(divide, numbers(1, 2, 3), 12, store=store), 1):
-        assert len(store.outputs) == len(RAN) == n_completed
+    for n_completed, _ in enumerate(iter_jobs(divide, number_jobs(1, 2, 3), 12, store=store), 1):
+        assert len(store.outputs) == len(executed) == n_completed
 
 
 def test_an_interrupt_loses_no_completed_job() -> None:
@@ -169,14 +169,14 @@ def test_an_interrupt_loses_no_completed_job() -> None:
 
     store = MemoryStore()
     with pytest.raises(KeyboardInterrupt):
-        run_jobs(interrupted, numbers(1, 2, 3, 4), 12, store=store)
-    assert run_jobs(divide, numbers(1, 2, 3, 4), 12, store=store).resumed == ("job 1", "job 2")
+        run_jobs(interrupted, number_jobs(1, 2, 3, 4), 12, store=store)
+    assert run_jobs(divide, number_jobs(1, 2, 3, 4), 12, store=store).resumed == ("job 1", "job 2")
 
 
 def test_an_output_that_cannot_be_written_is_an_error_before_any_job() -> None:
     with pytest.raises(StoreError):
-        run_jobs(divide, numbers(1), 12, store=MemoryStore(writable=False))
-    assert RAN == []
+        run_jobs(divide, number_jobs(1), 12, store=MemoryStore(writable=False))
+    assert executed == []
 
 
 def test_a_single_divisible_job_runs_here_and_gets_the_remote_executor() -> None:
@@ -197,7 +197,7 @@ def test_a_divisible_job_is_sent_if_a_package_is_missing_here() -> None:
             raise MissingExtraError("the package is missing")
         return JobOutput("sent")
 
-    results = run_jobs(needs_package, numbers(1), None, executor=ReversedExecutor(), divisible=True)
+    results = run_jobs(needs_package, number_jobs(1), None, executor=ReversedExecutor(), divisible=True)
     assert results.outputs == {"job 1": "sent"}
 
 
@@ -221,13 +221,13 @@ def test_a_map_function_may_return_none() -> None:
 
 def test_stored_values_of_a_map_function_are_not_computed_again(tmp_path: Path) -> None:
     def mean(rows: Any) -> float:
-        RAN.append("mean")
+        executed.append("mean")
         return float(np.mean(rows))
 
     blocks = [np.arange(3.0), np.arange(4.0)]
     for _ in range(2):
         assert list(resumable_map(LocalExecutor(), tmp_path)(mean, blocks)) == [1.0, 1.5]  # type: ignore[arg-type]
-    assert len(RAN) == 2
+    assert len(executed) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Scores in real experiment trackers, in their offline modes, read back with the reader of each."""
+"""Scores in real experiment trackers in offline mode, read with the reader of each tracker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_wandb_has_the_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    # In a process of its own: its end is when the file is complete.
+    # In a separate process, because the file is complete only when the process exits.
     program = f"from equipoise.runs.trackers import log_scores; log_scores('wandb', 'first', {SCORES}, {{'seed': 7}})"
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
     from wandb.proto import wandb_internal_pb2
@@ -64,14 +64,14 @@ def test_wandb_has_the_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def wandb_records(data: bytes) -> list[bytes]:
     """The records of an offline file of wandb: LevelDB's log format after a header of 7 bytes."""
     block, header = 32768, 7
-    records, parts, place = [], b"", header
-    while place + header <= len(data):
-        if block - place % block < header:
-            place += block - place % block
+    records, parts, offset = [], b"", header
+    while offset + header <= len(data):
+        if block - offset % block < header:
+            offset += block - offset % block
             continue
-        length, kind = int.from_bytes(data[place + 4 : place + 6], "little"), data[place + 6]
-        parts += data[place + header : place + header + length]
-        place += header + length
+        length, kind = int.from_bytes(data[offset + 4 : offset + 6], "little"), data[offset + 6]
+        parts += data[offset + header : offset + header + length]
+        offset += header + length
         if kind in (1, 4):  # a full record, or the last part of one
             records.append(parts)
             parts = b""
@@ -142,9 +142,9 @@ def test_a_command_logs_the_estimates_of_its_json_data(command: str, tmp_path: P
     Path("bread.md").write_text("Wild yeast leavens sourdough.\n\nRye is eaten in Finland.\n\nBaguettes are French.\n")
     questions = [("What leavens sourdough?", "wild yeast"), ("Where is rye eaten?", "Finland")]
     Path("qa.json").write_text(json.dumps([{"question": text, "answer": answer} for text, answer in questions]))
-    ended = CliRunner().invoke(cli, [*command.split(), *COMMANDS[command], "--json", "--log", "tensorboard"])
-    assert ended.exit_code == 0, ended.output
-    expected = flat_scores(json.loads(ended.stdout))
+    result = CliRunner().invoke(cli, [*command.split(), *COMMANDS[command], "--json", "--log", "tensorboard"])
+    assert result.exit_code == 0, result.output
+    expected = flat_scores(json.loads(result.stdout))
     assert expected
     assert tensorboard_scores(tmp_path / "runs" / command.replace(" ", "_")) == pytest.approx(expected)
 
@@ -156,7 +156,7 @@ def test_a_gate_logs_the_scores_of_the_run_and_whether_it_passed(tmp_path: Path)
     Path("a.trec").write_text("".join(f"q{query} Q0 d{query % 2} 1 1.0 a\n" for query in range(8)))
     run = CliRunner()
     assert run.invoke(cli, ["score", "a.trec", "--qrels", "t.qrels", "-m", "P@1", "-o", "out"]).exit_code == 0
-    ended = run.invoke(cli, ["gate", "out/a", "--require", "P@1>=0.9", "--log", "tensorboard"])
-    assert ended.exit_code == 1
+    result = run.invoke(cli, ["gate", "out/a", "--require", "P@1>=0.9", "--log", "tensorboard"])
+    assert result.exit_code == 1
     logged = tensorboard_scores(tmp_path / "runs" / "gate_a")
     assert (logged["P@1"], logged["passed"]) == (0.5, 0.0)

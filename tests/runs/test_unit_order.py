@@ -16,7 +16,7 @@ from equipoise.runs.evaluate import evaluate
 METRICS = ["MRR", "nDCG@5", "HR@1", "MR", "MedianRank"]
 
 
-def lines(seed: int) -> tuple[list[str], list[list[str]]]:
+def qrels_and_run_lines(seed: int) -> tuple[list[str], list[list[str]]]:
     """A qrels file of 40 queries and two runs, as lines."""
     rng = np.random.default_rng(seed)
     qrels, runs = [], [[], []]
@@ -31,50 +31,63 @@ def lines(seed: int) -> tuple[list[str], list[list[str]]]:
 
 
 def rankings(folder: Path, shuffle: int | None) -> dict[str, Ranking]:
-    qrels, runs = lines(3)
+    qrels, runs = qrels_and_run_lines(3)
     folder.mkdir()
-    found = {}
+    systems = {}
     for name, run in zip("ab", runs, strict=True):
         for path, content in (("truth.qrels", qrels), (f"{name}.trec", run)):
             rows = content if shuffle is None else np.random.default_rng(shuffle).permutation(content).tolist()
             (folder / path).write_text("\n".join(rows) + "\n")
-        found[name] = Ranking.from_runs(folder / "truth.qrels", folder / f"{name}.trec", corpus_size=12)
-    return found
+        systems[name] = Ranking.from_runs(folder / "truth.qrels", folder / f"{name}.trec", corpus_size=12)
+    return systems
 
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_shuffled_qrels_and_run_lines_give_the_same_comparison(tmp_path: Path, clustered: bool) -> None:
-    found = []
-    for at, shuffle in enumerate((None, 1, 2)):
-        systems = rankings(tmp_path / str(at), shuffle)
+    comparisons = []
+    for number, shuffle in enumerate((None, 1, 2)):
+        systems = rankings(tmp_path / str(number), shuffle)
         units = systems["a"].unit_ids.tolist()
         clusters = [int(unit[1:]) // 4 for unit in units] if clustered else None
-        found.append(
+        comparisons.append(
             compare(systems, METRICS, config=StatsConfig(clusters=clusters, n_resamples=300, n_permutations=300))
         )
-    first = found[0]
-    for other in found[1:]:
+    first = comparisons[0]
+    for other in comparisons[1:]:
         assert other.verdict() == first.verdict()
         assert other.ranks == first.ranks
-        for one, two in zip(first.contrasts, other.contrasts, strict=True):
-            assert (one.p, one.adjusted) == pytest.approx((two.p, two.adjusted), rel=1e-12)
-            assert (one.interval.low, one.interval.high) == pytest.approx(
-                (two.interval.low, two.interval.high), rel=1e-12
+        for first_estimate, other_estimate in zip(first.contrasts, other.contrasts, strict=True):
+            assert (first_estimate.p, first_estimate.adjusted) == pytest.approx(
+                (other_estimate.p, other_estimate.adjusted), rel=1e-12
+            )
+            assert (first_estimate.interval.low, first_estimate.interval.high) == pytest.approx(
+                (other_estimate.interval.low, other_estimate.interval.high), rel=1e-12
             )
         for system in "ab":
             for metric in METRICS:
-                one, two = first.estimates[system][metric], other.estimates[system][metric]
-                assert (one.value, one.chance, one.interval.low, one.interval.high) == pytest.approx(
-                    (two.value, two.chance, two.interval.low, two.interval.high), rel=1e-12
+                first_estimate, other_estimate = first.estimates[system][metric], other.estimates[system][metric]
+                assert (
+                    first_estimate.value,
+                    first_estimate.chance,
+                    first_estimate.interval.low,
+                    first_estimate.interval.high,
+                ) == pytest.approx(
+                    (
+                        other_estimate.value,
+                        other_estimate.chance,
+                        other_estimate.interval.low,
+                        other_estimate.interval.high,
+                    ),
+                    rel=1e-12,
                 )
 
 
 def test_shuffled_units_give_the_same_scores_of_classes() -> None:
     rng = np.random.default_rng(0)
-    ids = np.array([f"visit{at}" for at in range(80)])
+    ids = np.array([f"visit{number}" for number in range(80)])
     true, predicted = rng.integers(0, 4, (2, 80))
     predicted = np.where(rng.random(80) < 0.6, true, predicted)
-    found = [
+    results = [
         evaluate(
             Labels(ids[order], true[order], predicted[order], np.arange(4)),
             ["F1", "ARI"],
@@ -82,8 +95,8 @@ def test_shuffled_units_give_the_same_scores_of_classes() -> None:
         )
         for order in (np.arange(80), rng.permutation(80))
     ]
-    for metric in found[0].names:
-        one, two = (result[metric] for result in found)
-        assert (one.value, one.chance, one.interval.low, one.interval.high) == pytest.approx(
-            (two.value, two.chance, two.interval.low, two.interval.high), rel=1e-12, nan_ok=True
+    for metric in results[0].names:
+        first, second = (result[metric] for result in results)
+        assert (first.value, first.chance, first.interval.low, first.interval.high) == pytest.approx(
+            (second.value, second.chance, second.interval.low, second.interval.high), rel=1e-12, nan_ok=True
         )

@@ -22,17 +22,17 @@ from equipoise.runs.unit_table import UnitContent
 from equipoise.view.results import summarise_run
 from stored_runs import bread_runs, rewrite, tuning
 
-WRITTEN = ("result.json", "cases.jsonl", "evidence.npz", "details.jsonl", "tuning.json")
+FILES = ("result.json", "cases.jsonl", "evidence.npz", "details.jsonl", "tuning.json")
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run directory with every file but the errors."""
+    """A run directory with every file except the errors."""
     return store(tmp_path / "run")
 
 
 def store(path: Path, system: str = "bm25", ranks: tuple[int, ...] = (1, 3, 2, 9)) -> Path:
-    names = [f"q{place}" for place in range(len(ranks))]
+    names = [f"q{index}" for index in range(len(ranks))]
     result = evaluate(
         Ranking.from_ranks(list(ranks), candidates=20, unit_ids=names),
         "MRR",
@@ -43,34 +43,34 @@ def store(path: Path, system: str = "bm25", ranks: tuple[int, ...] = (1, 3, 2, 9
     return save_run(path, result, manifest=Manifest(system), details=details, tuning=tuning())
 
 
-def edited(file: Path) -> None:
+def edit(file: Path) -> None:
     """Change one byte without changing the length: a 1 becomes a 2, or the last byte is flipped."""
     data = file.read_bytes()
-    place = data.find(b"1.0")
-    changed = data[:-1] + bytes([data[-1] ^ 1]) if place < 0 else data[:place] + b"2" + data[place + 1 :]
+    index = data.find(b"1.0")
+    changed = data[:-1] + bytes([data[-1] ^ 1]) if index < 0 else data[:index] + b"2" + data[index + 1 :]
     file.write_bytes(changed)
 
 
 def test_the_manifest_has_the_sha256_of_every_other_file(run: Path) -> None:
-    said = json.loads((run / "manifest.json").read_text())["files"]
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in run.iterdir()}
-    del found["manifest.json"]
-    assert said == found
-    assert set(WRITTEN) == set(found)
+    manifest = json.loads((run / "manifest.json").read_text())["files"]
+    hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in run.iterdir()}
+    del hashes["manifest.json"]
+    assert manifest == hashes
+    assert set(FILES) == set(hashes)
 
 
 @pytest.mark.parametrize("evidence", [True, False])
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", FILES)
 def test_a_changed_file_is_an_error_that_names_it(run: Path, name: str, evidence: bool) -> None:
-    edited(run / name)
-    with pytest.raises(ChangedFileError) as caught:
+    edit(run / name)
+    with pytest.raises(ChangedFileError) as error:
         load_run(run, evidence=evidence)
-    assert caught.value.code == "E501"
-    assert str(run / name) in caught.value.message
-    assert caught.value.hint
+    assert error.value.code == "E501"
+    assert str(run / name) in error.value.message
+    assert error.value.hint
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", FILES)
 def test_a_removed_file_is_an_error_that_names_it(run: Path, name: str) -> None:
     (run / name).unlink()
     with pytest.raises(StoreError, match=name):
@@ -83,14 +83,14 @@ def test_the_error_samples_are_verified(tmp_path: Path) -> None:
     result = replace(load_run(store(tmp_path / "a")).result, errors={"MRR": np.array([0.1, -0.1])})
     path = save_run(tmp_path / "b", result, manifest=Manifest("bm25"))
     assert load_run(path).result.errors["MRR"].tolist() == [0.1, -0.1]
-    edited(path / "errors.npz")
+    edit(path / "errors.npz")
     with pytest.raises(ChangedFileError, match="errors"):
         load_run(path)
 
 
-def test_details_that_change_after_the_run_was_opened_are_not_shown(run: Path) -> None:
+def test_details_changed_after_opening_are_an_error(run: Path) -> None:
     opened = load_run(run)
-    edited(run / "details.jsonl")
+    edit(run / "details.jsonl")
     with pytest.raises(ChangedFileError):
         _ = opened.details
 
@@ -104,24 +104,25 @@ def test_a_file_that_the_manifest_does_not_list_is_not_read(tmp_path: Path) -> N
     assert (opened.details, opened.tuning) == ({}, None)
 
 
-def test_a_manifest_without_hashes_is_refused(run: Path) -> None:
-    said = json.loads((run / "manifest.json").read_text())
-    del said["files"]
-    (run / "manifest.json").write_text(json.dumps(said))
-    with pytest.raises(StoreError, match="no valid files") as caught:
+def test_a_manifest_without_hashes_is_an_error(run: Path) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    del manifest["files"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(StoreError) as error:
         load_run(run)
-    assert caught.value.hint
+    assert error.value.code == "E500"
+    assert error.value.hint
 
 
 @pytest.mark.parametrize(
-    ("read", "name"),
+    ("reader", "name"),
     [(load_evidence, "evidence.npz"), (lambda path: summarise_run("key", path, "f"), "result.json")],
 )
-def test_whoever_reads_one_file_verifies_it(run: Path, read: Callable[[Path], object], name: str) -> None:
-    read(run)
-    edited(run / name)
+def test_reading_a_single_file_verifies_it(run: Path, reader: Callable[[Path], object], name: str) -> None:
+    reader(run)
+    edit(run / name)
     with pytest.raises(ChangedFileError, match=name):
-        read(run)
+        reader(run)
 
 
 COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
@@ -139,17 +140,17 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
 @pytest.mark.parametrize("name", ["result.json", "cases.jsonl"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_that_reads_runs_fails_on_an_edited_file(tmp_path: Path, command: str, name: str) -> None:
-    one, other = store(tmp_path / "one"), store(tmp_path / "other", "tfidf", (2, 3, 2, 9))
-    changed = one
+    first, second = store(tmp_path / "one"), store(tmp_path / "other", "tfidf", (2, 3, 2, 9))
+    changed = first
     if command == "places compare":
         for model in ("a", "b"):
             for seed in ("1", "2"):
                 changed = store(tmp_path / "seeds" / model / seed, model)
-    edited(changed / name)
-    ended = CliRunner().invoke(cli, COMMANDS[command](one, other))
-    assert ended.exit_code == 2, ended.output
-    assert "E501" in ended.stderr
-    assert name in ended.stderr
+    edit(changed / name)
+    result = CliRunner().invoke(cli, COMMANDS[command](first, second))
+    assert result.exit_code == 2, result.output
+    assert "E501" in result.stderr
+    assert name in result.stderr
 
 
 def test_cases_set_to_one_do_not_change_a_verdict(tmp_path: Path) -> None:
@@ -159,8 +160,8 @@ def test_cases_set_to_one_do_not_change_a_verdict(tmp_path: Path) -> None:
     for line in lines:
         line["values"] = dict.fromkeys(line["values"], 1.0)
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    ended = CliRunner().invoke(cli, ["compare", *(str(run.path) for run in runs)])
-    assert (ended.exit_code, "E501" in ended.stderr) == (2, True)
+    result = CliRunner().invoke(cli, ["compare", *(str(run.path) for run in runs)])
+    assert (result.exit_code, "E501" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -177,14 +178,14 @@ def test_cases_set_to_one_do_not_change_a_verdict(tmp_path: Path) -> None:
         {"versions": None},
     ],
 )
-def test_a_manifest_of_the_wrong_types_is_refused(run: Path, change: dict[str, object]) -> None:
-    said = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps(said | change))
+def test_a_manifest_with_wrong_types_is_an_error(run: Path, change: dict[str, object]) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | change))
     with pytest.raises(EquipoiseError):
         load_run(run)
 
 
-def test_a_run_that_is_rewritten_with_its_hashes_is_a_run(run: Path) -> None:
+def test_a_run_rewritten_with_its_hashes_is_valid(run: Path) -> None:
     rewrite(run / "result.json", (run / "result.json").read_text().replace("bm25", "bm26"))
     assert load_run(run).result.system == "bm26"
     assert read_manifest(run).system == "bm25"

@@ -1,4 +1,4 @@
-"""Servers over folders of runs."""
+"""Servers for folders of runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from serving import Served, Store, serving, store
 @pytest.fixture(scope="module")
 @marked(pytest.mark.slow)
 def serve() -> Iterator[Callable[[Path], Served]]:
-    """Starts servers over folders; they end with the last test of a file."""
+    """Start servers for folders; they stop after the last test of a module."""
     with ExitStack() as stack:
         yield lambda root: stack.enter_context(serving(root))
 
@@ -30,12 +30,12 @@ def store_fixture() -> Store:
 @pytest.fixture(scope="session")
 @marked(pytest.mark.slow)
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server over a folder that nobody changes: three systems, one of other units, one partial."""
+    """A server for an unchanged folder: three runs on the same units, one on other units, one partial."""
     root = tmp_path_factory.mktemp("results")
     store(root / "deep" / "minilm", day=3, details=True)
     store(root / "bm25", worse=3, day=2)
     store(root / "old" / "bm25", worse=2, day=1)
-    store(root / "other", units=[f"x{place}" for place in range(30)], day=4)
+    store(root / "other", units=[f"x{index}" for index in range(30)], day=4)
     store(root / "half", status=Status.PARTIAL, day=5)
     with serving(root) as served:
         yield served

@@ -1,4 +1,4 @@
-"""Whatever data says, it is shown and never run."""
+"""Data is escaped: markup in names and texts is shown and never executed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ HOSTILE = "</title><script>alert('x')</script><img src=x onerror=alert(1)>\"'&"
 
 
 def is_harmless(page: str) -> bool:
-    """No image, no handler, and no script but those that carry the page."""
-    found = tree(page)
-    handlers = [name for node in found.walk() for name in node.attributes if name.startswith("on")]
-    foreign = [each for each in found.all("script") if each.attributes.get("src", "/view.js") != "/view.js"]
-    return not handlers and not foreign and not found.all("img")
+    """Whether the page has no image, no event handler, and no script but its own."""
+    document = tree(page)
+    handlers = [name for node in document.walk() for name in node.attributes if name.startswith("on")]
+    foreign = [script for script in document.all("script") if script.attributes.get("src", "/view.js") != "/view.js"]
+    return not handlers and not foreign and not document.all("img")
 
 
 @pytest.fixture
 def hostile(tmp_path: Path, serve, store):
-    """Two runs whose names, units and texts are all attacks, with work under way that is one too."""
-    units = [f"{HOSTILE}{place}" for place in range(20)]
+    """Two runs with injected markup in names, units and texts, and in the description of an active run."""
+    units = [f"{HOSTILE}{index}" for index in range(20)]
     for name in ("a", "b<script>"):
         store(tmp_path / name, f"{HOSTILE}{name}", units=units, details=True)
     with report_progress(tmp_path, HOSTILE, 5, command=["eq", HOSTILE]) as step:
@@ -55,39 +55,39 @@ def test_a_report_shows_hostile_texts_as_text(hostile) -> None:
     assert f"{HOSTILE}a" in tree(page).raw
 
 
-def test_its_policy_allows_the_scripts_of_the_page_and_no_others(hostile) -> None:
-    answer = hostile.get("/report?run=a")
-    policy = answer.headers["content-security-policy"]
+def test_the_content_security_policy_allows_only_the_scripts_of_the_page(hostile) -> None:
+    response = hostile.get("/report?run=a")
+    policy = response.headers["content-security-policy"]
     for tag in ("script", "style"):
-        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", answer.text, re.DOTALL)
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", response.text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
 
 
-def test_an_error_repeats_what_was_asked_as_text(hostile) -> None:
-    answer = hostile.get("/report?run=%3Cscript%3Ealert(1)%3C/script%3E&primary=%3Cb%3E")
-    assert answer.status == 404
-    assert is_harmless(answer.text)
-    assert not tree(answer.text).all("script")
-    refused = hostile.get("/report?run=a&primary=%3Cscript%3Ealert(1)%3C/script%3E")
-    assert refused.status == 422
-    assert not tree(refused.text).all("script")
+def test_error_pages_escape_the_query(hostile) -> None:
+    response = hostile.get("/report?run=%3Cscript%3Ealert(1)%3C/script%3E&primary=%3Cb%3E")
+    assert response.status == 404
+    assert is_harmless(response.text)
+    assert not tree(response.text).all("script")
+    error_response = hostile.get("/report?run=a&primary=%3Cscript%3Ealert(1)%3C/script%3E")
+    assert error_response.status == 422
+    assert not tree(error_response.text).all("script")
 
 
-def test_data_is_data_and_not_a_page(hostile) -> None:
-    answer = hostile.get("/runs.json")
-    assert answer.headers["content-type"] == "application/json"
-    assert json.loads(answer.text)["under_way"][0]["what"] == HOSTILE
+def test_data_is_served_as_json(hostile) -> None:
+    response = hostile.get("/runs.json")
+    assert response.headers["content-type"] == "application/json"
+    assert json.loads(response.text)["under_way"][0]["what"] == HOSTILE
 
 
-def test_exports_are_saved_and_not_shown(hostile) -> None:
-    for form in ("json", "csv", "md", "units", "latex", "card"):
-        headers = hostile.get(f"/export?run=a&to={form}").headers
+def test_exports_are_served_as_attachments(hostile) -> None:
+    for format_name in ("json", "csv", "md", "units", "latex", "card"):
+        headers = hostile.get(f"/export?run=a&to={format_name}").headers
         assert headers["content-disposition"].startswith("attachment; filename=")
         assert "html" not in headers["content-type"]
 
 
-def test_a_file_name_that_is_no_text_is_spelled_out(tmp_path: Path, serve, store) -> None:
+def test_a_file_name_that_is_not_valid_utf_8_is_escaped(tmp_path: Path, serve, store) -> None:
     store(tmp_path / "plain").rename(tmp_path / "b\udcffd")
     (row,) = ResultsFolder(tmp_path).run_list().rows
     assert row.key == "b\\xffd"

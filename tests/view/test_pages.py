@@ -1,4 +1,4 @@
-"""The list, the report of one run, the comparison of several, and what is refused."""
+"""The list, the report of one run, the comparison of several, and error pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPARED = "/report?run=deep/minilm&run=bm25"
 
 
 def without_brand(page: str) -> str:
-    """The page without what stands above its title: a link back, or the name of the program."""
+    """The page without the header above its title: a link back, or the name of the program."""
     return re.sub(r'<div class="viewer">.*?</div>|<p class="brand">.*?</p>', "", page, count=1, flags=re.DOTALL)
 
 
@@ -30,11 +30,11 @@ def test_the_list_has_every_run_the_newest_first(viewer) -> None:
     rows = viewer.get("/runs.json").json["runs"]
     assert [row["run"] for row in rows] == ["half", "other", "deep/minilm", "bm25", "old/bm25"]
     page = viewer.get().text
-    places = [page.index(f'value="{row["run"]}"') for row in rows]
-    assert places == sorted(places)
+    positions = [page.index(f'value="{row["run"]}"') for row in rows]
+    assert positions == sorted(positions)
 
 
-def test_a_row_says_what_the_run_says(viewer) -> None:
+def test_a_row_shows_the_values_of_the_run(viewer) -> None:
     (row,) = [row for row in viewer.get("/runs.json").json["runs"] if row["run"] == "bm25"]
     run = load_run(viewer.root / "bm25")
     estimate = run.result["MRR"]
@@ -54,29 +54,29 @@ def test_a_partial_run_is_marked_with_its_reason(viewer) -> None:
     assert "the run of half is partial: out of time" in viewer.get("/report?run=half").text
 
 
-def test_a_comparison_is_the_page_that_eq_report_writes_and_a_way_back(viewer) -> None:
+def test_a_comparison_is_the_page_of_eq_report_with_a_link_back(viewer) -> None:
     runs = read_runs([("", viewer.root / "deep" / "minilm"), ("", viewer.root / "bm25")])
     page = render_html(build_view(runs, compare_runs(runs)))
-    shown = viewer.get(COMPARED).text
-    assert without_brand(shown) == without_brand(page)
-    assert '<a href="/?run=deep%2Fminilm&amp;run=bm25">' in shown
+    page_text = viewer.get(COMPARED).text
+    assert without_brand(page_text) == without_brand(page)
+    assert '<a href="/?run=deep%2Fminilm&amp;run=bm25">' in page_text
     assert '<a href="/?' not in page
 
 
 def test_a_comparison_offers_to_hide_and_to_show_systems(viewer) -> None:
-    shown = viewer.get(COMPARED).text
-    assert '<a href="/report?run=bm25">Hide minilm (deep/minilm)</a>' in shown
-    assert "Show bm25</a>" not in shown
-    alone = viewer.get("/report?run=bm25").text
-    assert '<a href="/report?run=bm25&amp;run=deep%2Fminilm">Show minilm (deep/minilm)</a>' in alone
-    assert "Hide" not in alone
+    page_text = viewer.get(COMPARED).text
+    assert '<a href="/report?run=bm25">Hide minilm (deep/minilm)</a>' in page_text
+    assert "Show bm25</a>" not in page_text
+    single_page = viewer.get("/report?run=bm25").text
+    assert '<a href="/report?run=bm25&amp;run=deep%2Fminilm">Show minilm (deep/minilm)</a>' in single_page
+    assert "Hide" not in single_page
 
 
-def test_a_single_run_has_a_page_of_its_own(viewer) -> None:
+def test_a_single_run_has_a_page(viewer) -> None:
     runs = read_runs([("", viewer.root / "bm25")])
-    shown = viewer.get("/report?run=bm25").text
-    assert without_brand(shown) == without_brand(render_html(build_view(runs, None)))
-    assert 'href="/export?run=bm25&amp;to=trec"' in shown
+    page_text = viewer.get("/report?run=bm25").text
+    assert without_brand(page_text) == without_brand(render_html(build_view(runs, None)))
+    assert 'href="/export?run=bm25&amp;to=trec"' in page_text
     assert "to=trec" not in viewer.get(COMPARED).text
 
 
@@ -86,18 +86,18 @@ def test_the_metric_that_decides_can_be_changed(viewer) -> None:
     assert "2 systems by HR@3 on 30 queries" in viewer.get(f"{COMPARED}&primary=HR@3").text
 
 
-def test_namesakes_are_told_apart_by_their_folders(viewer) -> None:
+def test_systems_with_equal_names_are_distinguished_by_their_folders(viewer) -> None:
     page = viewer.get("/report?run=bm25&run=old/bm25").text
     assert "bm25 (bm25)" in page
     assert "bm25 (old/bm25)" in page
 
 
-def test_a_run_chosen_twice_is_one_run(viewer) -> None:
+def test_a_run_selected_twice_is_one_run(viewer) -> None:
     assert "bm25 by MRR on 30 queries" in viewer.get("/report?run=bm25&run=bm25").text
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "sentence"),
+    ("query", "status", "expected_text"),
     [
         ("run=bm25&run=other", 409, "units"),
         ("run=missing", 404, "No run is called"),
@@ -106,32 +106,32 @@ def test_a_run_chosen_twice_is_one_run(viewer) -> None:
         ("run=bm25&primary=nDGC", 422, "nDGC"),
     ],
 )
-def test_what_cannot_be_shown_is_a_sentence(viewer, query: str, status: int, sentence: str) -> None:
-    answer = viewer.get(f"/report?{query}")
-    assert answer.status == status
-    assert sentence in answer.text
-    assert "Traceback" not in answer.text
-    assert '<a href="/?list">' in answer.text
+def test_an_invalid_selection_is_an_error_page(viewer, query: str, status: int, expected_text: str) -> None:
+    response = viewer.get(f"/report?{query}")
+    assert response.status == status
+    assert expected_text in response.text
+    assert "Traceback" not in response.text
+    assert '<a href="/?list">' in response.text
     assert viewer.get(f"/export?to=csv&{query}").status == status
 
 
-@pytest.mark.parametrize("form", ["latex", "md", "csv", "json", "card", "bibtex", "units"])
-def test_a_comparison_is_taken_away_in_every_form(viewer, form: str) -> None:
-    answer = viewer.get(f"/export?run=deep/minilm&run=bm25&to={form}")
-    assert answer.status == 200
-    assert len(answer.text) > 50
+@pytest.mark.parametrize("format_name", ["latex", "md", "csv", "json", "card", "bibtex", "units"])
+def test_a_comparison_is_exported_in_every_format(viewer, format_name: str) -> None:
+    response = viewer.get(f"/export?run=deep/minilm&run=bm25&to={format_name}")
+    assert response.status == 200
+    assert len(response.text) > 50
 
 
 def test_exports_are_those_of_the_command(viewer) -> None:
-    whole = viewer.get("/export?run=deep/minilm&run=bm25&to=json").json
-    assert whole["leader"] == "minilm"
+    exported = viewer.get("/export?run=deep/minilm&run=bm25&to=json").json
+    assert exported["leader"] == "minilm"
     assert viewer.get("/export?run=deep/minilm&to=trec").text.startswith("q0 Q0 d1 1 0.9 minilm\n")
     lines = viewer.get("/export?run=deep/minilm&run=bm25&to=units").text.splitlines()
     assert len(lines) == 1 + 2 * 30
 
 
 @pytest.mark.parametrize(
-    ("query", "sentence"),
+    ("query", "expected_text"),
     [
         ("run=bm25&to=trec", "does not keep what was retrieved"),
         ("run=bm25&run=deep/minilm&to=trec", "one system"),
@@ -139,24 +139,24 @@ def test_exports_are_those_of_the_command(viewer) -> None:
         ("run=bm25", "no form is called"),
     ],
 )
-def test_an_export_that_cannot_be_is_a_sentence(viewer, query: str, sentence: str) -> None:
-    answer = viewer.get(f"/export?{query}")
-    assert answer.status == 422
-    assert sentence.casefold() in answer.text.casefold()
+def test_an_invalid_export_is_an_error_page(viewer, query: str, expected_text: str) -> None:
+    response = viewer.get(f"/export?{query}")
+    assert response.status == 422
+    assert expected_text.casefold() in response.text.casefold()
 
 
-def test_an_unknown_address_is_a_page(viewer) -> None:
-    answer = viewer.get("/nothing/here")
-    assert answer.status == 404
-    assert "Nothing here" in answer.text
+def test_an_unknown_address_is_an_error_page(viewer) -> None:
+    response = viewer.get("/nothing/here")
+    assert response.status == 404
+    assert "Nothing here" in response.text
 
 
-def test_a_browser_that_has_the_page_gets_no_other(viewer) -> None:
+def test_an_unchanged_page_is_not_sent_again(viewer) -> None:
     for path in (COMPARED, "/", "/runs.json"):
         first = viewer.get(path)
-        again = viewer.get(path, If_None_Match=first.headers["etag"])
-        assert (again.status, again.body) == (304, b"")
-        assert "content-security-policy" in again.headers
+        cached = viewer.get(path, If_None_Match=first.headers["etag"])
+        assert (cached.status, cached.body) == (304, b"")
+        assert "content-security-policy" in cached.headers
 
 
 def test_a_folder_that_is_itself_a_run_is_shown(tmp_path: Path, serve, store) -> None:
@@ -165,24 +165,24 @@ def test_a_folder_that_is_itself_a_run_is_shown(tmp_path: Path, serve, store) ->
     assert "only by MRR" in served.get("/report?run=.").text
 
 
-def test_an_empty_folder_says_how_to_fill_it(tmp_path: Path, serve) -> None:
-    answer = serve(tmp_path).get()
-    assert answer.status == 200
-    assert "There are no runs here yet" in answer.text
-    assert "eq score" in answer.text
+def test_an_empty_folder_shows_a_command_to_create_runs(tmp_path: Path, serve) -> None:
+    response = serve(tmp_path).get()
+    assert response.status == 200
+    assert "There are no runs here yet" in response.text
+    assert "eq score" in response.text
 
 
-def test_a_folder_that_vanishes_is_told(tmp_path: Path, serve) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path, serve) -> None:
     (tmp_path / "results").mkdir()
     served = serve(tmp_path / "results")
     (tmp_path / "results").rmdir()
-    answer = served.get()
-    assert answer.status == 200
-    assert "There is no run directory" in answer.text
+    response = served.get()
+    assert response.status == 200
+    assert "There is no run directory" in response.text
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "sentence"),
+    ("file", "content", "expected_text"),
     [
         ("manifest.json", "{", "manifest.json"),
         ("manifest.json", '{"schema": 99}', "follows schema 99"),
@@ -190,7 +190,7 @@ def test_a_folder_that_vanishes_is_told(tmp_path: Path, serve) -> None:
     ],
 )
 def test_a_damaged_run_does_not_hide_the_others(
-    tmp_path: Path, serve, store, file: str, content: str, sentence: str
+    tmp_path: Path, serve, store, file: str, content: str, expected_text: str
 ) -> None:
     store(tmp_path / "good")
     bad = store(tmp_path / "bad") / file
@@ -201,12 +201,12 @@ def test_a_damaged_run_does_not_hide_the_others(
     served = serve(tmp_path)
     rows = {row["run"]: row for row in served.get("/runs.json").json["runs"]}
     assert (rows["good"]["status"], rows["bad"]["status"]) == ("complete", "unreadable")
-    assert sentence in rows["bad"]["note"]
+    assert expected_text in rows["bad"]["note"]
     assert served.get("/report?run=bad").status == 422
     assert served.get("/report?run=good").status == 200
 
 
-def test_a_page_is_made_once_until_a_run_changes(tmp_path: Path, store) -> None:
+def test_a_page_is_built_once_until_a_run_changes(tmp_path: Path, store) -> None:
     store(tmp_path / "a")
     pages = PageCache()
 
@@ -219,7 +219,7 @@ def test_a_page_is_made_once_until_a_run_changes(tmp_path: Path, store) -> None:
     assert page() != first
 
 
-def test_a_run_without_any_metric_is_listed_and_refused(tmp_path: Path, serve, store) -> None:
+def test_a_run_without_metrics_is_listed_without_a_report(tmp_path: Path, serve, store) -> None:
     run = store(tmp_path / "a", status=Status.FAILED)
     content = json.loads((run / "result.json").read_text())
     rewrite(run / "result.json", json.dumps(content | {"estimates": []}))
@@ -229,7 +229,7 @@ def test_a_run_without_any_metric_is_listed_and_refused(tmp_path: Path, serve, s
     assert served.get("/report?run=a").status == 422
 
 
-def test_a_large_comparison_gives_a_page_to_wait_on_and_then_the_report(
+def test_a_large_comparison_shows_a_waiting_page_before_the_report(
     tmp_path: Path, serve, store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("equipoise.view.app.LARGE_RUN_UNITS", 10)

@@ -1,4 +1,4 @@
-"""``eq fair compare --engine``: what is told where there is no engine of that kind."""
+"""``eq fair compare --engine`` without an engine of that kind."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def fair(eq: Run, folder: Path) -> Run:
     """The comparison of two models."""
     (folder / "document.md").write_text(document())
     (folder / "fixture.json").write_text(json.dumps(pairs(document())))
-    words = ["fair", "compare", "--doc", "document.md", "--qa", "fixture.json", "--models", "bm25:", "hash"]
-    return lambda *more: eq(*words, *GRID, *more)
+    arguments = ["fair", "compare", "--doc", "document.md", "--qa", "fixture.json", "--models", "bm25:", "hash"]
+    return lambda *options: eq(*arguments, *GRID, *options)
 
 
 @pytest.fixture
-def nobody() -> str:
-    """An address where nobody listens."""
+def unused_address() -> str:
+    """An address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return "{}:{}".format(*server.getsockname())
 
 
 def test_the_local_engine_is_the_default(fair: Run) -> None:
-    local, default = (without_throughput(fair(*words, "-q").stdout) for words in (("--engine", "local"), ()))
+    local, default = (without_throughput(fair(*options, "-q").stdout) for options in (("--engine", "local"), ()))
     assert local == default
 
 
@@ -47,39 +47,39 @@ def without_throughput(table: str) -> str:
 
 @pytest.mark.engines("ray")
 @pytest.mark.parametrize("scheme", ["", "ray://"])
-def test_no_cluster_at_the_address_is_a_sentence_and_exit_code_4(fair: Run, nobody: str, scheme: str) -> None:
+def test_a_missing_cluster_is_an_error_with_exit_status_4(fair: Run, unused_address: str, scheme: str) -> None:
     pytest.importorskip("ray")
-    done = fair("--engine", "ray", "--address", f"{scheme}{nobody}")
-    assert done.exit_code == 4
-    assert f"{scheme}{nobody}" in done.stderr
-    assert "ray start --head" in done.stderr
-    assert done.stdout == ""
+    result = fair("--engine", "ray", "--address", f"{scheme}{unused_address}")
+    assert result.exit_code == 4
+    assert f"{scheme}{unused_address}" in result.stderr
+    assert "ray start --head" in result.stderr
+    assert result.stdout == ""
 
 
-def test_a_missing_extra_is_a_sentence_and_exit_code_4(fair: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_an_error_with_exit_status_4(fair: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    done = fair("--engine", "ray")
-    assert done.exit_code == 4
-    assert "this needs the package ray" in done.stderr
-    assert install_command("ray") in done.stderr
+    result = fair("--engine", "ray")
+    assert result.exit_code == 4
+    assert "this needs the package ray" in result.stderr
+    assert install_command("ray") in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (["--engine", "rey"], "E300"),
         (["--address", "head:6379"], "E310"),
     ],
 )
-def test_a_mistake_is_a_sentence_and_exit_code_2(fair: Run, words: list[str], code: str) -> None:
-    done = fair(*words)
-    assert done.exit_code == 2
-    assert f"error[{code}]" in done.stderr
+def test_invalid_options_are_errors_with_exit_status_2(fair: Run, arguments: list[str], code: str) -> None:
+    result = fair(*arguments)
+    assert result.exit_code == 2
+    assert f"error[{code}]" in result.stderr
 
 
 @pytest.mark.engines("ray")
-def test_an_address_that_is_none_is_bad_input(fair: Run) -> None:
+def test_an_invalid_address_is_an_error_with_exit_status_2(fair: Run) -> None:
     pytest.importorskip("ray")
-    done = fair("--engine", "ray", "--address", "head")
-    assert done.exit_code == 2
-    assert "'head'" in done.stderr
+    result = fair("--engine", "ray", "--address", "head")
+    assert result.exit_code == 2
+    assert "'head'" in result.stderr

@@ -1,4 +1,4 @@
-"""``eq fair validate``, run as people run it."""
+"""``eq fair validate`` from the command line."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def files(folder: Path) -> None:
     (folder / "doc.txt").write_text(DOCUMENT)
     (folder / "qa.json").write_text(json.dumps(pairs()))
     (folder / "qa.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs()))
-    broken = pairs(60)
-    broken[7]["answer"] = "1259 barels"
-    (folder / "broken.json").write_text(json.dumps(broken))
+    invalid_pairs = pairs(60)
+    invalid_pairs[7]["answer"] = "1259 barels"
+    (folder / "broken.json").write_text(json.dumps(invalid_pairs))
 
 
 SMALL = ("--chunk-size", "60", "--overlap", "20")
 
 
-def test_a_process_of_its_own_ends_with_0_1_or_2(folder: Path, command, environment) -> None:
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
+def test_the_process_exits_with_status_0_1_or_2(folder: Path, command, environment) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*command, "fair", "validate", *words],
+            [*command, "fair", "validate", *arguments],
             env=environment,
             capture_output=True,
             text=True,
@@ -57,20 +57,20 @@ def test_a_process_of_its_own_ends_with_0_1_or_2(folder: Path, command, environm
     content = json.loads(invalid.stdout)
     assert (content["is_valid"], content["answers_missing"]) == (False, 1)
     assert content["answer_issues"][0]["suggestion"].endswith('"1259 barrels"')
-    refused = run("--qa", "nothing.json", "--json")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert json.loads(refused.stderr)["error"]["code"] == "E200"
+    missing = run("--qa", "nothing.json", "--json")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert json.loads(missing.stderr)["error"]["code"] == "E200"
 
 
-def test_jsonl_says_the_same_as_json(eq) -> None:
-    one, other = (
+def test_jsonl_and_json_give_the_same_report(eq) -> None:
+    json_result, jsonl_result = (
         eq("fair", "validate", "--qa", name, "--doc", "doc.txt", *SMALL, "--json") for name in ("qa.json", "qa.jsonl")
     )
-    assert one.exit_code == other.exit_code == 0
-    assert one.stdout == other.stdout
+    assert json_result.exit_code == jsonl_result.exit_code == 0
+    assert json_result.stdout == jsonl_result.stdout
 
 
-def test_the_json_has_the_keys_of_the_package_that_named_them(eq) -> None:
+def test_the_json_has_the_documented_keys(eq) -> None:
     content = json.loads(eq("fair", "validate", "--qa", "qa.json", "--json").stdout)
     assert {
         "total_questions", "answers_found", "answers_missing", "duplicates_found", "category_counts",
@@ -83,47 +83,47 @@ def test_the_json_has_the_keys_of_the_package_that_named_them(eq) -> None:
 
 
 def test_without_a_document_nothing_is_verified(eq) -> None:
-    done = eq("fair", "validate", "--qa", "qa.json")
-    assert done.exit_code == 0
-    assert "not verified: no document given" in done.stdout
-    assert "Answers verified" not in done.stdout
+    result = eq("fair", "validate", "--qa", "qa.json")
+    assert result.exit_code == 0
+    assert "not verified: no document given" in result.stdout
+    assert "Answers verified" not in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("option", "minimum", "named"),
+    ("option", "minimum", "expected_text"),
     [("--min-questions", "81", "80"), ("--min-multihop", "25.5", "Multi-hop"), ("--min-hard", "50.5", "Hard")],
 )
-def test_a_minimum_that_is_not_met_is_shown_once_and_an_error_with_strict(
-    eq, option: str, minimum: str, named: str
+def test_an_unmet_minimum_is_reported_once_and_fails_with_strict(
+    eq, option: str, minimum: str, expected_text: str
 ) -> None:
-    words = ("fair", "validate", "--qa", "qa.json", option, minimum)
-    done = eq(*words)
-    assert done.exit_code == 0
-    assert done.stderr == ""
-    (threshold,) = (line for line in done.stdout.splitlines() if line.strip().startswith("✗"))
-    assert named in threshold
-    assert "~ Status: usable, " in done.stdout
-    assert "EQ105" not in done.stdout, "the threshold shows it"
-    failed = eq(*words, "--strict")
-    assert failed.exit_code == 1
-    assert "Status: failed (--strict)" in failed.stdout
-    assert json.loads(eq(*words, "--json").stdout)["is_valid"] is False
+    arguments = ("fair", "validate", "--qa", "qa.json", option, minimum)
+    result = eq(*arguments)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    (threshold,) = (line for line in result.stdout.splitlines() if line.strip().startswith("✗"))
+    assert expected_text in threshold
+    assert "~ Status: usable, " in result.stdout
+    assert "EQ105" not in result.stdout, "the line of the threshold reports it"
+    strict = eq(*arguments, "--strict")
+    assert strict.exit_code == 1
+    assert "Status: failed (--strict)" in strict.stdout
+    assert json.loads(eq(*arguments, "--json").stdout)["is_valid"] is False
 
 
 def test_without_categories_and_difficulties_their_thresholds_are_skipped(eq, folder: Path) -> None:
-    plain = [{name: pair[name] for name in ("question", "answer")} for pair in pairs()]
-    (folder / "plain.json").write_text(json.dumps(plain))
-    done = eq("fair", "validate", "--qa", "plain.json", "--strict")
-    assert done.exit_code == 0
-    assert "Multi-hop" not in done.stdout
-    assert "Hard" not in done.stdout
-    assert "not given" not in done.stdout
+    minimal_pairs = [{name: pair[name] for name in ("question", "answer")} for pair in pairs()]
+    (folder / "plain.json").write_text(json.dumps(minimal_pairs))
+    result = eq("fair", "validate", "--qa", "plain.json", "--strict")
+    assert result.exit_code == 0
+    assert "Multi-hop" not in result.stdout
+    assert "Hard" not in result.stdout
+    assert "not given" not in result.stdout
 
 
-def test_recommendations_are_no_minimums(eq) -> None:
-    words = ("fair", "validate", "--qa", "qa.json", "--strict", "-q")
-    assert eq(*words).exit_code == 0
-    assert eq(*words, "--min-hard", "50", "--min-multihop", "25", "--recommended-questions", "100").exit_code == 0
+def test_unmet_recommendations_do_not_fail(eq) -> None:
+    arguments = ("fair", "validate", "--qa", "qa.json", "--strict", "-q")
+    assert eq(*arguments).exit_code == 0
+    assert eq(*arguments, "--min-hard", "50", "--min-multihop", "25", "--recommended-questions", "100").exit_code == 0
 
 
 def test_missing_answers_and_duplicate_questions_are_errors_without_strict(eq, folder: Path) -> None:
@@ -134,19 +134,19 @@ def test_missing_answers_and_duplicate_questions_are_errors_without_strict(eq, f
 
 def test_several_documents_and_folders_are_read(eq, folder: Path) -> None:
     (folder / "notes").mkdir()
-    half = DOCUMENT.splitlines()
-    (folder / "notes" / "one.md").write_text("\n".join(half[:20]))
-    (folder / "notes" / "two.txt").write_text("\n".join(half[20:40]))
-    (folder / "rest.txt").write_text("\n".join(half[40:]))
-    done = eq("fair", "validate", "--qa", "qa.json", "--doc", "notes", "rest.txt", "--json", *SMALL)
-    assert json.loads(done.stdout)["answers_found"] == 80
-    done = eq("fair", "validate", "--doc", "notes", "--qa", "qa.json", "--json", *SMALL)
-    assert json.loads(done.stdout)["answers_found"] == 40
+    lines = DOCUMENT.splitlines()
+    (folder / "notes" / "one.md").write_text("\n".join(lines[:20]))
+    (folder / "notes" / "two.txt").write_text("\n".join(lines[20:40]))
+    (folder / "rest.txt").write_text("\n".join(lines[40:]))
+    result = eq("fair", "validate", "--qa", "qa.json", "--doc", "notes", "rest.txt", "--json", *SMALL)
+    assert json.loads(result.stdout)["answers_found"] == 80
+    result = eq("fair", "validate", "--doc", "notes", "--qa", "qa.json", "--json", *SMALL)
+    assert json.loads(result.stdout)["answers_found"] == 40
 
 
-def test_a_quiet_report_keeps_the_table_and_drops_the_advice(eq) -> None:
-    words = ("fair", "validate", "--qa", "broken.json", "--doc", "doc.txt", *SMALL)
-    loud, quiet = eq(*words), eq(*words, "-q")
+def test_quiet_prints_the_table_without_hints(eq) -> None:
+    arguments = ("fair", "validate", "--qa", "broken.json", "--doc", "doc.txt", *SMALL)
+    loud, quiet = eq(*arguments), eq(*arguments, "-q")
     assert "closest passage" in loud.stdout
     assert "closest passage" not in quiet.stdout
     assert "multi_hop" in quiet.stdout
@@ -154,7 +154,7 @@ def test_a_quiet_report_keeps_the_table_and_drops_the_advice(eq) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         ((), "E310"),
         (("--qa", "qb.json"), "E200"),
@@ -170,13 +170,13 @@ def test_a_quiet_report_keeps_the_table_and_drops_the_advice(eq) -> None:
         (("--qa", "qa.json", "--min-qestions", "5"), "E100"),
     ],
 )
-def test_bad_input_is_a_sentence_and_exit_code_2(eq, folder: Path, words: tuple[str, ...], code: str) -> None:
+def test_bad_input_is_an_error_with_exit_status_2(eq, folder: Path, arguments: tuple[str, ...], code: str) -> None:
     (folder / "empty.txt").write_text("")
     (folder / "none.json").write_text("[]")
     (folder / "blank.json").write_text('[{"question": "Why?", "answer": " "}]')
-    done = eq("fair", "validate", *words)
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error[")
-    assert f"error[{code}]" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = eq("fair", "validate", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error[")
+    assert f"error[{code}]" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""Pages of real comparisons: per-unit values, the paired statistics over them, and the report they make."""
+"""Reports of comparisons: per-unit values, their paired statistics, and the view model."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Values = Mapping[str, Sequence[float]]
 
 
 class KnownRun(StoredRun):
-    """A run whose details and tuning are at hand instead of in files."""
+    """A run with details and tuning in memory instead of in files."""
 
     def __init__(self, result: Result, *, tuned: bool) -> None:
         super().__init__(result, Manifest(result.system), Path("nowhere"))
-        kinds = {unit: ("exact" if place % 3 else "hard") for place, unit in enumerate(result.unit_ids.tolist())}
+        kinds = {unit: ("exact" if index % 3 else "hard") for index, unit in enumerate(result.unit_ids.tolist())}
         details = {unit: UnitContent(f"text of {unit}", slices={"kind": kind}) for unit, kind in kinds.items()}
         self.__dict__["details"] = details
         self.__dict__["tuning"] = tuning() if tuned else None
@@ -45,22 +45,22 @@ def tuning() -> TuningRecord:
         for size in (128, 256)
         for k in (3, 5, 10)
     )
-    folds = tuple(FoldSelection(trials[place].params, 0.7, 0.6 + 0.02 * place, 20) for place in (5, 5, 4))
+    folds = tuple(FoldSelection(trials[index].params, 0.7, 0.6 + 0.02 * index, 20) for index in (5, 5, 4))
     frontier = (trials[0], trials[1], trials[2], trials[5])
     return TuningRecord("HR", trials, 5, 0, 0.856, 0.8, folds, frontier, "tokens", 1300.0, 2)
 
 
-def values_of(systems: Sequence[str], metric: str, *, hits: bool, seed: int = 0) -> dict[str, dict[str, list[float]]]:
-    """For each system values of one metric; later systems are worse."""
+def make_values(systems: Sequence[str], metric: str, *, hits: bool, seed: int = 0) -> dict[str, dict[str, list[float]]]:
+    """Values of one metric per system; later systems are worse."""
     rng = np.random.default_rng(seed)
-    made = {}
-    for place, name in enumerate(systems):
-        column = rng.beta(3.0, 2.0 + 0.8 * place, UNITS)
-        made[name] = {metric: (column > 0.5).astype(float).tolist() if hits else column.tolist()}
-    return made
+    values = {}
+    for index, name in enumerate(systems):
+        column = rng.beta(3.0, 2.0 + 0.8 * index, UNITS)
+        values[name] = {metric: (column > 0.5).astype(float).tolist() if hits else column.tolist()}
+    return values
 
 
-def page_of(
+def make_report(
     systems: Sequence[str],
     *,
     hits: bool = False,
@@ -69,13 +69,13 @@ def page_of(
     undefined: Mapping[str, Sequence[int]] | None = None,
     metric: str = "",
 ) -> tuple[RunsView, Comparison | None]:
-    """The page of these systems, and the comparison it was made of."""
-    tables = values_of(systems, metric or ("HR@5" if hits else "MRR"), hits=hits)
-    for name, places in (undefined or {}).items():
+    """The view of these systems, and their comparison."""
+    tables = make_values(systems, metric or ("HR@5" if hits else "MRR"), hits=hits)
+    for name, positions in (undefined or {}).items():
         for column in tables[name].values():
-            for place in places:
-                column[place] = float("nan")
-    ids = np.array([f"q{place}" for place in range(UNITS)], dtype=object)
+            for position in positions:
+                column[position] = float("nan")
+    ids = np.array([f"q{position}" for position in range(UNITS)], dtype=object)
     results = [
         result_from_values(
             name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), config=StatsConfig(n_resamples=200)
@@ -90,33 +90,33 @@ def page_of(
 
 
 def tree(count: int, kind: str = "disk") -> Projection:
-    """A binary tree, its root in the middle."""
+    """A binary tree with the root in the centre."""
     points, links = [], []
-    for place in range(count):
-        depth = int(np.log2(place + 1))
-        radius, angle = np.tanh(0.5 * depth), 2 * np.pi * (place + 1.5 - 2**depth) / 2**depth
+    for index in range(count):
+        depth = int(np.log2(index + 1))
+        radius, angle = np.tanh(0.5 * depth), 2 * np.pi * (index + 1.5 - 2**depth) / 2**depth
         points.append(
             Point(
                 float(radius * np.cos(angle)),
                 float(radius * np.sin(angle)),
-                f"node {place}",
+                f"node {index}",
                 f"level {depth}",
             )
         )
-        if place:
-            links.append((place, (place - 1) // 2))
+        if index:
+            links.append((index, (index - 1) // 2))
     return Projection("A tree", kind, tuple(points), tuple(links))
 
 
 @pytest.fixture(scope="session")
-def compared() -> tuple[RunsView, Comparison]:
-    """Four systems with everything a report can have."""
-    report, comparison = page_of(["alpha", "beta", "gamma", "delta"], tuned=True, undefined={"beta": [3]})
+def comparison_report() -> tuple[RunsView, Comparison]:
+    """Four systems with every part of a report."""
+    report, comparison = make_report(["alpha", "beta", "gamma", "delta"], tuned=True, undefined={"beta": [3]})
     assert comparison is not None
     return report.with_charts([projection_chart(tree(31)), projection_chart(tree(15, "plane"))]), comparison
 
 
 @pytest.fixture(scope="session")
-def page_maker() -> Callable[..., tuple[RunsView, Comparison | None]]:
-    """How tests make other pages."""
-    return page_of
+def report_maker() -> Callable[..., tuple[RunsView, Comparison | None]]:
+    """Return the function that builds other views."""
+    return make_report

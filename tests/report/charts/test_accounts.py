@@ -21,53 +21,54 @@ CURVES = {
 
 
 def rows(chart: Chart, field: str) -> list[dict[str, Any]]:
-    """The rows of all layers that have a field."""
-    found = [row for layer in chart.spec["layer"] for row in layer.get("data", {}).get("values", [])]
-    return [row for row in found if field in row]
+    """The rows of all layers that contain a field."""
+    all_rows = [row for layer in chart.spec["layer"] for row in layer.get("data", {}).get("values", [])]
+    return [row for row in all_rows if field in row]
 
 
 def small_tree(branch: str = "Assets") -> Chart:
     nodes = [NodeLabel("cash", branch), NodeLabel("Assets", branch), NodeLabel(HOSTILE, branch)]
     points = np.array([[0.5, 0.1], [0.0, 0.0], [-0.5, 0.1]])
     edges = np.array([[0, 1], [2, 1]])
-    return tree_chart(nodes, points, edges, np.array([1.0, 0.0, 1.0]), title="disk", caption="drawn nearer")
+    return tree_chart(nodes, points, edges, np.array([1.0, 0.0, 1.0]), title="disk", caption="a caption")
 
 
-def test_every_node_says_its_name_and_branch() -> None:
-    said = {row["tooltip"] for row in rows(small_tree(), "tooltip")}
-    assert said == {"cash (Assets)", "Assets (Assets)", f"{HOSTILE} (Assets)"}
+def test_tooltips_of_nodes_have_name_and_branch() -> None:
+    tooltips = {row["tooltip"] for row in rows(small_tree(), "tooltip")}
+    assert tooltips == {"cash (Assets)", "Assets (Assets)", f"{HOSTILE} (Assets)"}
 
 
-def test_edges_join_the_nodes_that_they_join_in_the_tree() -> None:
+def test_edges_connect_the_nodes_of_the_tree() -> None:
     links = rows(small_tree(), "link")
     starts = {row["link"]: (row["x"], row["y"]) for row in links if row["step"] == 0}
     assert starts[0] == pytest.approx((0.5, 0.1))
     assert starts[1] == pytest.approx((-0.5, 0.1))
 
 
-def test_the_caption_stands_below_the_title() -> None:
-    assert small_tree().spec["title"]["subtitle"] == ["drawn nearer"]
+def test_the_caption_is_the_subtitle() -> None:
+    assert small_tree().spec["title"]["subtitle"] == ["a caption"]
 
 
-def test_norms_of_nodes_without_a_place_are_left_out_and_crowds_are_thinned() -> None:
+def test_nodes_without_a_rank_are_omitted_and_many_nodes_are_sampled() -> None:
     count = MAX_DOTS * 2
     ranks = np.linspace(0, 1, count)
     ranks[0] = np.nan
-    drawn = norm_position_chart([NodeLabel(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
-    assert MAX_DOTS / 2 <= len(rows(drawn, "norm")) <= MAX_DOTS
-    assert f"of {count - 1:,} nodes are drawn" in drawn.spec["title"]["subtitle"]
+    nodes = [NodeLabel(str(index)) for index in range(count)]
+    chart = norm_position_chart(nodes, np.ones(count), ranks, system="lorentz")
+    assert MAX_DOTS / 2 <= len(rows(chart, "norm")) <= MAX_DOTS
+    assert f"of {count - 1:,} nodes are drawn" in chart.spec["title"]["subtitle"]
 
 
-def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
+def test_wide_ranges_of_ranks_have_a_logarithmic_axis_and_fractions_a_unit_axis() -> None:
     ranks = metric_by_dimension_chart("MR(filtered)", CURVES, better="down", chance=500.0)
     assert "logarithmic" in str(ranks.spec["layer"][0]["encoding"]["y"]["axis"]["title"])
     shares = metric_by_dimension_chart("MAP", {"a": [CurvePoint(2, 0.4), CurvePoint(5, 0.6)]}, better="up", chance=0.02)
     assert shares.spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 1.0]
 
 
-def test_whiskers_say_their_level() -> None:
-    drawn = metric_by_dimension_chart("MR", CURVES, better="down", confidence_level=0.9)
-    assert drawn.spec["title"]["subtitle"] == "Vertical lines: 90 % intervals."
+def test_the_subtitle_has_the_confidence_level() -> None:
+    chart = metric_by_dimension_chart("MR", CURVES, better="down", confidence_level=0.9)
+    assert chart.spec["title"]["subtitle"] == "Vertical lines: 90 % intervals."
     assert "90 % intervals. Dashed: chance level." in str(
         metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, confidence_level=0.9).spec["title"][
             "subtitle"
@@ -75,10 +76,10 @@ def test_whiskers_say_their_level() -> None:
     )
 
 
-def test_what_is_undefined_is_not_drawn() -> None:
-    drawn = metric_by_dimension_chart("MR", CURVES, better="down")
-    said = {row["tooltip"] for row in rows(drawn, "tooltip") if HOSTILE in row["tooltip"]}
-    assert said == {f"{HOSTILE}, 2 dimensions: MR 60.000"}
+def test_undefined_values_are_not_drawn() -> None:
+    chart = metric_by_dimension_chart("MR", CURVES, better="down")
+    tooltips = {row["tooltip"] for row in rows(chart, "tooltip") if HOSTILE in row["tooltip"]}
+    assert tooltips == {f"{HOSTILE}, 2 dimensions: MR 60.000"}
 
 
 def test_hostile_names_are_text_in_charts_and_on_the_page() -> None:

@@ -9,14 +9,14 @@ import pytest
 from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.charts import report_charts
 from equipoise.report.view import RunsView
-from stored_runs import made_up, ranks
+from stored_runs import ranks, synthetic_runs
 
 
 def report_of(folder: Path, costs: list[dict[str, float | None]]) -> RunsView:
     """Systems with the same values and these costs."""
     runs = []
     for index, cost in enumerate(costs):
-        runs += made_up(folder / str(index), [f"s{index}"], {"MRR": 1 / ranks(1, 30)}, cost=cost)
+        runs += synthetic_runs(folder / str(index), [f"s{index}"], {"MRR": 1 / ranks(1, 30)}, cost=cost)
     return build_view(runs, compare_runs(runs), exports=False)
 
 
@@ -39,10 +39,10 @@ def test_every_system_with_the_cost_is_a_point(tmp_path: Path) -> None:
     assert points(report, "cost-bytes-per-vector") == {"s0": (1536.0, scores["s0"]), "s1": (64.0, scores["s1"])}
 
 
-def test_rates_are_drawn_as_seconds_per_1000_texts(tmp_path: Path) -> None:
+def test_rates_are_shown_as_seconds_per_1000_texts(tmp_path: Path) -> None:
     report = report_of(tmp_path, [{"documents_per_second": 500.0}, {"documents_per_second": 20.0}])
-    drawn = points(report, "cost-documents-per-second")
-    assert [drawn[name][0] for name in ("s0", "s1")] == pytest.approx([2.0, 50.0])
+    points_by_system = points(report, "cost-documents-per-second")
+    assert [points_by_system[name][0] for name in ("s0", "s1")] == pytest.approx([2.0, 50.0])
 
 
 @pytest.mark.parametrize("costs", [[{"seconds": 1.0}, {}], [{}, {}], [{"dims": 4.0}, {"dims": 8.0}]])

@@ -1,4 +1,4 @@
-"""Charts of term retrieval: what is drawn is what was given, and every specification compiles."""
+"""Charts of term retrieval have the given data, and every specification compiles."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction
 
-CURVES = {"mine": [(0.3, 0.6), (0.5, 0.5), (0.8, 0.4)], "<b>yours</b>": [(0.1, 0.2), (0.2, 0.2), (0.2, 0.1)]}
+CURVES = {"dense": [(0.3, 0.6), (0.5, 0.5), (0.8, 0.4)], "<b>lexical</b>": [(0.1, 0.2), (0.2, 0.2), (0.2, 0.1)]}
 
 
-def estimate(metric: str, value: float, reach: Interval, chance: float = 0.1) -> Estimate:
-    return Estimate(metric, value, reach, 20, 0, chance, Direction.UP)
+def estimate(metric: str, value: float, interval: Interval, chance: float = 0.1) -> Estimate:
+    return Estimate(metric, value, interval, 20, 0, chance, Direction.UP)
 
 
 def bars() -> Chart:
     known, unknown = Interval(0.3, 0.7), Interval.unknown("one unit")
     return metric_bars(
         {
-            "mine": [estimate("MRR", 0.5, known), estimate("HR@1", 0.4, known)],
-            "<b>yours</b>": [estimate("MRR", 0.2, unknown), estimate("HR@1", 0.1, known, float("nan"))],
+            "dense": [estimate("MRR", 0.5, known), estimate("HR@1", 0.4, known)],
+            "<b>lexical</b>": [estimate("MRR", 0.2, unknown), estimate("HR@1", 0.1, known, float("nan"))],
         }
     )
 
 
 def rows_of(chart: Chart) -> Iterator[dict[str, Any]]:
-    for source in vl_convert.vegalite_to_vega(chart.spec)["data"]:
-        yield from source.get("values", ())
+    for dataset in vl_convert.vegalite_to_vega(chart.spec)["data"]:
+        yield from dataset.get("values", ())
 
 
-def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_chart_compiles_without_warnings_and_is_rendered(capfd: pytest.CaptureFixture[str]) -> None:
     for chart in (
         bars(),
         precision_recall_chart(CURVES),
         accuracy_at_k_chart({"a": [0.1, 0.4]}, what="Hit rate"),
     ):
         assert vl_convert.vegalite_to_vega(chart.spec, show_warnings=True)["marks"], chart.name
-        drawn = render_svg(chart)
-        assert "NaN" not in drawn
-        assert "<b>" not in drawn
+        svg = render_svg(chart)
+        assert "NaN" not in svg
+        assert "<b>" not in svg
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
 
 
-def test_every_bar_says_its_system_metric_interval_and_chance() -> None:
-    told = list(dict.fromkeys(row["tooltip"] for row in rows_of(bars()) if "tooltip" in row))
-    assert told[0] == "mine: MRR 0.500, interval [0.300, 0.700], chance 0.1000, n 20"
-    assert len(told) == 4
-    assert bars().description == "MRR: mine 0.500, <b>yours</b> 0.200; mine has the highest."
+def test_tooltips_of_bars_have_system_metric_interval_and_chance() -> None:
+    tooltips = list(dict.fromkeys(row["tooltip"] for row in rows_of(bars()) if "tooltip" in row))
+    assert tooltips[0] == "dense: MRR 0.500, interval [0.300, 0.700], chance 0.1000, n 20"
+    assert len(tooltips) == 4
+    assert bars().description == "MRR: dense 0.500, <b>lexical</b> 0.200; dense has the highest."
     tied = metric_bars({name: [estimate("MRR", 0.5, Interval(0.3, 0.7))] for name in ("rye", "oats")})
     assert tied.description == "MRR: rye 0.500, oats 0.500; rye, oats have the highest."
 
@@ -63,12 +63,12 @@ def test_every_bar_says_its_system_metric_interval_and_chance() -> None:
 def test_the_points_of_the_curve_are_recall_and_precision() -> None:
     chart = precision_recall_chart(CURVES)
     points = [(row["x"], row["y"]) for row in rows_of(chart) if "k" in row]
-    for point in CURVES["mine"]:
+    for point in CURVES["dense"]:
         assert point in points
-    assert "mine begins at recall 0.300 with precision 0.600 and reaches recall 0.800" in chart.description
+    assert "dense begins at recall 0.300 with precision 0.600 and reaches recall 0.800" in chart.description
 
 
-def test_the_curve_over_k_is_called_as_its_field_calls_it() -> None:
-    chart = accuracy_at_k_chart({"mine": [0.5, 0.7]}, name="hits", what="Hit rate", symbol="HR")
+def test_the_curve_over_k_has_the_given_metric_name() -> None:
+    chart = accuracy_at_k_chart({"dense": [0.5, 0.7]}, name="hits", what="Hit rate", symbol="HR")
     assert chart.title == "Hit rate over k"
-    assert any(row.get("tooltip") == "mine: HR@2 0.700" for row in rows_of(chart))
+    assert any(row.get("tooltip") == "dense: HR@2 0.700" for row in rows_of(chart))

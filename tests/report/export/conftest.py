@@ -1,4 +1,4 @@
-"""Stored runs with the names that people should not have chosen."""
+"""Stored runs with special characters in their names."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ METRICS = ("MRR", "MR", "HR@1")
 
 @dataclass(frozen=True)
 class Exported:
-    """Runs and their comparison, as exporters take them."""
+    """Runs and their comparison, the inputs of exporters."""
 
     runs: tuple[StoredRun, ...]
     comparison: Comparison | None
 
 
-Maker = Callable[..., Exported]
+RunMaker = Callable[..., Exported]
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> Maker:
-    """Runs of these systems over the same units, each worse than the one before it."""
+def make_runs(tmp_path: Path) -> RunMaker:
+    """Return a function that stores runs of systems on the same units, each worse than the one before."""
 
     def make(
         names: Sequence[str],
@@ -56,25 +56,25 @@ def stored(tmp_path: Path) -> Maker:
     ) -> Exported:
         rng = np.random.default_rng(7)
         runs = []
-        for place, name in enumerate(names):
-            ranks = rng.integers(1, 4 + 2 * place, units)
+        for index, name in enumerate(names):
+            ranks = rng.integers(1, 4 + 2 * index, units)
             evidence = Ranking.from_ranks(ranks, candidates=200)
             result = evaluate(evidence, metrics, system=name, config=StatsConfig(n_resamples=200))
             status = Status.PARTIAL if name in partial else Status.COMPLETE
             manifest = Manifest(name, status=status, reason="out of time", datasets={"data/truth.qrels": "ab12"})
-            path = save_run(tmp_path / str(place), result, manifest=manifest, details=details)
+            path = save_run(tmp_path / str(index), result, manifest=manifest, details=details)
             runs.append(load_run(path))
-        together = None
+        comparison = None
         if len(runs) > 1:
-            together = compare(
+            comparison = compare(
                 [run.result for run in runs], primary=primary, config=StatsConfig(n_resamples=200, n_permutations=500)
             )
-        return Exported(tuple(runs), together)
+        return Exported(tuple(runs), comparison)
 
     return make
 
 
 @pytest.fixture
 def hostile() -> tuple[str, ...]:
-    """Names full of what means something to LaTeX, Markdown, YAML, CSV or HTML."""
+    """Names with special characters of LaTeX, Markdown, YAML, CSV and HTML."""
     return HOSTILE

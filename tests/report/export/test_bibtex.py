@@ -1,4 +1,4 @@
-"""BibTeX, read back by pybtex."""
+"""BibTeX, parsed with pybtex."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ PUBLICATIONS = sorted({source for source in SOURCES if re.search(r"\b(1[89]|20)\
 
 
 @pytest.mark.parametrize("source", PUBLICATIONS)
-def test_every_source_that_is_named_stands_in_the_bibliography(source: str) -> None:
-    (found,) = pybtex.parse_string(bibtex_entry(source), "bibtex").entries.values()
-    assert found.type in ("article", "inproceedings", "book")
-    assert found.fields["year"] in source
-    first = found.persons["author"][0]
+def test_every_cited_source_has_an_entry(source: str) -> None:
+    (entry,) = pybtex.parse_string(bibtex_entry(source), "bibtex").entries.values()
+    assert entry.type in ("article", "inproceedings", "book")
+    assert entry.fields["year"] in source
+    first = entry.persons["author"][0]
     surname = " ".join(first.prelast_names + first.last_names)
     assert re.sub(r"[{}\\\"']", "", surname) in source
-    where = {"article": "journal", "inproceedings": "booktitle", "book": "publisher"}[found.type]
-    assert found.fields[where]
-    assert found.fields["title"]
+    container = {"article": "journal", "inproceedings": "booktitle", "book": "publisher"}[entry.type]
+    assert entry.fields[container]
+    assert entry.fields["title"]
 
 
 @given(st.text(min_size=1))
-def test_a_source_that_is_not_listed_is_an_entry_too(source: str) -> None:
+def test_an_unlisted_source_has_an_entry(source: str) -> None:
     assert len(pybtex.parse_string(bibtex_entry(f"unlisted {source}"), "bibtex").entries) == 1
 
 
-def test_each_source_is_named_once(stored) -> None:
-    made = stored(["one", "two", "three"])
-    text = export(made.runs, made.comparison, "bibtex")
-    keys = list(pybtex.parse_string(text, "bibtex").entries)  # a key that comes twice is an error there
+def test_each_source_has_one_entry(make_runs) -> None:
+    exported = make_runs(["one", "two", "three"])
+    text = export(exported.runs, exported.comparison, "bibtex")
+    keys = list(pybtex.parse_string(text, "bibtex").entries)  # duplicate keys are an error of the parser
     for key in ("voorhees1999", "mcsherry2008", "bordes2013", "wilson1927", "smucker2007", "holm1979"):
         assert key in keys
     assert text.count("@") == len(keys)
 
 
-def test_one_run_cites_no_test(stored) -> None:
-    keys = list(pybtex.parse_string(export(stored(["one"]).runs, None, "bibtex"), "bibtex").entries)
+def test_one_run_cites_no_test(make_runs) -> None:
+    keys = list(pybtex.parse_string(export(make_runs(["one"]).runs, None, "bibtex"), "bibtex").entries)
     assert "voorhees1999" in keys
     assert not {"smucker2007", "holm1979", "piepho2004"} & set(keys)
 
 
-def test_two_systems_need_no_correction_to_cite(stored) -> None:
-    made = stored(["one", "two"])
-    assert "holm1979" not in export(made.runs, made.comparison, "bibtex")
+def test_two_systems_need_no_correction_to_cite(make_runs) -> None:
+    exported = make_runs(["one", "two"])
+    assert "holm1979" not in export(exported.runs, exported.comparison, "bibtex")

@@ -1,4 +1,4 @@
-"""Tables for papers: they compile, and say what they must."""
+"""LaTeX tables: they compile, and have the required content."""
 
 from __future__ import annotations
 
@@ -20,62 +20,62 @@ from equipoise.runs.manifest import Manifest
 from equipoise.runs.run_folder import StoredRun, load_run, save_run
 
 needs_tex = pytest.mark.browser("pdflatex")
-BEGINS = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
+PREAMBLE = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}"
 
 
-def compiled(folder: Path, body: str) -> tuple[int, str]:
+def compile_latex(folder: Path, content: str) -> tuple[int, str]:
     """The exit code of pdfLaTeX, which stops at the first error, and its log."""
-    (folder / "paper.tex").write_text(f"{BEGINS}\n{body}\n\\end{{document}}\n", encoding="utf-8")
-    words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "-draftmode", "paper.tex"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, check=False)
-    return done.returncode, (folder / "paper.log").read_text(errors="replace")
+    (folder / "paper.tex").write_text(f"{PREAMBLE}\n{content}\n\\end{{document}}\n", encoding="utf-8")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "-draftmode", "paper.tex"]
+    completed = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    return completed.returncode, (folder / "paper.log").read_text(errors="replace")
 
 
 @needs_tex
-def test_tables_of_one_of_seven_and_of_many_hostile_systems_compile(stored, hostile, tmp_path: Path) -> None:
+def test_tables_of_systems_with_hostile_names_compile(make_runs, hostile, tmp_path: Path) -> None:
     names = [f"{name} {number}" for number in range(4) for name in hostile]
     assert len(names) > LONG
-    made = [
-        stored(hostile[:1], partial=hostile[:1]),
-        stored(hostile, partial=hostile),
-        stored(names, partial=names[-2:]),
+    exports = [
+        make_runs(hostile[:1], partial=hostile[:1]),
+        make_runs(hostile, partial=hostile),
+        make_runs(names, partial=names[-2:]),
     ]
-    body = "\n".join(export(each.runs, each.comparison, "latex") for each in made)
-    code, log = compiled(tmp_path, body)
+    body = "\n".join(export(exported.runs, exported.comparison, "latex") for exported in exports)
+    code, log = compile_latex(tmp_path, body)
     assert code == 0, log[-1500:]
 
 
 @needs_tex
 def test_every_character_compiles(tmp_path: Path) -> None:
-    signs = [*map(chr, range(0x250)), *map(chr, range(0x2000, 0x2070)), *"αЖ中😀\ufffe\ud800\U0010ffff"]
-    lines = [rf"\par {escape_latex(f'a{sign}b')}" for sign in signs]
-    code, log = compiled(tmp_path, "\n".join([GLYPH, *lines]))
+    characters = [*map(chr, range(0x250)), *map(chr, range(0x2000, 0x2070)), *"αЖ中😀\ufffe\ud800\U0010ffff"]
+    lines = [rf"\par {escape_latex(f'a{character}b')}" for character in characters]
+    code, log = compile_latex(tmp_path, "\n".join([GLYPH, *lines]))
     assert code == 0, log[-1500:]
 
 
 @needs_tex
-def test_the_compiler_would_notice_what_is_not_escaped(tmp_path: Path) -> None:
-    assert compiled(tmp_path, "R_D")[0] == 1
-    assert compiled(tmp_path, "日")[0] == 1
+def test_unescaped_text_does_not_compile(tmp_path: Path) -> None:
+    assert compile_latex(tmp_path, "R_D")[0] == 1
+    assert compile_latex(tmp_path, "日")[0] == 1
 
 
 @given(st.text())
-def test_escaped_text_has_no_bare_sign_and_balanced_braces(text: str) -> None:
-    plain = re.sub(r"\\([{}$&#%_]|text[a-z]+\{\}|eqglyph)", "", escape_latex(text))
-    assert not re.search(r"[\\$&#%_~^<>|\"`]", plain)
-    assert "\n" not in plain
-    assert "--" not in plain
+def test_escaped_text_has_no_special_characters_and_balanced_braces(text: str) -> None:
+    unescaped = re.sub(r"\\([{}$&#%_]|text[a-z]+\{\}|eqglyph)", "", escape_latex(text))
+    assert not re.search(r"[\\$&#%_~^<>|\"`]", unescaped)
+    assert "\n" not in unescaped
+    assert "--" not in unescaped
     depth = 0
-    for sign in plain:
-        depth += {"{": 1, "}": -1}.get(sign, 0)
+    for character in unescaped:
+        depth += {"{": 1, "}": -1}.get(character, 0)
         assert depth >= 0
     assert depth == 0
 
 
 @given(st.text(alphabet=st.characters(codec="ascii", categories=["L", "N", "P", "S"])))
-def test_escaping_loses_nothing_of_ascii(text: str) -> None:
-    back = escape_latex(text)
-    for written, sign in (
+def test_escaping_preserves_ascii(text: str) -> None:
+    decoded = escape_latex(text)
+    for command, character in (
         (r"\textbackslash{}", "\0"),
         (r"\textasciitilde{}", "~"),
         (r"\textasciicircum{}", "^"),
@@ -85,61 +85,63 @@ def test_escaping_loses_nothing_of_ascii(text: str) -> None:
         (r"\textbar{}", "|"),
         ("-{}", "-"),
     ):
-        back = back.replace(written, sign)
-    back = re.sub(r"\{([\[\]*])\}", r"\1", back)
-    back = re.sub(r"\\([{}$&#%_])", r"\1", back)
-    assert back.replace("\0", "\\") == text.replace('"', "''")
+        decoded = decoded.replace(command, character)
+    decoded = re.sub(r"\{([\[\]*])\}", r"\1", decoded)
+    decoded = re.sub(r"\\([{}$&#%_])", r"\1", decoded)
+    assert decoded.replace("\0", "\\") == text.replace('"', "''")
 
 
-def test_the_best_is_bold_and_the_smallest_mean_rank_is_the_best(stored) -> None:
-    made = stored(["low", "high"], primary="MR")
-    lines = export(made.runs, made.comparison, "latex").splitlines()
+def test_the_best_value_is_bold_in_both_directions(make_runs) -> None:
+    exported = make_runs(["low", "high"], primary="MR")
+    lines = export(exported.runs, exported.comparison, "latex").splitlines()
     assert r"system & MRR $\uparrow$ & MR $\downarrow$ & HR@1 $\uparrow$ \\" in lines
     low = next(line for line in lines if line.startswith("low"))
     high = next(line for line in lines if line.startswith("high"))
-    smallest = min(result.result["MR"].value for result in made.runs)
+    smallest = min(result.result["MR"].value for result in exported.runs)
     assert re.search(rf"\\textbf{{{smallest:.2f}}}\\textsuperscript{{a}}", low.split("&")[2])
     assert "textbf" not in high.split("&")[2]
     assert r"\textsuperscript{b}" in high.split("&")[2]
     assert lines.index(low) < lines.index(high)
 
 
-def test_the_caption_states_test_correction_n_and_level(stored) -> None:
-    made = stored(["one", "two", "three"])
-    caption = next(line for line in export(made.runs, made.comparison, "latex").splitlines() if r"\caption" in line)
-    for words in (
+def test_the_caption_states_test_correction_n_and_level(make_runs) -> None:
+    exported = make_runs(["one", "two", "three"])
+    caption = next(
+        line for line in export(exported.runs, exported.comparison, "latex").splitlines() if r"\caption" in line
+    )
+    for expected_text in (
         "on 40 queries, ordered by MRR",
         r"95 \% intervals",
         r"do not differ significantly at the 5 \% level",
         "Paired randomisation test, two-sided, 500 permutations, seed 0",
         "Holm over the 3 pairs on each metric",
     ):
-        assert words in caption
+        assert expected_text in caption
 
 
-def test_chance_stands_below_a_rule_and_intervals_below_their_figures(stored) -> None:
-    made = stored(["one", "two"])
-    lines = export(made.runs, made.comparison, "latex").splitlines()
-    at = next(place for place, line in enumerate(lines) if line.startswith(r"\emph{chance}"))
-    assert lines[at - 1] == r"\midrule"
-    assert "100.5" in lines[at]  # the mean rank of luck among 200 candidates
-    below = lines[next(place for place, line in enumerate(lines) if line.startswith("one &")) + 1]
-    interval = made.runs[0].result["MRR"].interval
-    assert rf"{{\scriptsize [{interval.low:.3f}, {interval.high:.3f}]}}" in below
+def test_chance_is_below_a_rule_and_intervals_are_below_their_values(make_runs) -> None:
+    exported = make_runs(["one", "two"])
+    lines = export(exported.runs, exported.comparison, "latex").splitlines()
+    row = next(index for index, line in enumerate(lines) if line.startswith(r"\emph{chance}"))
+    assert lines[row - 1] == r"\midrule"
+    assert "100.5" in lines[row]  # the mean rank by chance among 200 candidates
+    interval_line = lines[next(index for index, line in enumerate(lines) if line.startswith("one &")) + 1]
+    interval = exported.runs[0].result["MRR"].interval
+    assert rf"{{\scriptsize [{interval.low:.3f}, {interval.high:.3f}]}}" in interval_line
 
 
-def test_one_system_has_neither_letters_nor_a_best(stored) -> None:
-    made = stored(["only"])
-    text = export(made.runs, None, "latex")
+def test_one_system_has_no_letters_and_no_bold_value(make_runs) -> None:
+    exported = make_runs(["only"])
+    text = export(exported.runs, None, "latex")
     assert "textbf" not in text
     assert "textsuperscript" not in text
     assert "share a letter" not in text
     assert "MRR, MR and HR@1 of only on 40 queries." in text
 
 
-def test_a_partial_run_is_marked_and_explained(stored) -> None:
-    made = stored(["whole", "part"], partial=["part"])
-    text = export(made.runs, made.comparison, "latex")
+def test_a_partial_run_is_marked_and_explained(make_runs) -> None:
+    exported = make_runs(["whole", "part"], partial=["part"])
+    text = export(exported.runs, exported.comparison, "latex")
     assert "\npart{*} &" in text
     assert "{*} the run of part is partial: out of time." in text
     assert "whole{*}" not in text
@@ -151,13 +153,13 @@ def run_of(evidence: Evidence, metric: str, folder: Path) -> StoredRun:
     return load_run(save_run(folder / "run", result, manifest=Manifest("a")))
 
 
-def test_negative_figures_have_a_real_minus(tmp_path: Path) -> None:
+def test_negative_values_have_a_minus_sign(tmp_path: Path) -> None:
     run = run_of(Pairs.of([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 1.0, 2.0]), "Spearman", tmp_path)
     row = next(line for line in export([run], None, "latex").splitlines() if line.startswith("a &"))
     assert "$-$0.8" in row
 
 
-def test_undefined_units_and_a_chance_that_is_only_a_bound_are_told(tmp_path: Path) -> None:
+def test_undefined_units_and_chance_bounds_are_explained(tmp_path: Path) -> None:
     truth = {"q1": {"x": 1}, "q2": {"x": 0}, "q3": {"x": 1}}
     text = export([run_of(Ranking.from_runs(truth, {"q1": {"x": 1.0, "y": 0.5}}), "HR@1", tmp_path)], None, "latex")
     assert "Undefined values are excluded: HR@1 of a (1 query)." in text

@@ -1,4 +1,4 @@
-"""Tables for GitHub, read back by a parser of Markdown."""
+"""Markdown tables, parsed with markdown-it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from equipoise.report.export import export
 from equipoise.report.export.paper_table import escape_markdown
 
 
-class Cells(HTMLParser):
-    """The cells of all tables as text, and what is bold."""
+class TableCells(HTMLParser):
+    """The cells of all tables as text, and the bold texts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,51 +42,53 @@ class Cells(HTMLParser):
             self.bold.append(data)
 
 
-def read(text: str) -> Cells:
-    """What a reader of the page would see."""
-    cells = Cells()
+def parse_markdown(text: str) -> TableCells:
+    """Render Markdown and collect the cells."""
+    cells = TableCells()
     cells.feed(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text))
     return cells
 
 
-def test_names_come_back_from_the_table_as_they_were(stored, hostile) -> None:
-    made = stored(hostile)
-    cells = read(export(made.runs, made.comparison, "md"))
+def test_names_round_trip(make_runs, hostile) -> None:
+    exported = make_runs(hostile)
+    cells = parse_markdown(export(exported.runs, exported.comparison, "md"))
     names = [row[0] for row in cells.rows[1:-1]]
-    assert names == [" ".join(name.split()) for name in made.comparison.order]
+    assert names == [" ".join(name.split()) for name in exported.comparison.order]
     assert {len(row) for row in cells.rows} == {4}
     assert set(cells.tags) == {"table", "thead", "tbody", "tr", "th", "td", "p", "strong", "sup", "em"}
     assert cells.tags.count("em") == 1  # the word chance
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
-def test_escaped_text_is_shown_as_it_is(text: str) -> None:
-    shown = inert(" ".join(text.split()))
-    cells = read(f"| head |\n| --- |\n| {escape_markdown(text)} |\n")
-    assert cells.rows[1:] == [[shown.strip()]] or not shown
+def test_escaped_text_is_shown_unchanged(text: str) -> None:
+    visible_text = inert(" ".join(text.split()))
+    cells = parse_markdown(f"| head |\n| --- |\n| {escape_markdown(text)} |\n")
+    assert cells.rows[1:] == [[visible_text.strip()]] or not visible_text
     paragraph = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(escape_markdown(text))
-    assert not shown or (paragraph.startswith("<p>") and paragraph.count("<") == 2)
+    assert not visible_text or (paragraph.startswith("<p>") and paragraph.count("<") == 2)
 
 
-def test_the_best_is_bold_also_where_smaller_is_better(stored) -> None:
-    made = stored(["low", "high"], primary="MR")
-    cells = read(export(made.runs, made.comparison, "md"))
+def test_the_best_value_is_bold_in_both_directions(make_runs) -> None:
+    exported = make_runs(["low", "high"], primary="MR")
+    cells = parse_markdown(export(exported.runs, exported.comparison, "md"))
     assert cells.rows[0] == ["system", "MRR ↑", "MR ↓", "HR@1 ↑"]
     assert [row[0] for row in cells.rows[1:]] == ["low", "high", "chance"]
-    best = min(run.result["MR"].value for run in made.runs)
-    # The two print the same HR@1, so that both are the best to a reader.
+    best = min(run.result["MR"].value for run in exported.runs)
+    # Both systems have the same printed HR@1, so both are bold.
     assert cells.bold == ["0.554", f"{best:.2f}", "0.25", "0.25"]
 
 
-def test_verdict_and_caption_stand_below(stored) -> None:
-    made = stored(["one", "two"])
-    text = export(made.runs, made.comparison, "md")
-    assert made.comparison.verdict().split()[0] in text
+def test_verdict_and_caption_follow_the_table(make_runs) -> None:
+    exported = make_runs(["one", "two"])
+    text = export(exported.runs, exported.comparison, "md")
+    assert exported.comparison.verdict().split()[0] in text
     assert "one pair on each metric, so no correction" in text
-    assert "on 40 queries" in export(made.runs[:1], None, "md")
+    assert "on 40 queries" in export(exported.runs[:1], None, "md")
 
 
 @pytest.mark.parametrize("name", ["1. list", "- list", "+ list", "# head", "> quote"])
-def test_a_leader_whose_name_begins_a_list_leaves_the_verdict_a_sentence(stored, name: str) -> None:
-    made = stored([name, "two", "three"])
-    assert not {"ol", "ul", "h1", "blockquote"} & set(read(export(made.runs, made.comparison, "md")).tags)
+def test_a_system_name_does_not_turn_the_verdict_into_a_list(make_runs, name: str) -> None:
+    exported = make_runs([name, "two", "three"])
+    assert not {"ol", "ul", "h1", "blockquote"} & set(
+        parse_markdown(export(exported.runs, exported.comparison, "md")).tags
+    )

@@ -1,4 +1,4 @@
-"""The HTML file: what it says, in which order, and that it neither runs nor fetches what data tell it to."""
+"""The HTML report: its content and order, and that data are neither executed nor fetched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from equipoise.runs.run_folder import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Finding, Severity, install_command
 from html_tree import Node, tree
-from stored_runs import bread_runs, made_up, ranks
+from stored_runs import bread_runs, ranks, synthetic_runs
 
 ORDER = [
     "verdict",
@@ -57,17 +57,17 @@ def document(text: str) -> Node:
     return tree(text)
 
 
-def sections(document: Node) -> list[str]:
+def section_ids(document: Node) -> list[str]:
     return [node.attributes["id"] for node in document.all("section")]
 
 
-def island(document: Node) -> dict[str, object]:
+def page_data(document: Node) -> dict[str, object]:
     content: dict[str, object] = json.loads(document.one("script", type="application/json").raw)
     return content
 
 
-def test_sections_stand_in_the_order_of_the_questions(document: Node) -> None:
-    assert sections(document) == ORDER
+def test_sections_have_a_fixed_order(document: Node) -> None:
+    assert section_ids(document) == ORDER
     links = [node.attributes["href"] for node in document.one("nav").all("a")]
     assert links == [f"#{name}" for name in ORDER]
 
@@ -76,30 +76,32 @@ def with_findings(report: RunsView, findings: Sequence[Finding]) -> RunsView:
     return replace(report, answer=replace(report.answer, findings=tuple(findings)))
 
 
-def test_a_page_without_findings_says_so_at_its_end(report: RunsView) -> None:
-    sound = sections(tree(render_html(with_findings(report, ()), charts=False)))
-    assert sound[0] == "verdict"
-    assert sound.index("findings") > sound.index("tuning")
+def test_without_findings_their_section_is_at_the_end(report: RunsView) -> None:
+    ids = section_ids(tree(render_html(with_findings(report, ()), charts=False)))
+    assert ids[0] == "verdict"
+    assert ids.index("findings") > ids.index("tuning")
 
 
 def test_many_findings_are_folded_except_issues(report: RunsView) -> None:
-    findings = [replace(report.answer.findings[0], code=f"EQ30{n}", severity=each) for n, each in enumerate(Severity)]
+    findings = [
+        replace(report.answer.findings[0], code=f"EQ30{n}", severity=severity) for n, severity in enumerate(Severity)
+    ]
     page = tree(render_html(with_findings(report, findings), charts=False))
     folds = page.one("section", id="findings").all("details", class_="finding")
     assert ["open" in fold.attributes for fold in folds] == [True, False, False]
 
 
-def test_the_verdict_is_whole(report: RunsView, document: Node) -> None:
+def test_the_verdict_is_complete(report: RunsView, document: Node) -> None:
     assert document.one("p", class_="verdict").text == report.answer.headline
 
 
-def test_every_figure_of_the_league_is_in_its_row(report: RunsView, document: Node) -> None:
+def test_every_value_of_the_leaderboard_is_in_its_row(report: RunsView, document: Node) -> None:
     table = document.one("section", id="leaderboard").all("table")[0]
     rows = table.one("tbody").all("tr")
     assert len(rows) == len(report.leaderboard.rows)
-    for row, shown in zip(report.leaderboard.rows, rows, strict=True):
-        assert row.system in shown.one("th").text
-        cells = [cell.text for cell in shown.all("td")]
+    for row, html_row in zip(report.leaderboard.rows, rows, strict=True):
+        assert row.system in html_row.one("th").text
+        cells = [cell.text for cell in html_row.all("td")]
         bands = "".join(row.tie_groups)
         assert cells[1:] == [row.score.text, row.score.interval_text, row.chance_text, row.rank, bands]
     assert "No missing values." in document.one("section", id="leaderboard").text
@@ -108,103 +110,103 @@ def test_every_figure_of_the_league_is_in_its_row(report: RunsView, document: No
 def test_every_parameter_that_differs_and_every_cost_is_in_its_row(report: RunsView, document: Node) -> None:
     columns = report.parameters + report.costs
     table = document.one("section", id="costs").one("table")
-    for place, (row, shown) in enumerate(zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True)):
-        cells = [cell.text for cell in shown.all("td")]
-        assert cells == [row.score.text, *(column.texts[place] or "–" for column in columns)]
+    for index, (row, html_row) in enumerate(zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True)):
+        cells = [cell.text for cell in html_row.all("td")]
+        assert cells == [row.score.text, *(column.texts[index] or "–" for column in columns)]
 
 
-def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
+def test_the_leaderboard_has_columns_for_known_values_only(tmp_path: Path) -> None:
     values = 1 / ranks(2, 30)
     values[1, 3] = np.nan
-    runs = made_up(tmp_path, ["a", "b"], {"MRR": values})
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": values})
     document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
-    league = document.one("section", id="leaderboard")
-    heads = [head.text for head in league.all("th", scope="col")]
-    assert "Undefined" in heads
-    assert "Chance" not in heads
-    assert "chance level of MRR is n/a" in league.text
+    leaderboard = document.one("section", id="leaderboard")
+    headers = [header.text for header in leaderboard.all("th", scope="col")]
+    assert "Undefined" in headers
+    assert "Chance" not in headers
+    assert "chance level of MRR is n/a" in leaderboard.text
 
 
-def test_the_standing_names_every_system_once(report: RunsView, document: Node) -> None:
-    parts = {
-        each.one("dt").text: [badge.text for badge in each.all("bdi", class_="name")]
-        for each in document.one("dl", class_="tie-groups").all("div")
+def test_tie_groups_have_every_system_once(report: RunsView, document: Node) -> None:
+    systems_by_group = {
+        group.one("dt").text: [badge.text for badge in group.all("bdi", class_="name")]
+        for group in document.one("dl", class_="tie-groups").all("div")
     }
-    assert parts == {"Best, or tied with the best": ["tfidf", "bm25"], "Worse than the best": ["hash"]}
+    assert systems_by_group == {"Best, or tied with the best": ["tfidf", "bm25"], "Worse than the best": ["hash"]}
 
 
-def test_whiskers_lie_where_their_numbers_say(report: RunsView, document: Node) -> None:
+def test_intervals_are_drawn_at_their_values(report: RunsView, document: Node) -> None:
     scale = report.leaderboard.scale
     table = document.one("section", id="leaderboard").all("table")[0]
-    for row, shown in zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True):
-        drawing = shown.one("svg")
+    for row, html_row in zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True):
+        drawing = html_row.one("svg")
         base = drawing.one("line", class_="base").attributes
         start, end = float(base["x1"]), float(base["x2"])
 
-        def place(value: float | None, start: float = start, end: float = end) -> float:
+        def x_position(value: float | None, start: float = start, end: float = end) -> float:
             assert value is not None
             return start + (value - scale.low) / (scale.high - scale.low) * (end - start)
 
         (mark,) = [node for node in drawing.walk() if "point" in node.attributes.get("class", "").split()]
-        at = mark.attributes.get("cx") or mark.attributes["d"][1:].split()[0]
-        assert float(at) == pytest.approx(place(row.score.number), abs=0.06)
-        behind = not set(row.tie_groups) & set(report.leaderboard.rows[0].tie_groups)
-        assert mark.tag == ("path" if behind else "circle")
+        mark_position = mark.attributes.get("cx") or mark.attributes["d"][1:].split()[0]
+        assert float(mark_position) == pytest.approx(x_position(row.score.number), abs=0.06)
+        is_worse = not set(row.tie_groups) & set(report.leaderboard.rows[0].tie_groups)
+        assert mark.tag == ("path" if is_worse else "circle")
         chance = drawing.one("line", class_="chance").attributes
-        assert float(chance["x1"]) == pytest.approx(place(row.chance), abs=0.06)
-        ends = [
-            float(each)
-            for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path", class_="interval").attributes["d"])
+        assert float(chance["x1"]) == pytest.approx(x_position(row.chance), abs=0.06)
+        interval_ends = [
+            float(number)
+            for number in re.findall(r"M([\d.]+) 6V16", drawing.one("path", class_="interval").attributes["d"])
         ]
-        assert ends == pytest.approx([place(row.score.low), place(row.score.high)], abs=0.06)
+        assert interval_ends == pytest.approx([x_position(row.score.low), x_position(row.score.high)], abs=0.06)
 
 
 def test_every_pair_and_every_cell_of_the_matrix_is_shown(report: RunsView, document: Node) -> None:
     assert report.pairwise is not None
-    part = document.one("section", id="pairwise")
-    for pair, row in zip(report.pairwise.rows, part.all("table")[0].one("tbody").all("tr"), strict=True):
+    section = document.one("section", id="pairwise")
+    for pair, row in zip(report.pairwise.rows, section.all("table")[0].one("tbody").all("tr"), strict=True):
         cells = [cell.text for cell in row.all("td")]
         assert cells[2:5] == [pair.difference.text, pair.difference.interval_text, pair.p_adjusted]
         letters = {system.name: system.letter for system in report.systems}
         assert cells[5] == (f"{letters[pair.winner]}{pair.winner}" if pair.winner else "not significant")
-    shown = [row.all("td") for row in part.one("table", class_="matrix").one("tbody").all("tr")]
-    for cells, matrix in zip(shown, report.pairwise.matrix, strict=True):
+    matrix_rows = [row.all("td") for row in section.one("table", class_="matrix").one("tbody").all("tr")]
+    for cells, matrix in zip(matrix_rows, report.pairwise.matrix, strict=True):
         for node, cell in zip(cells, matrix, strict=True):
             assert node.text == ("·" if cell is None else cell.text + (" ≠" if cell.significant else ""))
 
 
-def test_slices_tunings_and_findings_are_all_there(report: RunsView, document: Node) -> None:
+def test_slices_tunings_and_findings_are_complete(report: RunsView, document: Node) -> None:
     assert report.slices is not None
-    heat = [cell.text for cell in document.one("section", id="slices").all("td")]
+    slice_cells = [cell.text for cell in document.one("section", id="slices").all("td")]
     for slice_row in report.slices.rows:
         for cell in slice_row.cells:
-            assert f"{cell.text}{cell.note}" in heat
+            assert f"{cell.text}{cell.note}" in slice_cells
     tuning = document.one("section", id="tuning").text
     for tuned in report.tuning:
         assert all(trial.text in tuning for trial in tuned.trials)
         assert all(fold.chosen in tuning for fold in tuned.folds)
     findings = document.one("section", id="findings")
-    assert {node.one("code").text for node in findings.all("h3")} == {each.code for each in report.answer.findings}
+    assert {node.one("code").text for node in findings.all("h3")} == {item.code for item in report.answer.findings}
     for finding in report.answer.findings:
         assert finding.hint[1:] in findings.text
         assert finding.message in findings.text
 
 
-def test_only_what_differs_is_marked_in_the_protocol(report: RunsView, document: Node) -> None:
-    marked = [row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")]
-    differing = [f"{fact.name} ≠" for group in report.protocol.groups for fact in group.entries if fact.differs]
-    assert marked == differing == ["model ≠"]
+def test_differences_are_marked_in_the_protocol(report: RunsView, document: Node) -> None:
+    marked_rows = [row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")]
+    different_facts = [f"{fact.name} ≠" for group in report.protocol.groups for fact in group.entries if fact.differs]
+    assert marked_rows == different_facts == ["model ≠"]
 
 
-def test_texts_to_take_away_are_whole(report: RunsView, document: Node) -> None:
+def test_downloads_are_complete(report: RunsView, document: Node) -> None:
     for download in report.downloads:
-        # A parser drops the line break after the tag, and so the template puts one there.
+        # A parser drops the first line break after the tag, so the template adds one.
         assert document.one("pre", id=f"text-{download.name}").raw == f"\n{download.text}"
 
 
 def test_the_units_are_in_the_data_of_the_page(report: RunsView, document: Node) -> None:
     assert report.explorer is not None
-    data = island(document)
+    data = page_data(document)
     assert data["units"] == list(report.explorer.units)
     assert data["texts"] == list(report.explorer.texts)
     for name in ("columns", "slices", "details"):
@@ -212,16 +214,16 @@ def test_the_units_are_in_the_data_of_the_page(report: RunsView, document: Node)
     assert data["items"] == [list(item) for item in report.explorer.items]
 
 
-def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
+def test_a_single_run_has_a_page_without_comparison(tmp_path: Path) -> None:
     document = tree(render_html(build_view(bread_runs(tmp_path, tuned=False)[:1])))
-    assert sections(document) == [name for name in ORDER if name not in ("pairwise", "tuning")]
-    heads = [head.text for head in document.one("section", id="leaderboard").all("th", scope="col")]
-    assert "Band" not in heads
+    assert section_ids(document) == [name for name in ORDER if name not in ("pairwise", "tuning")]
+    headers = [header.text for header in document.one("section", id="leaderboard").all("th", scope="col")]
+    assert "Band" not in headers
 
 
 def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
-    made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
-    runs = [load_run(tmp_path / f"run{place}") for place in (0, 1)]
+    synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
+    runs = [load_run(tmp_path / f"run{index}") for index in (0, 1)]
     document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
     banners = [node.text for node in document.one("main").all("p", class_="caution")]
     assert sorted(banners) == [
@@ -231,15 +233,15 @@ def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
     assert len(document.one("section", id="leaderboard").all("abbr", class_="mark")) == 2
 
 
-def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
-    names = [f"{HOSTILE}{place}" for place in range(2)]
+def test_markup_in_data_is_shown_and_never_executed(tmp_path: Path) -> None:
+    names = [f"{HOSTILE}{index}" for index in range(2)]
     hit = RetrievedItem(HOSTILE, HOSTILE, 0.5, True, HOSTILE)
-    units: list[str | int] = [f"{HOSTILE}-{place}" for place in range(30)]
+    units: list[str | int] = [f"{HOSTILE}-{index}" for index in range(30)]
     details: dict[str | int, UnitContent] = {
-        unit: UnitContent(HOSTILE, (HOSTILE,), {HOSTILE: f"{HOSTILE}{place % 2}"}, (hit,))
-        for place, unit in enumerate(units)
+        unit: UnitContent(HOSTILE, (HOSTILE,), {HOSTILE: f"{HOSTILE}{index % 2}"}, (hit,))
+        for index, unit in enumerate(units)
     }
-    runs = made_up(
+    runs = synthetic_runs(
         tmp_path,
         names,
         {"MRR": 1 / ranks(2, 30)},
@@ -255,17 +257,17 @@ def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
     assert [node.attributes.get("type") for node in document.all("script")] == ["application/json", None]
     assert document.all("img") == []
     assert "49" not in document.one("h1").text
-    data = island(document)
+    data = page_data(document)
     assert data["units"] == units
     assert HOSTILE in data["texts"]  # type: ignore[operator]
-    shown = document.one("section", id="leaderboard").text
-    assert all(" ".join(name.split()) in shown for name in names)
+    leaderboard_text = document.one("section", id="leaderboard").text
+    assert all(" ".join(name.split()) in leaderboard_text for name in names)
     assert "\u2028" not in document.one("script", type="application/json").raw
     for node in document.walk():
         assert not [name for name in node.attributes if name.startswith("on")]
 
 
-def test_nothing_is_fetched_from_anywhere(document: Node) -> None:
+def test_the_page_fetches_nothing(document: Node) -> None:
     for node in document.walk():
         assert "src" not in node.attributes
         assert node.tag not in {"iframe", "object", "embed", "base", "form"}
@@ -277,15 +279,15 @@ def test_nothing_is_fetched_from_anywhere(document: Node) -> None:
         assert not re.search(r"@import|url\(|https?:", style.raw)
 
 
-def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page(document: Node) -> None:
+def test_the_policy_allows_only_the_style_and_the_script_of_the_page(document: Node) -> None:
     policy = document.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
-    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
-    assert parts["default-src"] == "'none'"
+    directives = dict(directive.strip().split(" ", 1) for directive in policy.split(";"))
+    assert directives["default-src"] == "'none'"
     (script,) = [node for node in document.all("script") if "type" not in node.attributes]
     for kind, node in (("style-src", document.one("style")), ("script-src", script)):
         digest = base64.b64encode(hashlib.sha256(node.raw.encode()).digest()).decode()
-        assert parts[kind] == f"'sha256-{digest}'"
-    # The policy would ignore them, so none may be needed.
+        assert directives[kind] == f"'sha256-{digest}'"
+    # The policy ignores style attributes, so none may be used.
     assert not [node.tag for node in document.walk() if "style" in node.attributes]
 
 
@@ -295,7 +297,7 @@ def test_the_script_never_turns_text_into_markup(document: Node) -> None:
     assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|import\(", script.raw)
 
 
-def test_the_page_can_be_walked_by_keyboard_and_by_ear(document: Node) -> None:
+def test_the_page_is_accessible(document: Node) -> None:
     assert len(document.all("h1")) == 1
     ids = Counter(node.attributes["id"] for node in document.walk() if "id" in node.attributes)
     assert not [name for name, count in ids.items() if count > 1]
@@ -305,7 +307,7 @@ def test_the_page_can_be_walked_by_keyboard_and_by_ear(document: Node) -> None:
     assert skip.removeprefix("#") in ids
     for table in document.all("table"):
         assert table.one("caption").text
-        assert all(head.attributes.get("scope") in ("col", "row", "rowgroup") for head in table.all("th"))
+        assert all(header.attributes.get("scope") in ("col", "row", "rowgroup") for header in table.all("th"))
     for region in document.all("div", class_="wide"):
         assert region.attributes["tabindex"] == "0"
         assert region.attributes["aria-label"]
@@ -319,8 +321,8 @@ def test_the_same_runs_give_the_same_bytes(tmp_path: Path, report: RunsView, tex
     assert render_html(report) == text
     runs = bread_runs(tmp_path, tuned=False)
     pages = [
-        render_html(build_view(given, compare_runs(given)), charts=False)
-        for given in (runs, [load_run(run.path) for run in runs])
+        render_html(build_view(stored_runs, compare_runs(stored_runs)), charts=False)
+        for stored_runs in (runs, [load_run(run.path) for run in runs])
     ]
     assert pages[0] == pages[1]
 
@@ -339,9 +341,9 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
         )
         for unit in range(1000)
     }
-    found = ranks(3, 1000)
-    values = {"MRR": 1 / found, **{f"HR@{k}": found <= k for k in (1, 5, 10)}}
-    runs = made_up(tmp_path, ["a", "b", "c"], values, details=details)
+    unit_ranks = ranks(3, 1000)
+    values = {"MRR": 1 / unit_ranks, **{f"HR@{k}": unit_ranks <= k for k in (1, 5, 10)}}
+    runs = synthetic_runs(tmp_path, ["a", "b", "c"], values, details=details)
     report = build_view(runs, compare_runs(runs))
     assert report.explorer is not None
     assert len(report.explorer.units) == 1000
@@ -349,9 +351,11 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
     assert len(render_html(report).encode()) < 2_000_000
 
 
-def test_without_the_converter_the_page_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_chart_converter_the_page_has_the_install_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    runs = made_up(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
+    runs = synthetic_runs(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
     document = tree(render_html(build_view(runs, compare_runs(runs), exports=False)))
     hint = document.one("main").all("p", class_="hint")[0].text
     assert install_command("report") in hint

@@ -1,4 +1,4 @@
-"""A Ray cluster of three nodes, the command in a process of its own, and a database.
+"""A Ray cluster of three nodes, the command in a separate process, and a database.
 
 One module holds all tests that need the cluster, since starting one takes longer than most of them.
 """
@@ -24,38 +24,38 @@ from postgres_server import started
 TESTS = str(Path(__file__).parents[2])
 SOURCE = str(Path(equipoise.__file__).parents[1])
 SMALL = 80 * 2**20
-WATCHED = {
+HEALTH_CHECKS = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 500,
     "health_check_timeout_ms": 5000,
     "health_check_failure_threshold": 4,
 }
-"""A dead node refuses at once, and is missed after two seconds; one that is only slow has twenty."""
+"""Health checks detect a dead node after two seconds; a slow node has twenty."""
 
-IMPATIENT = """
+SHORT_TIMEOUT_PROGRAM = """
 from equipoise.cli.main import main
 from equipoise.runs.executors import ray
 ray._HEADLESS_SECONDS = 1.0
 main()
 """
-"""The command, that waits for a lost head no longer than this."""
+"""The command with a short timeout for a lost head node."""
 
 Eq = Callable[..., subprocess.Popen[str]]
 
 
-class Machines:
-    """A cluster whose head runs nothing; every other node has one core."""
+class RayTestCluster:
+    """A cluster with a head node without cores; every other node has one core."""
 
     def __init__(self, nodes: int) -> None:
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 0, "object_store_memory": SMALL, "include_dashboard": False}
-        head["_system_config"] = WATCHED
+        head["_system_config"] = HEALTH_CHECKS
         head["ray_client_server_port"] = port = free_port()
         head["min_worker_port"] = head["max_worker_port"] = 0
         self.client = f"ray://127.0.0.1:{port}"
-        """Where it is reached from outside."""
-        with warnings.catch_warnings(action="ignore", category=ResourceWarning):  # Ray leaves its logs open
+        """The address for Ray clients."""
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):  # Ray does not close its log files
             self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
         for _ in range(nodes):
             self.add_node()
@@ -63,54 +63,54 @@ class Machines:
 
     @property
     def address(self) -> str:
-        """Where it is reached."""
+        """The address of the head node."""
         return str(self._cluster.address)
 
     def add_node(self, **options: Any) -> Any:
-        """One node more, which comes when it comes."""
+        """Add a node without waiting for it."""
         return self._cluster.add_node(num_cpus=1, object_store_memory=SMALL, wait=False, **options)
 
-    def kill_node(self, node_id: str, *, gently: bool = False) -> None:
-        """Pull the plug of a node, or let it go in peace."""
-        (node,) = (each for each in self._cluster.worker_nodes if each.node_id == node_id)
-        self._cluster.remove_node(node, allow_graceful=gently)
+    def kill_node(self, node_id: str, *, graceful: bool = False) -> None:
+        """Kill a node, or stop it gracefully."""
+        (node,) = (worker for worker in self._cluster.worker_nodes if worker.node_id == node_id)
+        self._cluster.remove_node(node, allow_graceful=graceful)
 
     def kill_head(self) -> None:
-        """Pull the plug of the head; nothing can be done with the cluster after that."""
+        """Kill the head node; the cluster is unusable afterwards."""
         self._cluster.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
 
     def wait(self) -> None:
-        """Until all nodes are there."""
+        """Wait until all nodes are connected."""
         self._cluster.wait_for_nodes()
 
     def shutdown(self) -> None:
-        """End all nodes."""
+        """Stop all nodes."""
         self._cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
 @marked(pytest.mark.engines("ray"), pytest.mark.slow)
-def cluster() -> Iterator[Machines]:
-    """A head and two nodes; all of them are ended."""
+def cluster() -> Iterator[RayTestCluster]:
+    """A cluster with a head node and two workers, stopped at the end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([SOURCE, TESTS]))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.delenv("RAY_ADDRESS", raising=False)
-        made = Machines(2)
+        machines = RayTestCluster(2)
         try:
-            yield made
+            yield machines
         finally:
-            made.shutdown()
+            machines.shutdown()
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
-def engine(cluster: Machines) -> Iterator[RayExecutor]:
+def engine(cluster: RayTestCluster) -> Iterator[RayExecutor]:
     """This process, connected to the cluster."""
     cluster.wait()
     with RayExecutor(cluster.address) as connected:
@@ -120,31 +120,31 @@ def engine(cluster: Machines) -> Iterator[RayExecutor]:
 @pytest.fixture(scope="module")
 @marked(pytest.mark.slow)
 def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL server of our own, stopped at the end."""
+    """The address of a temporary PostgreSQL server, stopped at the end."""
     with started() as address:
         yield address
 
 
 @pytest.fixture
 def eq(tmp_path: Path) -> Iterator[Eq]:
-    """The command in a process of its own, which does not outlive the test."""
-    begun_here = []
+    """Start the command in a separate process, which is stopped at the end of the test."""
+    processes = []
 
-    def start(*words: str, cwd: Path = tmp_path, impatient: bool = False) -> subprocess.Popen[str]:
-        program = ["-c", IMPATIENT] if impatient else ["-m", "equipoise"]
+    def start(*arguments: str, cwd: Path = tmp_path, short_timeout: bool = False) -> subprocess.Popen[str]:
+        program = ["-c", SHORT_TIMEOUT_PROGRAM] if short_timeout else ["-m", "equipoise"]
         process = subprocess.Popen(
-            [sys.executable, *program, *words],
+            [sys.executable, *program, *arguments],
             cwd=cwd,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, TESTS])},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        begun_here.append(process)
+        processes.append(process)
         return process
 
     yield start
-    for process in begun_here:
+    for process in processes:
         if process.poll() is None:
             process.kill()
             process.communicate()

@@ -1,4 +1,4 @@
-"""The engine of this process, and the choice of engines."""
+"""The local engine, and the selection of engines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cluster_cells import complain, square
+from cluster_cells import fail_as_named, square
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.runs.executors import LocalExecutor, executor
 from equipoise.types import install_command
@@ -20,34 +20,36 @@ def test_every_item_is_returned_with_its_index_and_its_steps_are_reported() -> N
 
 
 def test_a_failing_item_does_not_stop_the_others() -> None:
-    first, second, third = LocalExecutor().map(complain, ["ours", "theirs", "fine"], "")
-    with pytest.raises(InputError, match="the cell is bad"):
+    first, second, third = LocalExecutor().map(fail_as_named, ["input-error", "key-error", "fine"], "")
+    with pytest.raises(InputError) as error:
         first.value()
+    assert error.value.code == "E200"
     with pytest.raises(KeyError, match="lost"):
         second.value()
     assert third.value() == "fine"
 
 
-def test_no_item_starts_before_the_previous_outcome_was_taken() -> None:
+def test_items_start_after_the_previous_outcome_was_consumed() -> None:
     """So that the caller has stored an outcome before the next item can fail."""
     started: list[int] = []
     next(LocalExecutor().map(lambda item, shared, progress: started.append(item), [1, 2, 3], None))
     assert started == [1]
 
 
-def test_a_mistyped_engine_gets_a_did_you_mean() -> None:
-    with pytest.raises(UnknownNameError) as caught:
+def test_a_mistyped_engine_gets_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError) as error:
         executor("rya")
-    assert caught.value.hint == "did you mean ray?"
+    assert error.value.hint == "did you mean ray?"
 
 
-def test_an_address_is_no_use_in_this_process() -> None:
-    with pytest.raises(ParameterError, match="cannot be used with the engine local"):
+def test_an_address_with_the_local_engine_is_an_error() -> None:
+    with pytest.raises(ParameterError) as error:
         executor("local", "head:6379")
+    assert error.value.code == "E310"
 
 
-def test_without_the_extra_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError) as caught, executor("ray"):
+    with pytest.raises(MissingExtraError) as error, executor("ray"):
         pass
-    assert caught.value.hint == install_command("ray")
+    assert error.value.hint == install_command("ray")

@@ -1,4 +1,4 @@
-"""A cluster that is begun for a command can be reached from this machine alone."""
+"""A local cluster of a command listens on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import pytest
 import equipoise
 
 TESTS, SOURCE = str(Path(__file__).parents[2]), str(Path(equipoise.__file__).parents[1])
-BEGIN = """
+PROGRAM = """
 import json, os, psutil
 before = dict(os.environ)
 from equipoise.runs.executors.ray import RayExecutor
 from cluster_cells import square
 with RayExecutor("local") as engine:
-    values = [each.value() for each in engine.map(square, [3], 1)]
-    here = psutil.Process()
+    values = [item.value() for item in engine.map(square, [3], 1)]
+    driver = psutil.Process()
     sockets = [
         (process.name(), socket.laddr.ip)
-        for process in (here, *here.children(recursive=True))
+        for process in (driver, *driver.children(recursive=True))
         for socket in process.net_connections("inet")
         if socket.status == psutil.CONN_LISTEN
     ]
@@ -36,23 +36,23 @@ print(json.dumps({"values": values, "sockets": sockets, "notes": notes, "left": 
 
 @pytest.mark.engines("ray", "psutil")
 @pytest.mark.slow
-def test_every_port_of_a_cluster_that_is_begun_here_is_on_the_loopback_interface() -> None:
+def test_every_port_of_a_local_cluster_is_on_the_loopback_interface() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, TESTS])}
     environment.pop("RAY_ADDRESS", None)
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN],
+    completed = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
         env=environment,
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert {"gcs_server", "raylet"} <= {name for name, _ in told["sockets"]}
-    for name, address in told["sockets"]:
-        known = ip_address(address)
-        assert (getattr(known, "ipv4_mapped", None) or known).is_loopback, (name, address)
-    assert told["notes"] == []
-    assert told["left"] == []
-    assert len(told["values"]) == 1
+    assert completed.returncode == 0, completed.stderr
+    content = json.loads(completed.stdout.splitlines()[-1])
+    assert {"gcs_server", "raylet"} <= {name for name, _ in content["sockets"]}
+    for name, address in content["sockets"]:
+        ip = ip_address(address)
+        assert (getattr(ip, "ipv4_mapped", None) or ip).is_loopback, (name, address)
+    assert content["notes"] == []
+    assert content["left"] == []
+    assert len(content["values"]) == 1

@@ -1,4 +1,4 @@
-"""What needs no cluster: an engine that was not entered, and what a worker says before it begins."""
+"""Tests without a cluster: an engine that is not connected, and checks of a worker before a job."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from equipoise.errors import MissingExtraError, ParameterError
 from equipoise.runs.executors.ray import RayExecutor
 from equipoise.runs.executors.ray_worker import WorkerEnvironment, run_item
 
-HELD = pickle.dumps(0)
+SHARED = pickle.dumps(0)
 
 
-def test_an_engine_that_was_not_entered_is_refused() -> None:
-    with pytest.raises(ParameterError, match="is not connected"):
+def test_an_engine_that_is_not_connected_is_an_error() -> None:
+    with pytest.raises(ParameterError) as error:
         next(RayExecutor().map(square, [1], 0))
+    assert error.value.code == "E310"
 
 
-def test_a_worker_of_another_version_says_so() -> None:
-    found = run_item(pickle.dumps((square, 1)), HELD, pickle.dumps(WorkerEnvironment(version="0.0.1")))
-    assert isinstance(found.outcome, MissingExtraError)
-    assert "the caller has 0.0.1" in found.outcome.message
-    assert found.outcome.exit_code == 4
-    assert found.unfit
+def test_a_worker_of_another_version_is_an_error() -> None:
+    completed = run_item(pickle.dumps((square, 1)), SHARED, pickle.dumps(WorkerEnvironment(version="0.0.1")))
+    assert isinstance(completed.outcome, MissingExtraError)
+    assert "the caller has 0.0.1" in completed.outcome.message
+    assert completed.outcome.exit_code == 4
+    assert completed.unfit
 
 
-def test_a_worker_without_what_a_cell_is_made_of_says_so() -> None:
-    found = run_item(b"cno_such_package\nmodel\n.", HELD, pickle.dumps(WorkerEnvironment()))
-    assert isinstance(found.outcome, MissingExtraError)
-    assert "No module named 'no_such_package'" in found.outcome.message
+def test_a_worker_without_the_package_of_a_job_is_an_error() -> None:
+    completed = run_item(b"cno_such_package\nmodel\n.", SHARED, pickle.dumps(WorkerEnvironment()))
+    assert isinstance(completed.outcome, MissingExtraError)
+    assert "No module named 'no_such_package'" in completed.outcome.message

@@ -1,4 +1,4 @@
-"""Figures without a percent sign are read as either, and nothing is impossible that one reading allows."""
+"""Values without a percent sign are read as fractions or percentages; one possible reading is enough."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from equipoise.audit.audit import _is_known_label, audit_table
 from equipoise.audit.reading import DeclaredContext, interpret_table
 from equipoise.io.published import read_published
 
-SHARES = ["HR@1", "HR@5", "MRR", "P@5", "R@5", "nDCG@5", "MAP"]
+FRACTIONS = ["HR@1", "HR@5", "MRR", "P@5", "R@5", "nDCG@5", "MAP"]
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1))
-def test_deciding_column_by_column_finds_what_trying_all_mixtures_finds(seed: int) -> None:
+def test_column_wise_search_equals_trying_all_mixtures(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    names = rng.choice(SHARES, int(rng.integers(2, 6)), replace=False)
+    names = rng.choice(FRACTIONS, int(rng.integers(2, 6)), replace=False)
     row = {str(name): f"{rng.random():.2f}" for name in names} | {"HR@10": f"{1 + 99 * rng.random():.1f}"}
     (published,) = read_published(row, _is_known_label)
     reading = interpret_table(published, DeclaredContext())
@@ -36,30 +36,30 @@ def test_deciding_column_by_column_finds_what_trying_all_mixtures_finds(seed: in
     assert bool(audit_table(row).impossible) == (not allowed)
 
 
-def test_many_open_columns_are_not_tried_in_every_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = []
-    judged = verdicts._is_impossible
-    monkeypatch.setattr(verdicts, "_is_impossible", lambda row: tried.append(row) or judged(row))
+def test_many_ambiguous_columns_are_not_tried_in_every_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked_rows = []
+    is_impossible = verdicts._is_impossible
+    monkeypatch.setattr(verdicts, "_is_impossible", lambda row: checked_rows.append(row) or is_impossible(row))
     others = ["F1", "accuracy", "Spearman", "Pearson", "MaxOntSim@5", "ARI", "NMI", "Silhouette", "V-measure"]
-    row = dict.fromkeys([*others, *SHARES], "0.50") | {"P@5": "0.99", "HR@10": "55.0"}
+    row = dict.fromkeys([*others, *FRACTIONS], "0.50") | {"P@5": "0.99", "HR@10": "55.0"}
     audit = audit_table([row | {"model": name} for name in "abcd"])
-    assert [each.subject for each in audit.impossible] == ["a", "b", "c", "d"]
-    assert len(tried) < 4 * 60, "2^16 mixtures are as many rows each"
+    assert [finding.subject for finding in audit.impossible] == ["a", "b", "c", "d"]
+    assert len(checked_rows) < 4 * 60, "all mixtures would be 2^16 rows per system"
 
 
-def test_a_row_that_takes_too_long_to_decide_has_the_benefit_of_the_doubt(
+def test_an_undecided_row_is_possible(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = {"HR@1": "0.50", "HR@5": "0.40", "HR@10": "55.0"}
-    swapped = {"HR@1": "0.50", "HR@5": "0.004", "HR@10": "55.0"}
-    assert audit_table(swapped).impossible
-    assert not audit_table(row).impossible, "HR@1 may be half a percent"
+    impossible_row = {"HR@1": "0.50", "HR@5": "0.004", "HR@10": "55.0"}
+    assert audit_table(impossible_row).impossible
+    assert not audit_table(row).impossible, "HR@1 may be 0.5 %"
     monkeypatch.setattr(verdicts, "MAX_INTERPRETATIONS", 1)
-    assert not audit_table(swapped).impossible
+    assert not audit_table(impossible_row).impossible
 
 
 @pytest.mark.parametrize("name", ["random items", "biolord"])
-def test_small_shares_without_signs_may_be_percent(name: str) -> None:
+def test_small_values_without_signs_may_be_percentages(name: str) -> None:
     row = {"system": name, "HR@1": "0.08", "MRR": "0.65"}
     audit = audit_table([row])
     assert not audit.issues
@@ -67,22 +67,22 @@ def test_small_shares_without_signs_may_be_percent(name: str) -> None:
     assert note.code == "EQ450"
     assert "if the values are fractions and not percent below 1 (EQ403)" in note.message
     assert "percent sign" in note.hint
-    signed = audit_table([row | {"HR@1": "8%", "MRR": "65%"}])
-    assert [each.code for each in signed.impossible] == ["EQ403"]
+    with_signs = audit_table([row | {"HR@1": "8%", "MRR": "65%"}])
+    assert [finding.code for finding in with_signs.impossible] == ["EQ403"]
 
 
-def test_what_percent_does_not_save_is_impossible() -> None:
-    (accused,) = audit_table([{"system": "random items", "HR@1": "0.09", "HR@5": "0.07"}]).impossible
-    assert accused.code == "EQ402"
-    assert audit_table({"HR@1": "0.30", "HR@10": "0.55", "MRR": "0.52"}).impossible, "no share is next to none"
+def test_values_impossible_in_every_reading_are_impossible() -> None:
+    (issue,) = audit_table([{"system": "random items", "HR@1": "0.09", "HR@5": "0.07"}]).impossible
+    assert issue.code == "EQ402"
+    assert audit_table({"HR@1": "0.30", "HR@10": "0.55", "MRR": "0.52"}).impossible, "0.30 % would be almost zero"
 
 
-def test_a_bare_mr_below_one_may_be_a_miss_rate() -> None:
+def test_an_mr_below_one_may_be_a_miss_rate() -> None:
     assert not audit_table({"MR": "0.105", "AP": "0.61"}).issues
     for row in ({"Mean Rank": "0.83"}, {"MR": "0.83", "MRR": "0.91"}, {"MR": "-2.5"}):
-        assert [each.code for each in audit_table(row).impossible] == ["EQ411"]
+        assert [finding.code for finding in audit_table(row).impossible] == ["EQ411"]
 
 
-def test_a_pair_that_is_accused_is_not_noted_as_well() -> None:
+def test_an_impossible_pair_has_no_additional_note() -> None:
     audit = audit_table({"HR@10": 0.40, "nDCG@10": 0.52})
     assert [finding.code for finding in audit.findings] == ["EQ406"]

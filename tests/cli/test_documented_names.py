@@ -1,4 +1,4 @@
-"""Command and option names of the documents that the applications come from. They work, shown in the help or not."""
+"""Documented names of commands and options, including aliases that the help does not show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from equipoise.cli.main import cli
 
 BENCHMARK = ("phenotypes", "benchmark")
-PROMISED = [
+DOCUMENTED_COMMANDS = [
     (*BENCHMARK, "run", "--model-name", "hash", "--enable-reranker", "--test-file", "none.json", "--output-dir", "out"),
     (*BENCHMARK, "run", "--gpu", "--model-name", "hash", "--test-file", "none.json"),
     (*BENCHMARK, "compare-vectors", "--test-file", "none.json", "--strategies", "label_only", "--no-single"),
@@ -25,14 +25,14 @@ PROMISED = [
     ("fair", "validate", "--qa", "none.json", "--doc", "none.txt", "--min-questions", "5", "--min-multihop", "5"),
     ("fair", "validate", "--qa", "none.json", "--min-hard", "5"),
 ]
-"""Each command fails for another reason than its names: a missing file, or nothing to do."""
+"""Each command fails for a reason other than an unknown name: a missing file, or an empty input."""
 
 
-@pytest.mark.parametrize("words", PROMISED, ids=" ".join)
-def test_a_promised_name_is_accepted(eq, words: tuple[str, ...]) -> None:
-    done = eq(*words, "--json")
-    error = json.loads(done.stderr.splitlines()[-1])["error"]
-    assert done.exit_code in (2, 4)
+@pytest.mark.parametrize("arguments", DOCUMENTED_COMMANDS, ids=" ".join)
+def test_documented_names_are_accepted(eq, arguments: tuple[str, ...]) -> None:
+    result = eq(*arguments, "--json")
+    error = json.loads(result.stderr.splitlines()[-1])["error"]
+    assert result.exit_code in (2, 4)
     assert error["code"] not in ("E100", "E300"), error
 
 
@@ -47,22 +47,22 @@ def test_a_promised_name_is_accepted(eq, words: tuple[str, ...]) -> None:
         (("fair", "compare"), "--top-ks", "--top-k"),
     ],
 )
-def test_the_help_shows_one_name(eq, path: tuple[str, ...], alias: str, shown: str) -> None:
+def test_the_help_shows_one_name_per_option(eq, path: tuple[str, ...], alias: str, shown: str) -> None:
     options = eq(*path, "--help").stdout.partition("Options:")[2]
     assert shown in options
     assert alias not in options.split()
 
 
-def test_several_models_follow_one_option_or_repeat_it() -> None:
+def test_several_models_are_accepted_after_one_or_repeated_options() -> None:
     command: click.Command = cli
     for name in (*BENCHMARK, "run"):
         assert isinstance(command, click.Group)
         subcommand = command.get_command(click.Context(command), name)
         assert subcommand is not None
         command = subcommand
-    for words in (
+    for arguments in (
         ["--models", "a", "b"],
         ["--model-name", "a", "--model-name", "b"],
         ["--model", "a", "--models", "b"],
     ):
-        assert command.make_context("run", words).params["models"] == ("a", "b")
+        assert command.make_context("run", arguments).params["models"] == ("a", "b")

@@ -25,14 +25,14 @@ COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("met
 
 
 @pytest.mark.parametrize("path", COMMAND_PATHS, ids=" ".join)
-def test_help_opens_with_two_examples(eq, path: tuple[str, ...]) -> None:
-    done = eq(*path, "--help")
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    assert done.exit_code == 0
+def test_help_starts_with_two_examples(eq, path: tuple[str, ...]) -> None:
+    result = eq(*path, "--help")
+    lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
+    assert result.exit_code == 0
     assert lines[0].startswith(f"Usage: eq {' '.join(path)}")
     assert re.match(r"(source <\()?eq ", lines[1])
     assert lines[2].startswith("eq ")
-    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert max(map(len, result.stdout.splitlines())) <= 100
 
 
 def test_the_help_lists_every_command_with_its_summary(eq) -> None:
@@ -43,13 +43,13 @@ def test_the_help_lists_every_command_with_its_summary(eq) -> None:
 
 
 @pytest.mark.parametrize("group", ["ls", "cache"])
-def test_a_group_alone_shows_its_help(eq, group: str) -> None:
-    done = eq(group)
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout == eq(group, "--help").stdout
+def test_a_group_without_a_command_shows_its_help(eq, group: str) -> None:
+    result = eq(group)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == eq(group, "--help").stdout
 
 
-def test_other_names_of_metrics_are_listed_on_a_narrow_terminal_too(eq, monkeypatch) -> None:
+def test_aliases_of_metrics_are_listed_on_a_narrow_terminal(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert "(not shown: aliases; -v lists them" in eq("ls", "metrics").stdout
     printed = eq("ls", "metrics", "-v").stdout
@@ -63,37 +63,37 @@ def test_the_version_is_printed(eq) -> None:
 
 
 @pytest.mark.parametrize("word", ["--json", "-q", "-v"])
-def test_shared_options_stand_before_or_after_the_command(eq, word: str) -> None:
+def test_shared_options_are_accepted_before_or_after_the_command(eq, word: str) -> None:
     assert eq(word, "ls", "checks").stdout == eq("ls", "checks", word).stdout
 
 
 def test_every_metric_is_listed_by_kind(eq) -> None:
-    listed = json.loads(eq("ls", "metrics", "--json").stdout)["metrics"]
-    assert [each["symbol"] for each in listed] == [metric.symbol for metric in builtin()]
+    metrics = json.loads(eq("ls", "metrics", "--json").stdout)["metrics"]
+    assert [entry["symbol"] for entry in metrics] == [metric.symbol for metric in builtin()]
     of_pairs = json.loads(eq("ls", "metrics", "--kind", "pairs", "--json").stdout)["metrics"]
-    assert {each["kind"] for each in of_pairs} == {"pairs"}
-    assert 0 < len(of_pairs) < len(listed)
+    assert {entry["kind"] for entry in of_pairs} == {"pairs"}
+    assert 0 < len(of_pairs) < len(metrics)
 
 
 def test_every_check_and_test_is_listed(eq) -> None:
     assert [line.split()[0] for line in eq("ls", "checks").stdout.splitlines()[2:]] == [
         check.code for check in all_checks()
     ]
-    names = [each["name"] for each in json.loads(eq("ls", "tests", "--json").stdout)["tests"]]
+    names = [test["name"] for test in json.loads(eq("ls", "tests", "--json").stdout)["tests"]]
     assert {"randomisation", "t", "wilcoxon", "mcnemar", "holm", "bh", "none"} <= set(names)
 
 
 @pytest.mark.parametrize("metric", list(builtin()), ids=lambda metric: f"{metric.evidence.kind}-{metric.symbol}")
 def test_every_metric_has_a_page(eq, metric) -> None:
     pages = json.loads(eq("explain", metric.symbol, "--json").stdout)["pages"]
-    page = next(each for each in pages if each["facts"]["evidence"] == metric.evidence.kind)
+    page = next(candidate for candidate in pages if candidate["facts"]["evidence"] == metric.evidence.kind)
     assert metric.title in page["title"]
     assert page["text"]
     assert ">>>" not in page["text"]
     assert page["facts"]["range"]
 
 
-def test_the_page_of_a_metric_works_an_example(eq) -> None:
+def test_the_page_of_a_metric_has_an_example(eq) -> None:
     printed = eq("explain", "AP@5").stdout
     assert printed.startswith("MAP@5  mean average precision\n")
     assert "ranked a* b c d* e*, the starred ones relevant: MAP@5 = 0.7000" in printed
@@ -103,7 +103,7 @@ def test_the_page_of_a_metric_works_an_example(eq) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spelling", "titles"),
+    ("name", "titles"),
     [
         ("P@5", ["P@5  precision"]),
         ("R@5", ["R@5  recall"]),
@@ -113,12 +113,12 @@ def test_the_page_of_a_metric_works_an_example(eq) -> None:
         ("R(capped)", ["R(capped)@10  recall"]),
     ],
 )
-def test_of_metrics_that_share_a_name_those_are_shown_that_fit(eq, spelling: str, titles) -> None:
-    pages = json.loads(eq("explain", spelling, "--json").stdout)["pages"]
+def test_parameters_select_among_metrics_with_the_same_name(eq, name: str, titles) -> None:
+    pages = json.loads(eq("explain", name, "--json").stdout)["pages"]
     assert [page["title"] for page in pages] == titles
 
 
-def test_a_bare_name_shows_all_that_share_it(eq) -> None:
+def test_a_name_without_parameters_shows_all_metrics_with_it(eq) -> None:
     pages = json.loads(eq("explain", "P", "--json").stdout)["pages"]
     assert {page["facts"]["evidence"] for page in pages} == {"ranking", "labels", "sets"}
 
@@ -129,8 +129,8 @@ def test_formulas_are_plain_text(eq) -> None:
             assert not set("\\\\{}") & set(page["facts"]["formula"]), page["facts"]["formula"]
 
 
-def test_the_page_of_a_users_metric_claims_nothing_that_it_does_not_say(eq, folder) -> None:
-    (folder / "mine.py").write_text(
+def test_the_page_of_a_plugin_metric_has_declared_properties_only(eq, folder) -> None:
+    (folder / "plugin.py").write_text(
         "from equipoise import BaseMetric\n"
         "class Steep(BaseMetric):\n"
         "    'How steep.'\n"
@@ -139,7 +139,7 @@ def test_the_page_of_a_users_metric_claims_nothing_that_it_does_not_say(eq, fold
         "    def calculate(self, results):\n"
         "        return 1 / results.best_ranks**2\n"
     )
-    printed = eq("explain", "steep", "--plugin", "mine.py").stdout
+    printed = eq("explain", "steep", "--plugin", "plugin.py").stdout
     assert "any number; larger is better" in printed
     for absent in ("undefined  ", "ties  ", "fraction"):
         assert absent not in printed
@@ -168,50 +168,50 @@ def test_tests_and_corrections_have_pages(eq, name: str) -> None:
     assert "eq compare ... --" in eq("explain", name).stdout
 
 
-def test_the_doctor_looks_at_everything_without_importing_engines(eq) -> None:
-    done = eq("doctor", "--json")
-    states = {row["what"]: row["state"] for row in json.loads(done.stdout)["doctor"]}
-    assert done.exit_code == 0
+def test_doctor_checks_every_component(eq) -> None:
+    result = eq("doctor", "--json")
+    states = {row["what"]: row["state"] for row in json.loads(result.stdout)["doctor"]}
+    assert result.exit_code == 0
     assert states["numpy"] == states["scipy"] == states["rich"] == "ok"
     assert {"torch", "threads", "memory", "device", "cache"} <= set(states)
 
 
-def test_the_doctor_gives_the_line_that_installs_what_is_absent(eq, monkeypatch) -> None:
+def test_doctor_shows_install_commands_of_missing_packages(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.cli.environment.find_spec", lambda name: None)
     printed = eq("doctor").stdout
     assert re.search(rf"torch +absent +{re.escape(install_command('torch'))}", printed)
 
 
-def test_the_doctor_knows_every_extra_of_the_package_and_no_other() -> None:
+def test_doctor_covers_exactly_the_extras_of_the_package() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     declared = project["optional-dependencies"]
     for_developers = {"all", "test", "engines", "peers", "dev", "docs", "bench"}
     assert {extra for _, extra in EXTRAS.values()} == set(declared) - for_developers
 
 
-def test_the_extra_all_holds_every_extra_that_the_doctor_knows() -> None:
+def test_the_extra_all_has_every_extra_of_doctor() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    every = ",".join(re.findall(r"\[(.*?)\]", " ".join(project["optional-dependencies"]["all"])))
-    assert set(every.split(",")) == {extra for _, extra in EXTRAS.values()}
+    extras = ",".join(re.findall(r"\[(.*?)\]", " ".join(project["optional-dependencies"]["all"])))
+    assert set(extras.split(",")) == {extra for _, extra in EXTRAS.values()}
 
 
-def test_every_package_that_the_doctor_knows_is_in_its_extra() -> None:
+def test_every_package_of_doctor_is_in_its_extra() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     declared = project["optional-dependencies"]
     for package, (_, extra) in EXTRAS.items():
-        assert any(re.split(r"[\[>=]", each)[0] == package for each in declared[extra]), package
+        assert any(re.split(r"[\[>=]", requirement)[0] == package for requirement in declared[extra]), package
 
 
-def test_the_doctor_notices_a_missing_part(eq, monkeypatch) -> None:
+def test_doctor_fails_on_a_missing_package(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.cli.environment._installed", lambda package: None)
     assert eq("doctor").exit_code == 4
 
 
 def completions(eq, line: str) -> list[str]:
-    """What bash would offer for the last word of the line."""
+    """The completions of bash for the last word of the line."""
     words = line.split(" ")
-    done = eq(env={"_EQ_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)})
-    return [each.partition(",")[2] for each in done.stdout.splitlines()]
+    result = eq(env={"_EQ_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)})
+    return [item.partition(",")[2] for item in result.stdout.splitlines()]
 
 
 def test_metrics_tests_and_codes_are_completed(eq) -> None:
@@ -231,7 +231,7 @@ def test_completion_scripts_are_printed(eq, shell: str) -> None:
     assert json.loads(eq("completion", shell, "--json").stdout)["script"].strip() == printed.strip()
 
 
-def test_the_table_of_commands_names_what_exists() -> None:
+def test_the_table_of_commands_names_existing_commands() -> None:
     import click
 
     context = click.Context(cli)
@@ -246,30 +246,30 @@ def _leaf_commands(command: click.Command, context: click.Context) -> Iterator[t
         yield command, context
         return
     for name in command.list_commands(context):
-        part = command.get_command(context, name)
-        assert part is not None
-        yield from _leaf_commands(part, click.Context(part, info_name=name, parent=context))
+        subcommand = command.get_command(context, name)
+        assert subcommand is not None
+        yield from _leaf_commands(subcommand, click.Context(subcommand, info_name=name, parent=context))
 
 
 def _examples(text: str) -> list[list[str]]:
-    """The words of every line that calls the program, without comments and what other programs do with the output."""
+    """The arguments of every line that calls the program, without comments, pipes and redirections."""
     joined = text.replace("\\\n", " ")
     lines = re.findall(r"(?m)^\s+(eq .*)$", joined)
     return [shlex.split(re.split(r" [|>] ", line)[0], comments=True)[1:] for line in lines]
 
 
-def test_every_example_of_a_help_page_has_options_and_choices_that_exist() -> None:
-    examples = 0
+def test_examples_of_help_pages_have_valid_options_and_choices() -> None:
+    n_examples = 0
     for command, context in _leaf_commands(cli, click.Context(cli, info_name="eq")):
         path = context.command_path.split()[1:]
-        for words in _examples(command.help or ""):
+        for arguments in _examples(command.help or ""):
             # Some examples use a shorter name of the same command, and explain takes the names of options.
-            if words[: len(path)] != path or path == ["explain"]:
+            if arguments[: len(path)] != path or path == ["explain"]:
                 continue
-            values, _, _ = command.make_parser(context).parse_args(args=words[len(path) :])
+            values, _, _ = command.make_parser(context).parse_args(args=arguments[len(path) :])
             for parameter in command.params:
                 value = values.get(parameter.name)
                 if isinstance(parameter.type, ChoiceWithHint) and isinstance(value, str):
                     parameter.type(value, parameter, context)
-            examples += 1
-    assert examples > 100
+            n_examples += 1
+    assert n_examples > 100

@@ -1,4 +1,4 @@
-"""What a reader takes away: texts by copy and by file, charts as SVG and PNG, and what marks say."""
+"""Exports of a report page: copied and saved texts, charts as SVG and PNG, and tooltips of marks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ def page(opened, report) -> Any:
     return opened(report("fair"))
 
 
-def saved(page: Any, button: Any) -> tuple[str, bytes]:
-    """The name and the content of the file that a button saves."""
-    with page.expect_download() as found:
+def download_with(page: Any, button: Any) -> tuple[str, bytes]:
+    """The name and the content of the file that a button downloads."""
+    with page.expect_download() as download:
         button.click()
-    return found.value.suggested_filename, Path(found.value.path()).read_bytes()
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()
 
 
-def test_a_copied_text_is_the_text(page) -> None:
+def test_copying_gives_the_shown_text(page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy LaTeX table").click()
     page.get_by_text("Copied.").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == page.locator("#text-latex").text_content()
 
 
-def test_where_the_clipboard_is_refused_the_text_is_selected(page) -> None:
+def test_the_text_is_selected_if_the_clipboard_is_blocked(page) -> None:
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')) }")
     page.get_by_role("button", name="Copy CSV").click()
     page.locator("#text-csv").wait_for()
@@ -37,15 +37,17 @@ def test_where_the_clipboard_is_refused_the_text_is_selected(page) -> None:
     assert selected.strip() == page.locator("#text-csv").text_content().strip()
 
 
-@pytest.mark.parametrize(("form", "name"), [("latex", "table.tex"), ("csv", "figures.csv"), ("json", "report.json")])
-def test_a_saved_text_is_the_text(page, form: str, name: str) -> None:
-    text = page.locator(f"#text-{form}").text_content()
-    assert saved(page, page.get_by_role("button", name=f"Save {name}")) == (name, text.encode())
+@pytest.mark.parametrize(
+    ("format_name", "name"), [("latex", "table.tex"), ("csv", "figures.csv"), ("json", "report.json")]
+)
+def test_saved_files_have_the_shown_text(page, format_name: str, name: str) -> None:
+    text = page.locator(f"#text-{format_name}").text_content()
+    assert download_with(page, page.get_by_role("button", name=f"Save {name}")) == (name, text.encode())
 
 
-def test_a_chart_is_saved_as_a_drawing_on_light_ground(page) -> None:
+def test_a_chart_is_saved_as_svg_with_a_light_background(page) -> None:
     button = page.locator("#chart-frontier").get_by_role("button", name="Save as SVG")
-    name, content = saved(page, button)
+    name, content = download_with(page, button)
     root = ElementTree.fromstring(content)
     assert name == "frontier.svg"
     assert root[0].attrib["fill"] == "#ffffff"
@@ -54,18 +56,18 @@ def test_a_chart_is_saved_as_a_drawing_on_light_ground(page) -> None:
     assert "data-chart" not in root.attrib
 
 
-def test_a_chart_is_saved_as_an_image(page) -> None:
+def test_a_chart_is_saved_as_png(page) -> None:
     svg = page.locator("#chart-frontier svg")
-    size = svg.evaluate("each => [each.viewBox.baseVal.width, each.viewBox.baseVal.height]")
+    size = svg.evaluate("element => [element.viewBox.baseVal.width, element.viewBox.baseVal.height]")
     button = page.locator("#chart-frontier").get_by_role("button", name="Save as PNG")
-    name, content = saved(page, button)
+    name, content = download_with(page, button)
     assert name == "frontier.png"
     assert content.startswith(b"\x89PNG")
-    wide, high = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    wide, high = (int.from_bytes(content[offset : offset + 4], "big") for offset in (16, 20))
     assert (wide, high) == pytest.approx([2 * side for side in size], abs=1)
 
 
-def test_a_mark_says_what_it_is_to_the_pointer(page) -> None:
+def test_hovering_over_a_mark_shows_its_tooltip(page) -> None:
     tip = page.locator(".chart-tip")
     mark = page.locator("#chart-frontier [data-tooltip]").last
     mark.scroll_into_view_if_needed()

@@ -1,4 +1,4 @@
-"""What the real libraries print for a run: one function a library, used as people use it."""
+"""Metric values of other libraries for a run: one function per library, with its documented API."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 Run = Mapping[str, Mapping[str, float]]
 Qrels = Mapping[str, Mapping[str, int]]
-Figures = Callable[[Run, Qrels, str, int], float]
+MetricFunction = Callable[[Run, Qrels, str, int], float]
 
 
-def trec_eval(run: Run, qrels: Qrels, form: str, k: int) -> float:
-    """The mean over what pytrec_eval returns; ``-M k`` is a run cut as trec_eval sorts it."""
+def trec_eval(run: Run, qrels: Qrels, metric_form: str, k: int) -> float:
+    """The mean over what pytrec_eval returns; ``-M k`` is a run truncated in the order of trec_eval."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     names = {
         "nDCG@k": (f"ndcg_cut.{k}", f"ndcg_cut_{k}"),
@@ -30,18 +30,18 @@ def trec_eval(run: Run, qrels: Qrels, form: str, k: int) -> float:
         "P@k": (f"P.{k}", f"P_{k}"),
         "R@k": (f"recall.{k}", f"recall_{k}"),
     }
-    asked, name = names[form]
-    if form == "MRR@k":
+    measure, name = names[metric_form]
+    if metric_form == "MRR@k":
         run = {
             query: dict(sorted(scores.items(), key=lambda pair: (np.float32(pair[1]), pair[0]), reverse=True)[:k])
             for query, scores in run.items()
         }
-    figures = pytrec_eval.RelevanceEvaluator(qrels, {asked}).evaluate(run)
-    return float(np.mean([each[name] for each in figures.values()]))
+    values_by_query = pytrec_eval.RelevanceEvaluator(qrels, {measure}).evaluate(run)
+    return float(np.mean([values[name] for values in values_by_query.values()]))
 
 
-def ranx(run: Run, qrels: Qrels, form: str, k: int) -> float:
-    """``evaluate`` on a ``Qrels`` and a ``Run``; one with other queries has to be made comparable."""
+def ranx(run: Run, qrels: Qrels, metric_form: str, k: int) -> float:
+    """``evaluate`` on a ``Qrels`` and a ``Run``; a run with other queries needs ``make_comparable``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         library = pytest.importorskip("ranx")
@@ -53,7 +53,7 @@ def ranx(run: Run, qrels: Qrels, form: str, k: int) -> float:
             "P": "precision",
             "R": "recall",
         }
-        symbol, _, cutoff = form.partition("@")
+        symbol, _, cutoff = metric_form.partition("@")
         metric = f"{names[symbol]}@{k}" if cutoff else names[symbol]
         return float(
             library.evaluate(
@@ -65,50 +65,50 @@ def ranx(run: Run, qrels: Qrels, form: str, k: int) -> float:
         )
 
 
-def mteb(run: Run, qrels: Qrels, form: str, k: int) -> float:
-    """``calculate_retrieval_scores`` on the queries that the truth knows; it stops at any other."""
+def mteb(run: Run, qrels: Qrels, metric_form: str, k: int) -> float:
+    """``calculate_retrieval_scores`` on the queries of the qrels; it raises an error for any other."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pytest.importorskip("mteb")
         from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
 
         known = {query: dict(scores) for query, scores in run.items() if query in qrels}
-        found = calculate_retrieval_scores(known, copy.deepcopy(qrels), sorted({1, k}))
-        figures = make_score_dict(
-            ndcg=found.ndcg,
-            _map=found.map,
-            recall=found.recall,
-            precision=found.precision,
-            mrr=found.mrr,
+        results = calculate_retrieval_scores(known, copy.deepcopy(qrels), sorted({1, k}))
+        values = make_score_dict(
+            ndcg=results.ndcg,
+            _map=results.map,
+            recall=results.recall,
+            precision=results.precision,
+            mrr=results.mrr,
             naucs={},
             naucs_mrr={},
-            hit_rate=found.hit_rate,
+            hit_rate=results.hit_rate,
             task_scores={},
         )
     names = {"nDCG": "ndcg", "MAP": "map", "MRR": "mrr", "HR": "hit_rate", "P": "precision", "R": "recall"}
-    return float(figures[f"{names[form.partition('@')[0]]}_at_{k}"])
+    return float(values[f"{names[metric_form.partition('@')[0]]}_at_{k}"])
 
 
-def beir(run: Run, qrels: Qrels, form: str, k: int) -> float:
-    """``EvaluateRetrieval``; its own metrics stop at queries that the truth does not know."""
+def beir(run: Run, qrels: Qrels, metric_form: str, k: int) -> float:
+    """``EvaluateRetrieval``; its custom metrics raise an error for queries outside the qrels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pytest.importorskip("beir")
         from beir.retrieval.evaluation import EvaluateRetrieval
 
-        own = {"MRR@k": ("mrr", f"MRR@{k}"), "HR@k": ("top_k_accuracy", f"Accuracy@{k}")}
-        own["R(capped)@k"] = ("recall_cap", f"R_cap@{k}")
+        custom_metrics = {"MRR@k": ("mrr", f"MRR@{k}"), "HR@k": ("top_k_accuracy", f"Accuracy@{k}")}
+        custom_metrics["R(capped)@k"] = ("recall_cap", f"R_cap@{k}")
         results = {query: dict(scores) for query, scores in run.items()}
-        if form in own:
+        if metric_form in custom_metrics:
             known = {query: scores for query, scores in results.items() if query in qrels}
-            metric, name = own[form]
+            metric, name = custom_metrics[metric_form]
             return float(EvaluateRetrieval.evaluate_custom(qrels, known, [k], metric)[name])
         names = ("nDCG@k", "MAP@k", "R@k", "P@k")
-        answers = EvaluateRetrieval.evaluate(qrels, results, [k])
-    return float(next(iter(answers[names.index(form)].values())))
+        metric_groups = EvaluateRetrieval.evaluate(qrels, results, [k])
+    return float(next(iter(metric_groups[names.index(metric_form)].values())))
 
 
-def sentence_transformers(run: Run, qrels: Qrels, form: str, k: int) -> float:
+def sentence_transformers(run: Run, qrels: Qrels, metric_form: str, k: int) -> float:
     """``compute_metrics`` of the evaluator on the lists of the run, for all judged queries."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,12 +130,12 @@ def sentence_transformers(run: Run, qrels: Qrels, form: str, k: int) -> float:
             [{"corpus_id": item, "score": score} for item, score in run.get(query, {}).items()]
             for query in evaluator.queries_ids
         ]
-        figures = evaluator.compute_metrics(lists)
+        values = evaluator.compute_metrics(lists)
     names = {"nDCG": "ndcg", "MAP": "map", "MRR": "mrr", "HR": "accuracy", "P": "precision", "R": "recall"}
-    return float(figures[f"{names[form.partition('@')[0]]}@k"][k])
+    return float(values[f"{names[metric_form.partition('@')[0]]}@k"][k])
 
 
-def torchmetrics(run: Run, qrels: Qrels, form: str, k: int) -> float:
+def torchmetrics(run: Run, qrels: Qrels, metric_form: str, k: int) -> float:
     """The class of the metric, updated with the retrieved items of all judged queries."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -144,7 +144,7 @@ def torchmetrics(run: Run, qrels: Qrels, form: str, k: int) -> float:
         from torchmetrics import retrieval
 
         names = {"nDCG": "NormalizedDCG", "MAP": "MAP", "MRR": "MRR", "HR": "HitRate"}
-        symbol, _, cutoff = form.partition("@")
+        symbol, _, cutoff = metric_form.partition("@")
         name = names.get(symbol, {"P": "Precision", "R": "Recall"}.get(symbol))
         metric = getattr(retrieval, f"Retrieval{name}")(top_k=k if cutoff else None)
         rows = [
@@ -158,7 +158,7 @@ def torchmetrics(run: Run, qrels: Qrels, form: str, k: int) -> float:
         return float(metric.compute())
 
 
-def sklearn(run: Run, qrels: Qrels, form: str, k: int) -> float:
+def sklearn(run: Run, qrels: Qrels, metric_form: str, k: int) -> float:
     """The mean of ``ndcg_score`` or ``average_precision_score`` over the retrieved items of each query."""
     metrics = pytest.importorskip("sklearn.metrics")
     values = []
@@ -167,19 +167,19 @@ def sklearn(run: Run, qrels: Qrels, form: str, k: int) -> float:
             continue
         gains = [max(qrels[query].get(item, 0), 0) for item in scores]
         predicted = list(scores.values())
-        if form != "MAP" and len(gains) < 2:
+        if metric_form != "MAP" and len(gains) < 2:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if form == "MAP":
+            if metric_form == "MAP":
                 values.append(metrics.average_precision_score([gain > 0 for gain in gains], predicted))
             else:
-                cutoff = k if form.endswith("@k") else None
+                cutoff = k if metric_form.endswith("@k") else None
                 values.append(metrics.ndcg_score([gains], [predicted], k=cutoff))
     return float(np.mean(values)) if values else float("nan")
 
 
-LIBRARIES: Mapping[str, Figures] = {
+LIBRARIES: Mapping[str, MetricFunction] = {
     "trec_eval": trec_eval,
     "ranx": ranx,
     "mteb": mteb,
@@ -195,27 +195,30 @@ REAL = {
     "sentence-transformers": pytest.mark.engines("sentence_transformers"),
     "torchmetrics": pytest.mark.engines("torchmetrics"),
 }
-"""The marker of a test that runs a library; the others are installed wherever tests run."""
+"""Markers of tests per library; the other libraries are required by all tests."""
 
 
 @st.composite
 def runs_and_qrels(draw: Any, *, tied: bool = True, empty: bool = True) -> tuple[Run, Qrels]:
-    """A run with ties, scores that 32 bits cannot tell apart, scores below 0, missing and extra queries.
+    """A run with ties, scores that are equal in float32, scores below 0, missing and extra queries.
 
-    The judgements have grades and, where ``empty``, some queries without any relevant item. All is drawn from
-    a seed: a dozen crowded queries feel a wrong convention far sooner than the few of a minimal case.
+    The judgements are graded and, with ``empty``, some queries have no relevant item. Everything is generated from
+    a seed: twelve queries with many items reveal a wrong convention sooner than a minimal case.
     """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     queries = [f"q{number}" for number in range(12)]
-    judged = [query for query in queries if rng.random() < 0.8] or queries[:1]
-    answered = [query for query in queries if rng.random() < 0.8]
-    run = {query: _list(rng, query, tied=tied) for query in dict.fromkeys([*answered, judged[0], "extra"])}
-    qrels = {query: _judgements(rng, query, empty=empty and rng.random() < 0.2) for query in judged}
-    qrels[judged[0]]["d1"] = 1
+    judged_queries = [query for query in queries if rng.random() < 0.8] or queries[:1]
+    retrieved_queries = [query for query in queries if rng.random() < 0.8]
+    run = {
+        query: _retrieved_list(rng, query, tied=tied)
+        for query in dict.fromkeys([*retrieved_queries, judged_queries[0], "extra"])
+    }
+    qrels = {query: _judgements(rng, query, empty=empty and rng.random() < 0.2) for query in judged_queries}
+    qrels[judged_queries[0]]["d1"] = 1
     return run, qrels
 
 
-def _list(rng: np.random.Generator, query: str, *, tied: bool) -> dict[str, float]:
+def _retrieved_list(rng: np.random.Generator, query: str, *, tied: bool) -> dict[str, float]:
     documents = [*(f"d{number}" for number in range(9)), query]
     items = rng.permutation(documents)[: 1 if rng.random() < 0.1 else int(rng.integers(3, 11))]
     if tied:
