@@ -35,7 +35,7 @@ metrics that are printed in percent to the names under which they are."""
 EVIDENCE_NOUNS = {"ranking": "query", "pairs": "pair", "labels": "example", "sets": "document", "space": "item"}
 """What a unit is called if the result does not say it, by the kind of its evidence."""
 
-MAX_NAMES = 3
+MAX_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class Vocabulary:
         """The words that the settings of these results record."""
         display = results[0].settings.get(DISPLAY, {})
         percent = display.get("percent", {})
-        nouns = {key: display[key] for key in ("system", "cluster") if key in display}
-        return cls(unit_noun(results), metric=percent.get(metric, metric), percent=metric in percent, **nouns)
+        shown = {"metric": percent.get(metric, metric), "percent": metric in percent}
+        return cls(unit_noun(results), **_recorded_nouns(results), **shown)
 
     @classmethod
     def nouns(cls, results: Sequence[Result]) -> Vocabulary:
         """What the units and clusters of these results are called; scores are fractions."""
-        return cls(unit_noun(results), cluster=results[0].settings.get(DISPLAY, {}).get("cluster", "cluster"))
+        return cls(unit_noun(results), **_recorded_nouns(results))
 
     @property
     def plural(self) -> str:
@@ -104,6 +104,12 @@ def unit_noun(results: Sequence[Result]) -> str:
     """What the units of these results are called; ``unit`` if it is not known or not the same for all."""
     nouns = {_recorded_noun(result.settings) or _evidence_noun(result) for result in results}
     return nouns.pop() if len(nouns) == 1 else "unit"
+
+
+def _recorded_nouns(results: Sequence[Result]) -> dict[str, str]:
+    """What the systems and clusters of these results are called, if they record it."""
+    display = results[0].settings.get(DISPLAY, {})
+    return {key: display[key] for key in ("system", "cluster") if key in display}
 
 
 def _recorded_noun(settings: Mapping[str, Any]) -> str:
@@ -381,8 +387,7 @@ def _sentence(clause: str) -> str:
 
 
 def name_list(names: Sequence[str]) -> str:
-    """Up to three names, and how many more there are."""
-    shown, rest = list(names[:MAX_NAMES]), len(names) - MAX_NAMES
-    if rest > 0:
-        return f"{', '.join(shown)} and {rest} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+    """Up to four names, or three and how many more there are."""
+    if len(names) > MAX_NAMES:
+        return f"{', '.join(names[: MAX_NAMES - 1])} and {len(names) - MAX_NAMES + 1} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

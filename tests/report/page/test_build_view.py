@@ -134,10 +134,7 @@ def test_unusual_costs_are_facts_of_the_protocol(tmp_path: Path) -> None:
     report = build_view(made_up(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
     assert [each.name for each in report.costs] == ["dims"]
     (group,) = [group for group in report.protocol.groups if group.title == "Other costs"]
-    assert [(fact.name, fact.texts) for fact in group.entries] == [
-        ("grid chunks", ("1,234",)),
-        ("window", ("—",)),
-    ]
+    assert [(fact.name, fact.texts) for fact in group.entries] == [("grid chunks", ("1,234",))]
 
 
 def test_slices_are_those_of_the_statistics(made: Made) -> None:
