@@ -112,10 +112,10 @@ def test_only_a_significant_loss_closes_the_gate(eq, stored: Stored) -> None:
     clearly = stored("clearly", WORSE)
     done = eq("gate", slightly, "--no-worse-than", base)
     assert done.exit_code == 0, done.stdout
-    assert "worse, no significant loss" in done.stdout
+    assert "; no significant loss" in done.stdout
     done = eq("gate", clearly, "--no-worse-than", base)
     assert done.exit_code == 1
-    assert "worse, a significant loss (p <0.001, 20 queries)" in done.stdout
+    assert "; a significant loss (p <0.001, 20 queries)" in done.stdout
     assert eq("gate", base, "--no-worse-than", clearly).exit_code == 0
 
 
@@ -132,7 +132,7 @@ def test_the_direction_of_the_metric_decides_what_a_loss_is(eq, stored: Stored) 
     base, worse = stored("base", GOOD), stored("worse", WORSE)
     done = eq("gate", worse, "--no-worse-than", base, "-m", "MR")
     assert done.exit_code == 1
-    assert "MR is 3.4000 and was 1.4000, 2.0000 worse" in done.stdout
+    assert "MR is 3.4000, up 2.0000 from 1.4000 (lower is better)" in done.stdout
     assert eq("gate", base, "--no-worse-than", worse, "-m", "MR").exit_code == 0
 
 
@@ -151,7 +151,7 @@ def test_units_are_paired_by_id_and_not_by_place(eq, stored: Stored) -> None:
     turned = stored("turned", GOOD[::-1], units=ids[::-1])
     done = eq("gate", turned, "--no-worse-than", base)
     assert done.exit_code == 0
-    assert "the same" in done.stdout
+    assert "unchanged" in done.stdout
 
 
 def test_several_metrics_are_one_family(eq, stored: Stored) -> None:
@@ -192,7 +192,7 @@ def test_a_run_passes_against_itself_whatever_kind_the_figure_is(eq, stored: Sto
     )
     done = eq("gate", same, "--no-worse-than", same)
     assert done.exit_code == 0, done.stdout
-    assert "the same, no significant loss (every resample gives the same difference" in done.stdout
+    assert "unchanged; no significant loss (every resample gives the same difference" in done.stdout
     assert eq("gate", better, "--no-worse-than", same).exit_code == 0
     assert eq("gate", same, "--no-worse-than", better).exit_code == 1
 

@@ -310,7 +310,7 @@ def _mean_verdict(
     details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), words.units(n)]
     if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
-    message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({', '.join(details)})"
+    message = f"{_describe_gain(ours, theirs, gain)}; {verdict} ({', '.join(details)})"
     known_p = None if np.isnan(p) else p
     return GateCheck(not failed, message, "regression", metric, ours.value, None, gain, known_p, n)
 
@@ -348,7 +348,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
         best, how = gain, f"{interval.reason}, {units}"
     significant = _exceeds(best, test.margin)
     verdict = f"{'a' if significant else 'no'} significant loss{_beyond(test)}"
-    message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({how})"
+    message = f"{_describe_gain(ours, theirs, gain)}; {verdict} ({how})"
     return GateCheck(not significant, message, "regression", metric, ours.value, best, gain, None, contrast.n)
 
 
@@ -363,9 +363,13 @@ def _gain(ours: Estimate, theirs: Estimate) -> float:
 
 
 def _describe_gain(ours: Estimate, theirs: Estimate, gain: float) -> str:
-    better = "better" if gain > 0 else "worse"
-    values = f"{ours.metric} is {format_value(ours.value, _PLACES)} and was {format_value(theirs.value, _PLACES)}"
-    return f"{values}, {format_value(abs(gain), _PLACES)} {better}" if gain else f"{values}, the same"
+    value = f"{ours.metric} is {format_value(ours.value, _PLACES)}"
+    if not gain:
+        return f"{value}, unchanged"
+    change = "up" if ours.value > theirs.value else "down"
+    which = "" if ours.better == Direction.UP else " (lower is better)"
+    before = format_value(theirs.value, _PLACES)
+    return f"{value}, {change} {format_value(abs(gain), _PLACES)} from {before}{which}"
 
 
 def _beyond(test: RegressionTest) -> str:
