@@ -48,7 +48,7 @@ def listed(page: Any) -> list[str]:
 
 
 def test_it_opens_with_the_verdict_and_the_findings_and_has_every_part(page) -> None:
-    assert page.title() == "6 models by accuracy on 40 questions"
+    assert page.title() == "6 models by held-out accuracy on 40 questions"
     heads = page.locator("h2").all_inner_texts()
     assert [head.lower() for head in heads[:3]] == ["verdict", "findings", "leaderboard"]
     parts = page.locator("main > section").evaluate_all("all => all.map((each) => `#${each.id}`)")
@@ -59,10 +59,10 @@ def test_it_opens_with_the_verdict_and_the_findings_and_has_every_part(page) -> 
 
 def test_the_league_is_sorted_by_a_click_and_the_other_way_by_another(page) -> None:
     heads = page.locator("#leaderboard thead").first.locator("th").all_inner_texts()
-    value = next(at for at, head in enumerate(heads) if head.startswith("accuracy (%)"))
+    value = next(at for at, head in enumerate(heads) if head.startswith("Held-out accuracy (%)"))
     before = column(page, "#leaderboard", value)
     assert before == sorted(before, key=float, reverse=True)
-    button = page.locator("#leaderboard").get_by_role("button", name="accuracy (%)")
+    button = page.locator("#leaderboard").get_by_role("button", name="Held-out accuracy (%)")
     button.click()
     assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "descending"
     button.click()

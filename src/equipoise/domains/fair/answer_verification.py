@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.checks.base import pluralize
 from equipoise.domains.fair.answer_matching import AnswerMatcher, join_hyphenated, normalize_answer
 from equipoise.domains.fair.checks import AnswerOccurrences
 from equipoise.domains.fair.questions import PassageFinder, answered_within, holders_within
@@ -58,11 +59,12 @@ class AnswerVerification:
 def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
     """The number of occurrences of the answer in the text that the matcher accepts in their context.
 
-    Both must be normalised. Overlapping occurrences count once.
+        Both must be normalised. Overlapping occurrences count once.
 
-    >>> from equipoise.domains.fair.answer_matching import answer_matcher
-    >>> count_occurrences("65%", "65% of 165%, then 65%.", answer_matcher("words"))
-    2
+        >>> from equipoise.checks.base import pluralize
+    from equipoise.domains.fair.answer_matching import answer_matcher
+        >>> count_occurrences("65%", "65% of 165%, then 65%.", answer_matcher("words"))
+        2
     """
     accepted: dict[str, bool] = {}
     count = reached = 0
@@ -329,7 +331,9 @@ class AnswerVerifier:
             if not answer.chunks:
                 yield _tip(question, "cut_by_chunks", f"no chunk of {self.chunking} contains it completely")
             if answer.places > 1:
-                occurrences = f"{answer.places:,} occurrences, in {answer.chunks:,} of {len(self.chunks):,} chunks"
+                occurrences = (
+                    f"{answer.places:,} occurrences, in {answer.chunks:,} of {pluralize(len(self.chunks), 'chunk')}"
+                )
                 yield _tip(question, "ambiguous", occurrences)
 
     def _places(self, question: QuestionAnswer) -> int:
