@@ -34,7 +34,7 @@ def test_a_possible_table_ends_with_zero(eq, folder: Path) -> None:
     table = write(folder, "table.csv", "system,HR@1,MRR,latency\na,0.33,0.5361,12\n")
     done = eq("audit", table)
     assert done.exit_code == 0, done.stderr
-    assert "No value is impossible. This does not show that they are correct." in done.stdout
+    assert "No impossible value was found. That does not mean that the values are correct." in done.stdout
     assert "Not recognised as a metric or a number: latency" in done.stdout
 
 
@@ -83,7 +83,7 @@ def test_a_folder_of_runs_of_ours_is_never_accused(eq, folder: Path) -> None:
     eq("score", "good.trec", "bad.trec", "--corpus-size", "5", *words)
     done = eq("audit", "results")
     assert done.exit_code == 0, done.stdout
-    assert "10 values of 2 rows" in done.stdout
+    assert "10 values in 2 rows" in done.stdout
 
 
 @pytest.mark.parametrize("form", ["csv", "md", "latex", "json"])
@@ -213,8 +213,8 @@ def test_the_sum_names_the_option_that_would_count_a_note(eq, folder: Path) -> N
     table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
     last = " ".join(eq("audit", table).stdout.split("\n\n")[-1].split())
     assert last == (
-        "No value is impossible. 1 result would be impossible under an assumption: if it holds, declare it with "
-        "--one-relevant. This does not show that they are correct."
+        "No impossible value was found. 1 result would be impossible under an assumption: if it holds, declare it with "
+        "--one-relevant. That does not mean that the values are correct."
     )
 
 
@@ -247,7 +247,7 @@ def test_exports_scored_like_a_library_carry_its_name_and_are_not_accused(
     assert "beir" in (folder / name).read_text()
     done = eq("audit", name)
     assert done.exit_code == 0, done.stdout
-    assert "No value is impossible" in done.stdout
+    assert "No impossible value was found" in done.stdout
 
 
 def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, folder: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, fold
     write(folder / "tables", "c.csv", "system,n,HR@1\na,0,0.52\n")
     done = eq("audit", "tables")
     assert done.exit_code == 3
-    assert "2 values of 1 row" in done.stdout
+    assert "2 values in 1 row" in done.stdout
     assert "a.json" in done.stderr
     assert "c.csv" in done.stderr
     data = json.loads(eq("audit", "tables", "--json").stdout)
@@ -270,7 +270,7 @@ def test_a_table_that_cannot_be_read_does_not_stop_the_others(eq, folder: Path) 
     good = write(folder, "good.csv", "system,HR@1\na,0.31\n")
     done = eq("audit", "missing.csv", good)
     assert done.exit_code == 3
-    assert "1 value of 1 row" in done.stdout
+    assert "1 value in 1 row" in done.stdout
     assert "missing.csv" in done.stderr
     assert eq("audit", "missing.csv", "absent.csv").exit_code == 2
 

@@ -330,7 +330,7 @@ def test_options_are_refused_with_a_did_you_mean():
     assert caught.value.hint == "did you mean pooling?"
     with pytest.raises(ParameterError) as caught:
         embedder("tfidf", threads=1)
-    assert caught.value.hint.startswith("use retriever('tfidf'),")
+    assert "retriever('tfidf')" in caught.value.hint
 
 
 @pytest.mark.parametrize(

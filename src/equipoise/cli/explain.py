@@ -279,7 +279,7 @@ def _option_page(group: Sequence[_CommandOption]) -> InfoPage:
     is_set = isinstance(option.show_default, str) or (option.show_default and isinstance(shown, str | int | float))
     values = list(choices() if callable(choices) else choices) if choices else []
     return InfoPage(
-        f"{', '.join(option.opts)}{'' if option.is_flag else f' {option.make_metavar(click.Context(explain))}'}",
+        f"{', '.join(option.opts)}{'' if option.is_flag else f' {_metavar(option)}'}",
         "\n\n".join(filter(None, (option.help, group[0].details))),
         {
             "values": ", ".join(map(str, values)),
@@ -287,6 +287,11 @@ def _option_page(group: Sequence[_CommandOption]) -> InfoPage:
             "commands": ", ".join(f"eq {known.path}" for known in group),
         },
     )
+
+
+def _metavar(option: click.Option) -> str:
+    """The placeholder of the value, as the help shows it."""
+    return option.make_metavar(click.Context(explain)).replace(" RANGE", "")
 
 
 def _all_options() -> list[_CommandOption]:

@@ -110,11 +110,11 @@ def reversed_component(part: ScoreComponent) -> Iterator[Observation]:
     """EQ312: a component of a blend that rewards worse models."""
     direction = Direction.UP if part.weight > 0 else Direction.DOWN
     if part.weight and part.better != direction:
-        verb, less = ("adds", "less") if part.weight > 0 else ("takes off", "more")
+        verb, better = ("adds", "lower") if part.weight > 0 else ("subtracts", "higher")
         yield Observation(
             part.blend,
-            f"it {verb} {format_value(abs(part.weight), 2)} x {part.part}, of which {less} is better: the worse a "
-            f"model is there, the higher it scores",
+            f"it {verb} {format_value(abs(part.weight), 2)} x {part.part}, for which {better} is better, so a worse "
+            f"value raises the score",
             tuple(with_label(model, format_value(value, 4)) for model, value in part.values.items())
             or (f"weight {format_value(part.weight, 2)}",),
         )
@@ -140,7 +140,7 @@ run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]]
     ),
     Check(
         code="EQ311",
-        title="component is the same for all models",
+        title="a component is the same for all models",
         severity=Severity.TIP,
         applies_to=ScoreComponent,
         function=constant_component,
@@ -159,13 +159,13 @@ run_checks(ScoreComponent("knowledge_graph_score", "graph_density", 0.3, Directi
     ),
     Check(
         code="EQ312",
-        title="component rewards worse models",
+        title="a component rewards worse models",
         severity=Severity.ISSUE,
         applies_to=ScoreComponent,
         function=reversed_component,
         why="""\
-A blend adds values of which more is better. If it adds one of which less is better, the model that is
-worst there gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
+A blend adds values for which higher is better. If it adds one for which lower is better, the model with the
+worst value gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
 called consistency, and it is 0 for the most consistent model. The blend is computed as it is
 defined, so that it can be compared with published ones; this finding explains its meaning.""",
         hint="do not select by this part; use the score without it",
