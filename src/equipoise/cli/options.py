@@ -323,7 +323,10 @@ def stats_options(
     option, which keep their defaults. ``of_runs``: the command reads stored runs, and ``stats_of_runs`` gives the
     defaults of the options that runs record.
     """
-    in_runs = " Default for stored runs: that of the runs." if of_runs else ""
+
+    def shown(default: object) -> str | bool:
+        return f"{default}, or that of the stored runs" if of_runs else True
+
     declared: dict[str, Decorator] = {
         "test": test_option,
         "correction": one_of(
@@ -333,15 +336,15 @@ def stats_options(
             "--confidence-level",
             type=float,
             default=DEFAULT_STATS.confidence_level,
-            show_default=True,
-            help=f"Confidence level of the intervals.{in_runs}",
+            show_default=shown(DEFAULT_STATS.confidence_level),
+            help="Confidence level of the intervals.",
         ),
         "n_resamples": click.option(
             "--n-resamples",
             type=click.IntRange(min=min_resamples),
             default=n_resamples,
-            show_default=True,
-            help=f"Number of bootstrap resamples.{in_runs}",
+            show_default=shown(n_resamples),
+            help="Number of bootstrap resamples.",
         ),
         "n_permutations": click.option(
             "--n-permutations",
@@ -351,7 +354,7 @@ def stats_options(
             help="Number of random sign assignments in the randomisation test.",
         ),
         "seed": click.option(
-            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help=f"Random seed.{in_runs}"
+            "--seed", type=click.IntRange(min=0), default=0, show_default=shown(0), help="Random seed."
         ),
     }
     chosen = {name: option for name, option in declared.items() if name not in omit}

@@ -53,8 +53,8 @@ class Vocabulary:
         """The words that the settings of these results record."""
         display = results[0].settings.get(DISPLAY, {})
         percent = display.get("percent", {})
-        shown = {"metric": percent.get(metric, metric), "percent": metric in percent}
-        return cls(unit_noun(results), **_recorded_nouns(results), **shown)
+        nouns = _recorded_nouns(results)
+        return cls(unit_noun(results), metric=percent.get(metric, metric), percent=metric in percent, **nouns)
 
     @classmethod
     def nouns(cls, results: Sequence[Result]) -> Vocabulary:
@@ -106,7 +106,7 @@ def unit_noun(results: Sequence[Result]) -> str:
     return nouns.pop() if len(nouns) == 1 else "unit"
 
 
-def _recorded_nouns(results: Sequence[Result]) -> dict[str, str]:
+def _recorded_nouns(results: Sequence[Result]) -> dict[str, Any]:
     """What the systems and clusters of these results are called, if they record it."""
     display = results[0].settings.get(DISPLAY, {})
     return {key: display[key] for key in ("system", "cluster") if key in display}
