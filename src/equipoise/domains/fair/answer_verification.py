@@ -59,12 +59,11 @@ class AnswerVerification:
 def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
     """The number of occurrences of the answer in the text that the matcher accepts in their context.
 
-        Both must be normalised. Overlapping occurrences count once.
+    Both must be normalised. Overlapping occurrences count once.
 
-        >>> from equipoise.checks.base import pluralize
-    from equipoise.domains.fair.answer_matching import answer_matcher
-        >>> count_occurrences("65%", "65% of 165%, then 65%.", answer_matcher("words"))
-        2
+    >>> from equipoise.domains.fair.answer_matching import answer_matcher
+    >>> count_occurrences("65%", "65% of 165%, then 65%.", answer_matcher("words"))
+    2
     """
     accepted: dict[str, bool] = {}
     count = reached = 0

@@ -269,10 +269,8 @@ def optimistic_section(data: FairComparison) -> list[Section]:
     Retrieving more chunks finds more answers. So the baseline is compared with the best configuration that
     retrieves no more tokens than the baseline. A default baseline that is not in the grid is left out.
     """
-    settings = data.plan.settings
-    chunking, top_k = settings.baseline
-    in_grid = chunking in settings.chunkings and top_k in settings.top_k_axis
-    if "baseline" in settings.defaults and not in_grid:
+    in_grid = all(_baseline_in_grid(model.tuning) for model in data.outcomes)
+    if "baseline" in data.plan.requested.defaults and not in_grid:
         return []
     ranked = sorted(data.outcomes, key=lambda model: -model.tuning.optimistic)
     rows = [_Gain.of(model.tuning, data.plan.requested.budget) for model in ranked]
@@ -299,6 +297,15 @@ def optimistic_section(data: FairComparison) -> list[Section]:
     if not in_grid:
         notes.append("The baseline is not in the grid, so the gain can be negative.")
     return [Section.of_table(title, columns, *notes)]
+
+
+def _baseline_in_grid(tuning: TuningRecord) -> bool:
+    """Whether each parameter of the baseline has a value that other configurations have; the grid is a product."""
+    if tuning.baseline is None:
+        return False
+    others = [trial.params for index, trial in enumerate(tuning.trials) if index != tuning.baseline]
+    values = tuning.trials[tuning.baseline].params.items()
+    return not others or all(any(params.get(name) == value for params in others) for name, value in values)
 
 
 @dataclass(frozen=True)
