@@ -48,7 +48,7 @@ def listed_units(page: Any) -> list[str]:
 
 
 def test_the_page_starts_with_the_verdict_and_has_every_section(page) -> None:
-    assert page.title() == "6 models by accuracy on 40 questions"
+    assert page.title() == "6 models by held-out accuracy on 40 questions"
     headings = page.locator("h2").all_inner_texts()
     assert [heading.lower() for heading in headings[:3]] == ["verdict", "findings", "leaderboard"]
     section_links = page.locator("main > section").evaluate_all("all => all.map((element) => `#${element.id}`)")
@@ -61,10 +61,10 @@ def test_the_page_starts_with_the_verdict_and_has_every_section(page) -> None:
 
 def test_clicks_on_a_column_sort_the_leaderboard_in_both_directions(page) -> None:
     headings = page.locator("#leaderboard thead").first.locator("th").all_inner_texts()
-    value = next(index for index, heading in enumerate(headings) if heading.startswith("accuracy (%)"))
+    value = next(index for index, heading in enumerate(headings) if heading.startswith("Held-out accuracy (%)"))
     values = column_texts(page, "#leaderboard", value)
     assert values == sorted(values, key=float, reverse=True)
-    button = page.locator("#leaderboard").get_by_role("button", name="accuracy (%)")
+    button = page.locator("#leaderboard").get_by_role("button", name="Held-out accuracy (%)")
     button.click()
     assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "descending"
     button.click()

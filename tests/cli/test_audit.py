@@ -34,7 +34,7 @@ def test_a_possible_table_exits_with_0(eq, folder: Path) -> None:
     table = write(folder, "table.csv", "system,HR@1,MRR,latency\na,0.33,0.5361,12\n")
     result = eq("audit", table)
     assert result.exit_code == 0, result.stderr
-    assert "No value is impossible. This does not show that they are correct." in result.stdout
+    assert "No impossible value was found. That does not mean that the values are correct." in result.stdout
     assert "Not recognised as a metric or a number: latency" in result.stdout
 
 
@@ -83,7 +83,7 @@ def test_run_directories_have_no_impossible_values(eq, folder: Path) -> None:
     eq("score", "good.trec", "bad.trec", "--corpus-size", "5", *options)
     result = eq("audit", "results")
     assert result.exit_code == 0, result.stdout
-    assert "10 values of 2 rows" in result.stdout
+    assert "10 values in 2 rows" in result.stdout
 
 
 @pytest.mark.parametrize("format_name", ["csv", "md", "latex", "json"])
@@ -213,8 +213,8 @@ def test_the_summary_names_the_option_of_an_assumption(eq, folder: Path) -> None
     table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
     summary = " ".join(eq("audit", table).stdout.split("\n\n")[-1].split())
     assert summary == (
-        "No value is impossible. 1 result would be impossible under an assumption: if it holds, declare it with "
-        "--one-relevant. This does not show that they are correct."
+        "No impossible value was found. 1 result would be impossible under an assumption: if it holds, declare it with "
+        "--one-relevant. That does not mean that the values are correct."
     )
 
 
@@ -247,7 +247,7 @@ def test_exports_of_a_preset_name_the_library_and_are_possible(
     assert "beir" in (folder / name).read_text()
     result = eq("audit", name)
     assert result.exit_code == 0, result.stdout
-    assert "No value is impossible" in result.stdout
+    assert "No impossible value was found" in result.stdout
 
 
 def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, folder: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, fold
     write(folder / "tables", "c.csv", "system,n,HR@1\na,0,0.52\n")
     result = eq("audit", "tables")
     assert result.exit_code == 3
-    assert "2 values of 1 row" in result.stdout
+    assert "2 values in 1 row" in result.stdout
     assert "a.json" in result.stderr
     assert "c.csv" in result.stderr
     data = json.loads(eq("audit", "tables", "--json").stdout)
@@ -270,7 +270,7 @@ def test_a_table_that_cannot_be_read_does_not_stop_the_others(eq, folder: Path) 
     readable_table = write(folder, "good.csv", "system,HR@1\na,0.31\n")
     result = eq("audit", "missing.csv", readable_table)
     assert result.exit_code == 3
-    assert "1 value of 1 row" in result.stdout
+    assert "1 value in 1 row" in result.stdout
     assert "missing.csv" in result.stderr
     assert eq("audit", "missing.csv", "absent.csv").exit_code == 2
 

@@ -45,10 +45,10 @@ def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     printed = eq(*COMPARE, "--primary", "HR@1", "-v").stdout
     table_lines = printed.split("HR@1, best first\n\n")[1].splitlines()
-    assert table_lines[0] == "band  system  HR@1  95 % interval  diff. to best  adj. p  win/tie/loss  rank"
+    assert table_lines[0] == "band  system  HR@1  95 % interval  diff. from best  adj. p  win/tie/loss  rank"
     rows = {line.split()[1]: line for line in table_lines[2:5]}
     assert list(rows) == ["good", "middle", "bad"]
-    assert "0.92   [0.65, 0.99]           best" in rows["good"]
+    assert "0.92   [0.65, 0.99]             best" in rows["good"]
     # All 4 differences have the same sign: p = 2 / 2^4, and Holm does not change the largest p.
     assert "0.12         0/8/4" in rows["middle"]
     assert rows["middle"].startswith("a ")
@@ -178,7 +178,7 @@ def test_a_pipe_gets_every_column_and_one_line_per_sentence(eq) -> None:
 
 def test_other_metrics_state_the_reference_system_and_the_family_of_tests(eq) -> None:
     printed = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-m", "HR@3", "-v").stdout
-    assert printed.count("diff. to best") == 2
+    assert printed.count("diff. from best") == 2
     assert (
         "Differences are from good, the best system on HR@1. Each metric is a separate family of tests: "
         "Holm over the 3 pairs on each metric."

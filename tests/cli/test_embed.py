@@ -381,7 +381,7 @@ def test_cached_texts_of_pdf_documents_are_counted_and_pruned(eq, folder: Path) 
 def test_the_size_lists_models_and_the_size_of_the_file(eq, folder: Path) -> None:
     run_embed(eq, "texts.txt", "-o", "v.npz")
     size = json.loads(eq("cache", "size", "--json").stdout)
-    assert [space["name"] for space in size["spaces"]] == ["custom_model.Model"]
+    assert [space["name"] for space in size["spaces"]] == ["py:custom_model.Model,identity=one"]
     assert size["file_bytes"] == (folder / "cache" / "vectors.sqlite").stat().st_size
     output = eq("cache", "size").stdout
     assert "custom_model.Model" in output
@@ -453,7 +453,7 @@ def test_a_narrow_terminal_drops_the_title_only(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     output = eq("ls", "models").stdout
     header, _, *lines = output.splitlines()
-    assert header.split() == ["model", "installed", "dims", "tokens", "licence"]
+    assert header.split() == ["model", "status", "dims", "tokens", "licence"]
     assert all(len(line) <= 80 for line in lines)
     assert "not shown: title;" in output
 

@@ -112,10 +112,10 @@ def test_only_a_significant_loss_fails(eq, stored: Stored) -> None:
     clearly = stored("clearly", WORSE_RANKS)
     result = eq("gate", slightly, "--no-worse-than", base)
     assert result.exit_code == 0, result.stdout
-    assert "worse, no significant loss" in result.stdout
+    assert "; no significant loss" in result.stdout
     result = eq("gate", clearly, "--no-worse-than", base)
     assert result.exit_code == 1
-    assert "worse, a significant loss (p <0.001, 20 queries)" in result.stdout
+    assert "; a significant loss (p <0.001, 20 queries)" in result.stdout
     assert eq("gate", base, "--no-worse-than", clearly).exit_code == 0
 
 
@@ -132,7 +132,7 @@ def test_losses_depend_on_the_direction_of_the_metric(eq, stored: Stored) -> Non
     base, worse = stored("base", GOOD_RANKS), stored("worse", WORSE_RANKS)
     result = eq("gate", worse, "--no-worse-than", base, "-m", "MR")
     assert result.exit_code == 1
-    assert "MR is 3.4000 and was 1.4000, 2.0000 worse" in result.stdout
+    assert "MR is 3.4000, up 2.0000 from 1.4000 (lower is better)" in result.stdout
     assert eq("gate", base, "--no-worse-than", worse, "-m", "MR").exit_code == 0
 
 
@@ -153,7 +153,7 @@ def test_units_are_paired_by_id_and_not_by_position(eq, stored: Stored) -> None:
     reversed_run = stored("turned", GOOD_RANKS[::-1], units=ids[::-1])
     result = eq("gate", reversed_run, "--no-worse-than", base)
     assert result.exit_code == 0
-    assert "the same" in result.stdout
+    assert "unchanged" in result.stdout
 
 
 def test_p_values_of_several_metrics_are_adjusted(eq, stored: Stored) -> None:
@@ -201,7 +201,7 @@ def test_a_run_passes_against_itself_on_the_median_rank(eq, stored: Stored) -> N
     )
     result = eq("gate", same, "--no-worse-than", same)
     assert result.exit_code == 0, result.stdout
-    assert "the same, no significant loss (every resample gives the same difference" in result.stdout
+    assert "unchanged; no significant loss (every resample gives the same difference" in result.stdout
     assert eq("gate", better, "--no-worse-than", same).exit_code == 0
     assert eq("gate", same, "--no-worse-than", better).exit_code == 1
 

@@ -332,7 +332,7 @@ def test_unknown_options_raise_errors_with_a_suggestion():
     assert error.value.hint == "did you mean pooling?"
     with pytest.raises(ParameterError) as error:
         embedder("tfidf", threads=1)
-    assert error.value.hint.startswith("use retriever('tfidf'),")
+    assert "retriever('tfidf')" in error.value.hint
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ _OPTION = re.compile(r"--[a-z-]+")
 
 def audit_report(audit: Audit, *, quiet: bool = False) -> list[Paragraph]:
     """Title, findings with their derivations, and the summary."""
-    read = f"{pluralize(audit.n_values, 'value')} of {pluralize(audit.n_rows, 'row')}"
+    read = f"{pluralize(audit.n_values, 'value')} in {pluralize(audit.n_rows, 'row')}"
     parts = [heading(f"Audit of {audit.name}: {read}")]
     findings = [finding for finding in audit.findings if not quiet or finding.severity is Severity.ISSUE]
     parts += findings_section(findings, verbose=not quiet)
@@ -42,7 +42,7 @@ def audit_summary(audit: Audit) -> str:
 
     >>> from equipoise.audit.audit import audit_table
     >>> audit_summary(audit_table({"HR@1": 0.31, "MRR": 0.42}))
-    'No value is impossible. This does not show that they are correct.'
+    'No impossible value was found. That does not mean that the values are correct.'
     """
     impossible, misleading = audit.impossible, audit.misleading
     sentences = []
@@ -53,7 +53,7 @@ def audit_summary(audit: Audit) -> str:
     sentences += _conditional(audit.findings)
     if audit.issues:
         return " ".join(sentences)
-    return " ".join(["No value is impossible.", *sentences, "This does not show that they are correct."])
+    return " ".join(["No impossible value was found.", *sentences, "That does not mean that the values are correct."])
 
 
 def _conditional(findings: Sequence[Finding]) -> list[str]:

@@ -14,9 +14,9 @@ from equipoise.cli.output import Output, Step, pass_output
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
-from equipoise.report.answer import AnswerOptions, all_metrics_answer
+from equipoise.report.answer import AnswerOptions, comparison_answer, metric_columns
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.stats.verdict import DISPLAY
+from equipoise.stats.verdict import DISPLAY, Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -42,7 +42,7 @@ written by eq score -o; NAME=path names a system. Systems are ordered by --prima
 @options.metric_option
 @options.ties_option
 @options.cluster_options
-@options.stats_options()
+@options.stats_options(of_runs=True)
 @options.plugin_option
 @options.fail_option
 @options.log_option
@@ -72,6 +72,7 @@ def compare(
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(inputs) + 1) as step:
         evidence, runs = read_systems(inputs, reading, step, labels=labels, config=config)
+        config = options.stats_of_runs(config, [run.result for run in runs])
         step("comparing")
         if cluster or cluster_by:
             units = next(iter(evidence.values())).unit_ids.tolist()
@@ -141,19 +142,24 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
 
         out.file(export(runs, comparison, out.to))
         return
+    tables, options = comparison, AnswerOptions(comparison.words, details="Details: add -v.", explains_codes=True)
     if len(runs) == len(comparison.systems) and DISPLAY in runs[0].result.settings:
         from equipoise.report.build_view import comparison_in_percent, percent_names
 
-        comparison = comparison_in_percent(comparison, percent_names(runs[0]))
-    answer = AnswerOptions(comparison.words, details="Details: add -v. Codes such as EQ304: eq explain CODE.")
+        tables = comparison_in_percent(comparison, percent_names(runs[0]))
+        words = Vocabulary.of([run.result for run in runs], comparison.primary)
+        options = replace(options, words=words, findings=tables.findings)
+    columns = metric_columns(tables, [name for name in tables.metrics if name != tables.primary])
     if runs:
         from equipoise.report.tables import cost_report_columns
 
         costs = {run.result.system: run.manifest.cost for run in runs}
-        answer = replace(answer, columns=cost_report_columns(comparison.order, costs))
+        columns += cost_report_columns(comparison.order, costs)
+    # Sentences give percentages with their sign and differences in points; tables have the unit in the heading.
+    answer = comparison_answer(comparison, replace(options, columns=tuple(columns)))
     if out.verbose:
         from equipoise.report.pairwise import comparison_view
 
-        out.view(comparison_view(comparison, answer))
+        out.view(replace(comparison_view(tables), answer=answer))
     else:
-        out.show(*all_metrics_answer(comparison, answer).parts(quiet=out.quiet))
+        out.show(*answer.parts(quiet=out.quiet))

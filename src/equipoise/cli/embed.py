@@ -92,8 +92,6 @@ def embed(
     with closing(cache) if cache is not None else nullcontext(), ExitStack() as models:
         with out.working(f"loading {model}"):
             loaded = models.enter_context(embedder(spec, cache=cache or False, threads=threads, **more))
-        if cache is not None:
-            cache.note_name(loaded.encoder.identity, loaded.card.name)
         with _resumable(out), out.count(f"embedding with {loaded.card.name}", source.count) as count:
             first, second = tee(source.items())
             report = embed_to_file(
@@ -149,9 +147,9 @@ def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder,
 def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any) -> list[str]:
     """The lines of the report."""
     rate = report.texts / report.seconds if report.seconds else 0.0
-    device = f" on {model.card.device}" if model.card.device else ""
+    name = f"{model.card.name} on {model.card.device}" if model.card.device else model.card.name
     lines = [
-        f"wrote {report.path}: {report.texts:,} vectors of {report.dims:,} dimensions by {model.card.name}{device}",
+        f"wrote {report.path}: {report.texts:,} vectors of {report.dims:,} dimensions (model: {name})",
         f"{report} in {report.seconds:.1f} s ({rate:,.0f} texts per second)",
     ]
     if source.blank:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -16,8 +17,9 @@ from equipoise.cli import options, output
 from equipoise.cli.main import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError
+from equipoise.models.backends.model_files import weights_aliases
 from equipoise.models.cache import VectorCache, format_bytes, parse_bytes, stored_texts
-from equipoise.models.cache_storage import CacheSize
+from equipoise.models.cache_storage import CacheSize, ModelCacheSize
 from equipoise.report.terminal import ReportColumn, TerminalTable
 from equipoise.types import install_command
 
@@ -206,7 +208,7 @@ PATH_HELP = """
   eq cache path
   eq cache path --json
 
-Print the path of the cache.
+Print the path of the cache, a single file. EQUIPOISE_CACHE sets its folder.
 """
 
 
@@ -231,8 +233,8 @@ def size(out: Output) -> None:
         out.show(
             TerminalTable(
                 [
-                    ReportColumn("model", [space.name or space.identity for space in usage.spaces], shortens="middle"),
-                    ReportColumn("used as", [space.variant for space in usage.spaces], rank=1, shortens="end"),
+                    ReportColumn("model", [_space_name(space) for space in usage.spaces], shortens="middle"),
+                    ReportColumn("role, prompt", [_role(space) for space in usage.spaces], rank=1, shortens="end"),
                     ReportColumn("vectors", [f"{space.vectors:,}" for space in usage.spaces], right=True),
                     ReportColumn("size", [format_bytes(space.bytes) for space in usage.spaces], right=True),
                 ]
@@ -283,6 +285,27 @@ def path(out: Output) -> None:
         out.data({"path": str(vector_cache.path), "exists": vector_cache.path.exists()})
     else:
         out.text(str(vector_cache.path))
+
+
+_WEIGHTS = re.compile(r"sha256:([0-9a-f]{64})")
+_VARIANT = re.compile(r'(?P<role>\w+) (?P<prompt>".*")(?P<tokens> tokens)?')
+
+
+def _space_name(space: ModelCacheSize) -> str:
+    """The spec of the model; where it was not stored, the packaged model with these weights, or the identity."""
+    weights = _WEIGHTS.search(space.identity)
+    alias = weights and weights_aliases().get(weights[1])
+    return space.name or (f"{alias} {space.identity[weights.end() :].strip()}" if weights and alias else space.identity)
+
+
+def _role(space: ModelCacheSize) -> str:
+    """The role and the prompt of the texts, and whether their lengths in tokens are stored instead of vectors."""
+    match = _VARIANT.fullmatch(space.variant)
+    if match is None:
+        return space.variant
+    role = "query or document" if match["role"] == "any" else match["role"]
+    prompt = "no prompt" if match["prompt"] == '""' else match["prompt"]
+    return f"{role}, {prompt}{'; text lengths' if match['tokens'] else ''}"
 
 
 def _measure(vector_cache: VectorCache) -> CacheSize:

@@ -257,7 +257,17 @@ class _CommandOption:
     @property
     def key(self) -> tuple[str, ...]:
         """Equal for options that are explained together."""
-        return (*self.option.opts, self.option.help or "", self.details)
+        return (*self.option.opts, self.option.help or "", self.details, self.default)
+
+    @property
+    def default(self) -> str:
+        """The default that the help shows; empty if it shows none."""
+        option = self.option
+        shown = option.show_default if isinstance(option.show_default, str) else option.default
+        is_shown = isinstance(option.show_default, str) or (
+            option.show_default and isinstance(shown, str | int | float)
+        )
+        return str(shown) if is_shown else ""
 
 
 def _option_pages(name: str) -> list[InfoPage]:
@@ -275,18 +285,21 @@ def _option_pages(name: str) -> list[InfoPage]:
 def _option_page(group: Sequence[_CommandOption]) -> InfoPage:
     option = group[0].option
     choices = getattr(option.type, "choices", None)
-    shown = option.show_default if isinstance(option.show_default, str) else option.default
-    is_set = isinstance(option.show_default, str) or (option.show_default and isinstance(shown, str | int | float))
     values = list(choices() if callable(choices) else choices) if choices else []
     return InfoPage(
-        f"{', '.join(option.opts)}{'' if option.is_flag else f' {option.make_metavar(click.Context(explain))}'}",
+        f"{', '.join(option.opts)}{'' if option.is_flag else f' {_metavar(option)}'}",
         "\n\n".join(filter(None, (option.help, group[0].details))),
         {
             "values": ", ".join(map(str, values)),
-            "default": str(shown) if is_set else "",
+            "default": group[0].default,
             "commands": ", ".join(f"eq {known.path}" for known in group),
         },
     )
+
+
+def _metavar(option: click.Option) -> str:
+    """The placeholder of the value, as the help shows it."""
+    return option.make_metavar(click.Context(explain)).replace(" RANGE", "")
 
 
 def _all_options() -> list[_CommandOption]:

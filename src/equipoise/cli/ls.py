@@ -18,15 +18,15 @@ from equipoise.stats.formatting import format_bounds
 if TYPE_CHECKING:
     from equipoise.models.inventory import ModelListing
 
-# ``eq ls models``: which models are installed, and how to install the others.
+# ``eq ls models``: which models work here, and what the others need.
 
 MODELS_HELP = """
 \b
   eq ls models
   eq ls models --json
 
-List the models: spec, whether it is installed, and how to install it. No model is loaded, and
-nothing is downloaded.
+List the models: spec, whether it works on this machine, and what is missing. No model is loaded,
+and nothing is downloaded.
 """
 
 
@@ -48,7 +48,7 @@ def models(out: Output) -> None:
         TerminalTable(
             [
                 ReportColumn("model", [listing.spec for listing in listings]),
-                ReportColumn("installed", [listing.here for listing in listings], shortens="end"),
+                ReportColumn("status", [listing.here for listing in listings], shortens="end"),
                 ReportColumn("dims", [_number(listing.dims) for listing in listings], right=True),
                 ReportColumn("tokens", [_number(listing.max_tokens) for listing in listings], right=True),
                 ReportColumn("licence", [listing.licence for listing in listings]),
@@ -79,7 +79,7 @@ HELP = """
   eq ls metrics --kind ranking
   eq ls models
 
-List models, metrics, checks or tests. eq explain describes one of them.
+List models, metrics, checks or tests. eq explain describes a metric, a check or a test.
 """
 
 METRICS_HELP = """

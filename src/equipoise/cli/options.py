@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial, wraps
 from importlib import import_module
 from math import ceil
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from equipoise.models.registry import ModelSpec
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.executors import Executor
+    from equipoise.stats.result import Result
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -310,13 +311,22 @@ seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show
 
 
 def stats_options(
-    *, omit: Iterable[str] = (), n_resamples: int = DEFAULT_STATS.n_resamples, min_resamples: int = 1
+    *,
+    omit: Iterable[str] = (),
+    n_resamples: int = DEFAULT_STATS.n_resamples,
+    min_resamples: int = 1,
+    of_runs: bool = False,
 ) -> Decorator:
     """The options of ``StatsConfig``; the command gets them as one ``config``.
 
     ``--ties``, where the command declares it, becomes part of the config. ``omit`` names fields without an
-    option, which keep their defaults.
+    option, which keep their defaults. ``of_runs``: the command reads stored runs, and ``stats_of_runs`` gives the
+    defaults of the options that runs record.
     """
+
+    def shown(default: object) -> str | bool:
+        return f"{default}, or that of the stored runs" if of_runs else True
+
     declared: dict[str, Decorator] = {
         "test": test_option,
         "correction": one_of(
@@ -326,14 +336,14 @@ def stats_options(
             "--confidence-level",
             type=float,
             default=DEFAULT_STATS.confidence_level,
-            show_default=True,
+            show_default=shown(DEFAULT_STATS.confidence_level),
             help="Confidence level of the intervals.",
         ),
         "n_resamples": click.option(
             "--n-resamples",
             type=click.IntRange(min=min_resamples),
             default=n_resamples,
-            show_default=True,
+            show_default=shown(n_resamples),
             help="Number of bootstrap resamples.",
         ),
         "n_permutations": click.option(
@@ -343,7 +353,9 @@ def stats_options(
             show_default=True,
             help="Number of random sign assignments in the randomisation test.",
         ),
-        "seed": seed_option,
+        "seed": click.option(
+            "--seed", type=click.IntRange(min=0), default=0, show_default=shown(0), help="Random seed."
+        ),
     }
     chosen = {name: option for name, option in declared.items() if name not in omit}
 
@@ -364,6 +376,19 @@ def stats_options(
         return joined(*chosen.values())(collected)
 
     return decorate
+
+
+def stats_of_runs(config: StatsConfig, results: Iterable[Result]) -> StatsConfig:
+    """The config of the current command; options that were not given are those of the stored results, if they agree."""
+    from equipoise.runs.evaluate import RECORDED, recorded_stats
+
+    context = click.get_current_context()
+    given = {
+        name: getattr(config, name)
+        for name in RECORDED
+        if context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
+    }
+    return replace(recorded_stats(results, config), **given)
 
 
 def _pop_record(kind: type[Record], options: dict[str, Any]) -> Record:

@@ -41,7 +41,7 @@ tasks, one more file is written for each of them, next to the report.
 @click.argument("runs", nargs=-1, metavar="RUN [RUN ...]")
 @click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The HTML file.")
 @options.primary_option
-@options.stats_options()
+@options.stats_options(of_runs=True)
 @click.option("--title", metavar="TEXT", default="", help="The title of the page.")
 @click.option("--charts", metavar="FOLDER", help="Also write the charts here, as PNG and SVG.")
 @click.option("--no-charts", "plain", is_flag=True, help="Leave out the charts.")
@@ -79,11 +79,15 @@ def report(
         _check_not_given(only_for_runs, "the results of eq leaderboard", "repeat eq leaderboard with other options")
         return _copy_page(out, stored, output)
     if has_views(named := named_runs(runs)):
-        chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
+        chosen = ReportOptions(
+            primary, config, options.stats_of_runs, charts=not plain, charts_folder=charts, title=title
+        )
         return _report_places(out, named, output, chosen)
     with out.progress(STEPS) as step:
         view = View.read(runs[0]) if len(runs) == 1 else None
-        chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title, view=view)
+        chosen = ReportOptions(
+            primary, config, options.stats_of_runs, charts=not plain, charts_folder=charts, title=title, view=view
+        )
         page = write_report(named, output, chosen, split=len(runs) == 1, progress=step)
     for caution in page.cautions:
         out.note(f"caution: {caution}")
@@ -118,9 +122,11 @@ def _copy_page(out: Output, page: Path, output: str) -> int:
 def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *, plain: bool) -> int:
     """Write the page of a benchmark with several data sets, and a report per data set."""
     from equipoise.domains.bench.report import write_suite_page
+    from equipoise.report.publish import ReportOptions
 
     with out.progress(0) as step:
-        headline = write_suite_page(folder, output, config, charts=not plain, progress=step)
+        chosen = ReportOptions(config=config, config_of=options.stats_of_runs, charts=not plain)
+        headline = write_suite_page(folder, output, chosen, progress=step)
     if out.json:
         out.data({"report": output, "decision": headline})
     else:
@@ -211,7 +217,7 @@ ALONE = ("trec",)
     help="With --to csv: keep cells that start with =, +, - or @; by default they are escaped.",
 )
 @options.primary_option
-@options.stats_options()
+@options.stats_options(of_runs=True)
 @options.metric_option
 @options.plugin_option
 @options.output_options
@@ -241,7 +247,9 @@ def export(
             run = load_run(path)
             requested = [*(metrics or run.result.names), *([primary] if primary else [])]
             result = with_metrics(run.result, requested, catalogue=catalogue)
-            stored.append(replace(run, result=at_confidence_level(result, config, catalogue=catalogue)))
+            stored.append(replace(run, result=result))
+        config = options.stats_of_runs(config, [run.result for run in stored])
+        stored = [replace(run, result=at_confidence_level(run.result, config, catalogue=catalogue)) for run in stored]
         step("comparing")
         comparison = None
         if len(stored) > 1 and not units and to not in ALONE:

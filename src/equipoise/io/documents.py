@@ -545,8 +545,8 @@ def _unknown_suffix_error(path: PathLike, suffix: str) -> None:
     hint = f"documents end in {', '.join(SUFFIXES)}"
     if suffix in _CONVERTED_BY_OFFICE:
         hint = f"soffice --headless --convert-to docx {display_path(path)}"
-    fact = f"{suffix} is" if suffix else "no suffix is"
-    raise FormatError(f"{display_path(path)} cannot be read as a document: {fact} none of those known", hint=hint)
+    fact = f"the file type {suffix} is not supported" if suffix else "its name has no suffix"
+    raise FormatError(f"{display_path(path)} cannot be read as a document: {fact}", hint=hint)
 
 
 def _files(path: PathLike) -> Iterator[tuple[Path, str]]:

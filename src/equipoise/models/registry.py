@@ -369,9 +369,10 @@ def load_encoder(spec: ModelSpec) -> Encoder:
     """
     kind = MODEL_KINDS[spec.kind]
     if not kind.module:
+        name = spec.text or str(spec)
         raise ParameterError(
-            f"{spec.text or spec} makes rankings, not vectors",
-            hint=f"use retriever({spec.text or str(spec)!r}), or a model that embeds",
+            f"{name} makes rankings, not vectors",
+            hint=f"use a model that embeds, such as minilm; in Python, retriever({name!r}) ranks texts",
         )
     module = import_module(f"equipoise.models.backends.{kind.module}")
     module_options = getattr(module, "OPTIONS", None)

@@ -55,6 +55,8 @@ class Answer:
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     details: str = ""
+    explains_codes: bool = False
+    """Whether ``details`` is followed by how to look up the codes of the findings."""
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
 
@@ -66,10 +68,16 @@ class Answer:
         parts: list[Part] = [Paragraph(self.headline, style="bold"), Paragraph(""), *table, *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
-            parts += [Paragraph(self.details)] if self.details else []
+            parts += [Paragraph(self._pointers)] if self.details else []
         elif self.explanation:
             parts.append(Paragraph(self.explanation))
         return parts
+
+    @property
+    def _pointers(self) -> str:
+        """Where the details are, and the command that explains the codes of the findings above."""
+        codes = list(_by_code(self.findings)) if self.explains_codes else []
+        return f"{self.details} Codes such as {codes[0]}: eq explain CODE." if codes else self.details
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +97,7 @@ class AnswerOptions:
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] | None = None
     details: str = ""
+    explains_codes: bool = False
     cheapest: str = ""
 
 
@@ -112,6 +121,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),
         findings=findings,
         details=options.details,
+        explains_codes=options.explains_codes,
         explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
     )
 
@@ -205,11 +215,7 @@ def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreForm
 
 def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
     """One entry per code: severity mark, code, and the first message or the title."""
-    by_code: dict[str, list[Finding]] = {}
-    for finding in sort_by_severity(findings):
-        if finding.code not in (SAMPLE_SIZE, PARTIAL_RUN):
-            by_code.setdefault(finding.code, []).append(finding)
-    groups = list(by_code.values())
+    groups = list(_by_code(findings).values())
     lines = [
         Paragraph(
             _collapsed(group),
@@ -220,6 +226,15 @@ def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
     ]
     other_codes = [group[0].code for group in groups[MAX_FINDINGS:]]
     return [*lines, Paragraph(f"and {', '.join(other_codes)}", lead="  ", overflow="end")] if other_codes else lines
+
+
+def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The findings that the answer lists, in the order of their severity."""
+    by_code: dict[str, list[Finding]] = {}
+    for finding in sort_by_severity(findings):
+        if finding.code not in (SAMPLE_SIZE, PARTIAL_RUN):
+            by_code.setdefault(finding.code, []).append(finding)
+    return by_code
 
 
 def _collapsed(group: Sequence[Finding]) -> str:
@@ -249,4 +264,5 @@ def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answ
         warnings=options.warnings,
         findings=options.findings or (),
         details=options.details,
+        explains_codes=options.explains_codes,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
-from equipoise.config import DEFAULT_STATS, StatsConfig
+from equipoise.config import StatsConfig
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.report.answer import Answer
 from equipoise.report.charts.tuning import tuning_views
@@ -31,7 +31,7 @@ from equipoise.report.unit_explorer import Slices, build_unit_explorer, read_uni
 from equipoise.report.view import RunsView, View
 from equipoise.report.view_model import ProtocolEntry, ProtocolGroup, ProtocolSection, SystemInfo
 from equipoise.runs.compare import compare
-from equipoise.runs.evaluate import with_metrics
+from equipoise.runs.evaluate import recorded_stats, with_metrics
 from equipoise.runs.run_folder import StoredRun, load_run
 from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
@@ -55,6 +55,14 @@ RUN_SPECIFIC = ("started", "finished", "command", "evidence")
 INTERNAL_SETTINGS = (UNIT_NOUN, DISPLAY, RESAMPLE_ID, ERROR_DF)
 """Settings that only the program needs."""
 SIGNIFICANT_DIGITS = 4
+ENTRY_NAMES = {
+    "n_resamples": "bootstrap resamples",
+    "n_permutations": "random permutations",
+    "seconds_with_cache": "seconds, cached texts not counted",
+    "tied_questions": "questions with tied scores",
+    "window": "input window",
+}
+"""Settings and costs in words, where the words of their key are not enough."""
 
 
 @dataclass(frozen=True)
@@ -374,10 +382,24 @@ def _group(
     for name in names:
         if name in INTERNAL_SETTINGS:
             continue
-        texts = tuple(_text(values.get(name)) for values in by_system)
+        texts = tuple(_entry_text(name, values.get(name)) for values in by_system)
+        if set(texts) == {NOT_RECORDED}:
+            continue
         differs = len(set(texts)) > 1 and not run_specific and name not in RUN_SPECIFIC
-        entries.append(ProtocolEntry(name.replace("_", " "), texts, differs))
+        entries.append(ProtocolEntry(ENTRY_NAMES.get(name, name.replace("_", " ")), texts, differs))
     return ProtocolGroup(title, tuple(entries), folded)
+
+
+def _entry_text(name: str, value: Any) -> str:
+    """A value of the protocol; the input window of a model is a sentence.
+
+    >>> _entry_text("window", {"tokens": 256, "texts": 130, "truncated": 2}), _entry_text("window", 256)
+    ('256 tokens; 2 of 130 texts truncated', '256')
+    """
+    if name == "window" and isinstance(value, Mapping) and {"tokens", "texts", "truncated"} <= set(value):
+        limit = "no limit" if value["tokens"] is None else f"{_text(value['tokens'])} tokens"
+        return f"{limit}; {_text(value['truncated'])} of {_text(value['texts'])} texts truncated"
+    return _text(value)
 
 
 def _text(value: Any) -> str:
@@ -472,12 +494,16 @@ def compare_runs(
     runs: Sequence[StoredRun],
     *,
     primary: str | None = None,
-    config: StatsConfig = DEFAULT_STATS,
+    config: StatsConfig | None = None,
 ) -> Comparison | None:
-    """The comparison of the runs on the metrics that all of them have; None for a single run."""
+    """The comparison of the runs on the metrics that all of them have; None for a single run.
+
+    Without ``config``, the settings that all runs record are used.
+    """
     if len(runs) < 2:
         return None
-    return compare([run.result for run in runs], primary=primary, config=config)
+    results = [run.result for run in runs]
+    return compare(results, primary=primary, config=recorded_stats(results) if config is None else config)
 
 
 def _read(path: Path, primary: str | None) -> StoredRun:

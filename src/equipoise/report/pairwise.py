@@ -19,6 +19,7 @@ from equipoise.stats.formatting import (
     format_range,
     format_ranks,
     format_value,
+    metric_heading,
     metric_in_sentence,
     percent_sign,
     shared_decimals,
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison, Contrast
 
 BEST = "best"
-TO_BEST = "diff. to best"
+TO_BEST = "diff. from best"
 DIFFERENCE_INTERVAL = "diff. interval"
 
 
 def comparison_view(comparison: Comparison, options: AnswerOptions | None = None) -> View:
     """The answer, then the full tables and the methods."""
     others = [name for name in comparison.metrics if name != comparison.primary]
-    sections = [Section.of_table(f"{comparison.primary}, best first", primary_columns(comparison))]
+    sections = [Section.of_table(f"{metric_heading(comparison.primary)}, best first", primary_columns(comparison))]
     if others:
         caption = other_metrics_caption(comparison, others)
         sections.append(Section.of_table("Other metrics", metric_table(comparison, others), caption))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from equipoise.report.build_view import RunSet
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import RunsView, View
+    from equipoise.stats.result import Result
 
 STEPS = 4
 
@@ -33,6 +34,8 @@ class ReportOptions:
 
     primary: str | None = None
     config: StatsConfig = DEFAULT_STATS
+    config_of: Callable[[StatsConfig, Sequence[Result]], StatsConfig] = lambda config, results: config
+    """The statistics for these results, from ``config``: which of its values are replaced by those of the runs."""
     charts: bool = True
     charts_folder: PathLike | None = None
     title: str = ""
@@ -86,11 +89,11 @@ def _write_page(
     from equipoise.runs.evaluate import at_confidence_level
 
     progress(f"reading {len(runs)} runs")
-    stored = tuple(
-        replace(run, result=at_confidence_level(run.result, options.config)) for run in read_runs(runs, options.primary)
-    )
+    read = read_runs(runs, options.primary)
+    config = options.config_of(options.config, [run.result for run in read])
+    stored = tuple(replace(run, result=at_confidence_level(run.result, config)) for run in read)
     progress("comparing")
-    comparison = compare_runs(stored, primary=options.primary, config=options.config)
+    comparison = compare_runs(stored, primary=options.primary, config=config)
     progress("building the report")
     # The answer of the experiment is about its own primary metric and statistics.
     is_same = not options.primary and options.config == options.view_config

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MetricNames = str | Metric[Any] | Iterable[str | Metric[Any]]
 """Names such as ``nDCG@10`` and ``HR@{1,10}``, metrics, or several of both."""
 
+RECORDED = ("confidence_level", "n_resamples", "seed")
+"""The settings of a result by which it is also compared."""
+
 DEFAULT_METRICS: dict[str, tuple[str, ...]] = {
     "ranking": ("nDCG@10", "MRR", "HR@{1,10}"),
     "labels": ("Acc", "F1(average=macro)"),
@@ -137,6 +140,17 @@ def at_confidence_level(result: Result, config: StatsConfig, *, catalogue: Metri
         except (UnknownNameError, ParameterError):
             metrics[name] = None
     return with_confidence_level(result, metrics, config)
+
+
+def recorded_stats(results: Iterable[Result], base: StatsConfig = DEFAULT_STATS) -> StatsConfig:
+    """``base`` with the confidence level, number of resamples and seed that all these results record.
+
+    A setting that is missing in a result, or differs between results, is that of ``base``.
+    """
+    recorded = [result.settings for result in results]
+    values = {name: {settings.get(name) for settings in recorded} for name in RECORDED}
+    shared = {name: found.pop() for name, found in values.items() if len(found) == 1}
+    return replace(base, **{name: value for name, value in shared.items() if value is not None})
 
 
 def _names(result: Result, expression: str, catalogue: MetricCatalogue | None) -> list[str]:

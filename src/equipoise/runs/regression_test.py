@@ -310,7 +310,7 @@ def _mean_verdict(
     details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), words.units(n)]
     if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
-    message = f"{_describe_gain(current, reference, gain)}, {verdict} ({', '.join(details)})"
+    message = f"{_describe_gain(current, reference, gain)}; {verdict} ({', '.join(details)})"
     known_p = None if np.isnan(p) else p
     return GateCheck(not failed, message, "regression", metric, current.value, None, gain, known_p, n)
 
@@ -350,7 +350,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
         best, details = gain, f"{interval.reason}, {units}"
     significant = _exceeds(best, test.margin)
     verdict = f"{'a' if significant else 'no'} significant loss{_margin_text(test)}"
-    message = f"{_describe_gain(current, reference, gain)}, {verdict} ({details})"
+    message = f"{_describe_gain(current, reference, gain)}; {verdict} ({details})"
     return GateCheck(not significant, message, "regression", metric, current.value, best, gain, None, contrast.n)
 
 
@@ -365,11 +365,13 @@ def _gain(current: Estimate, reference: Estimate) -> float:
 
 
 def _describe_gain(current: Estimate, reference: Estimate, gain: float) -> str:
-    better = "better" if gain > 0 else "worse"
-    values = (
-        f"{current.metric} is {format_value(current.value, _PLACES)} and was {format_value(reference.value, _PLACES)}"
-    )
-    return f"{values}, {format_value(abs(gain), _PLACES)} {better}" if gain else f"{values}, the same"
+    value = f"{current.metric} is {format_value(current.value, _PLACES)}"
+    if not gain:
+        return f"{value}, unchanged"
+    change = "up" if current.value > reference.value else "down"
+    direction = "" if current.better == Direction.UP else " (lower is better)"
+    before = format_value(reference.value, _PLACES)
+    return f"{value}, {change} {format_value(abs(gain), _PLACES)} from {before}{direction}"
 
 
 def _margin_text(test: RegressionTest) -> str:

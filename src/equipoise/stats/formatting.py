@@ -6,6 +6,7 @@ decimals are shown as the interval supports: two significant digits of its half-
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, isinf, isnan, log10
@@ -50,6 +51,18 @@ def metric_in_sentence(metric: str) -> str:
     'Acc@1'
     """
     return metric.removesuffix(PERCENT_UNIT)
+
+
+def metric_heading(metric: str) -> str:
+    """The name of a metric as a heading; symbols such as nDCG@10 stay as they are.
+
+    >>> metric_heading("held-out accuracy (%)"), metric_heading("nDCG@10")
+    ('Held-out accuracy (%)', 'nDCG@10')
+    """
+    return metric[:1].upper() + metric[1:] if _WORD.match(metric) else metric
+
+
+_WORD = re.compile(r"[a-z-]{4,}( |$)")
 
 
 def metric_in_percent(metric: str) -> str:

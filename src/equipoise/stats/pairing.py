@@ -460,12 +460,13 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
         return f"no pair tested on {metric}"
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
-    if sum(metric in result.errors for result in results) > 1:
-        suffix += "; each p value is the larger of the randomisation and the bootstrap p value"
+    family = f"{CORRECTIONS[correction][1]} over the {tested} pairs on {metric}"
     if tested == 1:
-        return f"one pair on {metric}{suffix}, so no correction"
-    title = CORRECTIONS[correction][1]
-    return f"{title} over the {tested} pairs on {metric}{suffix}"
+        family = f"one pair on {metric}, so no correction"
+    if sum(metric in result.errors for result in results) > 1:
+        which = "the" if tested == 1 else "each"
+        suffix += f"; {which} p value is the larger of the randomisation and the bootstrap p value"
+    return f"{family}{suffix}"
 
 
 def _complete_means(parts: Floats, weights: Floats | None, estimates: Floats) -> Floats:

@@ -28,7 +28,7 @@ metrics that are printed in percent to the names under which they are."""
 EVIDENCE_NOUNS = {"ranking": "query", "pairs": "pair", "labels": "example", "sets": "document", "space": "item"}
 """The default noun of a unit by the kind of evidence."""
 
-MAX_NAMES = 3
+MAX_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Vocabulary:
         """The words that the settings of these results record."""
         display = results[0].settings.get(DISPLAY, {})
         percent = display.get("percent", {})
-        nouns = {key: display[key] for key in ("system", "cluster") if key in display}
+        nouns = _recorded_nouns(results)
         return cls(unit_noun(results), metric=percent.get(metric, metric), percent=metric in percent, **nouns)
 
     @classmethod
     def nouns(cls, results: Sequence[Result]) -> Vocabulary:
         """What the units and clusters of these results are called; scores are fractions."""
-        return cls(unit_noun(results), cluster=results[0].settings.get(DISPLAY, {}).get("cluster", "cluster"))
+        return cls(unit_noun(results), **_recorded_nouns(results))
 
     @property
     def plural(self) -> str:
@@ -100,6 +100,12 @@ def unit_noun(results: Sequence[Result]) -> str:
         of_evidence = "unit" if result.evidence is None else EVIDENCE_NOUNS.get(result.evidence.kind, "unit")
         nouns.add(str(result.settings.get(UNIT_NOUN) or of_evidence))
     return nouns.pop() if len(nouns) == 1 else "unit"
+
+
+def _recorded_nouns(results: Sequence[Result]) -> dict[str, str]:
+    """What the systems and clusters of these results are called, if they record it."""
+    display = results[0].settings.get(DISPLAY, {})
+    return {key: display[key] for key in ("system", "cluster") if key in display}
 
 
 def score_format(comparison: Comparison, words: Vocabulary) -> ScoreFormat:
@@ -373,8 +379,7 @@ def _sentence(clause: str) -> str:
 
 
 def name_list(names: Sequence[str]) -> str:
-    """Up to three names, and how many more there are."""
-    shown, n_more = list(names[:MAX_NAMES]), len(names) - MAX_NAMES
-    if n_more > 0:
-        return f"{', '.join(shown)} and {n_more} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+    """Up to four names, or three and how many more there are."""
+    if len(names) > MAX_NAMES:
+        return f"{', '.join(names[: MAX_NAMES - 1])} and {len(names) - MAX_NAMES + 1} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -221,7 +221,7 @@ def test_default_cutoffs_stop_at_the_shortest_predicted_list_with_a_note():
 def test_visits_of_users_without_history_are_counted() -> None:
     history = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2], classes=3)
     scores = score_places(np.eye(3), [0, 1, 2], users=["ann", "eve", "eve"], history=history, n_resamples=50)
-    assert "2 of 3 visits are of users without training visits" in scores.all_notes
+    assert "2 of 3 visits are by users without training visits" in scores.all_notes
 
 
 @pytest.mark.parametrize("n_hits", [374, 377, 378, 381])

@@ -136,10 +136,7 @@ def test_other_costs_are_in_the_protocol(tmp_path: Path) -> None:
     report = build_view(synthetic_runs(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
     assert [cost_column.name for cost_column in report.costs] == ["dims"]
     (group,) = [group for group in report.protocol.groups if group.title == "Other costs"]
-    assert [(fact.name, fact.texts) for fact in group.entries] == [
-        ("grid chunks", ("1,234",)),
-        ("window", ("—",)),
-    ]
+    assert [(fact.name, fact.texts) for fact in group.entries] == [("grid chunks", ("1,234",))]
 
 
 def test_slices_equal_the_slice_estimates(built: BuiltReport) -> None:

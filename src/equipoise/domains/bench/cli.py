@@ -72,7 +72,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=click.IntRange(min=1),
     metavar="N ...",
-    help="Also evaluate vectors truncated to N dimensions.",
+    help="Also evaluate vectors truncated to N dimensions. With --dtypes: each combination of the two instead.",
 )
 @click.option(
     "--dtypes",
@@ -80,7 +80,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=options.ChoiceWithHint("dtype", dtypes),
     metavar="NAME ...",
-    help="Also evaluate vectors stored as float16, int8 or binary.",
+    help="Also evaluate vectors stored as float16, int8 or binary. With --dims: each combination of the two instead.",
 )
 @click.option(
     "--rerankers",

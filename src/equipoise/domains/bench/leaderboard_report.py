@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +71,8 @@ def leaderboard_answer(analysis: LeaderboardAnalysis, *, details: str = "", n_sh
         notes=tuple(summary_lines(analysis)),
         warnings=(f"{pluralize(more, 'more model')}: -v shows all.",) if more else (),
         findings=tuple(analysis.findings),
-        details=f"Details: {details or '-v, or a page with -o FOLDER'}. Codes such as EQ421: eq explain CODE.",
+        details=f"Details: {details or '-v, or a page with -o FOLDER'}.",
+        explains_codes=True,
     )
 
 
@@ -128,13 +129,23 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
         if models[change.first] != first
     }
     if changing:
-        named = join_names([f"{name} ({leader})" for name, leader in changing.items()])
-        sentences.append(f"Another model is first without {named}.")
+        sentences.append(_other_leaders(changing))
     elif analysis.without_dataset:
         lowest = min(change.tau for change in analysis.without_dataset)
         least = format_value(lowest, 2)
         sentences.append(f"{first} stays first whichever data set is left out (tau at least {least}).")
     return " ".join(sentences)
+
+
+def _other_leaders(changing: Mapping[str, str]) -> str:
+    """Which other models are first if a data set is left out; ``changing`` has the first model by data set.
+
+    >>> _other_leaders({"AskUbuntu": "e5", "SciDocs": "e5"}), _other_leaders({"a": "e5", "b": "gtr"})
+    ('Without AskUbuntu or SciDocs, another model (e5) is first.', 'Another model is first without a (e5), b (gtr).')
+    """
+    if len(set(changing.values())) == 1 and len(changing) <= 2:
+        return f"Without {' or '.join(changing)}, another model ({next(iter(changing.values()))}) is first."
+    return f"Another model is first without {join_names([f'{name} ({first})' for name, first in changing.items()])}."
 
 
 def _source_line(analysis: LeaderboardAnalysis) -> str:

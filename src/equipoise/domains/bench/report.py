@@ -39,7 +39,6 @@ from equipoise.stats.formatting import format_percent, format_ranks, format_valu
 from equipoise.stats.verdict import Vocabulary, name_list
 
 if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
     from equipoise.domains.bench.results import Aggregate, BenchComparison, DataComparison
     from equipoise.report.charts.marks import Row
 
@@ -49,7 +48,7 @@ MAX_METRICS = 3
 MAX_NAMES = 4
 MAX_DATASETS = 5
 """Data sets that the answer of a suite describes; -v shows all."""
-DETAILS = "Details: add -v. Codes such as EQ304: eq explain CODE."
+DETAILS = "Details: add -v."
 
 
 def bench_views(comparison: BenchComparison) -> list[View]:
@@ -104,7 +103,7 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
             f"Not in this table, because they were not scored on all data sets: {join_names(suite.incomplete)}."
         )
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
-    answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS)
+    answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS, explains_codes=True)
     return View(title=f"{count} data sets, {len(names)} systems", answer=answer)
 
 
@@ -187,6 +186,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         ),
         findings=dataset.findings,
         details=DETAILS,
+        explains_codes=True,
     )
     if dataset.comparison is None:
         answer = single_answer(names[0], dataset.estimate(names[0]), options)
@@ -364,9 +364,8 @@ def stored_suite(path: str | Path) -> Mapping[str, Any] | None:
 def write_suite_page(
     folder: str | Path,
     output: str | Path,
-    config: StatsConfig,
+    options: ReportOptions,
     *,
-    charts: bool = True,
     progress: Callable[[str], None] = lambda message: None,
 ) -> str:
     """Write the page of a suite, and next to it a full report per data set; returns the decision."""
@@ -380,9 +379,9 @@ def write_suite_page(
         progress(f"writing {name}")
         page = target.with_name(f"{target.stem}-{places[name]}{target.suffix or '.html'}")
         runs = [("", run) for run in find_runs(Path(folder) / RUNS / places[name])]
-        write_report(runs, page, ReportOptions(config=config, charts=charts))
+        write_report(runs, page, options)
         links[name] = page.name
-    write_text(target, suite_html(content, links, charts=charts))
+    write_text(target, suite_html(content, links, charts=options.charts))
     return View.from_dict(content["answers"][0]).answer.headline
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.checks.base import pluralize
 from equipoise.domains.fair.answer_matching import AnswerMatcher, join_hyphenated, normalize_answer
 from equipoise.domains.fair.checks import AnswerOccurrences
 from equipoise.domains.fair.questions import PassageFinder, answered_within, holders_within
@@ -329,7 +330,9 @@ class AnswerVerifier:
             if not answer.chunks:
                 yield _tip(question, "cut_by_chunks", f"no chunk of {self.chunking} contains it completely")
             if answer.places > 1:
-                occurrences = f"{answer.places:,} occurrences, in {answer.chunks:,} of {len(self.chunks):,} chunks"
+                occurrences = (
+                    f"{answer.places:,} occurrences, in {answer.chunks:,} of {pluralize(len(self.chunks), 'chunk')}"
+                )
                 yield _tip(question, "ambiguous", occurrences)
 
     def _places(self, question: QuestionAnswer) -> int:

@@ -226,7 +226,10 @@ def ambiguous_answers(subject: AnswersInDocument) -> Iterator[Observation]:
             f"the document; {widest} {widest.places:,} times, "
             f"in {widest.chunks:,} of {pluralize(subject.chunks, 'chunk')}",
             evidence_names(
-                [f"{answer}: {pluralize(answer.places, 'occurrence')}, {answer.chunks:,} chunks" for answer in several]
+                [
+                    f"{answer}: {pluralize(answer.places, 'occurrence')}, {pluralize(answer.chunks, 'chunk')}"
+                    for answer in several
+                ]
             ),
         )
 

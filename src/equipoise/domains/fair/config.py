@@ -222,7 +222,7 @@ def checked_settings(
 def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
     """The configuration with defaults fitted to a document of this many tokens; explicit values stay.
 
-    The defaults suit documents of which they retrieve at most a tenth. For shorter documents chunk sizes,
+    The defaults suit documents of which they retrieve about a tenth at most. For shorter documents chunk sizes,
     overlaps and top_k shrink by the same factor. The matcher ``source`` keeps the defaults unchanged.
 
     >>> fitted = fitted_settings(checked_settings(overlaps=[0]), 10_000)

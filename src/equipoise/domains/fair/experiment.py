@@ -12,7 +12,7 @@ from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.checks.models import TruncationStats, TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks, chunk_locations
-from equipoise.domains.fair.config import ACCURACY, METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
+from equipoise.domains.fair.config import METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
 from equipoise.domains.fair.costs import measure_costs
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
@@ -142,7 +142,7 @@ def _comparability_settings(profile: ModelProfile, plan: Plan) -> dict[str, Any]
     return {
         SPEC: profile.spec,
         UNIT_NOUN: "question",
-        DISPLAY: {"system": "model", "percent": {METRIC: ACCURACY, OPTIMISTIC: OPTIMISTIC}},
+        DISPLAY: {"system": "model", "percent": {METRIC: METRIC, OPTIMISTIC: OPTIMISTIC}},
         WINDOW: {
             "tokens": profile.window,
             "texts": profile.chunks,

@@ -145,13 +145,18 @@ def short_caption(data: FairComparison) -> Iterator[str]:
             "With the parameters shown, chunk boundaries split answers, so the maximum score is below 100 %: "
             f"{join_names(below)}."
         )
-    yield TOKENS_NOTE.get(data.plan.requested.tokenizer_name, f"Tokens: {data.plan.requested.tokenizer_name}.")
+    yield TOKENS_NOTE.get(
+        data.plan.requested.tokenizer_name,
+        f"Tokens are counted with the {data.plan.requested.tokenizer_name} tokenizer.",
+    )
 
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
-    adjusted = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is only one pair"
-    return f"Adj. p is {adjusted}. {'It accounts for the parameter selection.' if nested else ''}".strip()
+    adjusted = "There is only one pair, so adj. p equals the unadjusted p value."
+    if pairs > 1:
+        adjusted = f"Adj. p is adjusted for {pairs} pairs."
+    return f"{adjusted} It accounts for the parameter selection." if nested else adjusted
 
 
 def _over_splits(data: FairComparison) -> str:
@@ -213,7 +218,7 @@ def fair_view(data: FairComparison, details: str = "") -> View:
             (*short_caption(data), *long_caption(data)),
         ),
         cost_section(data),
-        optimistic_section(data),
+        *optimistic_section(data),
         *token_budget_section(data),
         *slice_section(data),
         *fold_section(data),
@@ -258,12 +263,15 @@ def held_out_columns(data: FairComparison) -> list[ReportColumn]:
     return columns
 
 
-def optimistic_section(data: FairComparison) -> Section:
+def optimistic_section(data: FairComparison) -> list[Section]:
     """The optimistic gain of tuning over the baseline for at most as many tokens.
 
     Retrieving more chunks finds more answers. So the baseline is compared with the best configuration that
-    retrieves no more tokens than the baseline.
+    retrieves no more tokens than the baseline. A default baseline that is not in the grid is left out.
     """
+    in_grid = all(_baseline_in_grid(model.tuning) for model in data.outcomes)
+    if "baseline" in data.plan.requested.defaults and not in_grid:
+        return []
     ranked = sorted(data.outcomes, key=lambda model: -model.tuning.optimistic)
     rows = [_Gain.of(model.tuning, data.plan.requested.budget) for model in ranked]
     columns = [
@@ -285,8 +293,19 @@ def optimistic_section(data: FairComparison) -> Section:
             "the budget, and is not compared with the baseline."
         )
     title = "Gain from tuning without retrieving more tokens (optimistic accuracy)"
-    notes.append("Parameters are selected and scored on the same questions, so the gain is biased upwards.")
-    return Section.of_table(title, columns, *notes)
+    notes.append("Parameters are selected and scored on the same questions, so the tuned score is biased upwards.")
+    if not in_grid:
+        notes.append("The baseline is not in the grid, so the gain can be negative.")
+    return [Section.of_table(title, columns, *notes)]
+
+
+def _baseline_in_grid(tuning: TuningRecord) -> bool:
+    """Whether each parameter of the baseline has a value that other configurations have; the grid is a product."""
+    if tuning.baseline is None:
+        return False
+    others = [trial.params for index, trial in enumerate(tuning.trials) if index != tuning.baseline]
+    values = tuning.trials[tuning.baseline].params.items()
+    return not others or all(any(params.get(name) == value for params in others) for name, value in values)
 
 
 @dataclass(frozen=True)
@@ -379,12 +398,13 @@ def fold_section(data: FairComparison) -> list[Section]:
         ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
         ReportColumn("questions", [f"{choice.n:,}" for _, choice in rows], right=True),
         ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
-        ReportColumn("selection", [_score(choice.inner) for _, choice in rows], right=True),
-        ReportColumn("held out", [_score(choice.outer) for _, choice in rows], right=True),
+        ReportColumn("selection score", [_score(choice.inner) for _, choice in rows], right=True),
+        ReportColumn("held-out score", [_score(choice.outer) for _, choice in rows], right=True),
     ]
     meaning = (
         "Folds is the number of folds that selected the configuration, questions the number of held-out questions "
-        "scored with it over all splits."
+        "scored with it over all splits. The selection score is the mean accuracy on the questions that selected the "
+        "configuration, the held-out score that on the held-out questions."
     )
     note = f"Standard deviation of the score over splits, in points: {', '.join(splits)}." if splits else ""
     return [Section.of_table("Configurations selected by nested cross-validation", columns, meaning, note)]

@@ -440,7 +440,7 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
     if test["users"] is not None:
         facts.append(
             f"{_share(test['unseen_for_user'] / n)} of the targets are new for their user; "
-            f"{_share(test['rows_of_new_users'] / n)} of the visits are of users without training visits."
+            f"{_share(test['rows_of_new_users'] / n)} of the visits are by users without training visits."
         )
     if test["repeats"] is not None:
         facts.append(f"{_share(test['repeats'] / n)} of the targets equal the previous place.")

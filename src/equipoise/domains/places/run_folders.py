@@ -316,7 +316,9 @@ def _comparison(runs: NamedRuns, options: ReportOptions) -> list[View]:
         if len({len(seeds) for seeds in models.values()}) == 1:
             results = SeedRunReader().read(models)
             return [compare_across_seeds(results, primary=options.primary, config=options.config).view()]
-        comparison = compare_runs(read_runs(runs, options.primary), primary=options.primary, config=options.config)
+        stored = read_runs(runs, options.primary)
+        config = options.config_of(options.config, [run.result for run in stored])
+        comparison = compare_runs(stored, primary=options.primary, config=config)
     except EquipoiseError:
         return []
     if comparison is None:

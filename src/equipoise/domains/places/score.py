@@ -439,7 +439,7 @@ def _new_users_note(history: VisitHistory | None, users: Ids | None) -> tuple[st
     if history is None or users is None:
         return ()
     n_unknown = int(np.count_nonzero(history.codes_of(users) < 0))
-    return (f"{n_unknown:,} of {len(users):,} visits are of users without training visits",) if n_unknown else ()
+    return (f"{n_unknown:,} of {len(users):,} visits are by users without training visits",) if n_unknown else ()
 
 
 def _counts(train_counts: Any, history: VisitHistory | None) -> Ints | None:

@@ -42,6 +42,11 @@ PACKAGES: dict[str, PackagedModel] = {
 }
 
 
+def weights_aliases() -> dict[str, str]:
+    """The packaged models by the sha256 of their weights."""
+    return {next(iter(package.files.values())): model for model, package in PACKAGES.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class VerifiedModelFiles:
     """The checked files of a packaged model, and the facts of its card."""

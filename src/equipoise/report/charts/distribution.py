@@ -201,7 +201,7 @@ def _describe(distribution: ValueDistribution) -> str:
     label = distribution.labels[first.counts.index(most)]
     undefined = f"; {format_count(first.undefined)} undefined" if first.undefined else ""
     return (
-        f"Most frequent for {first.name}: {label.replace(' to ', '–')}, "
+        f"Most frequent for {first.name}: {label}, "
         f"on {format_count(most)} of {format_count(total)} {distribution.units} "
         f"({format_percent(round(most / total, 2))}){undefined}."
     )

@@ -23,7 +23,7 @@ from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
 from equipoise.report.terminal import grouped_findings, sort_by_severity
-from equipoise.stats.formatting import metric_in_percent, metric_in_sentence
+from equipoise.stats.formatting import metric_heading, metric_in_percent, metric_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.view import RunsView, View
@@ -331,6 +331,7 @@ def _environment() -> Any:
     environment.globals.update(PixelScale=PixelScale)
     for function in (
         heat_class,
+        metric_heading,
         metric_in_percent,
         metric_in_sentence,
         grid_symbol,
