@@ -428,7 +428,7 @@ def test_a_missing_api_key_is_named(eq, monkeypatch) -> None:
         models = json.loads(eq("ls", "models", "--json").stdout)["models"]
         return next(model for model in models if model["spec"] == "openai:text-embedding-3-small")
 
-    assert small()["lack"]["what"] == "OPENAI_API_KEY"
+    assert small()["missing"]["what"] == "OPENAI_API_KEY"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
     assert small()["works"]
     assert "sk-not-a-real-key" not in eq("ls", "models").stdout
@@ -445,7 +445,7 @@ def test_the_state_of_local_servers_is_unknown(eq, monkeypatch) -> None:
 def test_a_missing_engine_is_shown_with_its_install_command(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.models.inventory.find_spec", lambda name: None)
     models = {entry["spec"]: entry for entry in json.loads(eq("ls", "models", "--json").stdout)["models"]}
-    assert models["bge-base"]["lack"]["hint"] == install_command("st")
+    assert models["bge-base"]["missing"]["hint"] == install_command("st")
     assert models["hash"]["works"]
 
 

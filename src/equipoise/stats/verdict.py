@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, isnan, log10
 from typing import TYPE_CHECKING
 
@@ -44,15 +44,16 @@ class Vocabulary:
     @classmethod
     def of(cls, results: Sequence[Result], metric: str) -> Vocabulary:
         """The words that the settings of these results record."""
-        display = results[0].settings.get(DISPLAY, {})
-        percent = display.get("percent", {})
-        nouns = _recorded_nouns(results)
-        return cls(unit_noun(results), metric=percent.get(metric, metric), percent=metric in percent, **nouns)
+        percent = results[0].settings.get(DISPLAY, {}).get("percent", {})
+        return replace(cls.nouns(results), metric=percent.get(metric, metric), percent=metric in percent)
 
     @classmethod
     def nouns(cls, results: Sequence[Result]) -> Vocabulary:
         """What the units and clusters of these results are called; scores are fractions."""
-        return cls(unit_noun(results), **_recorded_nouns(results))
+        display = results[0].settings.get(DISPLAY, {})
+        return cls(
+            unit_noun(results), system=display.get("system", "system"), cluster=display.get("cluster", "cluster")
+        )
 
     @property
     def plural(self) -> str:
@@ -100,12 +101,6 @@ def unit_noun(results: Sequence[Result]) -> str:
         of_evidence = "unit" if result.evidence is None else EVIDENCE_NOUNS.get(result.evidence.kind, "unit")
         nouns.add(str(result.settings.get(UNIT_NOUN) or of_evidence))
     return nouns.pop() if len(nouns) == 1 else "unit"
-
-
-def _recorded_nouns(results: Sequence[Result]) -> dict[str, str]:
-    """What the systems and clusters of these results are called, if they record it."""
-    display = results[0].settings.get(DISPLAY, {})
-    return {key: display[key] for key in ("system", "cluster") if key in display}
 
 
 def score_format(comparison: Comparison, words: Vocabulary) -> ScoreFormat:
