@@ -80,7 +80,7 @@ def test_the_present_place_includes_ancestors_and_descendants_of_the_parent() ->
 
 def test_the_list_is_limited_to_a_share_and_to_five_accounts() -> None:
     tree = chart()
-    moves = {name: "taxes" for name in GROUPS["vehicles"]} | {name: "vehicles" for name in GROUPS["taxes"]}
+    moves = dict.fromkeys(GROUPS["vehicles"], "taxes") | dict.fromkeys(GROUPS["taxes"], "vehicles")
     edges = [(child, moves.get(child, parent)) for child, parent in tree.named_edges()]
     placer = AccountPlacer(Tree.of(tree.ids, edges))
     everything = misfiled_accounts(placer, min_confidence=0.0, max_share=1.0)

@@ -341,7 +341,7 @@ many of them such a list finds.
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0.0, 1.0),
-    help="List an account only if another parent has at least this confidence.  [default: 0.1 if account numbers "
+    help="List an account only if another parent has at least this confidence.  [default: 0.2 if account numbers "
     "follow the tree, otherwise 0.5]",
 )
 @click.option(

@@ -409,9 +409,11 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
     rest = len(concept_set.problems) - len(lines)
     lines += [f"and {format_count(rest)} more (-v shows all)"] if rest else []
     missing = [f"{file}: {cost}" for file, cost in missing_sections(concept_set).items()]
+    codes = ", ".join(dict.fromkeys(finding.code for finding in findings if finding.code in _SUMMARISING))
+    heading = f"{pluralize(len(concept_set.problems), 'problem')} ({codes})" if codes else "problems"
     sections = (
+        Section(heading, notes=tuple(lines), always=True),
         Section("What the missing files cost", notes=tuple(missing), always=True),
-        Section(pluralize(len(concept_set.problems), "problem").capitalize(), notes=tuple(lines), always=True),
     )
     answer = Answer(
         f"The concept set {concept_set.name} {_usability(concept_set, findings)}.",

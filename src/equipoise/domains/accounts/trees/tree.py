@@ -106,7 +106,7 @@ def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, exce
 def unknown_node_error(name: str, ids: Iterable[str], source: str) -> UnknownNameError:
     """The error for an id that a hierarchy does not hold."""
     return UnknownNameError(
-        f"{source} has no node {name!r}", hint=did_you_mean(name, ids) or "ids are matched letter by letter"
+        f"{source} has no node {name!r}", hint=did_you_mean(name, ids) or "give the id, the name, or the path of names"
     )
 
 
@@ -218,7 +218,7 @@ class Tree:
             index for index, name in enumerate(self.names) if name == last and self.path_of_names(index) == key
         ]
         if not named:
-            raise unknown_node_error(key, self.ids, self.source)
+            raise unknown_node_error(key, (*self.ids, *self.names), self.source)
         if len(named) > 1:
             nodes = ", ".join(f"{self.ids[index]} ({self.path_of_names(index)})" for index in named[:5])
             raise InputError(
@@ -432,8 +432,9 @@ def with_orphans(rows: TreeRows, policy: str) -> Tree:
     dropped = {child for child, _ in missing} - parents
     while below := {child for child, parent in edges if parent in dropped} - dropped:
         dropped |= below
+    nodes = f"{len(dropped):,} node{'' if len(dropped) == 1 else 's'}"
     return Tree.of(
         [node for node in rows.nodes if node[0] not in dropped],
         [(child, parent) for child, parent in edges if child not in dropped and parent not in dropped],
-        source=f"{rows.source} (without {count} and descendants: {len(dropped):,} nodes)",
+        source=f"{rows.source} (without {count} and descendants: {nodes})",
     )
