@@ -24,7 +24,7 @@ PUBLIC_NAMES = {
     "evaluate_tree": "equipoise.domains.accounts.experiment",
     "from_codes": "equipoise.domains.accounts.trees.files",
     "from_networkx": "equipoise.domains.accounts.trees.read",
-    "misfiled_accounts": "equipoise.domains.accounts.placement",
+    "misfiled_accounts": "equipoise.domains.accounts.misfiled",
     "nearest_nodes": "equipoise.domains.accounts.placement",
     "read_codes": "equipoise.domains.accounts.trees.files",
     "read_edges": "equipoise.domains.accounts.trees.files",

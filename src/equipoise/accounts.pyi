@@ -5,9 +5,9 @@ from equipoise.domains.accounts.embedders import tree_embedder as tree_embedder
 from equipoise.domains.accounts.evaluation import EmbeddingEvaluation as EmbeddingEvaluation
 from equipoise.domains.accounts.evaluation import evaluate_embedding as evaluate_embedding
 from equipoise.domains.accounts.experiment import evaluate_tree as evaluate_tree
+from equipoise.domains.accounts.misfiled import misfiled_accounts as misfiled_accounts
 from equipoise.domains.accounts.placement import AccountPlacer as AccountPlacer
 from equipoise.domains.accounts.placement import evaluate_placement as evaluate_placement
-from equipoise.domains.accounts.placement import misfiled_accounts as misfiled_accounts
 from equipoise.domains.accounts.placement import nearest_nodes as nearest_nodes
 from equipoise.domains.accounts.results import AccountsEvaluation as AccountsEvaluation
 from equipoise.domains.accounts.tester import AccountEmbedderTester as AccountEmbedderTester

@@ -543,6 +543,12 @@ def test_nearest_misfiled_and_shape_start_with_the_answer(eq, folder: Path) -> N
     assert eq("accounts", "shape", "accounts.csv", "--distances", "distances.npy").exit_code == 2
 
 
+def test_a_misspelled_name_of_an_account_has_a_suggestion(eq, folder: Path) -> None:
+    eq("accounts", "train", "--tree", "accounts.csv", "--embedder", "combinatorial", "--dim", "2", "-o", "v.npz")
+    unknown = eq("accounts", "nearest", "v.npz", "Acount 1.1.1", "--tree", "accounts.csv")
+    assert (unknown.exit_code, "did you mean Account 1" in unknown.stderr) == (2, True)
+
+
 def test_training_continues_from_a_file(eq, folder: Path) -> None:
     arguments = ("accounts", "train", "--tree", "accounts.csv", "--dim", "3", "--epochs", "30")
     assert eq(*arguments, "-o", "first.npz").exit_code == 0

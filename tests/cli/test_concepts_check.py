@@ -118,3 +118,11 @@ def test_the_scores_without_data_are_listed_per_missing_file(eq, folder: Path) -
     assert "8 concepts of the clusters" in missing["concepts.json"]
     assert "entities.json: no entity_recognition_score" in eq("concepts", "check", "custom").output
     assert json.loads(eq("concepts", "check", "--json").output)["missing"] == {}
+
+
+def test_problems_are_in_the_first_lines_with_their_code(eq, folder: Path) -> None:
+    (folder / "pairs.json").write_text('[{"concept_1":')
+    lines = eq("concepts", "check", "pairs.json").output.splitlines()
+    assert lines[0] == "The concept set pairs cannot be used: fix 1 problem first."
+    assert lines[2] == "1 problem (EQ130)"
+    assert "is not JSON" in lines[4]

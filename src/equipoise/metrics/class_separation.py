@@ -126,9 +126,14 @@ def class_sums(space: Space, metric: str) -> tuple[Floats, Ints, Ints]:
     labels = _labels(space, metric)
     units, is_nonzero = directions(space)
     _, label_codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    codes = label_codes[is_nonzero]
+    directed = np.bincount(codes, minlength=len(sizes))
     sums = np.zeros((len(sizes), space.vectors.shape[1]))
-    np.add.at(sums, label_codes[is_nonzero], units)
-    return sums, np.bincount(label_codes[is_nonzero], minlength=len(sizes)), sizes
+    if len(units):
+        filled = directed > 0
+        starts = (np.cumsum(directed) - directed)[filled]
+        sums[filled] = np.add.reduceat(units[np.argsort(codes, kind="stable")], starts, axis=0)
+    return sums, directed, sizes
 
 
 @dataclass(frozen=True)

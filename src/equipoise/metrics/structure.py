@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 from math import inf, isnan, nan
-from typing import Any
 
 import numpy as np
 
@@ -27,18 +27,9 @@ from equipoise.metrics.intrinsic import (
     row_blocks,
 )
 from equipoise.metrics.pairs import correlation
-from equipoise.types import Floats, Ints, require_extra
+from equipoise.types import Floats, Ints
 
 # Values of the graph alone: they do not depend on the vectors, and so not on the model.
-
-
-def to_networkx(space: Space) -> Any:
-    """The points and edges of a space as a directed graph of networkx."""
-    edges = _edges(space)
-    graph = require_extra("networkx", extra="concepts").DiGraph()
-    graph.add_nodes_from(range(len(space)))
-    graph.add_edges_from(edges.tolist())
-    return graph
 
 
 def _edges(space: Space) -> Ints:
@@ -77,11 +68,11 @@ class GraphDensity(GraphMetric):
     undefined = "fewer than two points"
 
     def value(self, evidence: Space) -> float:
-        """By networkx."""
-        graph = to_networkx(evidence)
-        if len(graph) < 2:
+        """Repeated edges count once."""
+        n_points = len(evidence)
+        if n_points < 2:
             return nan
-        return float(require_extra("networkx", extra="concepts").density(graph))
+        return len({*map(tuple, _edges(evidence).tolist())}) / (n_points * (n_points - 1))
 
 
 @dataclass(frozen=True)
@@ -103,11 +94,21 @@ class GraphClustering(GraphMetric):
     cite = "Watts and Strogatz, Nature 393, 1998"
 
     def value(self, evidence: Space) -> float:
-        """By networkx."""
-        graph = to_networkx(evidence)
-        if not len(graph):
+        """Edges from a point to itself are left out."""
+        neighbors: list[set[int]] = [set() for _ in range(len(evidence))]
+        for one, other in _edges(evidence).tolist():
+            if one != other:
+                neighbors[one].add(other)
+                neighbors[other].add(one)
+        if not neighbors:
             return nan
-        return float(require_extra("networkx", extra="concepts").average_clustering(graph.to_undirected()))
+        return sum(map(_local_clustering, neighbors, repeat(neighbors))) / len(neighbors)
+
+
+def _local_clustering(near: set[int], neighbors: list[set[int]]) -> float:
+    """The share of pairs of a point's neighbours that are joined."""
+    n_pairs = len(near) * (len(near) - 1)
+    return sum(len(near & neighbors[point]) for point in near) / n_pairs if n_pairs else 0.0
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,12 @@ class Answer:
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
         """The answer for the terminal; ``quiet`` is the table alone, ``verbose`` leaves findings to the details."""
-        table: list[Part] = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
+        table: list[Part] = [TerminalTable(self.columns)] if self.columns else []
+        table += map(Paragraph, self.warnings)
         if quiet:
             return table
-        parts: list[Part] = [Paragraph(self.headline, style="bold"), Paragraph(""), *table, *map(Paragraph, self.notes)]
+        gap = [Paragraph("")] if table else []
+        parts: list[Part] = [Paragraph(self.headline, style="bold"), *gap, *table, *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self._pointers)] if self.details else []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations
 from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
@@ -106,15 +106,44 @@ def resampled_rows(
     blocks: Sequence[Ints], shares: SubsampleFractions, parts: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
     """The rows of each part; several shares take turns."""
-    count = len(blocks)
-    all_rows = np.concatenate(blocks)
-    single_rows = len(all_rows) == count
-    for at in range(parts):
+    rows_of = _rows_of_blocks(blocks)
+    return (rows_of(picks) for chunk in _resampled_blocks(len(blocks), shares, parts, rng) for picks in chunk)
+
+
+def _resampled_blocks(
+    count: int, shares: SubsampleFractions, parts: int, rng: np.random.Generator, at_once: int = 1000
+) -> Iterator[Ints | list[Ints]]:
+    """The numbers of the blocks in each part, ``at_once`` parts at a time."""
+    for start in range(0, parts, at_once):
+        chunk = range(start, min(start + at_once, parts))
         if shares:
-            indices = np.sort(rng.permutation(count)[: subsample_size(count, shares[at % len(shares)])])
+            sizes = (subsample_size(count, shares[at % len(shares)]) for at in chunk)
+            yield [np.sort(rng.permutation(count)[:size]) for size in sizes]
         else:
-            indices = rng.integers(0, count, size=count)
-        yield all_rows[indices] if single_rows else np.concatenate([blocks[index] for index in indices.tolist()])
+            yield rng.integers(0, count, size=(len(chunk), count))
+
+
+def _rows_of_blocks(blocks: Sequence[Ints]) -> Callable[[Ints], Ints]:
+    """A function from the numbers of blocks to their rows."""
+    together = np.concatenate(blocks)
+    if len(together) == len(blocks):
+        return lambda picks: together[picks]
+    return lambda picks: np.concatenate([blocks[pick] for pick in picks.tolist()])
+
+
+def _resampled_counts(blocks: Sequence[Ints], chunk: Ints | list[Ints]) -> Floats:
+    """How often each part has each row, (parts, rows)."""
+    of_blocks = np.zeros((len(chunk), len(blocks)))
+    if isinstance(chunk, list):
+        for at, picks in enumerate(chunk):
+            of_blocks[at, picks] = 1.0
+    else:
+        cells = chunk + len(blocks) * np.arange(len(chunk))[:, None]
+        of_blocks[:] = np.bincount(cells.ravel(), minlength=of_blocks.size).reshape(of_blocks.shape)
+    together = np.concatenate(blocks)
+    counts = np.empty((len(chunk), len(together)))
+    counts[:, together] = np.repeat(of_blocks, [len(block) for block in blocks], axis=1)
+    return counts
 
 
 def subsample_size(count: int, share: float) -> int:
@@ -217,12 +246,12 @@ def evidence_intervals(
         subsample if isinstance(subsample, tuple) else HALF_SAMPLES if subsample else WITH_REPLACEMENT
     )
     fallback = rng.spawn(1)[0]
-    table = _measure_parts(figures, evidence, blocks, shares, parts, rng)
+    table = _measure_parts([(figure, evidence) for figure in figures], blocks, shares, parts, rng)
     biased = [] if shares else [at for at, point in enumerate(points) if _is_biased(point, table[at])]
     kinds = [HALVES_AND_MOST if at in biased else shares for at in range(len(figures))]
     if biased:
-        again = [figures[at] for at in biased]
-        table[biased] = _measure_parts(again, evidence, blocks, HALVES_AND_MOST, parts, fallback)
+        again = [(figures[at], evidence) for at in biased]
+        table[biased] = _measure_parts(again, blocks, HALVES_AND_MOST, parts, fallback)
     return [
         _interval(point, resampled, kind, len(blocks), confidence_level).clipped(pair)
         for point, resampled, kind, pair in zip(points, table, kinds, limits, strict=True)
@@ -230,32 +259,36 @@ def evidence_intervals(
 
 
 def _measure_parts(
-    figures: Sequence[Callable[[E], float]],
-    evidence: E,
+    figures: Sequence[tuple[Callable[[E], float], E]],
     blocks: Sequence[Ints],
     shares: SubsampleFractions,
     parts: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Every metric on the same resamples: shape (metrics, resamples)."""
+    """Every metric of its evidence on the same resamples: shape (metrics, resamples)."""
     table = np.empty((len(figures), parts))
     counted: dict[int, CountMetric] = {}
-    for at, figure in enumerate(figures):
+    for at, (figure, _) in enumerate(figures):
         if isinstance(figure, CorpusValue) and isinstance(figure.metric, CountMetric):
             counted[at] = figure.metric
-    others = [at for at in range(len(figures)) if at not in counted]
-    step = max(1, COUNTS_AT_ONCE // len(evidence))
-    resamples = resampled_rows(blocks, shares, parts, rng)
-    for start in range(0, parts, step):
-        some = list(islice(resamples, step))
-        if others:
-            for at, rows in enumerate(some, start):
-                part = evidence.take(rows)
-                table[others, at] = [value_or_nan(figures[nth], part) for nth in others]
+    others: dict[int, list[int]] = {}
+    for at, (_, evidence) in enumerate(figures):
+        if at not in counted:
+            others.setdefault(id(evidence), []).append(at)
+    at_once = max(1, COUNTS_AT_ONCE // len(figures[0][1])) if figures else 1
+    rows_of = _rows_of_blocks(blocks)
+    start = 0
+    for chunk in _resampled_blocks(len(blocks), shares, parts, rng, at_once):
+        for same in others.values():
+            evidence = figures[same[0]][1]
+            for at, picks in enumerate(chunk, start):
+                part = evidence.take(rows_of(picks))
+                table[same, at] = [value_or_nan(figures[nth][0], part) for nth in same]
         if counted:
-            counts = np.array([np.bincount(rows, minlength=len(evidence)) for rows in some], dtype=np.float64)
+            counts = _resampled_counts(blocks, chunk)
             for nth, metric in counted.items():
-                table[nth, start : start + len(some)] = metric.of_counts(evidence, counts)
+                table[nth, start : start + len(chunk)] = metric.of_counts(figures[nth][1], counts)
+        start += len(chunk)
     return table
 
 
@@ -372,9 +405,7 @@ def resample_jointly(metric: Metric[Any] | None, pairing: AlignedResults, config
     parts = parts if shares else max(parts, min(config.n_resamples, FINE_ENOUGH))
     table = np.full((parts, len(evidence)), nan)
     if len(blocks) >= MIN_RESAMPLING_UNITS:
-        # The same random stream for every system gives the same resamples.
-        columns = [_measure_parts([value], system, blocks, shares, parts, config.rng(2))[0] for system in evidence]
-        table = np.column_stack(columns)
+        table = _measure_parts([(value, system) for system in evidence], blocks, shares, parts, config.rng(2)).T
     reasons = (why_not_resampled(metric, system) for system in evidence)
     return JointResamples(values, table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
 

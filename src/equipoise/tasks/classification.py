@@ -18,6 +18,8 @@ from equipoise.evidence.space import Space
 from equipoise.geometry.gpu_search import free_bytes, torch_device
 from equipoise.io.arrays import MappedPages
 from equipoise.io.splits import kfold_splits as parts_of
+from equipoise.tasks.kmeans import N_INIT, kmeans
+from equipoise.tasks.logistic import MAX_SIZE, LogisticRegression
 from equipoise.types import Bools, Floats, Ints, require_extra
 
 if TYPE_CHECKING:
@@ -239,6 +241,8 @@ def logistic_classes(known: Any, codes: Ints, rows: Any) -> Ints:
         mean, spread = known.mean(axis=0), known.std(axis=0)
         spread[spread == 0] = 1.0
         known, rows = (known - mean) / spread, (rows - mean) / spread
+        if known.shape[0] * min(known.shape) * len(np.unique(codes)) <= MAX_SIZE:
+            return LogisticRegression(known, codes).predict(rows)
     engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression(max_iter=_STEPS)
     engine.fit(known, codes)
     return np.asarray(engine.predict(rows), dtype=np.int64)
@@ -314,9 +318,6 @@ def _dense(matrix: Any) -> Floats:
 
 # Clustering: agreement of K-means clusters with the labels.
 
-N_INIT = 10
-"""Number of starts of K-means; the result with the smallest inertia is kept."""
-
 
 @dataclass(frozen=True)
 class ClusteringOutput:
@@ -358,7 +359,7 @@ def encode_checked(encode: Encode, texts: Sequence[str]) -> Floats:
 
 
 def cluster_texts(encode: Encode, clusters: Sequence[ConceptCluster], *, seed: int = 0) -> ClusteringOutput:
-    """Embed the concepts and cluster them by K-means of scikit-learn, with the true number of clusters.
+    """Embed the concepts and cluster them by K-means, with the true number of clusters.
 
     The vectors are not scaled; distances are euclidean.
 
@@ -385,16 +386,3 @@ def cluster_texts(encode: Encode, clusters: Sequence[ConceptCluster], *, seed: i
         Space.of(vectors, labels=labelled, unit_ids=concepts),
         seed,
     )
-
-
-def kmeans(vectors: Floats, count: int, *, seed: int = 0, starts: int = N_INIT) -> Ints:
-    """The cluster of each row by K-means; fewer than ``count`` if there are fewer different rows."""
-    if vectors.shape[0] < count:
-        raise InputError(
-            f"there are {vectors.shape[0]} concepts for {count} clusters", hint="every cluster needs a concept"
-        )
-    engine = require_extra("sklearn.cluster", extra="concepts").KMeans(count, n_init=starts, random_state=seed)
-    with warnings.catch_warnings():
-        # It warns if there are fewer clusters than requested; collapsed spaces have their own finding.
-        warnings.simplefilter("ignore")
-        return np.asarray(engine.fit_predict(vectors), dtype=np.int64)

@@ -336,6 +336,12 @@ def test_saturation_findings_list_only_the_saturated_embeddings() -> None:
     assert (precision.subject, precision.message[:7]) == ("random-5", "MAP is ")
 
 
+def test_an_embedding_with_two_findings_on_the_same_metrics_is_named_once() -> None:
+    lines = [("lorentz-2", "MedianRank 1.00"), ("lorentz-2", "MedianRank 1.01"), ("random-2", "MedianRank 1.00")]
+    (found,) = merge_findings([Finding("EQ303", Severity.TIP, name, "...", "...", (line,)) for name, line in lines])
+    assert found.subject == "lorentz-2, random-2"
+
+
 @pytest.mark.parametrize(
     ("metrics", "relation", "text", "hint"),
     [

@@ -7,7 +7,8 @@ import pytest
 
 from equipoise.config import StatsConfig
 from equipoise.domains.accounts.embedders import tree_embedder
-from equipoise.domains.accounts.placement import AccountPlacer, evaluate_placement, misfiled_accounts
+from equipoise.domains.accounts.misfiled import misfiled_accounts
+from equipoise.domains.accounts.placement import AccountPlacer, evaluate_placement
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 
@@ -50,6 +51,43 @@ def test_a_misfiled_account_is_listed_with_its_likely_parent() -> None:
     assert [(item.id, item.parent, item.likely_parent) for item in misfiled] == [("payroll tax", "vehicles", "taxes")]
     assert misfiled[0].confidence >= 0.5 > misfiled[0].parent_confidence
     assert not misfiled_accounts(AccountPlacer(chart()))
+
+
+def numbered_chart(parents: dict[str, str]) -> Tree:
+    """Assets and expenses with the same names; ``parents`` moves accounts, whose numbers stay the same."""
+    groups = {"10": "Stock", "20": "Tax claims", "30": "Materials", "40": "Taxes"}
+    names = ["raw materials", "auxiliary materials", "packaging materials", "fuel"]
+    taxes = ["income tax", "sales tax", "property tax", "payroll tax"]
+    rows = {f"{group}{at}": name for group in groups for at, name in enumerate(taxes if group in "2040" else names)}
+    nodes = [("1", "Assets"), ("3", "Expenses"), *groups.items(), *rows.items()]
+    edges = [("10", "1"), ("20", "1"), ("30", "3"), ("40", "3"), *((key, parents.get(key, key[:2])) for key in rows)]
+    return Tree.of(nodes, edges)
+
+
+def test_an_account_next_to_a_sibling_by_number_is_not_misfiled() -> None:
+    found = misfiled_accounts(AccountPlacer(numbered_chart({})))
+    assert (len(found), found.uses_numbers, found.n_accounts) == (0, True, 16)
+    assert 0.0 < found.detection_rate < 1.0
+    moved = misfiled_accounts(AccountPlacer(numbered_chart({"101": "20"})))
+    assert "101" in [item.id for item in moved]
+    assert set(moved[0].likely_parent) <= set("10 30")
+
+
+def test_the_present_place_includes_ancestors_and_descendants_of_the_parent() -> None:
+    tree = chart("petty cash", "accounts")
+    assert not misfiled_accounts(AccountPlacer(tree), min_confidence=0.1)
+
+
+def test_the_list_is_limited_to_a_share_and_to_five_accounts() -> None:
+    tree = chart()
+    moves = dict.fromkeys(GROUPS["vehicles"], "taxes") | dict.fromkeys(GROUPS["taxes"], "vehicles")
+    edges = [(child, moves.get(child, parent)) for child, parent in tree.named_edges()]
+    placer = AccountPlacer(Tree.of(tree.ids, edges))
+    everything = misfiled_accounts(placer, min_confidence=0.0, max_share=1.0)
+    listed = misfiled_accounts(placer, min_confidence=0.0, max_share=0.0)
+    assert everything.n_suspects == len(everything) == listed.n_suspects
+    assert [item.id for item in listed] == [item.id for item in everything][:5]
+    assert listed.detection_rate <= everything.detection_rate
 
 
 def test_held_out_accounts_are_not_candidates_and_chance_is_one_in_all_candidates() -> None:

@@ -1,5 +1,6 @@
 """K-means in numpy: compared with all partitions of a few points and with scikit-learn."""
 
+import sys
 from itertools import product
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.domains.concepts.evidence import fast_kmeans, rotate_to_span
+from equipoise.tasks.kmeans import fast_kmeans, kmeans, rotate_to_span
 
 
 def inertia(points: np.ndarray, labels: np.ndarray) -> float:
@@ -32,6 +33,24 @@ def test_inertia_is_close_to_that_of_scikit_learn() -> None:
         expected = engine(8, n_init=10, random_state=seed).fit_predict(points)
         ratios.append(inertia(points, fast_kmeans(points, 8, seed=seed)) / inertia(points, expected))
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
+def test_few_points_are_clustered_as_by_scikit_learn(spread: float) -> None:
+    engine = pytest.importorskip("sklearn.cluster").KMeans
+    rng = np.random.default_rng(int(spread))
+    for seed in range(15):
+        n_points, dim, count = int(rng.integers(12, 130)), int(rng.choice([1, 2, 30, 200])), int(rng.integers(2, 12))
+        centers = spread * rng.normal(size=(count, dim))
+        points = centers[rng.integers(0, count, n_points)] + rng.normal(size=(n_points, dim))
+        expected = engine(count, n_init=10, random_state=seed).fit_predict(points)
+        assert np.array_equal(kmeans(points, count, seed=seed), expected)
+
+
+def test_few_points_are_clustered_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
+    points = np.repeat(np.eye(3) * 20, 5, axis=0) + np.random.default_rng(1).normal(size=(15, 3))
+    assert len(np.unique(kmeans(points, 3))) == 3
 
 
 def test_separated_groups_are_clusters_and_a_seed_repeats_its_clusters() -> None:

@@ -491,7 +491,7 @@ def _merge(findings: list[Finding]) -> Finding:
         return findings[0]
     return replace(
         findings[0],
-        subject=join_names([finding.subject for finding in findings]),
+        subject=join_names(list(dict.fromkeys(finding.subject for finding in findings))),
         evidence=tuple(f"{finding.subject}: {line}" for finding in findings for line in finding.evidence),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
-from math import isclose
+from math import isclose, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from equipoise.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.accounts.checks import TreeProblems
+    from equipoise.domains.accounts.misfiled import MisfiledAccounts
     from equipoise.domains.accounts.placement import PlacementEvaluation
     from equipoise.domains.accounts.trees.tree import Tree
 
@@ -321,12 +322,14 @@ model_option = click.option(
 MISFILED_HELP = """
 \b
   eq accounts misfiled accounts.csv
-  eq accounts misfiled accounts.csv --model minilm --min-confidence 0.3
+  eq accounts misfiled accounts.csv --model minilm --max-share 0.05
 
 List accounts whose names fit better under another parent. Only accounts without children are checked. Each of them in
 turn is treated as a new one: all parent accounts are ranked by their own names and by the names of their other
-children. An account is listed if another parent has at least the given confidence. Accounts are sorted by the
-confidence of their current parent relative to that of the other one, lowest first.
+children. An account is suspect if the most probable parent is in another part of the tree. If account numbers follow
+the tree, an account next to a sibling in the order of numbers is not suspect. Accounts are sorted by the confidence of
+the other parent relative to that of the current one, and those with the strongest evidence are listed. Random mistakes
+are simulated to measure how many of them such a list finds.
 """
 
 
@@ -337,17 +340,25 @@ confidence of their current parent relative to that of the other one, lowest fir
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0.0, 1.0),
-    default=0.5,
+    help="List an account only if another parent has at least this confidence.  [default: 0.2 if account numbers "
+    "follow the tree, otherwise 0.5]",
+)
+@click.option(
+    "--max-share",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.02,
     show_default=True,
-    help="List an account if another parent has at least this confidence.",
+    help="List at most this share of the accounts, or five. 1 lists all suspects.",
 )
 @options.table_options()
 @options.output_options
 @pass_output
-def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, min_confidence: float) -> int:
+def misfiled(
+    out: Output, /, file: str | None, source: TreeSource, model: str, min_confidence: float | None, max_share: float
+) -> int:
     """See ``MISFILED_HELP``."""
-    from equipoise.checks.base import pluralize
-    from equipoise.domains.accounts.placement import AccountPlacer, misfiled_accounts
+    from equipoise.domains.accounts.misfiled import misfiled_accounts
+    from equipoise.domains.accounts.placement import AccountPlacer
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
@@ -356,37 +367,56 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
     with out.working(f"loading {model}"):
         placer = AccountPlacer(tree, model)
     with out.count("comparing names", n_accounts) as count:
-        listed = misfiled_accounts(placer, min_confidence=min_confidence, progress=count)
+        listed = misfiled_accounts(placer, min_confidence=min_confidence, max_share=max_share, progress=count)
     if out.json:
-        out.data({"source": tree.source, "model": model, "misfiled": [asdict(item) for item in listed]})
+        counts = {"accounts": listed.n_accounts, "suspects": listed.n_suspects, "uses_numbers": listed.uses_numbers}
+        rate = None if isnan(listed.detection_rate) else listed.detection_rate
+        facts = {"source": tree.source, "model": model, **counts, "detection_rate": rate}
+        out.data({**facts, "misfiled": [asdict(item) for item in listed]})
         return DONE
-    accounts = f"{pluralize(n_accounts, 'account')} without children"
+    out.show(*(Paragraph(line) for line in _misfiled_summary(tree, model, listed)))
     if not listed:
-        out.show(Paragraph(f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."))
-    else:
-        first = listed[0]
-        out.show(
-            Paragraph(
-                f"{len(listed):,} of {accounts} may be misfiled, according to their names ({model}). Check first: "
-                f"{_label(tree, first.id)} is under {_label(tree, first.parent)}, but its name fits "
-                f"{_label(tree, first.likely_parent)} better."
-            )
-        )
-        shown = listed if out.verbose else listed[:MAX_ROWS]
-        columns = [
-            # The next column has the path of its parent.
-            ReportColumn("account", [_label(tree, item.id, with_path=False) for item in shown], shortens="end"),
-            ReportColumn("current parent", [_label(tree, item.parent) for item in shown], shortens="end"),
-            ReportColumn("likely parent", [_label(tree, item.likely_parent) for item in shown], shortens="end"),
-            ReportColumn("confidence", [format_value(item.confidence, 2) for item in shown], right=True),
-            ReportColumn(
-                "confidence (current)", [format_value(item.parent_confidence, 2) for item in shown], right=True
-            ),
-        ]
-        out.show(Paragraph(""), TerminalTable(columns))
-        if len(shown) < len(listed):
-            out.show(Paragraph(f"{len(listed) - len(shown):,} more: add -v."))
+        return DONE
+    shown = listed.accounts if out.verbose else listed.accounts[:MAX_ROWS]
+    columns = [
+        # The next column has the path of its parent.
+        ReportColumn("account", [_label(tree, item.id, with_path=False) for item in shown], shortens="end"),
+        ReportColumn("current parent", [_label(tree, item.parent) for item in shown], shortens="end"),
+        ReportColumn("likely parent", [_label(tree, item.likely_parent) for item in shown], shortens="end"),
+        ReportColumn("confidence", [format_value(item.confidence, 2) for item in shown], right=True),
+        ReportColumn("confidence (current)", [format_value(item.parent_confidence, 2) for item in shown], right=True),
+    ]
+    out.show(Paragraph(""), TerminalTable(columns))
+    if len(shown) < len(listed):
+        out.show(Paragraph(f"{len(listed) - len(shown):,} more: add -v."))
     return DONE
+
+
+def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[str]:
+    """What is listed, what to check first, and how many mistakes such a list finds."""
+    from equipoise.checks.base import pluralize
+    from equipoise.stats.formatting import format_percent
+
+    accounts = f"{pluralize(listed.n_accounts, 'account')} without children"
+    basis = "names and the order of numbers" if listed.uses_numbers else "names"
+    rate = (
+        ""
+        if isnan(listed.detection_rate)
+        else f"Of accounts moved to a random other parent, this list finds {format_percent(listed.detection_rate)}."
+    )
+    if not listed:
+        return [f"{tree.source}: none of {accounts} is likely misfiled, according to {basis} ({model}). {rate}".strip()]
+    first = listed[0]
+    lines = [
+        f"{len(listed):,} of {accounts} may be misfiled, according to {basis} ({model}). Check first: "
+        f"{_label(tree, first.id)} is under {_label(tree, first.parent)}, but its name fits "
+        f"{_label(tree, first.likely_parent)} better."
+    ]
+    if listed.n_suspects > len(listed):
+        rest = listed.n_suspects - len(listed)
+        more = f"{rest:,} more {'has' if rest == 1 else 'have'} weaker evidence: add --max-share 1."
+        rate = f"{rate} {more}".strip()
+    return [*lines, rate] if rate else lines
 
 
 MAX_ROWS = 10

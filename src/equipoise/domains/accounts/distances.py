@@ -55,7 +55,10 @@ def read_distances(path: PathLike) -> tuple[list[str] | None, Floats]:
         try:
             matrix = np.array(cells, dtype=np.float64)
         except ValueError as error:
-            raise FormatError(f"{display_path(path)} is not a matrix of numbers: {error}") from error
+            raise FormatError(
+                f"{display_path(path)} is not a matrix of numbers: {error}",
+                hint="distances are a square symmetric matrix; eq accounts evaluate --vectors reads vectors",
+            ) from error
     problem = (
         f"has the shape {matrix.shape}"
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]

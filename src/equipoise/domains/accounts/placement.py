@@ -335,68 +335,6 @@ class AccountPlacer:
 
 
 @dataclass(frozen=True)
-class MisfiledAccount:
-    """An account that its name would place below another parent."""
-
-    id: str
-    name: str
-    parent: str
-    likely_parent: str
-    confidence: float
-    parent_confidence: float
-
-
-def misfiled_accounts(
-    placer: AccountPlacer, *, min_confidence: float = 0.5, progress: Callable[[int], None] | None = None
-) -> list[MisfiledAccount]:
-    """The accounts whose name indicates another parent, the most confident first.
-
-    Each account without children is treated as new. It is listed if another parent has at least
-    ``min_confidence`` and is more probable than the actual one.
-
-    Parameters
-    ----------
-    placer
-        The tree and the system that compares names.
-    min_confidence
-        The least confidence of the other parent.
-    progress
-        Called with the number of compared accounts.
-
-    Returns
-    -------
-    list of MisfiledAccount
-        The accounts, the surest first.
-
-    Examples
-    --------
-    >>> placer = AccountPlacer(read_tree("chart.csv"))  # doctest: +SKIP
-    >>> [account.id for account in misfiled_accounts(placer)]  # doctest: +SKIP
-    """
-    tree = placer.tree
-    nodes, probabilities = placer.leave_one_out(progress)
-    listed = []
-    for node, probability in zip(nodes.tolist(), probabilities, strict=True):
-        best = int(probability.argmax())
-        best_parent = int(placer.candidates[best])
-        parents = np.searchsorted(placer.candidates, tree.parents(node))
-        if best_parent not in tree.parents(node) and probability[best] >= min_confidence:
-            p_parent = float(probability[parents].max())
-            parent = tree.ids[int(tree.first_parents[node])]
-            listed.append(
-                MisfiledAccount(
-                    tree.ids[node],
-                    tree.names[node],
-                    parent,
-                    tree.ids[best_parent],
-                    float(probability[best]),
-                    p_parent,
-                )
-            )
-    return sorted(listed, key=lambda item: (item.parent_confidence / item.confidence, item.id))
-
-
-@dataclass(frozen=True)
 class PlacementEvaluation:
     """How well parents of held-out accounts are found; one result per source of information.
 

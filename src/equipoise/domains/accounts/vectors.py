@@ -498,8 +498,9 @@ def read_checkpoint(path: PathLike) -> NamedVectors:
     except OSError as error:
         raise InputError(f"{display_path(path)} cannot be read: {error}", hint="check the path") from error
     except Exception as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).partition(". ")[0]
         raise FormatError(
-            f"{display_path(path)} is not a checkpoint of poincare-embeddings: {str(error).partition('. ')[0]}",
+            f"{display_path(path)} is not a checkpoint of poincare-embeddings: {reason}",
             hint="it needs objects, and embeddings or model['lt.weight']",
         ) from error
     conf = state.get("conf", {})

@@ -27,10 +27,10 @@ from equipoise.tasks.classification import (
     class_folds,
     cross_validated_classes,
     few_shot_hits,
-    kmeans,
     logistic_classes,
     nearest_neighbour_classes,
 )
+from equipoise.tasks.kmeans import kmeans
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isnan, log, nan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from equipoise.evidence.space import Space
 from equipoise.geometry.distances import cosine
 from equipoise.geometry.search import score_blocks
 from equipoise.metrics.pairs import correlation
-from equipoise.tasks.classification import N_INIT, Encode, encode_checked, kmeans, linear_probe
+from equipoise.tasks.classification import Encode, encode_checked, linear_probe
 
 if TYPE_CHECKING:
     from equipoise.evidence.labels import Labels
@@ -372,68 +372,3 @@ def dyadic_errors(values: Floats, edges: Ints, points: int, draws: int, rng: np.
     """Errors of the mean of ``values`` (one per edge): one per resample."""
     weights = dyadic_weights(edges, points, draws, rng)
     return np.asarray(weights @ (values - values.mean()) / len(values))
-
-
-# K-means for resampling: all starts of a small set of points at once, in numpy, on one thread. The clustering score is
-# K-means of scikit-learn. Its interval and its chance level repeat K-means hundreds of times on a few dozen points,
-# where scikit-learn spends most of the time on checks and threads. This is the same algorithm (greedy k-means++ and
-# Lloyd's iterations) with one array operation for all starts.
-
-MAX_POINTS = 2000
-"""Above this, the squared distances of all points would not fit the cache, and scikit-learn is as fast."""
-MAX_ITERATIONS = 300
-
-
-def rotate_to_span(vectors: Floats) -> Floats:
-    """Coordinates in the space that the vectors span: all inner products are kept, with at most n columns."""
-    if vectors.shape[0] >= vectors.shape[1]:
-        return vectors
-    left, sizes, _ = np.linalg.svd(vectors, full_matrices=False)
-    return np.asarray(left * sizes)
-
-
-def fast_kmeans(points: Floats, count: int, *, seed: int = 0, starts: int = N_INIT) -> Ints:
-    """The cluster of each row in the tightest of several runs of K-means, each with its own k-means++ start."""
-    if not count <= len(points) <= MAX_POINTS:
-        return kmeans(points, count, seed=seed, starts=starts)
-    points = points - points.mean(axis=0)
-    squares = np.einsum("ij,ij->i", points, points)
-    # Distances only decide between points: tiny negative values of rounding are 0.
-    distances = np.maximum(squares[:, None] + squares - 2.0 * (points @ points.T), 0.0)
-    centers = points[_initial_rows(distances, count, starts, np.random.default_rng(seed))]
-    labels = _nearest(points, centers)
-    for _ in range(MAX_ITERATIONS):
-        members = (labels[:, None, :] == np.arange(count)[:, None]).astype(np.float64)
-        sizes = members.sum(axis=2, keepdims=True)
-        # An empty cluster keeps its center.
-        centers = np.where(sizes > 0, members @ points / np.maximum(sizes, 1.0), centers)
-        previous, labels = labels, _nearest(points, centers)
-        if np.array_equal(labels, previous):
-            break
-    inertia = ((points - np.take_along_axis(centers, labels[:, :, None], axis=1)) ** 2).sum(axis=(1, 2))
-    return np.asarray(labels[int(np.argmin(inertia))])
-
-
-def _nearest(points: Floats, centers: Floats) -> Ints:
-    """The nearest center of each point, of shape (starts, points); |x|^2 is the same for all centers."""
-    distances = np.einsum("skd,skd->sk", centers, centers)[:, None, :] - 2.0 * (points @ centers.transpose(0, 2, 1))
-    return np.asarray(distances.argmin(axis=2))
-
-
-def _initial_rows(distances: Floats, count: int, starts: int, rng: np.random.Generator) -> Ints:
-    """Greedy k-means++ (Arthur and Vassilvitskii, 2007): the best of 2 + ln k candidates per center."""
-    trials = 2 + int(log(count))
-    rows = np.empty((starts, count), dtype=np.int64)
-    rows[:, 0] = rng.integers(len(distances), size=starts)
-    closest = distances[rows[:, 0]]
-    starts_index = np.arange(starts)
-    for place in range(1, count):
-        cumulated = closest.cumsum(axis=1)
-        targets = rng.random((starts, trials)) * cumulated[:, -1:]
-        candidates = (cumulated[:, None, :] <= targets[:, :, None]).sum(axis=2)
-        candidates = np.minimum(candidates, len(distances) - 1)
-        reached = np.minimum(closest[:, None, :], distances[candidates])
-        best = reached.sum(axis=2).argmin(axis=1)
-        rows[:, place] = candidates[starts_index, best]
-        closest = reached[starts_index, best]
-    return rows

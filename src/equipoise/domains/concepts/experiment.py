@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 
-VERSION = "concepts 3"
+VERSION = "concepts 4"
 """Increased when the same inputs give other scores."""
 
 

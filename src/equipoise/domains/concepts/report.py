@@ -416,9 +416,11 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
     n_more = len(concept_set.problems) - len(lines)
     lines += [f"and {format_count(n_more)} more (-v shows all)"] if n_more else []
     missing = [f"{file}: {cost}" for file, cost in missing_sections(concept_set).items()]
+    codes = ", ".join(dict.fromkeys(finding.code for finding in findings if finding.code in _SUMMARISING))
+    heading = f"{pluralize(len(concept_set.problems), 'problem')} ({codes})" if codes else "problems"
     sections = (
+        Section(heading, notes=tuple(lines), always=True),
         Section("Not computed because files are missing", notes=tuple(missing), always=True),
-        Section(pluralize(len(concept_set.problems), "problem").capitalize(), notes=tuple(lines), always=True),
     )
     answer = Answer(
         f"The concept set {concept_set.name} {_usability(concept_set, findings)}.",

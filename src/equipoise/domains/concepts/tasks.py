@@ -15,10 +15,8 @@ from equipoise.domains.concepts.evidence import (
     concept_space,
     dyadic_errors,
     entity_evidence,
-    fast_kmeans,
     pair_texts,
     relation_evidence,
-    rotate_to_span,
     similarity,
     unit_rows,
 )
@@ -55,6 +53,7 @@ from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
 from equipoise.tasks.classification import Encode, cluster_texts, encode_checked
+from equipoise.tasks.kmeans import fast_kmeans, rotate_to_span
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -218,7 +217,7 @@ def _random_parts(space: Space, count: int, measured_parts: Callable[[Evidence],
     rng = np.random.default_rng([seed, count])
     rows = []
     for _ in range(N_RANDOM_BASELINES):
-        vectors = rotate_to_span(random_vectors(space, rng).vectors.astype(np.float64))
+        vectors = random_vectors(space, rng).vectors.astype(np.float64)
         rows.append(measured_parts(Space.of(vectors, labels=fast_kmeans(vectors, count, seed=seed))))
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 

@@ -221,7 +221,7 @@ class Tree:
             index for index, name in enumerate(self.names) if name == last and self.path_of_names(index) == key
         ]
         if not named:
-            raise unknown_node_error(key, self.ids, self.source)
+            raise unknown_node_error(key, (*self.ids, *self.names), self.source)
         if len(named) > 1:
             nodes = ", ".join(f"{self.ids[index]} ({self.path_of_names(index)})" for index in named[:5])
             raise InputError(
@@ -436,8 +436,9 @@ def with_orphans(rows: TreeRows, policy: str) -> Tree:
     dropped = {child for child, _ in missing} - parents
     while below := {child for child, parent in edges if parent in dropped} - dropped:
         dropped |= below
+    nodes = f"{len(dropped):,} node{'' if len(dropped) == 1 else 's'}"
     return Tree.of(
         [node for node in rows.nodes if node[0] not in dropped],
         [(child, parent) for child, parent in edges if child not in dropped and parent not in dropped],
-        source=f"{rows.source} (without {count} and descendants: {len(dropped):,} nodes)",
+        source=f"{rows.source} (without {count} and descendants: {nodes})",
     )
