@@ -304,7 +304,7 @@ document, with the closest passage; answers that occur several times or are spli
 boundaries; duplicate questions; the mix of categories and difficulties; and the differences that
 this number of questions can detect. Without --doc no answer is verified. Exit status 1 means that
 answers are missing or questions are duplicates; with --strict also that a minimum is not met, such
-as --min-questions.
+as --min-questions, or that questions are unedited drafts.
 """
 
 
@@ -349,7 +349,7 @@ def _number(
     help="How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in "
     "the joined chunks, ignoring word boundaries).",
 )
-@click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met, or for drafts.")
 @options.table_options()
 @options.output_options
 @pass_output
