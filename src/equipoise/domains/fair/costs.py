@@ -14,10 +14,13 @@ from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.cache import MEASUREMENT_SECONDS, VectorCache
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import weights_bytes
+from equipoise.models.registry import BY_ALIAS, parse_spec
+from equipoise.models.rerank import RERANKERS, FusionReranker, MemoisedReranker, RetrieverReranker, parse_reranker
 from equipoise.types import Role
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder, EmbedStats
+    from equipoise.models.rerank import Reranker
     from equipoise.models.retriever import Retriever
 
 MIN_TIMED_TEXTS = 8
@@ -33,6 +36,7 @@ class ModelCosts:
     ``documents_per_second`` is the rate of embedding or indexing chunks on this machine, ``index_bytes`` the size of
     all vectors or of the lexical index, ``model_bytes`` the size of the weights, ``price`` US dollars for a million
     chunks (0 for local models), and ``rerank_seconds`` the time of the reranker per question (0 without one).
+    A reranker adds to the weights, not to ``documents_per_second``.
     """
 
     documents_per_second: float | None = None
@@ -73,11 +77,17 @@ UNKNOWN_COSTS = ModelCosts()
 
 
 def measure_costs(
-    system: Retriever, texts: Sequence[str], tokens: int, reports: Mapping[str, EmbedStats], rerank_seconds: float
+    system: Retriever,
+    texts: Sequence[str],
+    tokens: int,
+    reports: Mapping[str, EmbedStats],
+    rerank_seconds: float | None = 0.0,
+    rerank_bytes: float | None = 0.0,
 ) -> ModelCosts:
     """The costs of a system on the chunks of its best configuration.
 
-    ``tokens`` are those of all chunks; ``reports`` are those of the embedding calls, by the fingerprint of the model.
+    ``tokens`` are those of all chunks; ``reports`` are those of the embedding calls, by the fingerprint of the model;
+    ``rerank_bytes`` is the size of the weights of the reranker.
     """
     seconds_per_chunk: list[float | None] = []
     index_bytes: list[float | None] = []
@@ -101,8 +111,40 @@ def measure_costs(
             prices.append(0.0)
     seconds = _sum(seconds_per_chunk)
     return ModelCosts(
-        1 / seconds if seconds else None, _sum(index_bytes), _sum(model_bytes), _sum(prices), rerank_seconds
+        1 / seconds if seconds else None,
+        _sum(index_bytes),
+        _sum([*model_bytes, rerank_bytes]),
+        _sum(prices),
+        rerank_seconds,
     )
+
+
+def rerank_seconds(reranker: Reranker, depth: int, observed: float) -> float | None:
+    """The time of a reranker per question; None if all scores are from a cache and no time was measured before.
+
+    ``observed`` is the time of a search; it counts only for rerankers whose scores are not memoised.
+    """
+    parts = reranker.parts if isinstance(reranker, FusionReranker) else (reranker,)
+    memoised = [part for part in parts if isinstance(part, MemoisedReranker)]
+    if not memoised:
+        return observed
+    seconds = _sum([part.seconds_per_pair for part in memoised])
+    return None if seconds is None else depth * seconds
+
+
+def rerank_bytes(reranker: Reranker) -> float | None:
+    """The size of the weights of a reranker; None if unknown."""
+    if isinstance(reranker, FusionReranker):
+        return _sum([rerank_bytes(part) for part in reranker.parts])
+    if isinstance(reranker, RetrieverReranker):
+        leaves = list(_leaves(reranker.system))
+        return _sum([weights_bytes(leaf.embedder.spec) if isinstance(leaf, DenseRetriever) else 0.0 for leaf in leaves])
+    kind = reranker.card.spec.partition(":")[0]
+    if kind not in RERANKERS:
+        return None  # an object
+    name = parse_reranker(reranker.card.spec).name or "minilm"
+    alias = next((known.alias for known in BY_ALIAS.values() if name in (known.alias, known.hub)), None)
+    return weights_bytes(parse_spec(alias or f"st:{name}"))
 
 
 def cheapest(costs: Mapping[str, ModelCosts]) -> str | None:

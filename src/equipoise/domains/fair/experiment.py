@@ -13,7 +13,7 @@ from equipoise.checks.models import TruncationStats, TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks, chunk_locations
 from equipoise.domains.fair.config import ACCURACY, METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
-from equipoise.domains.fair.costs import measure_costs
+from equipoise.domains.fair.costs import measure_costs, rerank_bytes, rerank_seconds
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
     GridSearchResult,
@@ -83,11 +83,13 @@ def evaluate_model(
     best = observed[tuned.best]
     seconds = perf_counter() - start
     chunks = best.chunked.chunks
-    # The search with the largest depth runs the reranker; the others reuse its scores.
-    slowest = 0.0 if reranker is None else observed[Search(tuned.best.chunking, max(rerank_depths))].seconds
-    costs = measure_costs(
-        base, best.chunked.texts, sum(chunk.tokens for chunk in chunks), reports, slowest / len(plan.dataset.ids)
-    )
+    costs_of_reranker: tuple[float | None, float | None] = (0.0, 0.0)
+    if reranker is not None:
+        depth = tuned.best.rerank_depth or max(rerank_depths)
+        seconds_per_question = best.seconds / len(plan.dataset.ids)
+        costs_of_reranker = rerank_seconds(reranker, depth, seconds_per_question), rerank_bytes(reranker)
+    tokens = sum(chunk.tokens for chunk in chunks)
+    costs = measure_costs(base, best.chunked.texts, tokens, reports, *costs_of_reranker)
     profile = replace(_measured_profile(name, base, tuned, best, seconds), name=system.card.name, costs=costs)
     findings = setup_findings(tuned.tuning, plan) + _findings(profile, tuned, best)
     result = replace(
