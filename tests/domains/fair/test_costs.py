@@ -72,7 +72,19 @@ def test_a_local_model_without_a_record_is_timed_once(tmp_path: Path, monkeypatc
     assert (first.price, first.model_bytes) == (0.0, 0.0)
 
 
-def test_the_rate_of_a_busy_hour_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_run_of_the_next_day_loads_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    system = retriever("hash,dim=16")
+    assert isinstance(system, DenseRetriever)
+    first = measure_costs(system, TEXTS, 400, {}, 0.0)
+    (file,) = (tmp_path / "throughput").iterdir()
+    yesterday = file.stat().st_mtime - 24 * 3600
+    os.utime(file, (yesterday, yesterday))
+    monkeypatch.setattr(system.embedder.encoder, "encode", lambda *_: pytest.fail("the model was loaded"))
+    assert measure_costs(system, TEXTS, 400, {}, 0.0).documents_per_second == first.documents_per_second
+
+
+def test_the_rate_of_a_busy_machine_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     system = retriever("hash,dim=16")
     assert isinstance(system, DenseRetriever)

@@ -418,8 +418,10 @@ def draft(
     out: Output, /, docs: tuple[str, ...], n_questions: int, model: str | None, language: str | None, output: str | None
 ) -> int:
     """See ``DRAFT_HELP``."""
-    from equipoise.domains.fair.draft import draft_questions
+    from equipoise.domains.fair.draft import check_draft_path, draft_questions
 
+    if output is not None:
+        check_draft_path(Path(output))
     with out.working("reading the documents"):
         documents = read_documents(*docs, cache=document_folder())
     with out.count("drafting questions", n_questions) as count:
@@ -430,11 +432,14 @@ def draft(
     if output is not None:
         drafts.write(Path(output))
     if out.json:
-        out.data({"questions": drafts.to_dicts(), "dropped": dict(drafts.dropped)})
+        out.data({"questions": drafts.to_dicts(), "dropped": dict(drafts.dropped), "failure": drafts.failure})
     elif output is None:
         out.text(drafts.to_jsonl().rstrip("\n"))
     else:
         out.show(*_draft_summary(drafts, output, docs))
+    if drafts.failure:
+        out.note(f"only {pluralize(len(drafts), 'draft')} of {n_questions:,}: {drafts.failure}")
+        return exits.FAILED_UNITS
     return exits.DONE
 
 

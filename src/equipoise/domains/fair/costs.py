@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.models.backends.hosted import ApiEncoder
-from equipoise.models.cache import MEASUREMENT_SECONDS, VectorCache
+from equipoise.models.cache import VectorCache
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import weights_bytes
 from equipoise.models.registry import BY_ALIAS, parse_spec
@@ -27,6 +27,9 @@ MIN_TIMED_TEXTS = 8
 """Fewer embedded texts give no reliable throughput."""
 
 _RATE = "texts_per_second"
+RATE_SECONDS = 30 * 24 * 3600
+"""How long a throughput is used if all vectors come from the cache: measuring again loads the model, which can take
+longer than the rest of a cached run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,7 @@ def array_bytes(value: Any, depth: int = 4) -> int:
 def _throughput(model: Embedder, texts: Sequence[str], report: EmbedStats | None) -> float | None:
     """Texts per second on this machine: the highest that was measured, because other programs only lower it.
 
-    If the vectors came from the cache and the last measurement is an hour old, a few texts are embedded again. A
+    If the vectors came from the cache and the last measurement is a month old, a few texts are embedded again. A
     service would bill them, so its throughput is only known from earlier runs.
     """
     cache = VectorCache.default()
@@ -225,7 +228,7 @@ def _throughput(model: Embedder, texts: Sequence[str], report: EmbedStats | None
     else:
         if isinstance(model.encoder, ApiEncoder) or cache is None or len(texts) < MIN_TIMED_TEXTS:
             return stored.get(_RATE)
-        if cache.read_measurement(model.fingerprint, max_age=MEASUREMENT_SECONDS):
+        if cache.read_measurement(model.fingerprint, max_age=RATE_SECONDS):
             return stored.get(_RATE)
         sample = [model.prompts[Role.DOCUMENT] + text for text in texts[:MIN_TIMED_TEXTS]]
         model.encoder.encode(sample[:1], Role.DOCUMENT)  # loads the model
