@@ -320,3 +320,48 @@ def test_files_of_libcity_are_scored_like_logits(eq, folder: Path) -> None:
     assert told["system"] == "libcity"
     assert told["percent"] == json.loads(eq(*SCORE, "--json").stdout)["percent"]
     assert told["by_user"]["units"] == 6
+
+
+def test_files_of_libcity_with_one_visit_per_line_are_read(eq, folder: Path) -> None:
+    logits, targets = np.load("logits.npy").astype(float), np.load("y.npy")
+    rows = [
+        {"uid": f"u{row % 6}", "loc_true": int(target), "loc_pred": scores.tolist()}
+        for row, (target, scores) in enumerate(zip(targets, logits, strict=True))
+    ]
+    (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    best = [row | {"loc_pred": np.argsort(row["loc_pred"])[::-1][:5].tolist()} for row in rows]
+    (folder / "best.jsonl").write_text("".join(json.dumps(row) + "\n" for row in best))
+    expected = json.loads(eq(*SCORE, "--user", "user.npy", "--json").stdout)["percent"]
+    for words in (("scores.jsonl",), ("best.jsonl", "--n-classes", str(CLASSES))):
+        done = eq("places", "score", "--predictions", *words, "--name", "lstm", "--json")
+        assert done.exit_code == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["all"]["clusters"] == 6
+        assert {name: found["percent"][name] for name in ("Acc@1", "Acc@5")} == {
+            name: expected[name] for name in ("Acc@1", "Acc@5")
+        }
+
+
+def test_a_second_system_is_an_error_and_not_ignored(eq, failed) -> None:
+    failed(eq(*SCORE, "--logits", "logits.npy"), "E310", "-o FOLDER")
+
+
+def test_targets_that_differ_from_those_of_the_table_are_an_error(eq, failed, folder: Path) -> None:
+    targets = np.load("y.npy")
+    shifted = np.roll(targets, 1)
+    (folder / "test.csv").write_text("user,target\n" + "".join(f"u{row},{y}\n" for row, y in enumerate(shifted)))
+    done = eq(*SCORE, "--sequences", "test.csv")
+    failed(done, "E200", "same visits in the same order")
+    assert f"the first in row {int(np.argmax(targets != shifted)) + 1}" in done.stderr
+
+
+def test_names_saved_as_python_objects_are_an_error_that_says_how_to_convert_them(eq, failed, folder: Path) -> None:
+    np.save(folder / "objects.npy", np.array(["u1"] * ROWS, dtype=object), allow_pickle=True)
+    failed(eq(*SCORE, "--user", "objects.npy"), "E204", "dtype=str")
+
+
+def test_a_small_share_is_not_shown_as_zero(eq, folder: Path) -> None:
+    (folder / "test.csv").write_text("user,place\n" + "u1,3\n" * 3000 + "u1,99\n")
+    shown = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv").stdout
+    assert "<0.1 % of the targets do not occur in training" in shown
+    assert "at most >99.9 %" in shown

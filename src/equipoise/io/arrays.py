@@ -181,7 +181,10 @@ def _read_guarded(reader: Callable[[Path, str | None], T], path: Path, member: s
     except Exception as error:  # zip, npy and safetensors parsers raise a dozen kinds for damaged bytes
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         if "Object arrays" in reason or "Python objects" in reason:
-            raise FormatError(f"{display_path(path)} holds Python objects, not numbers", hint=_NO_PICKLES) from error
+            raise FormatError(
+                f"{display_path(path)} holds Python objects, not numbers or text",
+                hint="convert the array before it is saved: numpy.asarray(values, dtype=float), or dtype=str for names",
+            ) from error
         raise FormatError(
             f"{display_path(path)} is not a readable {path.suffix} file: {reason}",
             hint="was it truncated? compare its size with the original",

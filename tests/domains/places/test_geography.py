@@ -99,7 +99,9 @@ def test_empty_cells_are_places_without_coordinates(tmp_path, empty):
 
 def test_missing_values_of_parquet_are_places_without_coordinates(tmp_path):
     table = {"place": [0, 1, 2], "lat": [None, 40.64, float("nan")], "lon": [None, -73.78, float("nan")]}
-    pytest.importorskip("pyarrow.parquet").write_table(pytest.importorskip("pyarrow").table(table), tmp_path / "p.parquet")
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pytest.importorskip("pyarrow").table(table), tmp_path / "p.parquet"
+    )
     assert np.isnan(read_coordinates(tmp_path / "p.parquet", 3)).all(axis=1).tolist() == [True, False, True]
 
 
