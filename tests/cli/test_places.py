@@ -146,6 +146,35 @@ def test_a_report_of_several_models_and_seeds_compares_them_and_shows_each(eq, f
     assert one.exit_code == 0, one.stderr
 
 
+def test_a_report_of_several_data_sets_compares_within_each(eq, folder: Path) -> None:
+    logits, targets = np.load("logits.npy"), np.load("y.npy")
+    np.save("half.npy", logits[:30])
+    np.save("y-half.npy", targets[:30])
+    for name, files in (
+        ("lstm", ("logits.npy", "y.npy")),
+        ("gru", ("logits.npy", "y.npy")),
+        ("diy", ("half.npy", "y-half.npy")),
+    ):
+        done = eq("places", "score", "--logits", files[0], "--targets", files[1], "--name", name, "-o", "results")
+        assert done.exit_code == 0, done.stderr
+    done = eq("report", "results", "-o", "page.html", "--no-charts")
+    assert done.exit_code == 0, done.stderr
+    assert "different visits" in done.stderr
+    assert "gru and lstm share the best Acc@1 on 60 visits" in done.stdout
+    assert {file.name for file in folder.glob("page-*.html")} == {
+        "page-all-visits-of-diy.html", "page-all-visits-of-gru-lstm.html",
+    }  # fmt: skip
+
+
+def test_an_unknown_primary_metric_of_a_report_is_an_error_and_another_cutoff_is_computed(eq, failed) -> None:
+    for name in ("lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"):
+        assert eq(*SCORE[:-1], name, "--n-resamples", "100", "-o", "results").exit_code == 0
+    failed(eq("report", "results", "--primary", "nonsense", "-o", "page.html", "--no-charts"), "E300")
+    done = eq("report", "results", "--primary", "Acc@7", "-o", "page.html", "--no-charts")
+    assert done.exit_code == 0, done.stderr
+    assert "Acc@7" in done.stdout
+
+
 def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
     rows = [f"u{row % 6},{place},2024-05-{row % 28 + 1:02}" for row, place in enumerate(range(3, 43))]
     (folder / "test.csv").write_text("\n".join(["user,target,time", *rows]))

@@ -166,7 +166,8 @@ def test_padding_is_no_class(eq: Eq, seeds: Path) -> None:
         (("good/seed1", "nowhere/seed1"), "nowhere/seed1 is not there"),
         (("good/seed1", "user.npy"), "user.npy is a file"),
         (("good/seed1", "bad/seed1", "bad/seed2"), "good was run with 1 seeds"),
-        (("good/seed1", "bad/seed1", "-m", "HR@7"), "HR@7"),
+        (("good/seed1", "bad/seed1", "-m", "nonsense"), "it has Acc@1"),
+        (("good/seed1", "bad/seed1", "-m", "Acc@x"), "Acc@x"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_a_sentence(
@@ -231,3 +232,20 @@ def test_the_demo_is_the_same_for_the_same_seed_and_another_for_another(eq: Eq) 
     few = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
     first, again, other = (eq(*few, "--seed", seed).output for seed in ("1", "1", "2"))
     assert first == again != other
+
+
+def test_further_cutoffs_are_computed_from_logits_and_from_runs(eq: Eq, seeds: Path) -> None:
+    for word in words("good", "bad"):
+        done = eq("places", "score", "--logits", f"{word}logits.npy", "--targets", f"{word}targets.npy",
+                  "--n-resamples", "100", "-o", "results")  # fmt: skip
+        assert done.exit_code == 0, done.output
+    values = []
+    for given in (words("good", "bad"), ["results"]):
+        result = eq("places", "compare", *given, "-m", "Acc@{2,4}", "--json")
+        assert result.exit_code == 0, result.output
+        told = json.loads(result.stdout)
+        values.append(json.dumps(told, sort_keys=True))
+        assert all(name in values[-1] for name in ("HR@2", "HR@4"))
+    logits, targets = np.load("bad/seed1/logits.npy"), np.load("bad/seed1/targets.npy")
+    above = (logits > logits[np.arange(len(targets)), targets][:, None]).sum(axis=1)
+    assert str(float((above < 4).mean())) in values[0]

@@ -113,7 +113,8 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
     array = _read_guarded(ARRAY_FORMATS[suffix][0], file, member)
     if ndim is not None and array.ndim != ndim:
         raise ShapeError(
-            f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed"
+            f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed",
+            hint="give one value per row" if ndim == 1 else "give one row per unit" if ndim == 2 else "",
         )
     return array
 

@@ -116,7 +116,7 @@ def with_metrics(result: Result, metrics: Sequence[str], *, catalogue: MetricCat
     >>> with_metrics(result, ["HR@{1,3}"]).names
     ('HR@1', 'HR@3')
     """
-    names = list(dict.fromkeys(name for expression in metrics for name in _names(result, expression, catalogue)))
+    names = list(dict.fromkeys(name for expression in metrics for name in metric_names(result, expression, catalogue)))
     lacking = [name for name in names if name not in result.estimates]
     complete = _with_computed(result, lacking, catalogue) if lacking else result
     return replace(
@@ -139,7 +139,7 @@ def at_confidence_level(result: Result, config: StatsConfig, *, catalogue: Metri
     return with_confidence_level(result, metrics, config)
 
 
-def _names(result: Result, expression: str, catalogue: MetricCatalogue | None) -> list[str]:
+def metric_names(result: Result, expression: str, catalogue: MetricCatalogue | None = None) -> list[str]:
     """The canonical names of an expression; a name that only the result has is used as it is."""
     kind = None if result.evidence is None else type(result.evidence)
     try:

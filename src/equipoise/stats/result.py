@@ -175,12 +175,13 @@ class Result:
 
     def __getitem__(self, metric: str) -> Estimate:
         """The estimate of a metric, under any of its names: ``result["Acc@1"]`` is ``result["HR@1"]``."""
+        requested = metric
         if metric not in self.estimates:
             metric = _canonical(metric, self.evidence)
         if metric not in self.estimates:
-            raise UnknownNameError.of(
-                "metric of this result", metric, self.names, more=f"it has {', '.join(self.names)}"
-            )
+            shown = self.settings.get("display", {}).get("percent", {})
+            names = [shown.get(name, name) for name in self.names]
+            raise UnknownNameError.of("metric of this result", requested, names, more=f"it has {', '.join(names)}")
         return self.estimates[metric]
 
     @property

@@ -272,15 +272,17 @@ def _from_scores(
             f"the logits in {path} need targets", hint="add --targets y.npy, or --sequences test.parquet"
         )
     inputs.check_targets(targets, inputs.targets or path)
+    columns = inputs.columns(read.scores.shape[1], read.users)
+    unit_ids = _optional(inputs.unit_ids, "--unit-ids", read_column)
     with errors_name_file(path):
         scores = score_places(
             read.scores if inputs.device is None else _on_device(read.scores, inputs.device),
             targets,
-            unit_ids=_optional(inputs.unit_ids, "--unit-ids", read_column),
+            unit_ids=unit_ids,
             system=name,
             calibration=inputs.calibration != "none",
             probabilities={"logits": False, "probabilities": True}.get(inputs.calibration),
-            **inputs.columns(read.scores.shape[1], read.users),
+            **columns,
             ties=config.ties,
             confidence_level=config.confidence_level,
             n_resamples=config.n_resamples,
@@ -395,6 +397,7 @@ def compare(
             hint="eq places compare modelA/seed*/ modelB/seed*/",
         )
     reader = SeedRunReader(
+        metrics=(*metrics, *([] if primary is None else [primary])),
         padding=padding,
         unseen=unseen,
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),
