@@ -107,6 +107,18 @@ def test_the_costs_of_a_fusion_are_the_sum_of_its_parts(tmp_path: Path, monkeypa
     assert (fused.price, alone.price) == (0.0, 0.0)
 
 
+def test_precomputed_vectors_have_no_known_costs_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    np.savez(tmp_path / "mine.npz", texts=np.array(TEXTS), vectors=np.eye(40, dtype=np.float32))
+    system = retriever(f"vectors:{tmp_path / 'mine.npz'}")
+    assert isinstance(system, DenseRetriever)
+    costs = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: report(40, 0.001)})
+    assert (costs.documents_per_second, costs.model_bytes) == (None, None)
+    assert costs.index_bytes == 40 * 40 * 4
+    assert cheapest({"mine": costs, "fast": COSTS["fast"]}) is None
+    assert cheapest({"mine": costs, "paid": COSTS["paid"]}) == "mine"
+
+
 def test_arrays_are_counted_wherever_they_are() -> None:
     class Holder:
         __slots__ = ("rows",)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MIN_TIMED_TEXTS = 8
 """Fewer embedded texts give no reliable throughput."""
 
+PRECOMPUTED = "vectors"
+"""The kind of models whose vectors are in a file."""
 _RATE = "texts_per_second"
 RATE_SECONDS = 30 * 24 * 3600
 """How long a throughput is used if all vectors come from the cache: measuring again loads the model, which can take
@@ -103,7 +105,7 @@ def measure_costs(
             seconds_per_chunk.append(None if rate is None else 1 / rate)
             size = part.card.bytes_per_vector
             index_bytes.append(None if size is None else size * len(texts))
-            model_bytes.append(weights_bytes(model.spec))
+            model_bytes.append(None if model.spec.kind == PRECOMPUTED else weights_bytes(model.spec))
             prices.append(_price(model, tokens / len(texts)))
         else:
             start = perf_counter()
@@ -218,9 +220,13 @@ def array_bytes(value: Any, depth: int = 4) -> int:
 def _throughput(model: Embedder, texts: Sequence[str], report: EmbedStats | None) -> float | None:
     """Texts per second on this machine: the highest that was measured, because other programs only lower it.
 
+    Unknown for precomputed vectors: reading them says nothing about the model that computed them.
+
     If the vectors came from the cache and the last measurement is a month old, a few texts are embedded again. A
     service would bill them, so its throughput is only known from earlier runs.
     """
+    if model.spec.kind == PRECOMPUTED:
+        return None
     cache = VectorCache.default()
     stored = (cache.read_measurement(model.fingerprint) if cache is not None else None) or {}
     if report is not None and report.embedded >= max(MIN_TIMED_TEXTS, report.from_cache) and report.seconds > 0:
