@@ -108,6 +108,8 @@ def test_unknown_rerankers_and_depths_are_found_before_anything_runs() -> None:
         with_rerankers({"hash": "hash"}, ["cross-encoder:/no/such/folder"])
     with pytest.raises(ParameterError):
         run_fair_comparison(["hash"], TEXT, ASKED, rerankers=["fusion:bm25:+tfidf:"], rerank_depths=[0])
+    with pytest.raises(ParameterError):
+        run_fair_comparison(["hash"], TEXT, ASKED, rerank_depths=[5])
 
 
 def test_memoised_rerankers_give_the_same_scores() -> None:

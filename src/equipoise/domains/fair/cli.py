@@ -210,7 +210,12 @@ def compare(
     **settings: Any,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.fair.experiment import compare_models, plan_comparison, with_rerankers
+    from equipoise.domains.fair.experiment import (
+        check_rerank_depths,
+        compare_models,
+        plan_comparison,
+        with_rerankers,
+    )
     from equipoise.models.resolve import resolve_models
     from equipoise.runs.experiment_folder import check_writable, is_json_file
 
@@ -218,6 +223,7 @@ def compare(
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
     if charts and (output is None or is_json_file(Path(output))):
         raise ParameterError("--charts needs an output folder", hint="add -o FOLDER")
+    check_rerank_depths(settings["rerank_depths"], rerankers)
     grid = checked_settings(chunkers=chunker_names, stats=config, **settings)
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):

@@ -231,6 +231,14 @@ def with_rerankers(models: Mapping[str, Any], rerankers: Iterable[str | Reranker
     return {**models, **reranked}
 
 
+def check_rerank_depths(depths: Iterable[int] | None, rerankers: str | Sequence[str | Reranker]) -> None:
+    """Raise ``ParameterError`` for depths without a reranker, which would be ignored."""
+    if depths is not None and not rerankers:
+        raise ParameterError(
+            "rerank depths are given without a reranker", hint="add rerankers, such as --rerankers maxsim:minilm"
+        )
+
+
 @dataclass(frozen=True)
 class FairContext:
     """What all models share: the plan of the comparison, and how models are loaded."""
@@ -364,6 +372,7 @@ def run_fair_comparison(
     >>> [(result.model_spec, result.best_params) for result in comparison][0]
     ('bm25:', {'chunk_size': 6, 'overlap': 0, 'top_k': 1})
     """
+    check_rerank_depths(rerank_depths, rerankers)
     settings = checked_settings(
         chunk_sizes=chunk_sizes,
         overlaps=overlaps,
