@@ -33,6 +33,7 @@ from equipoise.domains.fair.results import (
     ModelProfile,
     fair_key,
 )
+from equipoise.errors import ParameterError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
 from equipoise.models.embedder import open_cache
 from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, reranker
