@@ -146,6 +146,35 @@ def test_a_report_of_several_models_and_seeds_compares_the_models(eq, folder: Pa
     assert single.exit_code == 0, single.stderr
 
 
+def test_a_report_of_several_data_sets_compares_within_each(eq, folder: Path) -> None:
+    logits, targets = np.load("logits.npy"), np.load("y.npy")
+    np.save("half.npy", logits[:30])
+    np.save("y-half.npy", targets[:30])
+    for name, files in (
+        ("lstm", ("logits.npy", "y.npy")),
+        ("gru", ("logits.npy", "y.npy")),
+        ("diy", ("half.npy", "y-half.npy")),
+    ):
+        result = eq("places", "score", "--logits", files[0], "--targets", files[1], "--name", name, "-o", "results")
+        assert result.exit_code == 0, result.stderr
+    result = eq("report", "results", "-o", "page.html", "--no-charts")
+    assert result.exit_code == 0, result.stderr
+    assert "different visits" in result.stderr
+    assert "gru and lstm share the best Acc@1 on 60 visits" in result.stdout
+    assert {file.name for file in folder.glob("page-*.html")} == {
+        "page-all-visits-of-diy.html", "page-all-visits-of-gru-lstm.html",
+    }  # fmt: skip
+
+
+def test_an_unknown_primary_metric_of_a_report_is_an_error_and_another_cutoff_is_computed(eq, failed) -> None:
+    for name in ("lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"):
+        assert eq(*SCORE[:-1], name, "--n-resamples", "100", "-o", "results").exit_code == 0
+    failed(eq("report", "results", "--primary", "nonsense", "-o", "page.html", "--no-charts"), "E300")
+    result = eq("report", "results", "--primary", "Acc@7", "-o", "page.html", "--no-charts")
+    assert result.exit_code == 0, result.stderr
+    assert "Acc@7" in result.stdout
+
+
 def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
     rows = [f"u{row % 6},{place},2024-05-{row % 28 + 1:02}" for row, place in enumerate(range(3, 43))]
     (folder / "test.csv").write_text("\n".join(["user,target,time", *rows]))
@@ -324,3 +353,48 @@ def test_files_of_libcity_are_scored_like_logits(eq, folder: Path) -> None:
     assert output["system"] == "libcity"
     assert output["percent"] == json.loads(eq(*SCORE, "--json").stdout)["percent"]
     assert output["by_user"]["units"] == 6
+
+
+def test_files_of_libcity_with_one_visit_per_line_are_read(eq, folder: Path) -> None:
+    logits, targets = np.load("logits.npy").astype(float), np.load("y.npy")
+    rows = [
+        {"uid": f"u{row % 6}", "loc_true": int(target), "loc_pred": scores.tolist()}
+        for row, (target, scores) in enumerate(zip(targets, logits, strict=True))
+    ]
+    (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    best = [row | {"loc_pred": np.argsort(row["loc_pred"])[::-1][:5].tolist()} for row in rows]
+    (folder / "best.jsonl").write_text("".join(json.dumps(row) + "\n" for row in best))
+    expected = json.loads(eq(*SCORE, "--user", "user.npy", "--json").stdout)["percent"]
+    for arguments in (("scores.jsonl",), ("best.jsonl", "--n-classes", str(CLASSES))):
+        result = eq("places", "score", "--predictions", *arguments, "--name", "lstm", "--json")
+        assert result.exit_code == 0, result.stderr
+        output = json.loads(result.stdout)
+        assert output["all"]["clusters"] == 6
+        assert {name: output["percent"][name] for name in ("Acc@1", "Acc@5")} == {
+            name: expected[name] for name in ("Acc@1", "Acc@5")
+        }
+
+
+def test_a_second_system_is_an_error_and_not_ignored(eq, failed) -> None:
+    failed(eq(*SCORE, "--logits", "logits.npy"), "E310", "-o FOLDER")
+
+
+def test_targets_that_differ_from_those_of_the_table_are_an_error(eq, failed, folder: Path) -> None:
+    targets = np.load("y.npy")
+    shifted = np.roll(targets, 1)
+    (folder / "test.csv").write_text("user,target\n" + "".join(f"u{row},{y}\n" for row, y in enumerate(shifted)))
+    result = eq(*SCORE, "--sequences", "test.csv")
+    failed(result, "E200", "same visits in the same order")
+    assert f"the first in row {int(np.argmax(targets != shifted)) + 1}" in result.stderr
+
+
+def test_names_saved_as_python_objects_are_an_error_that_says_how_to_convert_them(eq, failed, folder: Path) -> None:
+    np.save(folder / "objects.npy", np.array(["u1"] * ROWS, dtype=object), allow_pickle=True)
+    failed(eq(*SCORE, "--user", "objects.npy"), "E204", "dtype=str")
+
+
+def test_a_small_share_is_not_shown_as_zero(eq, folder: Path) -> None:
+    (folder / "test.csv").write_text("user,place\n" + "u1,3\n" * 3000 + "u1,99\n")
+    shown = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv").stdout
+    assert "<0.1 % of the targets do not occur in training" in shown
+    assert "at most >99.9 %" in shown

@@ -174,7 +174,8 @@ def test_padding_is_excluded_from_the_classes(eq: Eq, seeds: Path) -> None:
         (("good/seed1", "nowhere/seed1"), "nowhere/seed1 is not there"),
         (("good/seed1", "user.npy"), "user.npy is a file"),
         (("good/seed1", "bad/seed1", "bad/seed2"), "good was run with 1 seeds"),
-        (("good/seed1", "bad/seed1", "-m", "HR@7"), "HR@7"),
+        (("good/seed1", "bad/seed1", "-m", "nonsense"), "it has Acc@1"),
+        (("good/seed1", "bad/seed1", "-m", "Acc@x"), "Acc@x"),
     ],
 )
 def test_invalid_comparisons_are_errors(eq: Eq, seeds: Path, paths: tuple[str, ...], expected_text: str) -> None:
@@ -237,3 +238,20 @@ def test_the_demo_depends_on_the_seed_only(eq: Eq) -> None:
     quick_options = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
     first, repeated, other = (eq(*quick_options, "--seed", seed).output for seed in ("1", "1", "2"))
     assert first == repeated != other
+
+
+def test_further_cutoffs_are_computed_from_logits_and_from_runs(eq: Eq, seeds: Path) -> None:
+    for word in seed_paths("good", "bad"):
+        done = eq("places", "score", "--logits", f"{word}logits.npy", "--targets", f"{word}targets.npy",
+                  "--n-resamples", "100", "-o", "results")  # fmt: skip
+        assert done.exit_code == 0, done.output
+    values = []
+    for given in (seed_paths("good", "bad"), ["results"]):
+        result = eq("places", "compare", *given, "-m", "Acc@{2,4}", "--json")
+        assert result.exit_code == 0, result.output
+        content = json.loads(result.stdout)
+        values.append(json.dumps(content, sort_keys=True))
+        assert all(name in values[-1] for name in ("HR@2", "HR@4"))
+    logits, targets = np.load("bad/seed1/logits.npy"), np.load("bad/seed1/targets.npy")
+    above = (logits > logits[np.arange(len(targets)), targets][:, None]).sum(axis=1)
+    assert str(float((above < 4).mean())) in values[0]

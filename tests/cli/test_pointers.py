@@ -54,6 +54,20 @@ def test_an_unknown_option_suggests_the_right_one(eq, assert_error, arguments, e
     assert_error(eq(*arguments), "E100", expected_hint)
 
 
+def test_an_option_without_its_value_and_a_command_of_another_group_have_a_hint(eq, failed) -> None:
+    failed(eq("fair", "compare", "--models"), "E100", "write a value after --models")
+    failed(eq("fair", "demo"), "E300", "eq demo is a command of its own")
+    failed(eq("fair", "compare", "--doc", "d", "--qa", "q", "--models", "hash", "--rerank-depths", "5"), "E310")
+
+
+@pytest.mark.parametrize("flag", ["--json", "--quiet", "--verbose"])
+def test_options_of_every_command_are_explained(eq, flag: str) -> None:
+    done = eq("explain", flag)
+    assert done.exit_code == 0, done.stderr
+    assert flag in done.stdout.splitlines()[0]
+    assert eq("explain").exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected_hint"),
     [

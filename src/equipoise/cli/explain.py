@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -195,12 +195,21 @@ class ExplainableType(options.MetricType):
     # An unknown option is the name of the option to explain.
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument("name", type=ExplainableType())
+@click.argument("name", type=ExplainableType(), required=False)
 @options.plugin_option
 @options.output_options
 @pass_output
-def explain(out: Output, name: str, plugins: tuple[str, ...]) -> None:
+def explain(out: Output, name: str | None, plugins: tuple[str, ...]) -> None:
     """See ``HELP``."""
+    if name is None:  # the name is an option of this command as well
+        flags = [
+            flag
+            for flag, is_set in (("--json", out.json), ("--quiet", out.quiet), ("--verbose", out.verbose))
+            if is_set
+        ]
+        if len(flags) != 1:
+            raise click.MissingParameter(param_hint="'NAME'", param_type="argument")
+        name, out = flags[0], replace(out, json=False, quiet=False, verbose=False)
     pages = find_explanations(name.strip(), catalogue_with(plugins))
     if out.json:
         out.data({"pages": [page.to_dict() for page in pages]})

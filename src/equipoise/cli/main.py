@@ -54,8 +54,11 @@ class SuggestingGroup(click.Group):
         if path in output.pointers("commands"):
             return str(output.pointers("commands")[path])
         known = self.list_commands(ctx)
-        if name in COMMANDS:
+        if name in RESULT_COMMANDS:
             return f"eq {name} works on the results of every command: see eq {name} --help"
+        suggestion = did_you_mean(name, known)
+        if name in COMMANDS and not suggestion:
+            return f"eq {name} is a command of its own: see eq {name} --help"
         return did_you_mean(name, known) or f"{ctx.command_path} has {', '.join(known)}"
 
 
@@ -123,6 +126,9 @@ COMMANDS = {
     "doctor": CommandEntry("equipoise.cli.environment:doctor", "Show installed and missing packages."),
     "completion": CommandEntry("equipoise.cli.main:completion", "Print a shell completion script."),
 }
+
+RESULT_COMMANDS = ("compare", "report", "view", "export")
+"""Commands that read the results of the applications."""
 
 SECTIONS = {
     "Evaluate and compare": ("demo", "bench", "score", "compare", "gate", "leaderboard"),

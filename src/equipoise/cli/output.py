@@ -273,6 +273,8 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     if isinstance(error, click.NoSuchOption) and context is not None:
         message = f"{context.command_path} has no option {error.option_name}"
         hint = suggest_option(error.option_name, context) or hint
+    elif isinstance(error, click.BadOptionUsage) and not hint:
+        hint = f"write a value after {error.option_name}"
     return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
 
 

@@ -151,6 +151,8 @@ def _report_places(out: Output, runs: list[tuple[str, Path]], output: str, chose
         out.note(f"wrote {output}: open it in a browser{chart_note() if chosen.charts else ''}")
         for title, file in page.other_pages.items():
             out.note(f"wrote {file}: {title}, with every pair, slice and visit")
+    if page.not_compared:
+        out.note(f"not all systems are compared: {page.not_compared}")
     return exits.FAILED_UNITS if page.cautions else exits.DONE
 
 

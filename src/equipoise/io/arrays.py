@@ -113,7 +113,8 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
     array = _read_guarded(ARRAY_FORMATS[suffix][0], file, member)
     if ndim is not None and array.ndim != ndim:
         raise ShapeError(
-            f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed"
+            f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed",
+            hint="give one value per row" if ndim == 1 else "give one row per unit" if ndim == 2 else "",
         )
     return array
 
@@ -181,7 +182,10 @@ def _read_guarded(reader: Callable[[Path, str | None], T], path: Path, member: s
     except Exception as error:  # zip, npy and safetensors parsers raise a dozen kinds for damaged bytes
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         if "Object arrays" in reason or "Python objects" in reason:
-            raise FormatError(f"{display_path(path)} holds Python objects, not numbers", hint=_NO_PICKLES) from error
+            raise FormatError(
+                f"{display_path(path)} holds Python objects, not numbers or text",
+                hint="convert the array before it is saved: numpy.asarray(values, dtype=float), or dtype=str for names",
+            ) from error
         raise FormatError(
             f"{display_path(path)} is not a readable {path.suffix} file: {reason}",
             hint="was it truncated? compare its size with the original",

@@ -19,6 +19,7 @@ from zipfile import ZipFile
 
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, MissingExtraError, ParameterError
 from equipoise.io.atomic import write_text
+from equipoise.io.pdf_layout import join_pages, restore_spaces, without_running_heads
 from equipoise.io.text import STDIN, PathLike, check_archive, display_path, read_bytes, read_error, read_text
 from equipoise.types import install_command, require_extra
 
@@ -232,10 +233,14 @@ class _Reader(HTMLParser):
 
 # The text layer of PDF files, by pypdf.
 
+_PDF_TEXT_VERSION = 2
+"""Stored texts of other versions are not used."""
+
 
 def pdf_to_text(path: PathLike) -> str:
     """The text of all pages, a blank line between two; words hyphenated at line ends are left alone.
 
+    Page numbers and running heads, which would interrupt sentences, are left out.
     A file that only its owner's password protects is read. One that needs a password to be opened, and one
     whose pages are images, are errors.
     """
@@ -246,7 +251,7 @@ def pdf_to_text(path: PathLike) -> str:
             reader = engine.PdfReader(io.BytesIO(data))
             if reader.is_encrypted and not reader.decrypt(""):
                 raise _encrypted_error(name)
-            pages = [_whole_characters(page.extract_text()).strip() for page in reader.pages]
+            pages = [_page_text(page) for page in reader.pages]
         except EquipoiseError:
             raise
         except engine.errors.DependencyError as error:  # as late as at the first page, for some ciphers
@@ -266,7 +271,16 @@ def pdf_to_text(path: PathLike) -> str:
             f"{name} has {count} and no text: it is a scan or a set of images",
             hint=f"ocrmypdf {name} with-text.pdf adds the text",
         )
-    return "\n\n".join(filter(None, pages))
+    return join_pages(without_running_heads(pages))
+
+
+def _page_text(page: Any) -> str:
+    """The text in the order of the file, with the spaces that only extraction by position finds."""
+    plain = _whole_characters(page.extract_text())
+    layout = ""
+    with suppress(Exception):  # extraction by position fails for some fonts and operators
+        layout = _whole_characters(page.extract_text(extraction_mode="layout"))
+    return restore_spaces(plain, layout).strip()
 
 
 def _encrypted_error(name: str) -> InputError:
@@ -474,12 +488,12 @@ def read_document(path: PathLike, *, cache: Path | None = None) -> str:
 
 
 def _cached_pdf(path: PathLike, data: bytes, cache: Path) -> str:
-    """The text of a PDF, stored by its bytes and the version of pypdf, which decides what is extracted."""
+    """The text of a PDF, stored by its bytes and the versions of pypdf and of ours, which decide what is extracted."""
     try:
         engine = version("pypdf")
     except PackageNotFoundError:
         return pdf_to_text(path)
-    stored = cache / f"{sha256(engine.encode() + data).hexdigest()[:32]}.txt"
+    stored = cache / f"{sha256(f'{_PDF_TEXT_VERSION} {engine}'.encode() + data).hexdigest()[:32]}.txt"
     with suppress(OSError, ValueError):
         return stored.read_text(encoding="utf-8")
     text = pdf_to_text(path)

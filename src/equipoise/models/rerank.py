@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeEr
 from equipoise.geometry.search import Neighbors
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
+from equipoise.models.cache import MEASUREMENT_SECONDS
 from equipoise.models.encoder import ModelCard
 from equipoise.models.fusion import RRF_K, reciprocal_ranks, split_parts
 from equipoise.models.registry import BY_ALIAS, ModelSpec, check_nameless, number_option, parse_spec
@@ -265,23 +268,23 @@ class RetrieverReranker(Reranker):
     """A retriever as a reranker, fitted on the candidates of each query, so words common to all have a low weight."""
 
     def __init__(self, system: Retriever) -> None:
-        self._system = system
+        self.system = system
 
     @property
     def card(self) -> ModelCard:
         """The retriever's card."""
-        return self._system.card
+        return self.system.card
 
     @property
     def fingerprint(self) -> str:
         """The retriever's fingerprint, marked as a reranker."""
-        return content_fingerprint("candidates 1", self._system.fingerprint)
+        return content_fingerprint("candidates 1", self.system.fingerprint)
 
     def score(self, query: str, documents: Sequence[str]) -> Floats:
         """The retriever's scores over these documents alone."""
         if not documents:
             return np.empty(0)
-        ((_, scores),) = self._system.fit(documents).score_blocks([query])
+        ((_, scores),) = self.system.fit(documents).score_blocks([query])
         return scores[0].astype(np.float64)
 
 
@@ -300,6 +303,11 @@ class FusionReranker(Reranker):
         """From ``fusion:maxsim:+bm25:``: each part is a reranker, or any retriever."""
         check_nameless(ModelSpec(spec.kind, "", spec.options), ("k",))
         return cls([_part(part) for part in split_parts(spec.name)], k=number_option(spec, "k", RRF_K))
+
+    @property
+    def parts(self) -> tuple[Reranker, ...]:
+        """The rerankers whose ranks are fused."""
+        return self._parts
 
     def with_parts(self, change: Callable[[Reranker], Reranker]) -> FusionReranker:
         """The same fusion of changed parts."""
@@ -331,7 +339,10 @@ class FusionReranker(Reranker):
 
 
 class MemoisedReranker(Reranker):
-    """A pairwise reranker that scores each document for a query once; with a cache, once for all runs."""
+    """A pairwise reranker that scores each document for a query once; with a cache, once for all runs.
+
+    The first query with new documents is scored separately, to measure the time per pair.
+    """
 
     pairwise = True
 
@@ -356,11 +367,12 @@ class MemoisedReranker(Reranker):
             self._read(self._cache, queries, missing)
             missing = self._missing(queries, documents)
         if any(missing):
-            new = {
-                (query, text): score
-                for query, texts, scores in zip(queries, missing, self._inner.score_many(queries, missing), strict=True)
-                for text, score in zip(texts, scores.tolist(), strict=True)
-            }
+            new = self._measure(queries, missing)
+            rest = [
+                [text for text in texts if (query, text) not in new]
+                for query, texts in zip(queries, missing, strict=True)
+            ]
+            new |= self._new_scores(queries, rest)
             self._scores |= new
             if self._cache is not None:
                 self._write(self._cache, new)
@@ -368,6 +380,40 @@ class MemoisedReranker(Reranker):
             np.array([self._scores[query, text] for text in texts], dtype=np.float64)
             for query, texts in zip(queries, documents, strict=True)
         ]
+
+    def _new_scores(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
+        return {
+            (query, text): score
+            for query, texts, scores in zip(queries, documents, self._inner.score_many(queries, documents), strict=True)
+            for text, score in zip(texts, scores.tolist(), strict=True)
+        }
+
+    @property
+    def seconds_per_pair(self) -> float | None:
+        """The shortest measured time for a document of one query on this machine; None without a measurement."""
+        stored = self._cache.read_measurement(self._measurement_key) if self._cache is not None else None
+        return (stored or {}).get(_SECONDS_PER_PAIR, _MEASURED.get(self._inner))
+
+    @property
+    def _measurement_key(self) -> str:
+        return f"{_SECONDS_PER_PAIR} {self.fingerprint}"
+
+    def _measure(self, queries: Sequence[str], missing: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
+        """The scores of one query, timed; none if the time is known. The first document only loads the model."""
+        query, texts = max(zip(queries, missing, strict=True), key=lambda pair: len(pair[1]))
+        fresh = self._cache is not None and self._cache.read_measurement(
+            self._measurement_key, max_age=MEASUREMENT_SECONDS
+        )
+        if len(texts) < 2 or fresh or (self._cache is None and self._inner in _MEASURED):
+            return {}
+        scores = self._new_scores([query], [texts[:1]])
+        start = perf_counter()
+        scores |= self._new_scores([query], [texts[1:]])
+        seconds = (perf_counter() - start) / (len(texts) - 1)
+        _MEASURED[self._inner] = seconds = min(seconds, self.seconds_per_pair or seconds)
+        if self._cache is not None:
+            self._cache.write_measurement(self._measurement_key, {_SECONDS_PER_PAIR: seconds})
+        return scores
 
     def _missing(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[list[str]]:
         return [
@@ -392,6 +438,10 @@ class MemoisedReranker(Reranker):
             texts = [_pair_text(*pair) for pair in scores]
             cache.put_many(self.fingerprint, RERANKED, texts, np.stack(parts, axis=1))
 
+
+_SECONDS_PER_PAIR = "seconds_per_pair"
+_MEASURED: WeakKeyDictionary[Reranker, float] = WeakKeyDictionary()
+"""The time per pair of rerankers without a cache."""
 
 RERANKED = "reranked"
 """The variant of cached scores: a pair of texts takes the place of a text, and a score that of a vector."""

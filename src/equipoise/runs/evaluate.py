@@ -119,7 +119,7 @@ def with_metrics(result: Result, metrics: Sequence[str], *, catalogue: MetricCat
     >>> with_metrics(result, ["HR@{1,3}"]).names
     ('HR@1', 'HR@3')
     """
-    names = list(dict.fromkeys(name for expression in metrics for name in _names(result, expression, catalogue)))
+    names = list(dict.fromkeys(name for expression in metrics for name in metric_names(result, expression, catalogue)))
     missing = [name for name in names if name not in result.estimates]
     complete = _with_computed(result, missing, catalogue) if missing else result
     return replace(
@@ -149,11 +149,11 @@ def recorded_stats(results: Iterable[Result], base: StatsConfig = DEFAULT_STATS)
     """
     recorded = [result.settings for result in results]
     values = {name: {settings.get(name) for settings in recorded} for name in RECORDED}
-    shared = {name: found.pop() for name, found in values.items() if len(found) == 1}
+    shared = {name: options.pop() for name, options in values.items() if len(options) == 1}
     return replace(base, **{name: value for name, value in shared.items() if value is not None})
 
 
-def _names(result: Result, expression: str, catalogue: MetricCatalogue | None) -> list[str]:
+def metric_names(result: Result, expression: str, catalogue: MetricCatalogue | None = None) -> list[str]:
     """The canonical names of an expression; a name that only the result has is used as it is."""
     kind = None if result.evidence is None else type(result.evidence)
     try:

@@ -175,15 +175,16 @@ class Result:
 
     def __getitem__(self, metric: str) -> Estimate:
         """The estimate of a metric, under any of its names: ``result["Acc@1"]`` is ``result["HR@1"]``."""
+        requested = metric
         if metric not in self.estimates:
             from equipoise.metrics.parser import find_metric
 
             known = find_metric(metric, self.evidence)
             metric = metric if known is None else known.name
         if metric not in self.estimates:
-            raise UnknownNameError.of(
-                "metric of this result", metric, self.names, more=f"it has {', '.join(self.names)}"
-            )
+            shown = self.settings.get("display", {}).get("percent", {})
+            names = [shown.get(name, name) for name in self.names]
+            raise UnknownNameError.of("metric of this result", requested, names, more=f"it has {', '.join(names)}")
         return self.estimates[metric]
 
     @property

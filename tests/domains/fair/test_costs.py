@@ -76,6 +76,18 @@ def test_a_local_model_without_a_stored_throughput_is_measured_once(
     assert (first.price, first.model_bytes) == (0.0, 0.0)
 
 
+def test_a_cached_run_of_the_next_day_loads_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    system = retriever("hash,dim=16")
+    assert isinstance(system, DenseRetriever)
+    first = measure_costs(system, TEXTS, 400, {}, 0.0)
+    (file,) = (tmp_path / "throughput").iterdir()
+    yesterday = file.stat().st_mtime - 24 * 3600
+    os.utime(file, (yesterday, yesterday))
+    monkeypatch.setattr(system.embedder.encoder, "encode", lambda *_: pytest.fail("the model was loaded"))
+    assert measure_costs(system, TEXTS, 400, {}, 0.0).documents_per_second == first.documents_per_second
+
+
 def test_an_outdated_throughput_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     system = retriever("hash,dim=16")
@@ -97,6 +109,18 @@ def test_the_costs_of_a_fusion_are_the_sum_of_its_parts(tmp_path: Path, monkeypa
     lexical_costs, fusion_costs = (measure_costs(system, TEXTS, 400, {}, 0.0) for system in (lexical, fusion))
     assert fusion_costs.index_bytes == pytest.approx((lexical_costs.index_bytes or 0) + 40 * 16 * 4)
     assert (fusion_costs.price, lexical_costs.price) == (0.0, 0.0)
+
+
+def test_precomputed_vectors_have_no_known_costs_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    np.savez(tmp_path / "vectors.npz", texts=np.array(TEXTS), vectors=np.eye(40, dtype=np.float32))
+    system = retriever(f"vectors:{tmp_path / 'vectors.npz'}")
+    assert isinstance(system, DenseRetriever)
+    costs = measure_costs(system, TEXTS, 400, {system.embedder.fingerprint: embed_stats(40, 0.001)})
+    assert (costs.documents_per_second, costs.model_bytes) == (None, None)
+    assert costs.index_bytes == 40 * 40 * 4
+    assert cheapest({"precomputed": costs, "fast": COSTS["fast"]}) is None
+    assert cheapest({"precomputed": costs, "paid": COSTS["paid"]}) == "precomputed"
 
 
 def test_arrays_are_counted_in_nested_objects() -> None:

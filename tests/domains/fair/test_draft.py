@@ -227,3 +227,78 @@ def test_a_command_without_any_draft_is_an_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document)], prog_name="eq")
     assert result.exit_code == 2
     assert "no draft passed the checks" in result.stderr
+
+
+def test_headings_without_markup_are_section_titles() -> None:
+    text = (
+        "3.2. Early and late selection\nThe engineer Karl Etzel selected the route to Ulm in the summer of 1850.\n"
+        "MAINTENANCE\nThe bridge over the river was repaired by Jonas Weber and his sons every spring.\n"
+    )
+    drafts = draft_questions(text, 8)
+    headings = [question.question for question in drafts.questions if drafts.methods[question.id] == "heading"]
+    assert headings == [
+        "What does the document say about Early and late selection?",
+        "What does the document say about MAINTENANCE?",
+    ]
+    assert not any("selection The" in question.passages[0] for question in drafts.questions)
+
+
+def test_items_of_a_list_are_separate_sentences_without_emphasis() -> None:
+    text = (
+        "Some notes on the mill and the people in it:\n"
+        "- **Owner**: the mill was bought by the family Hartmann of Augsburg in the spring\n"
+        "- the wheel was built by a carpenter with the name Jonas Weber and his two sons\n"
+    )
+    drafts = draft_questions(text, 8)
+    assert {question.passages[0] for question in drafts.questions} <= {
+        "Some notes on the mill and the people in it:",
+        "Owner: the mill was bought by the family Hartmann of Augsburg in the spring",
+        "the wheel was built by a carpenter with the name Jonas Weber and his two sons",
+    }
+    assert validate_fixture(drafts.questions, text, tokenizer="words").answers_missing == 0
+
+
+def test_numbers_of_cross_references_are_no_answers() -> None:
+    text = "The options that are listed in Table 12 and on page 34 were added in 1998, see Section 3.14 of the book."
+    answers = [draft.answer for draft in draft_questions(text, 9).questions]
+    assert "1998" in answers
+    assert not {"12", "34", "3.14"} & set(answers)
+
+
+def test_parts_of_commands_and_paths_are_no_answers() -> None:
+    text = "Use the option draft=Visible with \\KOMAoptions or edit /etc/Defaults before the Monday of the release."
+    assert [draft.answer for draft in draft_questions(text, 9).questions] == ["Monday"]
+
+
+class FailingModel(ScriptedModel):
+    """A chat model that stops to answer after the first passage."""
+
+    def complete(self, prompt: str) -> str:
+        if self.prompts:
+            raise PartialError("scripted did not answer: the server answered 500")
+        return super().complete(prompt)
+
+
+def test_drafts_until_a_failure_of_the_model_are_kept() -> None:
+    model: Any = FailingModel(json.dumps(PAIRS[:1]))
+    drafts = draft_questions(GERMAN, 9, model=model)
+    assert [question.answer for question in drafts.questions] == ["Jonas Weber"]
+    assert "answered 500" in drafts.failure
+    nothing: Any = FailingModel("no")
+    with pytest.raises(PartialError):
+        draft_questions(GERMAN, 9, model=nothing)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "openai:", "minilm", "openai:tiny,retries=1"])
+def test_wrong_chat_models_are_errors_with_an_example(model: str) -> None:
+    with pytest.raises(ParameterError) as wrong:
+        draft_questions(GERMAN, 3, model=model)
+    assert "openai:" in wrong.value.hint or "attempts" in wrong.value.hint
+
+
+@pytest.mark.parametrize("name", ["drafts.xlsx", "drafts"])
+def test_another_file_name_is_an_error_before_anything_runs(tmp_path: Path, name: str) -> None:
+    failed = CliRunner().invoke(cli, ["fair", "draft", "--doc", "no.md", "-o", str(tmp_path / name)], prog_name="eq")
+    assert failed.exit_code == 2
+    assert ".jsonl" in failed.stderr
+    assert not (tmp_path / name).exists()

@@ -15,6 +15,7 @@ from equipoise.domains.fair.experiment import prepare_comparison
 from equipoise.domains.fair.questions import PassageFinder, PassageSpan, check_questions
 from equipoise.errors import FormatError, InputError, ParameterError
 from equipoise.io.documents import read_documents
+from equipoise.types import Severity
 
 TEXT = """\
 # The mill
@@ -125,6 +126,24 @@ def test_validation_lists_invalid_passages_and_counts_within_valid_ones() -> Non
         ("q2", "ambiguous"), ("q3", "passage_missing"), ("q4", "not_in_passage"), ("q5", "hyphenated"),
     }  # fmt: skip
     assert (result.answers_found, result.answers_missing) == (4, 2)
+
+
+def test_validation_finds_a_wrong_passage_next_to_a_right_one() -> None:
+    asked = [{"question": "When?", "answer": "1871", "passages": ["built in 1871", "the mill of Augsburg"]}]
+    (issue,) = validate_fixture(asked, TEXT, tokenizer="words").answer_issues
+    assert (issue.issue_type, issue.severity) == ("passage_missing", Severity.ISSUE)
+    with pytest.raises(InputError):
+        plan(*asked)
+
+
+def test_validation_names_drafts_in_its_status() -> None:
+    asked = [
+        {"question": "When was it built?", "answer": "1871", "passage": "built in 1871", "draft": True},
+        {"question": "Who planned it?", "answer": "Karl Etzel"},
+    ]
+    result = validate_fixture(asked, TEXT, tokenizer="words", min_questions=1)
+    assert (result.drafts_found, result.is_valid) == (1, False)
+    assert "Status: usable, with 1 unedited draft" in result.summary.splitlines()[1]
 
 
 def test_questions_with_alternatives_and_passages_are_scored_with_details() -> None:

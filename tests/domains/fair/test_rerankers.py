@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from random import Random
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise import retriever, run_fair_comparison
+from equipoise.domains.fair.costs import rerank_bytes, rerank_seconds
 from equipoise.domains.fair.experiment import with_rerankers
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.models.cache import VectorCache
+from equipoise.models.embedder import weights_bytes
 from equipoise.models.encoder import ModelCard
+from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import MemoisedReranker, Reranker, memoise_reranker, reranker
 from fair_sample import GRID, SETTINGS, Counting, chunks_of, document, pairs
 
@@ -108,6 +112,8 @@ def test_unknown_rerankers_and_depths_are_errors_before_the_evaluation() -> None
         with_rerankers({"hash": "hash"}, ["cross-encoder:/no/such/folder"])
     with pytest.raises(ParameterError):
         run_fair_comparison(["hash"], TEXT, QUESTIONS, rerankers=["fusion:bm25:+tfidf:"], rerank_depths=[0])
+    with pytest.raises(ParameterError):
+        run_fair_comparison(["hash"], TEXT, QUESTIONS, rerank_depths=[5])
 
 
 def test_memoised_rerankers_give_the_same_scores() -> None:
@@ -154,3 +160,64 @@ def test_a_packaged_model_reranks(tmp_path: Path) -> None:
         ["bm25:"], TEXT, QUESTIONS, [24], [4], [2], rerankers=["maxsim:minilm"], rerank_depths=[4], tokenizer="words"
     )
     assert [result.model_name for result in comparison][1].startswith("BM25 (lucene), reranked by MaxSim")
+
+
+class SlowReranker(SharedLetters):
+    """A reranker that takes a known time per document."""
+
+    fingerprint = "slow letters"
+
+    def score(self, query: str, documents: Sequence[str]) -> np.ndarray:
+        sleep(0.002 * len(documents))
+        return super().score(query, documents)
+
+
+def test_the_time_of_a_reranker_does_not_depend_on_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All models have the same time per pair, and a run whose scores are cached has that of the first run."""
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    settings = {**SETTINGS, "rerank_depths": [6]}
+    runs = [
+        run_fair_comparison([Counting(), "bm25:"], TEXT, QUESTIONS, rerankers=[model], **settings)
+        for model in (SlowReranker(), SlowReranker())
+    ]
+    seconds = [result.costs.rerank_seconds for run in runs for result in run if " > " in result.model_spec]
+    assert len(seconds) == 4
+    assert max(seconds) < 4 * min(seconds), "the first model of a run may have been timed again"
+    assert min(seconds) >= 6 * 0.002
+
+
+def test_a_reranker_whose_scores_were_cached_without_a_measurement_has_no_known_time(tmp_path: Path) -> None:
+    with VectorCache(tmp_path / "vectors.sqlite") as cache:
+        memoise_reranker(SharedLetters(), cache).score("q", ["a"])
+        memoised = memoise_reranker(SharedLetters(), cache)
+        memoised.score("q", ["a"])
+        assert rerank_seconds(memoised, 10, 0.5) is None
+        memoised.score("q", ["b", "c"])
+        assert rerank_seconds(memoised, 10, 0.5) == 10 * memoised.seconds_per_pair
+    assert rerank_seconds(reranker("fusion:bm25:+tfidf:"), 10, 0.5) == 0.5
+
+
+@pytest.mark.engines("sentence_transformers")
+def test_the_weights_of_a_reranker_count_as_memory() -> None:
+    assert rerank_bytes(reranker("maxsim:minilm")) == weights_bytes(parse_spec("minilm"))
+    assert rerank_bytes(reranker("fusion:maxsim:+bm25:")) == weights_bytes(parse_spec("minilm"))
+    assert rerank_bytes(SharedLetters()) is None
+
+
+@pytest.mark.engines("sentence_transformers")
+def test_token_vectors_are_computed_once_per_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = reranker("maxsim:minilm")
+    first = model.score_many(["rye bread"], [["a loaf of rye", "an oat field"]])
+    monkeypatch.setattr(model._encoder, "token_vectors", one_text_at_most(model._encoder.token_vectors))
+    repeated = model.score_many(["rye bread"], [["an oat field", "a loaf of rye"]])
+    np.testing.assert_array_equal(repeated[0][::-1], first[0])
+
+
+def one_text_at_most(token_vectors: Any) -> Any:
+    """Only the query is read again."""
+
+    def limited(texts: Sequence[str]) -> Any:
+        assert list(texts) == ["rye bread"]
+        return token_vectors(texts)
+
+    return limited

@@ -89,9 +89,26 @@ def test_coordinates_are_read_from_a_table_by_name_and_from_a_matrix(tmp_path, c
     assert (read_coordinates(tmp_path / "places.npy", CLASSES) == coordinates).all()
 
 
+@pytest.mark.parametrize("empty", ["", " ", "NaN", "NA"])
+def test_empty_cells_are_places_without_coordinates(tmp_path, empty):
+    (tmp_path / "places.csv").write_text(f"place,code,lat,lon\n0,BQN,{empty},{empty}\n1,JFK,40.64,-73.78\n")
+    assert np.array_equal(
+        read_coordinates(tmp_path / "places.csv", 2), [[np.nan, np.nan], [40.64, -73.78]], equal_nan=True
+    )
+
+
+def test_missing_values_of_parquet_are_places_without_coordinates(tmp_path):
+    table = {"place": [0, 1, 2], "lat": [None, 40.64, float("nan")], "lon": [None, -73.78, float("nan")]}
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pytest.importorskip("pyarrow").table(table), tmp_path / "p.parquet"
+    )
+    assert np.isnan(read_coordinates(tmp_path / "p.parquet", 3)).all(axis=1).tolist() == [True, False, True]
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "place,lat,lon\n0,1,\n",
         "place,lat,lon\n0,91,0\n",
         "place,lat,lon\n99,1,0\n",
         "place,lat,lon\n0,1,0\n0,1,0\n",

@@ -9,6 +9,7 @@ import pytest
 
 from equipoise.errors import FormatError, InputError
 from equipoise.io.documents import read_document, read_documents
+from equipoise.io.pdf_layout import restore_spaces
 
 pypdf = pytest.importorskip("pypdf")
 pytest.importorskip("cryptography")
@@ -135,3 +136,48 @@ def test_damaged_and_unwritable_caches_are_ignored(tmp_path: Path) -> None:
     assert read_document(file, cache=cache) == "wheat and rye"
     assert stored.read_text(encoding="utf-8") == "wheat and rye"
     assert read_document(file, cache=file / "not a folder") == "wheat and rye"
+
+
+def test_page_numbers_and_running_heads_do_not_interrupt_a_sentence(write):
+    """The words are hyphenated at line ends, and one of them at the end of a page."""
+    pages = [
+        "The baker of the old town begins his work with a sour-\ndough of rye and wheat before the sun rises and\n"
+        "then he kneads it by hand for a long quarter of an\nhour until it is smooth and does not stick to the ta-\n"
+        "ble any more, which is the moment for the first\nrest of the dough",
+        "in a warm place.\nThen comes the oven.",
+        "Bread is sold from six.",
+    ]
+    text = read_document(write(pdf_of(*(f"{page}\n{number}" for number, page in enumerate(pages, 41)))))
+    assert "rest of the dough\nin a warm place." in text
+    assert not any(str(number) in text for number in (41, 42, 43))
+    assert text.endswith("oven.\n\nBread is sold from six.")
+
+
+def test_lines_with_numbers_that_do_not_count_pages_are_kept(write):
+    text = read_document(write(pdf_of("Invoice 7301\nrye", "Invoice 7999\noats", "Invoice 8120\nwheat", "Notes")))
+    assert [line for line in text.splitlines() if "Invoice" in line] == ["Invoice 7301", "Invoice 7999", "Invoice 8120"]
+
+
+def test_spaces_at_a_change_of_the_font_are_restored(tmp_path):
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas").Canvas(str(tmp_path / "fonts.pdf"))
+    line = canvas.beginText(72, 700)
+    for font, word in (("Helvetica", "The option"), ("Courier", "draft"), ("Helvetica", "marks long lines.")):
+        line.setFont(font, 11)
+        line.textOut(word)
+        line.moveCursor(canvas.stringWidth(word, font, 11) + 3, 0)
+    canvas.drawText(line)
+    canvas.save()
+    assert read_document(tmp_path / "fonts.pdf") == "The option draft marks long lines."
+
+
+@pytest.mark.parametrize(
+    ("plain", "layout", "expected"),
+    [
+        ("see theTEX manual", "see the T EX manual", "see theTEX manual"),
+        ("set HOME_DIR now", "set HOME_ DIR now", "set HOME_DIR now"),
+        ("left ofit", "left of it      right column", "left of it"),
+        ("not in the layout", "", "not in the layout"),
+    ],
+)
+def test_only_spaces_between_words_are_restored(plain, layout, expected):
+    assert restore_spaces(plain, layout) == expected

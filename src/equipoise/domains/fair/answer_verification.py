@@ -307,8 +307,10 @@ class AnswerVerifier:
         index = self.matcher.build_index([chunk.text for _, chunk in self.chunks])
         answers = []
         for question in questions:
-            n_chunks = len(self._holders(question, index.holders_of_any(question.answers)))
-            places = max(self._places(question), min(1, n_chunks))
+            places = n_chunks = 0
+            if self._passages_hold(question):
+                n_chunks = len(self._holders(question, index.holders_of_any(question.answers)))
+                places = max(count_answers(question, self._normal, self.matcher), min(1, n_chunks))
             answers.append(AnswerOccurrences(question.id, question.answer_text, places, n_chunks))
         return AnswerVerification(self.matcher.name, self.chunking, len(self.chunks), tuple(answers))
 
@@ -335,13 +337,13 @@ class AnswerVerifier:
                 )
                 yield _tip(question, "ambiguous", occurrences)
 
-    def _places(self, question: QuestionAnswer) -> int:
-        """The occurrences of the accepted answers; none if a passage is missing or none contains an answer."""
+    def _passages_hold(self, question: QuestionAnswer) -> bool:
+        """Whether the documents contain all passages of the question, and one of these an accepted answer."""
+        if not question.passages:
+            return True
         by_passage = [self._finder.find(passage) for passage in question.passages]
         spans = [span for passage_spans in by_passage for span in passage_spans]
-        if by_passage and not (all(by_passage) and answered_within(question, spans, self.documents, self.matcher)):
-            return 0
-        return count_answers(question, self._normal, self.matcher)
+        return all(by_passage) and answered_within(question, spans, self.documents, self.matcher)
 
     def _missing(self, question: QuestionAnswer) -> AnswerIssue:
         """Why the matcher does not find the answer, and the closest passage."""

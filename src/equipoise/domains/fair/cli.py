@@ -210,7 +210,12 @@ def compare(
     **settings: Any,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.fair.experiment import compare_models, plan_comparison, with_rerankers
+    from equipoise.domains.fair.experiment import (
+        check_rerank_depths,
+        compare_models,
+        plan_comparison,
+        with_rerankers,
+    )
     from equipoise.models.resolve import resolve_models
     from equipoise.runs.experiment_folder import check_writable, is_json_file
 
@@ -218,6 +223,7 @@ def compare(
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
     if charts and (output is None or is_json_file(Path(output))):
         raise ParameterError("--charts needs an output folder", hint="add -o FOLDER")
+    check_rerank_depths(settings["rerank_depths"], rerankers)
     grid = checked_settings(chunkers=chunker_names, stats=config, **settings)
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
@@ -304,7 +310,7 @@ document, with the closest passage; answers that occur several times or are spli
 boundaries; duplicate questions; the mix of categories and difficulties; and the differences that
 this number of questions can detect. Without --doc no answer is verified. Exit status 1 means that
 answers are missing or questions are duplicates; with --strict also that a minimum is not met, such
-as --min-questions.
+as --min-questions, or that questions are unedited drafts.
 """
 
 
@@ -349,7 +355,7 @@ def _number(
     help="How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in "
     "the joined chunks, ignoring word boundaries).",
 )
-@click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met, or for drafts.")
 @options.table_options()
 @options.output_options
 @pass_output
@@ -418,8 +424,10 @@ def draft(
     out: Output, /, docs: tuple[str, ...], n_questions: int, model: str | None, language: str | None, output: str | None
 ) -> int:
     """See ``DRAFT_HELP``."""
-    from equipoise.domains.fair.draft import draft_questions
+    from equipoise.domains.fair.draft import check_draft_path, draft_questions
 
+    if output is not None:
+        check_draft_path(Path(output))
     with out.working("reading the documents"):
         documents = read_documents(*docs, cache=document_folder())
     with out.count("drafting questions", n_questions) as count:
@@ -430,11 +438,14 @@ def draft(
     if output is not None:
         drafts.write(Path(output))
     if out.json:
-        out.data({"questions": drafts.to_dicts(), "dropped": dict(drafts.dropped)})
+        out.data({"questions": drafts.to_dicts(), "dropped": dict(drafts.dropped), "failure": drafts.failure})
     elif output is None:
         out.text(drafts.to_jsonl().rstrip("\n"))
     else:
         out.show(*_draft_summary(drafts, output, docs))
+    if drafts.failure:
+        out.note(f"only {pluralize(len(drafts), 'draft')} of {n_questions:,}: {drafts.failure}")
+        return exits.FAILED_UNITS
     return exits.DONE
 
 

@@ -11,19 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.models.backends.hosted import ApiEncoder
-from equipoise.models.cache import MEASUREMENT_SECONDS, VectorCache
+from equipoise.models.cache import VectorCache
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import weights_bytes
+from equipoise.models.registry import BY_ALIAS, parse_spec
+from equipoise.models.rerank import RERANKERS, FusionReranker, MemoisedReranker, RetrieverReranker, parse_reranker
 from equipoise.types import Role
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder, EmbedStats
+    from equipoise.models.rerank import Reranker
     from equipoise.models.retriever import Retriever
 
 MIN_TIMED_TEXTS = 8
 """Fewer embedded texts give no reliable throughput."""
 
+PRECOMPUTED = "vectors"
+"""The kind of models whose vectors are in a file."""
 _RATE = "texts_per_second"
+RATE_SECONDS = 30 * 24 * 3600
+"""How long a throughput is used if all vectors come from the cache: measuring again loads the model, which can take
+longer than the rest of a cached run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,7 @@ class ModelCosts:
     ``documents_per_second`` is the rate of embedding or indexing chunks on this machine, ``index_bytes`` the size of
     all vectors or of the lexical index, ``model_bytes`` the size of the weights, ``price`` US dollars for a million
     chunks (0 for local models), and ``rerank_seconds`` the time of the reranker per question (0 without one).
+    A reranker adds to the weights, not to ``documents_per_second``.
     """
 
     documents_per_second: float | None = None
@@ -73,11 +82,17 @@ UNKNOWN_COSTS = ModelCosts()
 
 
 def measure_costs(
-    system: Retriever, texts: Sequence[str], tokens: int, reports: Mapping[str, EmbedStats], rerank_seconds: float
+    system: Retriever,
+    texts: Sequence[str],
+    tokens: int,
+    reports: Mapping[str, EmbedStats],
+    rerank_seconds: float | None = 0.0,
+    rerank_bytes: float | None = 0.0,
 ) -> ModelCosts:
     """The costs of a system on the chunks of its best configuration.
 
-    ``tokens`` are those of all chunks; ``reports`` are those of the embedding calls, by the fingerprint of the model.
+    ``tokens`` are those of all chunks; ``reports`` are those of the embedding calls, by the fingerprint of the model;
+    ``rerank_bytes`` is the size of the weights of the reranker.
     """
     seconds_per_chunk: list[float | None] = []
     index_bytes: list[float | None] = []
@@ -90,7 +105,7 @@ def measure_costs(
             seconds_per_chunk.append(None if rate is None else 1 / rate)
             size = part.card.bytes_per_vector
             index_bytes.append(None if size is None else size * len(texts))
-            model_bytes.append(weights_bytes(model.spec))
+            model_bytes.append(None if model.spec.kind == PRECOMPUTED else weights_bytes(model.spec))
             prices.append(_price(model, tokens / len(texts)))
         else:
             start = perf_counter()
@@ -101,8 +116,40 @@ def measure_costs(
             prices.append(0.0)
     seconds = _sum(seconds_per_chunk)
     return ModelCosts(
-        1 / seconds if seconds else None, _sum(index_bytes), _sum(model_bytes), _sum(prices), rerank_seconds
+        1 / seconds if seconds else None,
+        _sum(index_bytes),
+        _sum([*model_bytes, rerank_bytes]),
+        _sum(prices),
+        rerank_seconds,
     )
+
+
+def rerank_seconds(reranker: Reranker, depth: int, observed: float) -> float | None:
+    """The time of a reranker per question; None if all scores are from a cache and no time was measured before.
+
+    ``observed`` is the time of a search; it counts only for rerankers whose scores are not memoised.
+    """
+    parts = reranker.parts if isinstance(reranker, FusionReranker) else (reranker,)
+    memoised = [part for part in parts if isinstance(part, MemoisedReranker)]
+    if not memoised:
+        return observed
+    seconds = _sum([part.seconds_per_pair for part in memoised])
+    return None if seconds is None else depth * seconds
+
+
+def rerank_bytes(reranker: Reranker) -> float | None:
+    """The size of the weights of a reranker; None if unknown."""
+    if isinstance(reranker, FusionReranker):
+        return _sum([rerank_bytes(part) for part in reranker.parts])
+    if isinstance(reranker, RetrieverReranker):
+        leaves = list(_leaves(reranker.system))
+        return _sum([weights_bytes(leaf.embedder.spec) if isinstance(leaf, DenseRetriever) else 0.0 for leaf in leaves])
+    kind = reranker.card.spec.partition(":")[0]
+    if kind not in RERANKERS:
+        return None  # an object
+    name = parse_reranker(reranker.card.spec).name or "minilm"
+    alias = next((known.alias for known in BY_ALIAS.values() if name in (known.alias, known.hub)), None)
+    return weights_bytes(parse_spec(alias or f"st:{name}"))
 
 
 def cheapest(costs: Mapping[str, ModelCosts]) -> str | None:
@@ -173,9 +220,13 @@ def array_bytes(value: Any, depth: int = 4) -> int:
 def _throughput(model: Embedder, texts: Sequence[str], report: EmbedStats | None) -> float | None:
     """Texts per second on this machine: the highest that was measured, because other programs only lower it.
 
-    If the vectors came from the cache and the last measurement is an hour old, a few texts are embedded again. A
+    Unknown for precomputed vectors: reading them says nothing about the model that computed them.
+
+    If the vectors came from the cache and the last measurement is a month old, a few texts are embedded again. A
     service would bill them, so its throughput is only known from earlier runs.
     """
+    if model.spec.kind == PRECOMPUTED:
+        return None
     cache = VectorCache.default()
     stored = (cache.read_measurement(model.fingerprint) if cache is not None else None) or {}
     if report is not None and report.embedded >= max(MIN_TIMED_TEXTS, report.from_cache) and report.seconds > 0:
@@ -183,7 +234,7 @@ def _throughput(model: Embedder, texts: Sequence[str], report: EmbedStats | None
     else:
         if isinstance(model.encoder, ApiEncoder) or cache is None or len(texts) < MIN_TIMED_TEXTS:
             return stored.get(_RATE)
-        if cache.read_measurement(model.fingerprint, max_age=MEASUREMENT_SECONDS):
+        if cache.read_measurement(model.fingerprint, max_age=RATE_SECONDS):
             return stored.get(_RATE)
         sample = [model.prompts[Role.DOCUMENT] + text for text in texts[:MIN_TIMED_TEXTS]]
         model.encoder.encode(sample[:1], Role.DOCUMENT)  # loads the model

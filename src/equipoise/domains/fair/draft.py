@@ -23,8 +23,9 @@ from equipoise.domains.fair.answer_verification import count_answers, one_line
 from equipoise.domains.fair.plan import documents_from
 from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
-from equipoise.errors import InputError, ParameterError, PartialError, did_you_mean
+from equipoise.errors import InputError, ParameterError, PartialError, check_options, did_you_mean
 from equipoise.io.atomic import write_text
+from equipoise.io.text import display_path
 from equipoise.models.backends.hosted import positive_option, retry_policy_from
 from equipoise.models.backends.hosted_retry import (
     RequestFailedError,
@@ -36,7 +37,7 @@ from equipoise.models.backends.hosted_retry import (
 from equipoise.models.backends.litellm import open_engine
 from equipoise.models.backends.openai import open_client
 from equipoise.models.chunking import markdown_sections, sentence_starts
-from equipoise.models.registry import parse_spec
+from equipoise.models.registry import BY_ALIAS, parse_spec
 
 if TYPE_CHECKING:
     from equipoise.io.documents import TextDocument
@@ -61,11 +62,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DraftSet:
-    """Draft questions in the order of the document, how each was made, and how many candidates were dropped and why."""
+    """Draft questions in the order of the document, how each was made, and how many candidates were dropped and why.
+
+    ``failure`` is the message of a chat model that stopped to answer; the drafts are those until then.
+    """
 
     questions: tuple[QuestionAnswer, ...]
     methods: Mapping[str, str]
     dropped: Mapping[str, int] = field(default_factory=dict)
+    failure: str = ""
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -91,8 +96,18 @@ class DraftSet:
 
     def write(self, path: Path) -> None:
         """Write a file that ``eq fair validate`` reads: a JSON list to ``.json``, else one object per line."""
+        check_draft_path(path)
         is_list = path.suffix.casefold() == ".json"
         write_text(path, json.dumps(self.to_dicts(), ensure_ascii=False, indent=1) if is_list else self.to_jsonl())
+
+
+def check_draft_path(path: Path) -> None:
+    """Raise ``ParameterError`` for a file name that no question set can have."""
+    if path.suffix.casefold() not in (".json", ".jsonl"):
+        raise ParameterError(
+            f"{display_path(path)} cannot be written: a question set is a .jsonl or .json file",
+            hint=f"for example {display_path(path.with_suffix('.jsonl'))}",
+        )
 
 
 def draft_questions(
@@ -160,10 +175,16 @@ def draft_questions(
         chat = chat_model(model) if isinstance(model, str) else model
         passages = list(_passages(sentences))
         first = _evenly(passages, -(-n_questions // QUESTIONS_PER_PASSAGE))
-        drafts.add_from([_model_drafts(chat, passage) for passage in first])
-        for passage in passages:  # further ones if drafts were dropped
-            if passage not in first:
-                drafts.add_from([_model_drafts(chat, passage)])
+        try:
+            drafts.add_from([_model_drafts(chat, passage) for passage in first])
+            for passage in passages:  # further ones if drafts were dropped
+                if passage not in first:
+                    drafts.add_from([_model_drafts(chat, passage)])
+        except PartialError as error:
+            result = drafts.result()
+            if not len(result):
+                raise
+            return replace(result, failure=error.message)
     return drafts.result()
 
 
@@ -195,7 +216,12 @@ class _Draft:
         return character_trigrams(self.topic or self.question)
 
 
-_LIST_MARK = re.compile(r"^(?:[-*+>]|\d+[.)])\s+")
+_LIST_MARK = re.compile(r"^(?:[-*+>•‣▪·]|\d{1,2}[.)])\s+")
+_EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__(?!_)")
+_NUMBERED_HEADING = re.compile(
+    r"(?:(?:chapter|section|kapitel|abschnitt|part|teil)\s+)?\d+(?:\.\d+)*[.:]?\s+(?P<title>[^\W\d_].*)", re.IGNORECASE
+)
+MAX_HEADING_WORDS = 10
 _MARKUP = re.compile(r"[|`<>{}\[\]]|https?://|_{3,}|([.~=*#+-])\1{3}")
 
 
@@ -208,13 +234,46 @@ def _sentences(documents: Sequence[TextDocument]) -> Iterator[_Sentence]:
         for section, end in zip(sections, [*(other.start for other in sections[1:]), len(text)], strict=True):
             title = section.title.rpartition(" > ")[2]
             lines = text[section.start : end].splitlines()
-            body = "\n".join(line for line in lines if not line.startswith(("#", "=", "---")) and line.strip() != title)
-            for paragraph in re.split(r"\n\s*\n", body):
+            body = [line for line in lines if not line.startswith(("#", "=", "---")) and line.strip() != title]
+            for paragraph_title, paragraph in _paragraphs(body, title):
                 starts = sentence_starts(paragraph)
                 for start, stop in zip(starts, [*starts[1:], len(paragraph)], strict=True):
-                    line = _LIST_MARK.sub("", one_line(paragraph[start:stop]))
+                    line = _EMPHASIS.sub("", _LIST_MARK.sub("", one_line(paragraph[start:stop])))
                     if MIN_WORDS <= len(line.split()) <= MAX_WORDS and not _MARKUP.search(line):
-                        yield _Sentence(line, title, next(order))
+                        yield _Sentence(line, paragraph_title, next(order))
+
+
+def _paragraphs(lines: Sequence[str], title: str) -> Iterator[tuple[str, str]]:
+    """The title and text of each paragraph and list item; headings of plain text and PDF files begin a section."""
+    paragraph: list[str] = []
+    for line in [*lines, ""]:
+        bare = line.strip()
+        heading = plain_heading(bare)
+        if paragraph and (not bare or heading or _LIST_MARK.match(bare)):
+            yield title, "\n".join(paragraph)
+            paragraph = []
+        if heading:
+            title = heading
+        elif bare:
+            paragraph.append(bare)
+
+
+def plain_heading(line: str) -> str:
+    """The title of a line that is a heading without markup: numbered, or in capitals; else empty.
+
+    >>> plain_heading("3.2. Early or late selection"), plain_heading("BESCHREIBUNG"), plain_heading("It was sold.")
+    ('Early or late selection', 'BESCHREIBUNG', '')
+    """
+    words = line.split()
+    if not 0 < len(words) <= MAX_HEADING_WORDS or line[-1] in ".,;:!?" or ". ." in line:
+        return ""
+    numbered = _NUMBERED_HEADING.fullmatch(line)
+    if numbered is not None:
+        title = numbered["title"]
+        is_title = title[0].isupper() and not title[-1].isdigit() and not _MARKUP.search(title)
+        return title if is_title else ""
+    letters = "".join(filter(str.isalpha, line))
+    return line if len(letters) > 3 and letters.isupper() and len(letters) > 0.8 * len("".join(words)) else ""
 
 
 def _evenly(items: list[T], number: int) -> list[T]:
@@ -229,6 +288,13 @@ def _evenly(items: list[T], number: int) -> list[T]:
 _WORD = re.compile(r"[^\W\d_][\w’'-]*")
 _NUMBER = re.compile(r"(?<![\w.,–-])\d(?:[\d.,:]*\d)?(?!\d|[–-]\w)(?:\s?%|\s(?P<unit>[^\W\d_]{2,}))?")
 _LONG_WORD = 6
+_REFERENCE = re.compile(
+    r"\b(?:section|figure|table|page|chapter|appendix|equation|abschnitt|abbildung|tabelle|seite|kapitel|anhang|gleichung)"
+    r"[ns]?\s*$",
+    re.IGNORECASE,
+)
+"""What a number of a cross-reference follows."""
+_CODE_SIGNS = "\\/_@=&#$^~+"
 _NO_UNITS = {
     "an", "and", "are", "as", "at", "but", "by", "for", "from", "had", "he", "in", "is", "it", "of", "on", "or",
     "she", "that", "the", "their", "they", "this", "to", "was", "were", "when", "which", "who", "with", "als", "am",
@@ -254,6 +320,8 @@ def _answer_spans(sentence: str) -> list[_AnswerSpan]:
     words = list(_WORD.finditer(sentence))
     spans = []
     for number in _NUMBER.finditer(sentence):
+        if _REFERENCE.search(sentence, 0, number.start()):
+            continue
         has_unit = number["unit"] is not None and number["unit"] not in _NO_UNITS
         end = number.end() if has_unit or number["unit"] is None else number.start("unit") - 1
         if end - number.start() > 1:  # a single digit is no specific answer
@@ -271,7 +339,14 @@ def _answer_spans(sentence: str) -> list[_AnswerSpan]:
         is_long = min(len(first.group()), len(second.group())) >= _LONG_WORD
         if is_long and sentence[first.end() : second.start()] == " ":
             spans.append(_AnswerSpan(first.start(), second.end(), "exact", 0.5))
-    return sorted(spans, key=lambda span: -span.score)
+    in_text = (span for span in spans if not _touches_code(sentence, span))
+    return sorted(in_text, key=lambda span: -span.score)
+
+
+def _touches_code(sentence: str, span: _AnswerSpan) -> bool:
+    r"""Whether the span is a part of a command, path or name such as ``\KOMAoptions`` or ``draft=false``."""
+    before, after = sentence[: span.start][-1:], sentence[span.end :][:1]
+    return (bool(before) and before in _CODE_SIGNS) or (bool(after) and after in _CODE_SIGNS)
 
 
 def _cloze_drafts(sentences: Sequence[_Sentence]) -> Iterator[_Draft]:
@@ -429,6 +504,7 @@ class _Collector:
 # A hosted chat model: one prompt, one answer.
 
 CHAT_KINDS = ("openai", "litellm")
+CHAT_OPTIONS = ("base_url", "api_version", "key_env", "timeout", "attempts")
 TIMEOUT_SECONDS = 120.0
 
 
@@ -446,7 +522,8 @@ class ChatModel:
         except RequestFailedError as error:
             reason = error.refusal.reason
         raise PartialError(
-            f"{self.name} did not answer: {reason}", hint="check the key, the name of the model and --model"
+            f"{self.name} did not answer: {reason}",
+            hint="check that the server runs, its address (base_url), the key and the name of the model",
         )
 
     def _answer(self, prompt: str) -> str:
@@ -464,12 +541,14 @@ class ChatModel:
 
 def chat_model(text: str) -> ChatModel:
     """The chat model that a spec names; no request is made."""
-    spec = parse_spec(text)
-    if spec.kind not in CHAT_KINDS or not spec.name:
+    kind, separator, _ = text.partition(":")
+    if not separator or (spec := parse_spec(text)).kind not in CHAT_KINDS or not spec.name:
+        example = f"openai:{kind}" if not separator and kind not in BY_ALIAS else "openai:MODEL"
         raise ParameterError(
             f"{text} is not a chat model",
-            hint="write openai:MODEL, openai:MODEL,base_url=http://localhost:11434/v1 or litellm:PROVIDER/MODEL",
+            hint=f"write {example}, openai:MODEL,base_url=http://localhost:11434/v1 or litellm:PROVIDER/MODEL",
         )
+    check_options(f"the chat model {spec.kind}:{spec.name}", spec.options, CHAT_OPTIONS)
     retry_policy = retry_policy_from(spec)
     if spec.kind == "openai":
         return ChatModel(partial(open_client(spec).chat.completions.create, model=spec.name), spec.name, retry_policy)

@@ -13,7 +13,7 @@ from equipoise.checks.models import TruncationStats, TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks, chunk_locations
 from equipoise.domains.fair.config import METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
-from equipoise.domains.fair.costs import measure_costs
+from equipoise.domains.fair.costs import measure_costs, rerank_bytes, rerank_seconds
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
     GridSearchResult,
@@ -33,6 +33,7 @@ from equipoise.domains.fair.results import (
     ModelProfile,
     fair_key,
 )
+from equipoise.errors import ParameterError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
 from equipoise.models.embedder import open_cache
 from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, reranker
@@ -83,11 +84,13 @@ def evaluate_model(
     best = observed[tuned.best]
     seconds = perf_counter() - start
     chunks = best.chunked.chunks
-    # The search with the largest depth runs the reranker; the others reuse its scores.
-    slowest = 0.0 if reranker is None else observed[Search(tuned.best.chunking, max(rerank_depths))].seconds
-    costs = measure_costs(
-        base, best.chunked.texts, sum(chunk.tokens for chunk in chunks), reports, slowest / len(plan.dataset.ids)
-    )
+    costs_of_reranker: tuple[float | None, float | None] = (0.0, 0.0)
+    if reranker is not None:
+        depth = tuned.best.rerank_depth or max(rerank_depths)
+        seconds_per_question = best.seconds / len(plan.dataset.ids)
+        costs_of_reranker = rerank_seconds(reranker, depth, seconds_per_question), rerank_bytes(reranker)
+    tokens = sum(chunk.tokens for chunk in chunks)
+    costs = measure_costs(base, best.chunked.texts, tokens, reports, *costs_of_reranker)
     profile = replace(_measured_profile(name, base, tuned, best, seconds), name=system.card.name, costs=costs)
     findings = setup_findings(tuned.tuning, plan) + _findings(profile, tuned, best)
     result = replace(
@@ -229,6 +232,14 @@ def with_rerankers(models: Mapping[str, Any], rerankers: Iterable[str | Reranker
     return {**models, **reranked}
 
 
+def check_rerank_depths(depths: Iterable[int] | None, rerankers: str | Sequence[str | Reranker]) -> None:
+    """Raise ``ParameterError`` for depths without a reranker, which would be ignored."""
+    if depths is not None and not rerankers:
+        raise ParameterError(
+            "rerank depths are given without a reranker", hint="add rerankers, such as --rerankers maxsim:minilm"
+        )
+
+
 @dataclass(frozen=True)
 class FairContext:
     """The shared context of all models: the plan of the comparison, and the loading of models."""
@@ -362,6 +373,7 @@ def run_fair_comparison(
     >>> [(result.model_spec, result.best_params) for result in comparison][0]
     ('bm25:', {'chunk_size': 6, 'overlap': 0, 'top_k': 1})
     """
+    check_rerank_depths(rerank_depths, rerankers)
     settings = checked_settings(
         chunk_sizes=chunk_sizes,
         overlaps=overlaps,

@@ -100,8 +100,9 @@ def cost_section(data: FairComparison) -> Section:
         ReportColumn("weights", [_bytes(model.profile.costs.model_bytes) for model in ranked], right=True, rank=2),
         ReportColumn("$/M chunks", [_price(model.profile.costs) for model in ranked], right=True, rank=3),
     ]
-    if any(model.profile.costs.rerank_seconds for model in ranked):
-        seconds = [format_value(model.profile.costs.rerank_seconds or 0.0, 3) for model in ranked]
+    if any(model.profile.costs.rerank_seconds != 0.0 for model in ranked):
+        times = [model.profile.costs.rerank_seconds for model in ranked]
+        seconds = ["n/a" if time is None else format_value(time, 3) for time in times]
         columns.append(ReportColumn("rerank s/question", seconds, right=True, rank=5))
     return Section.of_table(
         "Costs per model",

@@ -274,6 +274,7 @@ class ValidationResult:
     verification: AnswerVerification | None = None
     answer_issues: tuple[AnswerIssue, ...] = ()
     duplicate_questions: tuple[str, ...] = ()
+    drafts_found: int = 0
     near_duplicates: tuple[NearDuplicateQuestions, ...] = ()
     unknown_names: tuple[UnknownLabel, ...] = ()
     resolutions: tuple[SampleSizePower, ...] = ()
@@ -365,13 +366,14 @@ class ValidationResult:
 
     @property
     def is_valid(self) -> bool:
-        """Whether no answer is missing, there are no duplicate questions, and every minimum is met."""
+        """Whether no answer is missing, there are no duplicate questions and no drafts, and every minimum is met."""
         return (
             not self.answers_missing
             and not self.duplicate_questions
             and self.meets_min_questions
             and self.meets_min_multihop
             and self.meets_min_hard
+            and not self.drafts_found
         )
 
     @property
@@ -391,7 +393,7 @@ class ValidationResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         names = (
-            "total_questions", "verified", "answers_found", "answers_missing", "duplicates_found",
+            "total_questions", "verified", "answers_found", "answers_missing", "duplicates_found", "drafts_found",
             "category_counts", "difficulty_counts", "category_percentages", "difficulty_percentages",
             "multihop_percentage", "hard_percentage", "meets_min_questions", "meets_recommended_questions",
             "meets_min_multihop", "meets_recommended_multihop", "meets_min_hard", "meets_recommended_hard",
@@ -493,6 +495,7 @@ def validate_fixture(
         verification=verification,
         answer_issues=tuple(issues),
         duplicate_questions=tuple(question.question for question in duplicate_questions(questions)),
+        drafts_found=sum(question.draft for question in questions),
         near_duplicates=tuple(near_duplicates(questions)),
         unknown_names=tuple(unknown_labels(questions)),
         resolutions=sample_size_table(len(questions)),

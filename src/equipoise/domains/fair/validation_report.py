@@ -27,12 +27,13 @@ _NOT_VERIFIED = "not verified: no document given"
 def validation_parts(
     result: ValidationResult, *, strict: bool = False, quiet: bool = False, verbose: bool = False
 ) -> list[Part]:
-    """Counts, shares, thresholds and status; then, unless quiet, issues, sample sizes and findings.
+    """Status, counts, shares and thresholds; then, unless quiet, issues, sample sizes and findings.
 
     ``strict`` counts a minimum that is not met as a failure.
     """
     parts: list[Part] = [
         heading(f"Question set: {pluralize(result.total_questions, 'question')}"),
+        _status(result, strict=strict),
         _answers(result),
         _duplicates(result),
     ]
@@ -56,7 +57,7 @@ def validation_parts(
         # The thresholds already show that there are too few questions.
         findings = [finding for finding in result.findings if finding.code != TOO_FEW_QUESTIONS]
         parts += findings_section(findings, verbose=verbose)
-    return [*parts, Paragraph(""), _status(result, strict=strict)]
+    return parts
 
 
 def validation_text(result: ValidationResult) -> str:
@@ -138,17 +139,18 @@ def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
             ("with fewer questions than the minimum", result.meets_min_questions),
             ("with few multi-hop questions", result.meets_min_multihop),
             ("with few hard questions", result.meets_min_hard),
+            (f"with {pluralize(result.drafts_found, 'unedited draft')}", not result.drafts_found),
         )
         if not is_met
     ]
     if reasons:
-        return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})", indent=0)
+        return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})")
     if unmet and strict:
-        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(unmet)}", indent=0)
+        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(unmet)}")
     if unmet:
-        return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}", indent=0)
+        return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}")
     why = "every answer found, every minimum met" if result.verified else f"answers {_NOT_VERIFIED}"
-    return StatusLine(ThresholdStatus.GOOD, f"Status: valid ({why})", indent=0)
+    return StatusLine(ThresholdStatus.GOOD, f"Status: valid ({why})")
 
 
 def _lists(result: ValidationResult) -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ from equipoise.cli.inputs import (
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption
 from equipoise.cli.output import Output, pass_output, suggestion
-from equipoise.errors import MissingExtraError, ParameterError, StoreError
+from equipoise.errors import InputError, MissingExtraError, ParameterError, StoreError
 from equipoise.runs.experiment_folder import check_writable
 
 if TYPE_CHECKING:
@@ -105,6 +105,19 @@ class ScoreInputs:
 
         return None if self.sequences is None else read_test_sequences(self.sequences)
 
+    def check_targets(self, targets: Any, path: str) -> None:
+        """Raise an error if the targets of a file are not those of the table of visits: then the rows differ."""
+        test = self.test
+        if test is None or len(test.targets) != len(targets):
+            return  # unequal lengths are an error later
+        differ = [row for row, (one, other) in enumerate(zip(targets, test.targets, strict=True)) if one != other]
+        if differ:
+            raise InputError(
+                f"{len(differ):,} of {len(targets):,} targets in {path} differ from those in {self.sequences}, "
+                f"the first in row {differ[0] + 1:,}",
+                hint="both need the same visits in the same order",
+            )
+
     def system(self, word: str) -> tuple[str, str]:
         """The name of the system and its path: from ``--name``, ``NAME=path``, the folder or the file."""
         from equipoise.domains.places.prediction_files import system_name
@@ -145,10 +158,32 @@ class ScoreInputs:
         }
 
 
+def _one_system(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> str | None:
+    """The file of the system; several are an error, since the first ones would be ignored."""
+    if len(words) > 1:
+        raise ParameterError(
+            f"{option.opts[0]} is given {len(words)} times: one system is scored at a time",
+            hint="score each with the same -o FOLDER, then eq report FOLDER, or eq places compare for several seeds",
+        )
+    return words[0] if words else None
+
+
 @options.command(help=HELP, short_help="Score a next-place model, with baselines.")
-@click.option("--logits", metavar="FILE", help="Scores: one row per visit, one column per place. FILE or NAME=FILE.")
+@click.option(
+    "--logits",
+    metavar="FILE",
+    multiple=True,
+    callback=_one_system,
+    help="Scores: one row per visit, one column per place. FILE or NAME=FILE.",
+)
 @click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the logits file.")
-@click.option("--predictions", metavar="FILE", help="Top-k places of each visit, or a LibCity file.")
+@click.option(
+    "--predictions",
+    metavar="FILE",
+    multiple=True,
+    callback=_one_system,
+    help="Top-k places of each visit, or a LibCity file.",
+)
 @click.option("--name", metavar="NAME", help="The name of the system; default: its file or folder.")
 @click.option("--n-classes", type=click.IntRange(min=1), help="Number of places, for top-k predictions.")
 @click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A class id to exclude (padding).")
@@ -217,6 +252,7 @@ def _scores(inputs: ScoreInputs, config: StatsConfig) -> tuple[PlaceScores, list
     read = read_predictions(path) if inputs.logits is None else read_score_arrays(path)
     if not isinstance(read, TopKPredictions):
         return _from_scores(read, name, path, inputs, config)
+    inputs.check_targets(read.targets, path)
     columns = inputs.columns(inputs.n_classes)
     return score_top_k(read, classes=inputs.n_classes, system=name, config=config, **columns), [path]
 
@@ -235,15 +271,18 @@ def _from_scores(
         raise ParameterError(
             f"the logits in {path} need targets", hint="add --targets y.npy, or --sequences test.parquet"
         )
+    inputs.check_targets(targets, inputs.targets or path)
+    columns = inputs.columns(read.scores.shape[1], read.users)
+    unit_ids = _optional(inputs.unit_ids, "--unit-ids", read_column)
     with errors_name_file(path):
         scores = score_places(
             read.scores if inputs.device is None else _on_device(read.scores, inputs.device),
             targets,
-            unit_ids=_optional(inputs.unit_ids, "--unit-ids", read_column),
+            unit_ids=unit_ids,
             system=name,
             calibration=inputs.calibration != "none",
             probabilities={"logits": False, "probabilities": True}.get(inputs.calibration),
-            **inputs.columns(read.scores.shape[1], read.users),
+            **columns,
             ties=config.ties,
             confidence_level=config.confidence_level,
             n_resamples=config.n_resamples,
@@ -358,6 +397,7 @@ def compare(
             hint="eq places compare modelA/seed*/ modelB/seed*/",
         )
     reader = SeedRunReader(
+        metrics=(*metrics, *([] if primary is None else [primary])),
         padding=padding,
         unseen=unseen,
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),

@@ -6,7 +6,7 @@ ellipsoid.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,7 @@ def read_coordinates(path: PathLike, classes: int) -> Floats:
     path
         A matrix with one row per place (latitude, longitude), or a table with place, latitude and longitude.
     classes
-        Number of places. Places that the table lacks have no coordinates.
+        Number of places. Places that the table lacks, or whose cells are empty, have no coordinates.
 
     Returns
     -------
@@ -91,22 +91,34 @@ def read_coordinates(path: PathLike, classes: int) -> Floats:
     place = find_column(table, (*PLACE, "geo_id", "id")) or require_column(table, PLACE, "places")
     names = [require_column(table, LATITUDE, "latitudes"), require_column(table, LONGITUDE, "longitudes")]
     points = np.full((classes, 2), np.nan)
+    listed: set[int] = set()
     for index, row in enumerate(table.rows):
         try:
             code = int(row[place])
-            values = [float(parse_number(row[name])) for name in names]
+            values = _row_coordinates([row.get(name) for name in names])
         except (KeyError, TypeError, ValueError):
-            hint = "a row has a class code, a latitude and a longitude"
+            hint = "a row has a class code, a latitude and a longitude; leave both empty if they are unknown"
             raise table.error(FormatError, [index], "has no place with coordinates", hint=hint) from None
         if not 0 <= code < classes:
             raise table.error(InputError, [index], f"has the place {code}", hint=f"the places are 0 to {classes - 1}")
-        if not np.isnan(points[code]).all():
+        if code in listed:
             raise table.error(DuplicateError, [index], f"has the place {code} a second time", hint="keep one")
+        listed.add(code)
         points[code] = values
     try:
         return check_coordinates(points, classes)
     except InputError as error:
         raise type(error)(f"{display_path(path)}: {error.message}", hint=error.hint) from error
+
+
+_EMPTY = frozenset({"", "na", "nan", "none", "null"})
+
+
+def _row_coordinates(cells: Sequence[Any]) -> list[float]:
+    """Latitude and longitude; NaN if both cells are empty."""
+    if all(str("" if cell is None else cell).strip().casefold() in _EMPTY for cell in cells):
+        return [nan, nan]
+    return [float(parse_number(cell)) for cell in cells]
 
 
 @dataclass(frozen=True)

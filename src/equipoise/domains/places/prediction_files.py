@@ -21,8 +21,8 @@ from equipoise.io.tables import Table, read_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text, parse_number
 from equipoise.tasks.classification import ClassificationOutput
 
-TARGET = ("target", "true", "true_y", "y", "label")
-PREDICTED = ("predictions", "predicted", "top_k", "topk", "candidates")
+TARGET = ("target", "true", "true_y", "y", "label", "loc_true", "next_place", "next_location")
+PREDICTED = ("predictions", "predicted", "top_k", "topk", "candidates", "loc_pred")
 SCORES = ("scores", "probabilities", "logits")
 UNIT = ("unit_id", "id", "row")
 
@@ -280,8 +280,16 @@ def _libcity_batches(path: PathLike) -> list[Mapping[str, Any]]:
     batches = [content] if isinstance(content, Mapping) else content
     if not isinstance(batches, list) or not batches:
         return []
-    is_libcity = all(isinstance(batch, Mapping) and set(LIBCITY_KEYS) <= set(batch) for batch in batches)
-    return batches if is_libcity and isinstance(batches[0]["loc_true"], list) else []
+    if not all(isinstance(batch, Mapping) and set(LIBCITY_KEYS) <= set(batch) for batch in batches):
+        return []
+    if isinstance(batches[0]["loc_true"], list):
+        return batches
+    # One visit per line: floats are scores of all places, integers are the best places.
+    first = batches[0]["loc_pred"]
+    if not isinstance(first, list) or not any(isinstance(value, float) for value in first):
+        return []
+    names = ("uid", *LIBCITY_KEYS)
+    return [{name: [batch[name] for batch in batches] for name in names if all(name in batch for batch in batches)}]
 
 
 def _join_batches(name: str, batches: Sequence[Mapping[str, Any]]) -> ScoredPredictions:

@@ -114,8 +114,11 @@ def in_percent(finding: Finding, estimates: Mapping[str, Estimate]) -> Finding:
 
 
 def _share(value: float) -> str:
-    """A share in percent with one decimal: ``8.5 %``."""
-    return f"{format_value(100 * value, 1)} %"
+    """A share in percent with one decimal: ``8.5 %``; a small share that is not 0 is ``<0.1 %``."""
+    text = format_value(100 * value, 1)
+    if text == "0.0" and value > 0:
+        return "<0.1 %"
+    return ">99.9 %" if text == "100.0" and value < 1 else f"{text} %"
 
 
 def _km(value: float) -> str:
@@ -435,7 +438,9 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
     n = test["visits"]
     facts = [
         f"{_share(test['unseen_targets'] / n)} of the targets do not occur in training; "
-        f"the accuracy of a model that knows only training places is at most {_share(1 - test['unseen_targets'] / n)}.",
+        f"the accuracy of a model that knows only training places is at most {_share(1 - test['unseen_targets'] / n)}."
+        if test["unseen_targets"]
+        else "All targets occur in training.",
     ]
     if test["users"] is not None:
         facts.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import nan
@@ -24,30 +25,35 @@ from equipoise.domains.places.report import display_metric, systems_view
 from equipoise.domains.places.seed_comparison import compare_across_seeds
 from equipoise.errors import (
     DuplicateError,
-    EquipoiseError,
     InputError,
     PairingError,
     ParameterError,
     ShapeError,
     StoreError,
+    UnknownNameError,
 )
 from equipoise.evidence.base import as_ids
+from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import read_array, read_matrix
 from equipoise.io.atomic import write_text
+from equipoise.metrics.parser import parse_metrics
 from equipoise.report.build_view import compare_runs, read_runs
-from equipoise.report.charts.chart import unique_names, write_charts
+from equipoise.report.charts.chart import slug, unique_names, write_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View
+from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.executors import ignore_progress
 from equipoise.runs.manifest import MANIFEST, VIEW
 from equipoise.runs.progress import ProgressCallback
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tasks.classification import ClassificationOutput, classify, classify_on_device
 
 if TYPE_CHECKING:
+    from equipoise.metrics.parser import AnyMetric
     from equipoise.types import Ids
 
 LOGITS, TARGETS = "logits.npy", "targets.npy"
@@ -149,8 +155,12 @@ def _seeds(folders: Sequence[Path]) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class SeedRunReader:
-    """Settings for folders of logits: padding columns, training classes, and users."""
+    """Settings for folders of logits: padding columns, training classes, and users.
 
+    ``metrics`` are computed in addition to those that every seed has.
+    """
+
+    metrics: Sequence[str] = ()
     padding: Sequence[int] = ()
     unseen: Sequence[int] = ()
     train_counts: NDArray[Any] | None = None
@@ -180,6 +190,10 @@ class SeedRunReader:
         if not (folder / MANIFEST).is_file():
             return self._from_logits(folder, model)
         stored = load_run(folder, evidence=False)
+        if _lacking(stored.result, self.metrics):
+            stored = load_run(folder)
+            extra = [metric.name for metric in _lacking(stored.result, self.metrics)]
+            stored = replace(stored, result=with_metrics(stored.result, [*stored.result.names, *extra]))
         self.cautions.extend([stored.caution] if stored.caution else [])
         result = replace(stored.result, system=model)
         if self.users is not None:
@@ -202,7 +216,7 @@ class SeedRunReader:
                 )
             answerable = np.flatnonzero(classified.answerable)
             classified, users = classified.take(answerable), None if users is None else users[answerable]
-        return evaluate_seed(classified, users, model), targets
+        return evaluate_seed(classified, users, model, self.metrics), targets
 
     def _users(self, users: NDArray[Any], units: int, folder: Path) -> Ids:
         if len(users) != units:
@@ -210,24 +224,42 @@ class SeedRunReader:
         return as_ids(users, units)
 
 
-def evaluate_seed(classified: ClassificationOutput, users: Ids | None, system: str) -> Result:
-    """All next-location metrics, without intervals: those over seeds and users are computed later."""
+def _lacking(result: Result | None, names: Sequence[str]) -> list[AnyMetric]:
+    """The ranking metrics with these names that a result does not have; others are an error when they are compared."""
+    lacking: list[AnyMetric] = []
+    for name in names:
+        with suppress(UnknownNameError, ParameterError):
+            found = parse_metrics(name, evidence=Ranking)
+            lacking += [metric for metric in found if result is None or metric.name not in result.estimates]
+    return lacking
+
+
+def evaluate_seed(
+    classified: ClassificationOutput, users: Ids | None, system: str, metrics: Sequence[str] = ()
+) -> Result:
+    """All next-location metrics, without intervals: those over seeds and users are computed later.
+
+    ``metrics`` are further ranking metrics.
+    """
     if not len(classified):
         raise InputError(f"{system} has no units to be scored", hint="check the targets")
     unknown = Interval.unknown("one of several seeds")
     estimates, columns = {}, {}
-    for evidence, metrics in (
-        (classified.ranking, ranking_metrics(default_cutoffs(classified.classes))),
+    ranked = {metric.name: metric for metric in ranking_metrics(default_cutoffs(classified.classes)).values()}
+    for evidence, measures in (
+        (classified.ranking, ranked | {metric.name: metric for metric in _lacking(None, metrics)}),
         (classified.labels, label_metrics()),
     ):
-        for metric in metrics.values():
+        for metric in measures.values():
             measured = metric.measure(evidence)
             estimates[metric.name] = Estimate(
                 metric.name, measured.value, unknown, len(classified), 0, nan, metric.better, metric.unit
             )
             if measured.per_unit is not None:
                 columns[metric.name] = measured.per_unit
-    return Result(system, classified.ranking.unit_ids, estimates, columns, clusters=users)
+    display = {"cluster": "user", "percent": {name: display_metric(name) for name in estimates}}
+    settings = {UNIT_NOUN: "visit", DISPLAY: display}
+    return Result(system, classified.ranking.unit_ids, estimates, columns, clusters=users, settings=settings)
 
 
 def _result_folder(folder: Path, *, answerable: bool) -> Path:
@@ -257,12 +289,16 @@ NamedRuns = Sequence[tuple[str, Path]]
 
 @dataclass(frozen=True)
 class PlacesPage:
-    """What was written: the decision, the systems, the other pages by title, and warnings about incomplete runs."""
+    """What was written: the decision, the systems, the other pages by title, and warnings about incomplete runs.
+
+    ``not_compared`` is why there is no comparison of several systems.
+    """
 
     headline: str
     systems: tuple[str, ...]
     other_pages: dict[str, Path]
     cautions: tuple[str, ...] = ()
+    not_compared: str = ""
 
 
 def has_views(runs: NamedRuns) -> bool:
@@ -283,16 +319,15 @@ def write_places_page(
     views = [_named_view(name, path) for name, path in scored or parts]
     other_pages: dict[str, Path] = {}
     cautions: list[str] = []
-    for title, group in (("all visits", scored), ("answerable visits", parts)):
-        if not group:
-            continue
-        page = target.with_name(f"{target.stem}-{title.replace(' ', '-')}{target.suffix or '.html'}")
+    for title, group in [*_same_visits("all", scored), *_same_visits("answerable", parts)]:
+        page = target.with_name(f"{target.stem}-{slug(title)}{target.suffix or '.html'}")
         progress(f"writing the full report of {title}")
         report = write_report(group, page, replace(options, charts_folder=None, view=None), split=True)
         cautions += report.cautions
         other_pages[title] = page
-    if len(scored) > 1:
-        views = [*_comparison(scored, options), *views]
+    groups = [group for _, group in _same_visits("all", scored)]
+    not_compared = "they were scored on different visits" if len(groups) > 1 else ""
+    views = [*(view for group in groups if len(group) > 1 for view in _comparison(group, options)), *views]
     if options.charts_folder is not None:
         write_charts(unique_names([chart for view in views for chart in view.charts]), options.charts_folder)
     progress("writing the page")
@@ -300,7 +335,21 @@ def write_places_page(
     first = next(iter(other_pages.values())).name
     title = options.title or f"Next places: {join_names(systems)}"
     write_text(target, render_views(title, views, links={view.title: first for view in views}, charts=options.charts))
-    return PlacesPage(views[0].answer.headline, systems, other_pages, tuple(cautions))
+    return PlacesPage(views[0].answer.headline, systems, other_pages, tuple(cautions), not_compared)
+
+
+def _same_visits(part: str, runs: NamedRuns) -> list[tuple[str, NamedRuns]]:
+    """The runs in groups that were scored on the same visits, each with its title; several data sets in one folder."""
+    groups: dict[tuple[Any, ...], list[tuple[str, Path]]] = {}
+    for run in runs:
+        ids = load_run(run[1], evidence=False).result.unit_ids
+        groups.setdefault(tuple(ids.tolist()), []).append(run)
+    if len(groups) < 2:
+        return [(f"{part} visits", group) for group in groups.values()]
+    return [
+        (f"{part} visits of {join_names([name or path.name for name, path in group])}", group)
+        for group in groups.values()
+    ]
 
 
 def _named_view(name: str, path: Path) -> View:
@@ -310,17 +359,14 @@ def _named_view(name: str, path: Path) -> View:
 
 
 def _comparison(runs: NamedRuns, options: ReportOptions) -> list[View]:
-    """The comparison of the models over seeds, or of the systems; none if they were not scored on the same visits."""
+    """The comparison of the models over seeds, or of the systems; an error if they were scored on other visits."""
     models = _models_by_name(runs)
-    try:
-        if len({len(seeds) for seeds in models.values()}) == 1:
-            results = SeedRunReader().read(models)
-            return [compare_across_seeds(results, primary=options.primary, config=options.config).view()]
-        stored = read_runs(runs, options.primary)
-        config = options.config_of(options.config, [run.result for run in stored])
-        comparison = compare_runs(stored, primary=options.primary, config=config)
-    except EquipoiseError:
-        return []
+    if len({len(seeds) for seeds in models.values()}) == 1:
+        results = SeedRunReader(metrics=() if options.primary is None else (options.primary,)).read(models)
+        return [compare_across_seeds(results, primary=options.primary, config=options.config).view()]
+    stored = read_runs(runs, options.primary)
+    config = options.config_of(options.config, [run.result for run in stored])
+    comparison = compare_runs(stored, primary=options.primary, config=config)
     if comparison is None:
         return []
     return [systems_view(comparison, f"{len(runs)} systems by {display_metric(comparison.primary)}")]

@@ -28,6 +28,7 @@ from equipoise.domains.places.metrics import (
 )
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
 from equipoise.domains.places.report import display_metric, in_percent, places_view
+from equipoise.domains.places.visits import USER
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.runs.evaluate import evaluate
@@ -164,8 +165,6 @@ class PlaceScores:
 
 SEEN = "seen in training"
 FREQUENCY = "visits in training"
-USER = ("user", "user_id")
-"""Names of the column of users in a table of predictions."""
 
 
 def score_places(
@@ -353,7 +352,8 @@ def score_top_k(
             f"there are {len(counts)} training counts for {evidence.classes} classes", hint="give one per class"
         )
     if others.get("users") is None:
-        others["users"] = next((top.columns[name] for name in USER if name in top.columns), None)
+        named = {name.casefold(): column for name, column in top.columns.items()}
+        others["users"] = next((named[name] for name in USER if name in named), None)
     scores = score_evidence(
         evidence,
         train_counts=counts,

@@ -19,6 +19,7 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
+from equipoise.runs.evaluate import metric_names
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_difference, format_p, format_percent, format_value
@@ -300,7 +301,11 @@ def _metrics(results: Sequence[Result], requested: Sequence[str] | None, primary
     """The metrics that every result has, the primary one first."""
     shared = [name for name in results[0].names if all(name in result.names for result in results)]
     if requested:
-        names = [results[0][name].metric for name in requested]
+        names = [
+            results[0][name].metric
+            for expression in requested
+            for name in (metric_names(results[0], expression) if "{" in expression else [expression])
+        ]
         missing = [name for name in names if name not in shared]
         if missing:
             raise ParameterError(f"not every seed was scored with {missing[0]}", hint=f"all have {join_names(shared)}")

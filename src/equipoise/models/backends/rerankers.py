@@ -23,6 +23,8 @@ from equipoise.types import Floats, require_extra
 
 CROSS_ENCODER_OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "threads")
 CROSS_ENCODER_BATCH_SIZE = 32
+KEPT_BYTES = 512 * 2**20
+"""The memory for token vectors of documents that later queries may need again."""
 OFFLINE_RERANKER = "maxsim:minilm needs no network"
 
 
@@ -165,6 +167,8 @@ class MaxSimReranker(Reranker):
 
     def __init__(self, encoder: TokenEncoder) -> None:
         self._encoder = encoder
+        self._kept: dict[str, Vectors] = {}
+        self._kept_bytes = 0
 
     @classmethod
     def from_spec(cls, spec: ModelSpec) -> MaxSimReranker:
@@ -184,16 +188,26 @@ class MaxSimReranker(Reranker):
         return content_fingerprint("maxsim 1", self._encoder.identity)
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
-        """Each distinct document of a group of queries is embedded once."""
+        """Each distinct document of a group of queries is embedded once; the first ones are kept for later calls."""
         query_vectors = _normalized_rows(self._encoder, list(dict.fromkeys(queries)))
         scores: list[Floats] = []
         for group in _document_groups(documents):
-            document_vectors = _normalized_rows(
-                self._encoder, list(dict.fromkeys(text for texts in documents[group] for text in texts))
+            document_vectors = self._document_vectors(
+                list(dict.fromkeys(text for texts in documents[group] for text in texts))
             )
             for query, texts in zip(queries[group], documents[group], strict=True):
                 scores.append(_max_sims(query_vectors[query], [document_vectors[text] for text in texts]))
         return scores
+
+    def _document_vectors(self, texts: list[str]) -> dict[str, Vectors]:
+        """The token vectors of documents; those of several models that are reranked are mostly the same."""
+        new = _normalized_rows(self._encoder, [text for text in texts if text not in self._kept])
+        vectors = {text: self._kept[text] if text in self._kept else new[text] for text in texts}
+        for text, rows in new.items():
+            if self._kept_bytes + rows.nbytes <= KEPT_BYTES:
+                self._kept[text] = rows
+                self._kept_bytes += rows.nbytes
+        return vectors
 
 
 def _max_sims(query: Vectors, documents: Sequence[Vectors]) -> Floats:
