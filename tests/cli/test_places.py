@@ -166,10 +166,10 @@ def test_a_report_of_several_data_sets_compares_within_each(eq, folder: Path) ->
     }  # fmt: skip
 
 
-def test_an_unknown_primary_metric_of_a_report_is_an_error_and_another_cutoff_is_computed(eq, failed) -> None:
+def test_an_unknown_primary_metric_of_a_report_is_an_error_and_another_cutoff_is_computed(eq, assert_error) -> None:
     for name in ("lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"):
         assert eq(*SCORE[:-1], name, "--n-resamples", "100", "-o", "results").exit_code == 0
-    failed(eq("report", "results", "--primary", "nonsense", "-o", "page.html", "--no-charts"), "E300")
+    assert_error(eq("report", "results", "--primary", "nonsense", "-o", "page.html", "--no-charts"), "E300")
     result = eq("report", "results", "--primary", "Acc@7", "-o", "page.html", "--no-charts")
     assert result.exit_code == 0, result.stderr
     assert "Acc@7" in result.stdout
@@ -375,22 +375,22 @@ def test_files_of_libcity_with_one_visit_per_line_are_read(eq, folder: Path) -> 
         }
 
 
-def test_a_second_system_is_an_error_and_not_ignored(eq, failed) -> None:
-    failed(eq(*SCORE, "--logits", "logits.npy"), "E310", "-o FOLDER")
+def test_a_second_system_is_an_error_and_not_ignored(eq, assert_error) -> None:
+    assert_error(eq(*SCORE, "--logits", "logits.npy"), "E310", "-o FOLDER")
 
 
-def test_targets_that_differ_from_those_of_the_table_are_an_error(eq, failed, folder: Path) -> None:
+def test_targets_that_differ_from_those_of_the_table_are_an_error(eq, assert_error, folder: Path) -> None:
     targets = np.load("y.npy")
     shifted = np.roll(targets, 1)
     (folder / "test.csv").write_text("user,target\n" + "".join(f"u{row},{y}\n" for row, y in enumerate(shifted)))
     result = eq(*SCORE, "--sequences", "test.csv")
-    failed(result, "E200", "same visits in the same order")
+    assert_error(result, "E200", "same visits in the same order")
     assert f"the first in row {int(np.argmax(targets != shifted)) + 1}" in result.stderr
 
 
-def test_names_saved_as_python_objects_are_an_error_that_says_how_to_convert_them(eq, failed, folder: Path) -> None:
+def test_names_saved_as_python_objects_are_an_error_that_says_how_to_convert_them(eq, assert_error, folder: Path) -> None:
     np.save(folder / "objects.npy", np.array(["u1"] * ROWS, dtype=object), allow_pickle=True)
-    failed(eq(*SCORE, "--user", "objects.npy"), "E204", "dtype=str")
+    assert_error(eq(*SCORE, "--user", "objects.npy"), "E204", "dtype=str")
 
 
 def test_a_small_share_is_not_shown_as_zero(eq, folder: Path) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from equipoise.domains.fair.answer_matching import answer_matcher, normalize_answer
 from equipoise.domains.fair.answer_verification import count_answers, one_line
 from equipoise.domains.fair.plan import documents_from
-from equipoise.domains.fair.questions import QuestionAnswer
+from equipoise.domains.fair.questions import PassageFinder, QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
 from equipoise.errors import InputError, ParameterError, PartialError, check_options, did_you_mean
 from equipoise.io.atomic import write_text
@@ -217,7 +217,7 @@ class _Draft:
 
 
 _LIST_MARK = re.compile(r"^(?:[-*+>•‣▪·]|\d{1,2}[.)])\s+")
-_EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__(?!_)")
+_EMPHASIS = re.compile(r"\*\*")
 _NUMBERED_HEADING = re.compile(
     r"(?:(?:chapter|section|kapitel|abschnitt|part|teil)\s+)?\d+(?:\.\d+)*[.:]?\s+(?P<title>[^\W\d_].*)", re.IGNORECASE
 )
@@ -443,6 +443,7 @@ class _Collector:
     ) -> None:
         self._progress = progress
         self._texts = [normalize_answer(document.text) for document in documents]
+        self._finder = PassageFinder([document.text for document in documents])
         self._limit = n_questions
         self._accepted: list[_Draft] = []
         self._grams: list[frozenset[str]] = []
@@ -486,6 +487,8 @@ class _Collector:
         grams = draft.grams
         if any(len(grams & other) >= NEAR_DUPLICATE_SIMILARITY * len(grams | other) for other in self._grams):
             return "near-duplicate of another draft"
+        if not self._finder.find(draft.passage):
+            return "passage not found without its markup"
         return ""
 
     def result(self) -> DraftSet:
