@@ -388,9 +388,7 @@ def test_targets_that_differ_from_those_of_the_table_are_an_error(eq, assert_err
     assert f"the first in row {int(np.argmax(targets != shifted)) + 1}" in result.stderr
 
 
-def test_names_saved_as_python_objects_are_an_error_that_says_how_to_convert_them(
-    eq, assert_error, folder: Path
-) -> None:
+def test_object_arrays_of_names_raise_an_error_with_a_hint(eq, assert_error, folder: Path) -> None:
     np.save(folder / "objects.npy", np.array(["u1"] * ROWS, dtype=object), allow_pickle=True)
     assert_error(eq(*SCORE, "--user", "objects.npy"), "E204", "dtype=str")
 

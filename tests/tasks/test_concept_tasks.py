@@ -37,7 +37,7 @@ from equipoise.metrics.structure import GraphClustering, GraphDensity
 from equipoise.models.embedder import embedder
 from equipoise.runs.evaluate import evaluate
 from equipoise.tasks.classification import cluster_texts, encode_checked, linear_probe
-from equipoise.tasks.kmeans import kmeans
+from equipoise.tasks.numpy_estimators import kmeans
 from equipoise.types import Floats
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.tasks.classification import logistic_classes
-from equipoise.tasks.logistic import LogisticRegression
+from equipoise.tasks.numpy_estimators import LogisticRegression
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])

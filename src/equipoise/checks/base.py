@@ -111,7 +111,7 @@ class ComparedResults:
 
 CORE_CHECKS = {
     "equipoise.checks.base:ComparedResults": ("equipoise.checks.protocol",),
-    "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
+    "equipoise.checks.base:ScoredResult": ("equipoise.checks.scores",),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
     "equipoise.stats.comparison:Comparison": ("equipoise.checks.protocol",),
     "equipoise.models.cache:VectorCache": ("equipoise.checks.models",),
@@ -120,7 +120,6 @@ CORE_CHECKS = {
 """The modules that declare checks for a type of the core."""
 
 CHECK_MODULES = (
-    "equipoise.checks.data",
     "equipoise.checks.protocol",
     "equipoise.checks.scores",
     "equipoise.checks.models",

@@ -18,8 +18,7 @@ from equipoise.evidence.space import Space
 from equipoise.geometry.gpu_search import free_bytes, torch_device
 from equipoise.io.arrays import MappedPages
 from equipoise.io.splits import kfold_splits as parts_of
-from equipoise.tasks.kmeans import N_INIT, kmeans
-from equipoise.tasks.logistic import MAX_SIZE, LogisticRegression
+from equipoise.tasks.numpy_estimators import MAX_LOGISTIC_SIZE, N_INIT, LogisticRegression, kmeans
 from equipoise.types import Bools, Floats, Ints, require_extra
 
 if TYPE_CHECKING:
@@ -241,7 +240,7 @@ def logistic_classes(known: Any, codes: Ints, rows: Any) -> Ints:
         mean, spread = known.mean(axis=0), known.std(axis=0)
         spread[spread == 0] = 1.0
         known, rows = (known - mean) / spread, (rows - mean) / spread
-        if known.shape[0] * min(known.shape) * len(np.unique(codes)) <= MAX_SIZE:
+        if known.shape[0] * min(known.shape) * len(np.unique(codes)) <= MAX_LOGISTIC_SIZE:
             return LogisticRegression(known, codes).predict(rows)
     engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression(max_iter=_STEPS)
     engine.fit(known, codes)

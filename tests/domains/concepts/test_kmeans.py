@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from equipoise.tasks.kmeans import fast_kmeans, kmeans, rotate_to_span
+from equipoise.tasks.numpy_estimators import fast_kmeans, kmeans, rotate_to_span
 
 
 def inertia(points: np.ndarray, labels: np.ndarray) -> float:

@@ -30,7 +30,7 @@ from equipoise.tasks.classification import (
     logistic_classes,
     nearest_neighbour_classes,
 )
-from equipoise.tasks.kmeans import kmeans
+from equipoise.tasks.numpy_estimators import kmeans
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints

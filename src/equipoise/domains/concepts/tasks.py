@@ -53,7 +53,7 @@ from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
 from equipoise.tasks.classification import Encode, cluster_texts, encode_checked
-from equipoise.tasks.kmeans import fast_kmeans, rotate_to_span
+from equipoise.tasks.numpy_estimators import fast_kmeans, rotate_to_span
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
