@@ -40,7 +40,7 @@ TEXTS = (
     "the processes that tokenise."
 )
 OF_A_COPY = (
-    "Percentages are of a copy of the same tensor, read and written, measured beside each size: "
+    "Percentages are of a copy of the same tensor, read and written, measured for each size: "
     "a small copy is slower than the large one above."
 )
 

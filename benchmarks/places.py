@@ -55,16 +55,16 @@ def rows(quick: bool) -> list[Row]:
 
 
 def _speed(units: int, classes: int) -> list[Row]:
-    logits, targets = made(units, classes)
+    logits, targets = sample_logits(units, classes)
     plain = partial(calculate_correct_total_prediction, compiled=False)
-    mine, (sums, _, _) = fastest(lambda: plain(logits, targets), times=7)
+    numpy_seconds, (sums, _, _) = fastest(lambda: plain(logits, targets), times=7)
     sorting, by_sorting = fastest(lambda: _by_sorting(logits, targets), times=1)
     assert np.abs(sums[:6] / units - by_sorting).max() <= 1e-6  # torch's means are in 32 bits
     task = f"counts, labels and top-1 of {units / 1000:g}k x {classes:,} logits"
     read, compiled_rows = _compiled(task, logits, targets, sums)
     return [
-        Row(f"{task}, numpy", mine, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
-        Row(f"{task}, numpy", mine, "one read: numpy's maximum of all", read, goal="within"),
+        Row(f"{task}, numpy", numpy_seconds, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
+        Row(f"{task}, numpy", numpy_seconds, "one read: numpy's maximum of all", read, goal="within"),
         *compiled_rows,
         *_double_precision(task, logits, targets),
         *_threaded(f"{task}, default", logits, targets),
@@ -72,12 +72,12 @@ def _speed(units: int, classes: int) -> list[Row]:
 
 
 def _compiled(task: str, logits: NDArray[Any], targets: NDArray[Any], sums: NDArray[Any]) -> tuple[float, list[Row]]:
-    """One thread beside the reads that numpy offers: the seconds of the fastest of these, and the rows."""
-    swift = partial(calculate_correct_total_prediction, compiled=True)
-    swift(logits[:2], targets[:2])  # compiled here
-    assert (swift(logits, targets)[0] == sums).all()
+    """One thread compared with reads by numpy: the seconds of the fastest read, and the rows."""
+    compiled = partial(calculate_correct_total_prediction, compiled=True)
+    compiled(logits[:2], targets[:2])  # compiled here
+    assert (compiled(logits, targets)[0] == sums).all()
     ours, read, added, by_row = fastest_in_turn(
-        lambda: swift(logits, targets),
+        lambda: compiled(logits, targets),
         logits.max,
         logits.sum,
         lambda: logits.max(axis=1),
@@ -101,7 +101,7 @@ def _double_precision(task: str, logits: NDArray[Any], targets: NDArray[Any]) ->
 
 
 def _threaded(task: str, logits: NDArray[Any], targets: NDArray[Any]) -> list[Row]:
-    """All cores beside a read by as many threads and by one, in wall time."""
+    """All cores compared with a read by as many threads and by one, in wall time."""
     with all_cores() as count, ThreadPoolExecutor(count) as pool:
         if count == 1:
             return []
@@ -130,7 +130,7 @@ def _times(logits: NDArray[Any]) -> int:
     return max(15, 60_000 // logits.shape[1])
 
 
-def made(units: int, classes: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def sample_logits(units: int, classes: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Logits whose target comes first about four times in ten."""
     rng = np.random.default_rng(0)
     targets = rng.integers(0, classes, units)
@@ -151,7 +151,7 @@ def _by_sorting(logits: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float
 
 
 def _large_file(units: int) -> list[Row]:
-    """A memory-mapped file, scored in a process of its own; holes are read as zeros."""
+    """A memory-mapped sparse file, scored in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         if shutil.disk_usage(folder).free < ROOM:
             return []
@@ -199,7 +199,7 @@ def megabytes_of_file(path: str) -> float:
 
 
 def gpu_rows() -> list[Row]:
-    """On the device, beside a copy of the same tensor, which reads and writes what the counts only read."""
+    """On the device, compared with a copy of the same tensor, which also writes it."""
     return [row for size in (*SIZES, (200_000, 1_000), (50_000, 50_000)) for row in _gpu(*size)]
 
 

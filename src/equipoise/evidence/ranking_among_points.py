@@ -37,7 +37,7 @@ class PairPrefilter:
     """Points among themselves: ``left @ right.T`` is the surrogate, plus the slack, plus a column to be set.
 
     The slack of a pair, which is ``slack`` of its left row times the length of its right row (at most
-    ``reach``), is more than rounding can take off the score.
+    ``max_right_length``), is more than rounding can take off the score.
     """
 
     space: Geometry
@@ -45,7 +45,7 @@ class PairPrefilter:
     left: PointArray
     right: PointArray
     slack: PointArray
-    reach: float
+    max_right_length: float
 
     @classmethod
     def of(cls, points: PointArray, geometry: Geometry) -> PairPrefilter:
@@ -54,9 +54,9 @@ class PairPrefilter:
         prepared = space.prepare_corpus(rows)
         scale = 1.0 if prepared.scale is None else prepared.scale[:, None]
         left, right = space.prepare_queries(rows), prepared.rows * scale
-        lengths, reaches = (np.sqrt(np.einsum("ij,ij->i", side, side)) for side in (left, right))
-        reach = float(reaches.max(initial=0.0))
-        if not reach * lengths.max(initial=0.0) < LARGEST:
+        lengths, right_lengths = (np.sqrt(np.einsum("ij,ij->i", side, side)) for side in (left, right))
+        max_right_length = float(right_lengths.max(initial=0.0))
+        if not max_right_length * lengths.max(initial=0.0) < LARGEST:
             raise UndefinedError(
                 "the points are so far from the origin that float64 cannot distinguish their distances",
                 hint="scale them down, or bound the radius when they are trained",
@@ -65,13 +65,13 @@ class PairPrefilter:
         # lengths of the two rows and some multiple of the columns.
         slack = (2 * left.shape[1] + 12) * np.finfo(np.float64).eps * lengths
         ones = np.ones(len(rows))
-        wider = np.column_stack([left, slack, ones]), np.column_stack([right, reaches, ones])
-        return cls(space, rows, *wider, slack, reach)
+        wider = np.column_stack([left, slack, ones]), np.column_stack([right, right_lengths, ones])
+        return cls(space, rows, *wider, slack, max_right_length)
 
     def single(self) -> PairPrefilter | None:
         """The same screen in float32, coarser and twice as fast; None where the scores would overflow."""
         lengths = np.sqrt(np.einsum("ij,ij->i", self.left, self.left))
-        if not self.reach * lengths.max(initial=0.0) < LARGEST_SINGLE:
+        if not self.max_right_length * lengths.max(initial=0.0) < LARGEST_SINGLE:
             return None
         left, right = self.left.astype(np.float32), self.right.astype(np.float32)
         # The errors of float64 are negligible compared with this.
@@ -184,14 +184,14 @@ class PointTargets:
         return cls(screen, counts, segment_offsets(counts), relatives, excess[order], above, tied, before, ids)
 
     @cached_property
-    def asking(self) -> Ints:
+    def query_rows(self) -> Ints:
         """The points that have targets."""
         return np.flatnonzero(self.counts)
 
     @cached_property
     def limits(self) -> Floats:
         """The excess of the farthest target of each point that has one."""
-        return self.excess[self.starts[1:][self.asking] - 1]
+        return self.excess[self.starts[1:][self.query_rows] - 1]
 
     @cached_property
     def id_order(self) -> Ints:
@@ -202,7 +202,7 @@ class PointTargets:
 
     def left_by(self, screen: PairPrefilter, which: Bools | slice = slice(None)) -> Ints:
         """Estimate the number of candidates within the limit of each point with targets, from an even sample."""
-        queries, limits = self.asking[which], self.limits[which]
+        queries, limits = self.query_rows[which], self.limits[which]
         step = -(-len(self.counts) // _SAMPLE_SIZE)
         sample = screen.right[::step].T
         left = np.empty(len(queries), dtype=np.int64)
@@ -296,9 +296,9 @@ def _count_with_numpy(relatives: PointTargets, wide: int) -> None:
     use_full_row = left > wide
     enough = np.zeros_like(use_full_row) if coarse is None else (relatives.left_by(coarse) <= left) & ~use_full_row
     for screen, rows in ((coarse, enough), (fine, ~enough & ~use_full_row)):
-        for part in _blocks(relatives.asking[rows], _ROWS_PER_BLOCK):
+        for part in _blocks(relatives.query_rows[rows], _ROWS_PER_BLOCK):
             _count_candidates(relatives, part, screen or fine)
-    for part in _blocks(relatives.asking[use_full_row], _FULL_ROWS_PER_BLOCK):
+    for part in _blocks(relatives.query_rows[use_full_row], _FULL_ROWS_PER_BLOCK):
         _count_by_buckets(relatives, part)
 
 
@@ -308,7 +308,7 @@ def _blocks(rows: Ints, size: int) -> list[Ints]:
 
 def _count_candidates(relatives: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
     """Count the points that the prefilter keeps."""
-    limits = relatives.limits[np.searchsorted(relatives.asking, rows)]
+    limits = relatives.limits[np.searchsorted(relatives.query_rows, rows)]
     for positions, columns in candidate_pairs(screen, rows, limits):
         _add_exact_counts(relatives, rows, positions, columns)
 
@@ -322,7 +322,7 @@ def _count_by_buckets(relatives: PointTargets, rows: Ints) -> None:
     for position, row in enumerate(rows.tolist()):
         scores[position, row] = scores[position].max()
         targets = slice(relatives.starts[row], relatives.starts[row + 1])
-        slack = 2.0 * float(screen.slack[row]) * screen.reach
+        slack = 2.0 * float(screen.slack[row]) * screen.max_right_length
         limits = screen.raised(relatives.excess[targets])
         certain, unsure = certain_counts(
             scores[position], limits, slack + float((limits - relatives.excess[targets]).max())

@@ -358,7 +358,7 @@ class PlaceSummary:
 class MeterBatch(NamedTuple):
     """The stored data of a batch: a few numbers per row."""
 
-    seen: ClassificationOutput
+    output: ClassificationOutput
     users: Ids | None = None
 
 
@@ -396,7 +396,7 @@ class PlaceMeter:
             raise ParameterError("the meter has no cutoff", hint="for example ks=(1, 3, 5, 10)")
 
     def __len__(self) -> int:
-        return sum(len(batch.seen) for batch in self.batches)
+        return sum(len(batch.output) for batch in self.batches)
 
     def update(self, logits: Any, targets: Any, *, users: Any = None) -> None:
         """Add a batch: logits (rows x classes), the target of each row, and the user; it may have no rows."""
@@ -411,16 +411,16 @@ class PlaceMeter:
             names = None if names is None else names[rows]
         if not len(logits):
             return
-        seen = classify(
+        output = classify(
             logits, targets, padding=self.padding, unseen=self.unseen, ks=self.ks or (), compiled=self.compiled
         )
-        self._add([MeterBatch(seen, names)])
+        self._add([MeterBatch(output, names)])
 
     def _add(self, batches: Sequence[MeterBatch]) -> None:
         """Add batches of the same classes and the same kind of users as those before."""
         if self.batches and batches:
             one, other = self.batches[0], batches[0]
-            widths = len(one.seen.labels.classes), len(other.seen.labels.classes)
+            widths = len(one.output.labels.classes), len(other.output.labels.classes)
             if widths[0] != widths[1]:
                 raise ShapeError(
                     f"one batch has {widths[0]} classes and another {widths[1]}", hint="score one model at a time"
@@ -498,7 +498,7 @@ class PlaceMeter:
                 "the meter has no rows" + (f"; {self.ignored} were left out by ignore_index" if self.ignored else ""),
                 hint="call update first",
             )
-        output = ClassificationOutput.joined([batch.seen for batch in self.batches])
+        output = ClassificationOutput.joined([batch.output for batch in self.batches])
         names = [batch.users for batch in self.batches if batch.users is not None]
         users = np.concatenate(names) if names else None
         order = _by_content(output, users)

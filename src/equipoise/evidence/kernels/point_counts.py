@@ -130,20 +130,20 @@ def count_points(relatives: PointTargets, wide: int) -> None:
     """Fill in the counts; a point with more than ``wide`` candidates is compared row by row."""
     counting = _PairCounter(relatives, max(CANDIDATE_CAPACITY, len(relatives.counts), 2 * TILES_PER_PRODUCT * TILE**2))
     fine, coarse = relatives.screen, relatives.screen.single()
-    enough = np.zeros(len(relatives.asking), dtype=np.bool_)
+    enough = np.zeros(len(relatives.query_rows), dtype=np.bool_)
     if coarse is not None:
         left = relatives.left_by(coarse)
         enough = _float32_suffices(relatives, coarse, left)
         narrow = enough & (left <= wide)
-        counting.count_tiles(coarse, relatives.asking[narrow])
-        counting.count_rows(coarse, relatives.asking[enough & ~narrow])
-    counting.count_rows(fine, relatives.asking[~enough])
+        counting.count_tiles(coarse, relatives.query_rows[narrow])
+        counting.count_rows(coarse, relatives.query_rows[enough & ~narrow])
+    counting.count_rows(fine, relatives.query_rows[~enough])
     counting.finish()
 
 
 def _float32_suffices(relatives: PointTargets, coarse: PairPrefilter, left: Ints) -> Bools:
     """The points for which float32 leaves about as few uncertain pairs as float64."""
-    doubt, limits = 2.0 * coarse.slack[relatives.asking] * coarse.reach, np.abs(relatives.limits)
+    doubt, limits = 2.0 * coarse.slack[relatives.query_rows] * coarse.max_right_length, np.abs(relatives.limits)
     enough: Bools = doubt <= _SMALL_DOUBT * limits
     open_to_doubt = ~enough & (doubt <= _LARGE_DOUBT * limits)
     least = relatives.left_by(relatives.screen, open_to_doubt)
@@ -174,9 +174,11 @@ class _PairCounter:
         """For each point, an upper bound of the rounding error of its thresholds."""
         relatives = self.relatives
         largest = np.full(len(relatives.counts), abs(relatives.screen.space.nearest))
-        ends = relatives.starts[:-1][relatives.asking], relatives.starts[1:][relatives.asking] - 1
-        largest[relatives.asking] += np.maximum(*(np.abs(relatives.excess[end]) for end in ends))
-        return 8.0 * float(np.finfo(np.float64).eps) * largest + _UNDERFLOW_BOUND * (1.0 + relatives.screen.reach)
+        ends = relatives.starts[:-1][relatives.query_rows], relatives.starts[1:][relatives.query_rows] - 1
+        largest[relatives.query_rows] += np.maximum(*(np.abs(relatives.excess[end]) for end in ends))
+        return 8.0 * float(np.finfo(np.float64).eps) * largest + _UNDERFLOW_BOUND * (
+            1.0 + relatives.screen.max_right_length
+        )
 
     @cached_property
     def thresholds(self) -> Floats:
@@ -238,7 +240,7 @@ class _PairCounter:
             part = rows[top : top + size]
             scores = np.matmul(screen.left.take(part, axis=0)[:, :-1], right, out=space[: len(part)])
             items, positions = self.relatives.items_of(part)
-            gap = 2.0 * (screen.slack[part].astype(np.float64) * screen.reach + self.threshold_error[part])
+            gap = 2.0 * (screen.slack[part].astype(np.float64) * screen.max_right_length + self.threshold_error[part])
             low = _round_down(self.thresholds[items], right.dtype)
             high = _round_up(self.thresholds[items] + gap[positions], right.dtype)
             begins = np.cumsum(self.relatives.counts[part]) - self.relatives.counts[part]
@@ -280,9 +282,9 @@ class _PairCounter:
             self.equal_differences,
             shared,
         ):
-            asking, positions = np.unique(rows[shared], return_inverse=True)
+            query_rows, positions = np.unique(rows[shared], return_inverse=True)
             tally = GroupedCounts.of(positions, excess[shared])
-            items, owners = relatives.items_of(asking)
+            items, owners = relatives.items_of(query_rows)
             _, equal = tally.below(owners, relatives.excess[items])
             relatives.order_equals(tally, columns[shared], owners[equal > 0], items[equal > 0])
         self.n_candidates = 0

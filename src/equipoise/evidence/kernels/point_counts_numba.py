@@ -135,11 +135,11 @@ def count_rows(
         line[i] = -np.inf
         begin, end = base, base + starts[i + 1] - starts[i]
         row_counts = reached[starts[i] : starts[i + 1]]
-        reach, certain = low[begin:end], high[begin:end]
+        lower, upper = low[begin:end], high[begin:end]
         if end - begin <= _MAX_DIRECT_THRESHOLDS:
-            n_buffered = count_by_threshold(line, i, reach, certain, row_counts, clear, pair_buffer, n_buffered)
+            n_buffered = count_by_threshold(line, i, lower, upper, row_counts, clear, pair_buffer, n_buffered)
         else:
-            n_buffered = count_by_grid(line, i, reach, certain, row_counts, grid, pair_buffer, n_buffered)
+            n_buffered = count_by_grid(line, i, lower, upper, row_counts, grid, pair_buffer, n_buffered)
         base = end
     return len(rows), n_buffered
 
