@@ -138,7 +138,7 @@ def test_damaged_and_unwritable_caches_are_ignored(tmp_path: Path) -> None:
     assert read_document(file, cache=file / "not a folder") == "wheat and rye"
 
 
-def test_page_numbers_and_running_heads_do_not_interrupt_a_sentence(write):
+def test_page_numbers_and_running_heads_do_not_interrupt_a_sentence(write_pdf):
     """The words are hyphenated at line ends, and one of them at the end of a page."""
     pages = [
         "The baker of the old town begins his work with a sour-\ndough of rye and wheat before the sun rises and\n"
@@ -147,17 +147,18 @@ def test_page_numbers_and_running_heads_do_not_interrupt_a_sentence(write):
         "in a warm place.\nThen comes the oven.",
         "Bread is sold from six.",
     ]
-    text = read_document(write(pdf_of(*(f"{page}\n{number}" for number, page in enumerate(pages, 41)))))
+    text = read_document(write_pdf(pdf_of(*(f"{page}\n{number}" for number, page in enumerate(pages, 41)))))
     assert "rest of the dough\nin a warm place." in text
     assert not any(str(number) in text for number in (41, 42, 43))
     assert text.endswith("oven.\n\nBread is sold from six.")
 
 
-def test_lines_with_numbers_that_do_not_count_pages_are_kept(write):
-    text = read_document(write(pdf_of("Invoice 7301\nrye", "Invoice 7999\noats", "Invoice 8120\nwheat", "Notes")))
+def test_lines_with_numbers_that_do_not_count_pages_are_kept(write_pdf):
+    text = read_document(write_pdf(pdf_of("Invoice 7301\nrye", "Invoice 7999\noats", "Invoice 8120\nwheat", "Notes")))
     assert [line for line in text.splitlines() if "Invoice" in line] == ["Invoice 7301", "Invoice 7999", "Invoice 8120"]
 
 
+@pytest.mark.engines("reportlab")
 def test_spaces_at_a_change_of_the_font_are_restored(tmp_path):
     canvas = pytest.importorskip("reportlab.pdfgen.canvas").Canvas(str(tmp_path / "fonts.pdf"))
     line = canvas.beginText(72, 700)
