@@ -348,7 +348,7 @@ are simulated to measure how many of them such a list finds.
     type=click.FloatRange(0.0, 1.0),
     default=0.02,
     show_default=True,
-    help="List at most this share of the accounts, or five. 1 lists all suspects.",
+    help="List at most this share of the accounts, but always allow five. 1 lists all suspects.",
 )
 @options.table_options()
 @options.output_options
@@ -395,15 +395,14 @@ def misfiled(
 def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[str]:
     """What is listed, what to check first, and how many mistakes such a list finds."""
     from equipoise.checks.base import pluralize
-    from equipoise.stats.formatting import format_percent
+    from equipoise.stats.formatting import format_value
 
     accounts = f"{pluralize(listed.n_accounts, 'account')} without children"
     basis = "names and the order of numbers" if listed.uses_numbers else "names"
-    rate = (
-        ""
-        if isnan(listed.detection_rate)
-        else f"Of accounts moved to a random other parent, this list finds {format_percent(listed.detection_rate)}."
-    )
+    rate = ""
+    if not isnan(listed.detection_rate):
+        percent = format_value(100 * listed.detection_rate, 0)
+        rate = f"Of accounts moved to random other parents, such a list finds {percent} %."
     if not listed:
         return [f"{tree.source}: none of {accounts} is likely misfiled, according to {basis} ({model}). {rate}".strip()]
     first = listed[0]

@@ -245,7 +245,9 @@ def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) 
 
 
 def _target_text(data: AccountsEvaluation) -> str:
-    return f"Ranked for each node, by distance among all other nodes: {TARGETS[data.settings.relation]}"
+    relation = data.settings.relation
+    verb = "is" if relation == "parent" else "are"
+    return f"For each node, {TARGETS[relation]} {verb} ranked among all other nodes by distance"
 
 
 def captions(data: AccountsEvaluation) -> list[str]:
@@ -273,7 +275,7 @@ def captions(data: AccountsEvaluation) -> list[str]:
         *rates, last_rate = (f"{rate:g}" for rate in data.settings.learning_rates)
         learning_rates = f"{', '.join(rates)} and {last_rate}"
         notes.append(
-            f"Every trained embedding was tried from several starts and at learning rates {learning_rates}; the run "
+            f"Every trained embedding was trained from several starts and at learning rates {learning_rates}; the run "
             "with the lowest loss was kept. combinatorial, euclidean and random are baselines."
         )
     notes += training_relation_notes(data.evaluations, data.settings.relation)
