@@ -9,11 +9,11 @@ The expected rank under random tie breaking is ``above + tied / 2 + 1``. Nothing
 
 | array | kernel | 20,000 x 1,000 float32 | 5,000 x 50,000 float32 |
 |---|---|---|---|
-| host memory | ``NumpyRankCounter`` | 0.0129 s | 0.131 s |
-| host memory, many scores, llvmlite installed | ``LlvmRankCounter``, one thread | 0.0025 s | 0.034 s |
+| host memory | ``NumpyRankCounter`` | 0.0126 s | 0.0974 s |
+| host memory, many scores, llvmlite installed | ``LlvmRankCounter``, one thread | 0.00176 s | 0.0293 s |
 | another device | ``GpuRankCounter`` | see benchmarks/gpu.md | |
 
-Sorting with torch (topk and argsort) takes 3.73 s and 21.6 s (benchmarks/README.md, section places).
+Sorting with torch (topk and argsort) takes 2.85 s and 17.9 s (benchmarks/README.md, section places).
 """
 
 from __future__ import annotations
