@@ -78,7 +78,7 @@ class Vocabulary:
         """
         if n_clusters is None:
             return self.units(n)
-        preposition = "in" if self.cluster in ("cluster", "subtree") else "of"
+        preposition = "in" if self.cluster in ("cluster", "branch", "subtree") else "of"
         noun = self.cluster if n_clusters == 1 else plural(self.cluster)
         return f"{self.units(n)} {preposition} {n_clusters:,} {noun}"
 

@@ -25,8 +25,6 @@ MIN_TEXTS = 64
 SAMPLE_SECONDS = 1.0
 """A sample ends after this time."""
 LATENCY_QUERIES = 20
-TIME_TOLERANCE = 1.25
-"""Times are measured once, so that a ratio below this is not a difference."""
 _TIMES = ("load_seconds", "documents_per_second", "queries_per_second", "latency_p50", "latency_p95")
 
 

@@ -10,7 +10,7 @@ from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names
-from equipoise.domains.bench.costs import TIME_TOLERANCE
+from equipoise.domains.bench.results import NEGLIGIBLE_SECONDS, TIME_TOLERANCE
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
@@ -181,7 +181,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
         baseline="",
-        score_note=RANDOM_NOTE if RANDOM in dataset.systems else "",
+        score_note=RANDOM_NOTE if RANDOM in names else "",
         notes=(
             _data_note(dataset),
             *_tuning_notes(dataset),
@@ -250,7 +250,8 @@ def _dropped(comparison: BenchComparison) -> list[str]:
     more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
     return [
         "Can be dropped, because the system in parentheses is significantly better, takes at most "
-        f"{TIME_TOLERANCE:g} times as long per text, and needs no more bytes per vector: {'; '.join(shown)}{more}."
+        f"{TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count as equal), and "
+        f"needs no more bytes per vector: {'; '.join(shown)}{more}."
     ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.domains.bench.base_data import BenchData
-from equipoise.domains.bench.costs import TIME_TOLERANCE, SystemCost
+from equipoise.domains.bench.costs import SystemCost
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
@@ -121,6 +121,8 @@ class BenchDecision:
 
 NEGLIGIBLE_SECONDS = 0.0005
 """Less time per document than this is not compared: it differs between two runs by more than a system costs."""
+TIME_TOLERANCE = 1.25
+"""Times are measured once, so that a ratio below this is not a difference."""
 
 
 @dataclass(frozen=True)
