@@ -84,7 +84,7 @@ def test_missing_units_are_named_and_score_zero() -> None:
     result = evaluate(Ranking.from_runs(qrels, run), "MRR")
     finding = only_finding("EQ101", result.findings)
     assert result["MRR"].value == 1 / 8
-    assert finding.message.startswith("7 of 8 ids of the ground truth have no result, so they score 0: q1, q2")
+    assert finding.message.startswith("7 of 8 queries in the ground truth have no results and score 0: q1, q2")
     assert finding.message.endswith("and 2 more")
     assert finding.evidence == tuple(f"q{unit}" for unit in range(1, 8))
 

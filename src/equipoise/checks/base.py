@@ -69,13 +69,13 @@ class Check:
             )
 
 
-def join_names(names: Sequence[object]) -> str:
+def join_names(names: Sequence[object], separator: str = ", ") -> str:
     """The first few names, and how many more there are.
 
     >>> join_names(["q1", "q2", "q3", "q4", "q5", "q6", "q7"])
     'q1, q2, q3, q4, q5 and 2 more'
     """
-    shown = ", ".join(str(name) for name in names[:SHOWN])
+    shown = separator.join(str(name) for name in names[:SHOWN])
     return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 

@@ -47,11 +47,13 @@ def missing_units(scored: ScoredResult) -> Iterator[Observation]:
         return
     units = scored.result.unit_ids[absent].tolist()
     if units:
-        scores = "has no result, so it scores" if len(units) == 1 else "have no result, so they score"
+        words = Vocabulary.nouns([scored.result])
+        scores = "has no results and scores" if len(units) == 1 else "have no results and score"
         yield Observation(
             scored.result.system,
-            f"{len(units):,} of {pluralize(len(absent), 'id')} of the ground truth {scores} 0: {join_names(units)}",
+            f"{len(units):,} of {words.units(len(absent))} in the ground truth {scores} 0: {join_names(units)}",
             evidence_names(units),
+            f"run the missing {words.plural}, or check that run and ground truth use the same ids",
         )
 
 

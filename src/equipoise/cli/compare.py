@@ -72,7 +72,8 @@ def compare(
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(inputs) + 1) as step:
         evidence, runs = read_systems(inputs, reading, step, labels=labels, config=config)
-        config = options.stats_of_runs(config, [run.result for run in runs])
+        if runs:
+            config = options.stats_of_runs(config, [run.result for run in runs])
         step("comparing")
         if cluster or cluster_by:
             units = next(iter(evidence.values())).unit_ids.tolist()

@@ -249,16 +249,16 @@ def size(out: Output) -> None:
 
 
 @cache.command(help=PRUNE_HELP, short_help="Reduce the size of the cache.")
-@click.option("--to", metavar="SIZE", help="The size to prune to, such as 2GB.")
+@click.option("--to", "size", metavar="SIZE", help="The size to prune to, such as 2GB.")
 @click.option("--all", "everything", is_flag=True, help="Remove all vectors and texts.")
 @options.output_options
 @pass_output
-def prune(out: Output, to: str | None, everything: bool) -> None:
+def prune(out: Output, size: str | None, everything: bool) -> None:
     """See ``PRUNE_HELP``."""
-    if to is not None and everything:
+    if size is not None and everything:
         raise ParameterError("--to and --all cannot be used together", hint="keep one of them")
     with VectorCache() as vector_cache:
-        bound = 0 if everything else vector_cache.max_bytes if to is None else parse_bytes(to)
+        bound = 0 if everything else vector_cache.max_bytes if size is None else parse_bytes(size)
         before, documents = stored_texts(), stored_texts(bound)
         dropped = vector_cache.prune(bound - documents.bytes) if vector_cache.path.exists() else 0
         usage = _measure(vector_cache)

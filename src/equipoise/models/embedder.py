@@ -33,8 +33,10 @@ from equipoise.models.registry import (
     HubModel,
     ModelSpec,
     load_encoder,
+    no_vectors_error,
     parse_spec,
 )
+from equipoise.models.retriever import is_fusion
 from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
 from equipoise.types import Closable, Role
 
@@ -262,6 +264,8 @@ def _spec(model: str | Path | ModelSpec) -> ModelSpec:
         return model
     if isinstance(model, Path):
         return parse_spec(str(model if model.is_absolute() else Path.cwd() / model))
+    if is_fusion(model):
+        raise no_vectors_error(model)
     return parse_spec(model)
 
 

@@ -47,7 +47,7 @@ ARGUMENTS = {
 _PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256, None), "use": (512, 8192)}
 
 _CONDITIONS = {
-    "st": "works if downloaded",
+    "st": "works; a name is downloaded on first use",
     "litellm": "works with a key",
     **dict.fromkeys(LOCAL_SERVERS, "works if its server runs"),
 }

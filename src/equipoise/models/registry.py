@@ -362,6 +362,14 @@ SHARED_OPTIONS = (
 """Options that every encoder has, since the Embedder and not the adapter handles them."""
 
 
+def no_vectors_error(name: str) -> ParameterError:
+    """The error for a system that ranks texts, where a model that embeds them is needed."""
+    return ParameterError(
+        f"{name} makes rankings, not vectors",
+        hint=f"use a model that embeds, such as minilm; in Python, retriever({name!r}) ranks texts",
+    )
+
+
 def load_encoder(spec: ModelSpec) -> Encoder:
     """Load the model that a spec names, through its adapter's ``load(spec)``.
 
@@ -369,11 +377,7 @@ def load_encoder(spec: ModelSpec) -> Encoder:
     """
     kind = MODEL_KINDS[spec.kind]
     if not kind.module:
-        name = spec.text or str(spec)
-        raise ParameterError(
-            f"{name} makes rankings, not vectors",
-            hint=f"use a model that embeds, such as minilm; in Python, retriever({name!r}) ranks texts",
-        )
+        raise no_vectors_error(spec.text or str(spec))
     module = import_module(f"equipoise.models.backends.{kind.module}")
     module_options = getattr(module, "OPTIONS", None)
     if module_options is not None:

@@ -87,8 +87,9 @@ class AnswerOptions:
     """The parts of a domain in the answer of a comparison.
 
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
-    about chance, ``score_note`` follows it in the same line. ``notes`` are further lines. ``details`` says where the
-    rest is. ``cheapest`` is the cheapest of the systems that are not significantly worse than the best one, if known.
+    about chance (empty: the sentence starts with "Chance level"), ``score_note`` follows it in the same line.
+    ``notes`` are further lines. ``details`` says where the rest is. ``cheapest`` is the cheapest of the systems that
+    are not significantly worse than the best one, if known.
     """
 
     words: Vocabulary
@@ -209,10 +210,14 @@ def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreForm
     if not levels:
         return f"The chance level of {metric} is n/a (not computed)."
     if all(finding.code != UNKNOWN_CANDIDATES for finding in comparison.findings):
-        return f"{baseline} scores {shown.range(levels)}."
+        return _chance_level(baseline, shown.range(levels))
     up = comparison.better == Direction.UP
     bound = shown.value(max(levels) if up else min(levels))
     return f"{baseline} scores at {'most' if up else 'least'} {bound}; --corpus-size gives the exact chance level."
+
+
+def _chance_level(baseline: str, level: str) -> str:
+    return f"{baseline} scores {level}." if baseline else f"Chance level: {level}."
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
@@ -243,7 +248,10 @@ def _collapsed(group: Sequence[Finding]) -> str:
     """The findings of one code as one: an issue in full, others by the title of their check."""
     first, *others = group
     if first.title and first.severity != Severity.ISSUE:
-        return f"{first.title} ({join_names(list(dict.fromkeys(finding.subject for finding in group)))})"
+        subjects = list(dict.fromkeys(finding.subject for finding in group))
+        # A subject of several systems is a list itself.
+        separator = "; " if any(", " in subject for subject in subjects) else ", "
+        return f"{first.title} ({join_names(subjects, separator)})"
     similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
     return f"{with_label(first.subject, first.message)}{similar}"
 
@@ -253,7 +261,7 @@ def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answ
     words = options.words
     shown = ScoreFormat.of([estimate.interval], percent=words.percent)
     metric = words.metric or estimate.metric
-    chance = "" if isnan(estimate.chance) else f"{options.baseline} scores {shown.value(estimate.chance)}."
+    chance = "" if isnan(estimate.chance) else _chance_level(options.baseline, shown.value(estimate.chance))
     level = format_percent(estimate.interval.confidence_level)
     return Answer(
         headline=(

@@ -58,7 +58,7 @@ SIGNIFICANT_DIGITS = 4
 ENTRY_NAMES = {
     "n_resamples": "bootstrap resamples",
     "n_permutations": "random permutations",
-    "seconds_with_cache": "seconds, cached texts not counted",
+    "seconds_with_cache": "total seconds, cached texts not counted",
     "tied_questions": "questions with tied scores",
     "window": "input window",
 }

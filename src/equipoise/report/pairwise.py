@@ -6,7 +6,14 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.report.answer import AnswerOptions, all_metrics_answer, marked_names
-from equipoise.report.tables import BOUND_NOTE, bounded_systems, chance_bound_sign, chance_text, method_name
+from equipoise.report.tables import (
+    BOUND_NOTE,
+    bounded_systems,
+    chance_bound_sign,
+    chance_text,
+    interval_methods,
+    method_name,
+)
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
@@ -24,7 +31,7 @@ from equipoise.stats.formatting import (
     percent_sign,
     shared_decimals,
 )
-from equipoise.stats.verdict import plural
+from equipoise.stats.verdict import plural, units_to_show_best_note
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -38,12 +45,19 @@ DIFFERENCE_INTERVAL = "diff. interval"
 def comparison_view(comparison: Comparison, options: AnswerOptions | None = None) -> View:
     """The answer, then the full tables and the methods."""
     others = [name for name in comparison.metrics if name != comparison.primary]
-    sections = [Section.of_table(f"{metric_heading(comparison.primary)}, best first", primary_columns(comparison))]
+    methods = interval_methods(
+        estimate for name in comparison.order for estimate in comparison.estimates[name].values()
+    )
+    notes = [f"Intervals of the scores: {methods}."] if methods else []
+    sections = [
+        Section.of_table(f"{metric_heading(comparison.primary)}, best first", primary_columns(comparison), *notes)
+    ]
     if others:
         caption = other_metrics_caption(comparison, others)
         sections.append(Section.of_table("Other metrics", metric_table(comparison, others), caption))
     pairs = ReportTable.of(pairwise_claims(comparison))
-    sections.append(Section("Every pair", (pairs,), (comparison_caption(comparison), chance_note(comparison))))
+    captions = (comparison_caption(comparison), chance_note(comparison), units_to_show_best_note(comparison))
+    sections.append(Section("Every pair", (pairs,), tuple(filter(None, captions))))
     return View(all_metrics_answer(comparison, options), tuple(sections))
 
 

@@ -32,8 +32,10 @@ from equipoise.stats.formatting import (
     format_percent,
     format_ranks,
     format_value,
+    metric_heading,
     metric_in_percent,
     metric_in_sentence,
+    percent_sign,
     shared_decimals,
 )
 from equipoise.stats.slices import MIN_UNITS
@@ -152,6 +154,7 @@ def _values(subject: RunSet, metric: str, values: Floats) -> view_model.ValueDis
     return view_model.ValueDistribution(
         title=_units_by(subject, metric),
         metric=metric,
+        bins_heading=metric_heading(metric),
         edges=edges,
         labels=labels,
         series=series,
@@ -165,16 +168,20 @@ def _values(subject: RunSet, metric: str, values: Floats) -> view_model.ValueDis
 def _differences(subject: RunSet, differences: Floats) -> view_model.ValueDistribution:
     first, second = subject.names[:2]
     edges, labels = _bins(differences)
+    unit = " (points)" if percent_sign(subject.primary) else ""
+    n_equal = int((np.round(differences, 9) == 0).sum())
     better = "Above" if subject.better == Direction.UP else "Below"
     return view_model.ValueDistribution(
         title=_units_by(subject, f"{first} minus {second}"),
         metric=subject.primary,
+        bins_heading=f"Difference in {metric_in_sentence(subject.primary)}{unit}",
+        n_equal=n_equal,
         edges=edges,
         labels=labels,
         series=(_series(f"{first} minus {second}", differences, edges),),
         caption=(
             f"The number of {subject.words.plural} by difference in {metric_in_sentence(subject.primary)}. "
-            f"{better} 0, {first} is better."
+            f"{better} 0, {first} is better. The two are equal on {subject.words.units(n_equal)}."
         ),
         units=subject.words.plural,
     )

@@ -202,18 +202,22 @@ def _seconds_per_1000(rate: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CostKind:
-    """The title of a cost, its format, its conversion from the recorded number, and whether a chart shows it."""
+    """The title of a cost, its format, its conversion from the recorded number, and whether a chart shows it.
+
+    ``missing`` is why a system may lack it.
+    """
 
     title: str
     text: Callable[[float], str] = format_cost
     convert: Callable[[float], float] = float
     charted: bool = False
+    missing: str = "not recorded or not applicable"
 
 
 STANDARD_COSTS = {
     "dims": CostKind("dims"),
     "documents_per_second": CostKind("seconds per 1,000 texts", convert=_seconds_per_1000, charted=True),
-    "seconds": CostKind("total seconds", charted=True),
+    "seconds": CostKind("total seconds", charted=True, missing="not recorded if texts are read from the cache"),
     "latency_p50": CostKind("seconds per query (median)", charted=True),
     "bytes_per_vector": CostKind("bytes per vector", charted=True),
     "price": CostKind("US dollars per million texts", charted=True),

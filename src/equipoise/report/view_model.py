@@ -187,7 +187,11 @@ class BinCounts:
 
 @dataclass(frozen=True, slots=True)
 class ValueDistribution:
-    """Histograms of one metric, one per system. ``labels`` name the bins between the ``edges``."""
+    """Histograms of one metric, one per system. ``labels`` name the bins between the ``edges``.
+
+    ``bins_heading`` is the heading of the bins in a table. ``n_equal`` is the number of units on which two systems are
+    equal, for a histogram of their differences.
+    """
 
     title: str
     metric: str
@@ -196,6 +200,8 @@ class ValueDistribution:
     series: tuple[BinCounts, ...]
     caption: str
     units: str = "units"
+    bins_heading: str = ""
+    n_equal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,12 @@ class Vocabulary:
 
         >>> Vocabulary("query").size(9, 3), Vocabulary("visit", cluster="user").size(40, 1)
         ('9 queries in 3 clusters', '40 visits of 1 user')
-        >>> Vocabulary("node", cluster="branch").size(122, 30)
-        '122 nodes in 30 branches'
+        >>> Vocabulary("node", cluster="subtree").size(122, 30)
+        '122 nodes in 30 subtrees'
         """
         if n_clusters is None:
             return self.units(n)
-        preposition = "in" if self.cluster in ("cluster", "branch") else "of"
+        preposition = "in" if self.cluster in ("cluster", "branch", "subtree") else "of"
         noun = self.cluster if n_clusters == 1 else plural(self.cluster)
         return f"{self.units(n)} {preposition} {n_clusters:,} {noun}"
 
@@ -323,6 +323,18 @@ def _to_show_best(comparison: Comparison, contrast: Contrast) -> str:
     if about(needed.value) == about(contrast.needed.value):
         return ""
     return f", and about {about(needed.value)} would show {comparison.leader} to be best"
+
+
+def units_to_show_best_note(comparison: Comparison) -> str:
+    """The number of units that would show that the first system is better than all others; empty if unknown."""
+    needed = comparison.needed_for_best
+    if not comparison.tied_with_leader or len(comparison.scored) < 3 or not needed.known:
+        return ""
+    return (
+        f"About {about(needed.value)} {comparison.words.plural} would show that {comparison.leader} is significantly "
+        f"better than every other {comparison.words.system} ({format_percent(POWER)} power), if the observed "
+        "differences are the true ones."
+    )
 
 
 def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:

@@ -567,7 +567,7 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
         ),
     )
     if evaluation.comparison is not None:
-        out.show(Paragraph(evaluation.comparison.verdict(words=Vocabulary("account", "source", cluster="branch"))))
+        out.show(Paragraph(evaluation.comparison.verdict(words=Vocabulary("account", "source", cluster="subtree"))))
     return DONE
 
 

@@ -148,7 +148,7 @@ def evaluate_distances(
             "filtered": filtered,
             DATA: {"tree": tree.fingerprint},
             UNIT_NOUN: "node",
-            DISPLAY: {"system": "distance file", "cluster": "branch"},
+            DISPLAY: {"system": "distance file", "cluster": "subtree"},
         },
     )
     sample = sample_nodes(len(tree))

@@ -215,7 +215,7 @@ def reconstruction_result(
             "geometry": reconstruction.geometry.name,
             "dim": dimension(reconstruction),
             UNIT_NOUN: "node",
-            DISPLAY: {"system": "embedding", "cluster": "branch"},
+            DISPLAY: {"system": "embedding", "cluster": "subtree"},
             DATA: {"tree": reconstruction.tree.fingerprint},
         },
     }
@@ -272,11 +272,14 @@ class BranchClusters:
     @property
     def caption(self) -> str:
         """The resampling, for a caption."""
-        resampled = f"Whole branches are resampled: {len(self)}"
+        resampled = f"Whole subtrees are resampled: {len(self)}"
         if not self.level:
             return f"{resampled} at the top."
         levels = "one level" if self.level == 1 else f"{self.level} levels"
-        return f"{resampled} branches {levels} below the top, since there are too few at the top for any test."
+        return (
+            f"{resampled}. Each is a node {levels} below the top with its descendants, or a single node above that "
+            "level. There are too few subtrees at the top for any test."
+        )
 
 
 def branch_clusters(tree: Tree) -> BranchClusters:

@@ -46,7 +46,7 @@ RANKED = {
 }
 
 
-WORDS = Vocabulary("node", "embedding", cluster="branch")
+WORDS = Vocabulary("node", "embedding", cluster="subtree")
 NORM_POSITION = "norm-position"
 """The column of Spearman's correlation of the norm with the position between root (0) and leaf (1)."""
 MAX_DISPLACED = 20
@@ -140,7 +140,7 @@ def distances_view(
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
     options = AnswerOptions(
-        Vocabulary("node", "distance file", cluster="branch"), columns=tuple(columns), baseline="Chance", notes=notes
+        Vocabulary("node", "distance file", cluster="subtree"), columns=tuple(columns), baseline="Chance", notes=notes
     )
     if comparison is None:
         answer = single_answer(order[0], results[0].estimates[mean_rank], options)

@@ -10,6 +10,8 @@ from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names
+from equipoise.domains.bench.results import NEGLIGIBLE_SECONDS, TIME_TOLERANCE
+from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
@@ -178,7 +180,8 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
     options = AnswerOptions(
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
-        baseline="A random order" if not data.needs_vectors else "A random baseline",
+        baseline="",
+        score_note=RANDOM_NOTE if RANDOM in names else "",
         notes=(
             _data_note(dataset),
             *_tuning_notes(dataset),
@@ -222,6 +225,7 @@ def _tuning_notes(dataset: DataComparison) -> list[str]:
 
 # Shared sentences.
 
+RANDOM_NOTE = f"The row {RANDOM} is the score of random vectors."
 _NOT_ABOVE_RANDOM = (
     "No system is significantly better than random vectors on {metric}, so these data cannot compare them. Use more "
     "data."
@@ -245,8 +249,9 @@ def _dropped(comparison: BenchComparison) -> list[str]:
     shown = [f"{name} ({better})" for name, better in list(decision.dropped.items())[:MAX_NAMES]]
     more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
     return [
-        "Can be dropped, because the system in parentheses is significantly better and costs no more: "
-        f"{'; '.join(shown)}{more}."
+        "Can be dropped, because the system in parentheses is significantly better, takes at most "
+        f"{TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count as equal), and "
+        f"needs no more bytes per vector: {'; '.join(shown)}{more}."
     ]
 
 

@@ -107,7 +107,8 @@ def cost_section(data: FairComparison) -> Section:
     return Section.of_table(
         "Costs per model",
         columns,
-        "Chunks/s is the rate of embedding or indexing on this machine, measured when the texts were last embedded; "
+        "Chunks/s is the rate of embedding or indexing on this machine, measured the last time this model embedded "
+        "enough texts, possibly with other chunk sizes; "
         "index is the size of the vectors or of the lexical index of the best configuration.",
     )
 

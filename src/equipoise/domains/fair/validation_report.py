@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ MAX_LISTED = 10
 """The maximum number of lines of a list without --verbose."""
 TEXT_WIDTH = 100
 _NOT_VERIFIED = "not verified: no document given"
+_MATCHING_RULES = {"words": "as whole words", "source": "by the rule of embedding-eval"}
+_FIXED_CHUNKS = re.compile(r"fixed\(chunk_size=(\d+), overlap=(\d+), tokenizer=([\w-]+)\)")
 
 
 def validation_parts(
@@ -39,8 +42,9 @@ def validation_parts(
     ]
     verification = result.verification
     if verification is not None and not quiet:
-        chunks = f"{pluralize(verification.chunks, 'chunk')} of {verification.chunking}"
-        method = f"matching rule: {verification.matcher}, in {chunks}"
+        rule = _MATCHING_RULES.get(verification.matcher, f"by the matcher {verification.matcher}")
+        chunks = f"{pluralize(verification.chunks, 'chunk')} ({_chunk_settings(verification.chunking)})"
+        method = f"Answers are matched {rule}; the text has {chunks}."
         parts.append(Paragraph(method, indent=4, style="dim"))
     if result.has_categories:
         names = sorted(result.category_counts, key=lambda name: -result.category_counts[name])
@@ -58,6 +62,16 @@ def validation_parts(
         findings = [finding for finding in result.findings if finding.code != TOO_FEW_QUESTIONS]
         parts += findings_section(findings, verbose=verbose)
     return parts
+
+
+def _chunk_settings(chunking: str) -> str:
+    """The settings of a chunker in words.
+
+    >>> _chunk_settings("fixed(chunk_size=512, overlap=50, tokenizer=cl100k)")
+    '512 tokens, overlap 50, cl100k'
+    """
+    match = _FIXED_CHUNKS.fullmatch(chunking)
+    return f"{match[1]} tokens, overlap {match[2]}, {match[3]}" if match else chunking
 
 
 def validation_text(result: ValidationResult) -> str:

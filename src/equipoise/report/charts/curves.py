@@ -260,10 +260,14 @@ MIN_SYSTEMS = 2
 
 
 def cost_charts(report: RunsView) -> Iterator[Chart]:
-    """One chart per cost that differs between at least two systems with a score."""
+    """One chart per cost that differs between at least two systems with a score, and that most systems have."""
     for cost in report.costs:
-        values = {row["cost"] for row in _rows(report.leaderboard, cost)}
-        if STANDARD_COSTS[cost.name].charted and len(values) >= MIN_SYSTEMS:
+        rows = _rows(report.leaderboard, cost)
+        if (
+            STANDARD_COSTS[cost.name].charted
+            and len({row["cost"] for row in rows}) >= MIN_SYSTEMS
+            and 2 * len(rows) > len(report.leaderboard.rows)
+        ):
             yield cost_chart(report.leaderboard, cost)
 
 
@@ -290,7 +294,7 @@ def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
         f"{board.metric} by {cost.title}",
         f"{metric_in_sentence(board.metric)} and {cost.title}: {'; '.join(row['tooltip'] for row in rows)}.",
         layers,
-        subtitle=f"Error bars are {board.confidence_level} intervals.{_missing(missing)}",
+        subtitle=f"Error bars are {board.confidence_level} intervals.{_missing(cost.name, missing)}",
         width=COST_WIDTH,
         height=COST_HEIGHT,
     )
@@ -314,8 +318,9 @@ def _rows(board: Leaderboard, cost: SystemColumn) -> list[marks.Row]:
     ]
 
 
-def _missing(names: Sequence[str]) -> str:
-    return f" Not recorded or not applicable: {', '.join(names)}." if names else ""
+def _missing(cost: str, names: Sequence[str]) -> str:
+    reason = STANDARD_COSTS[cost].missing
+    return f" {reason[:1].upper()}{reason[1:]}: {', '.join(names)}." if names else ""
 
 
 def cost_axis(costs: Sequence[float], title: str) -> Spec:

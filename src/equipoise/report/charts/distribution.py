@@ -200,8 +200,9 @@ def _describe(distribution: ValueDistribution) -> str:
     most = max(first.counts)
     label = distribution.labels[first.counts.index(most)]
     undefined = f"; {format_count(first.undefined)} undefined" if first.undefined else ""
+    equal = "" if distribution.n_equal is None else f"; {format_count(distribution.n_equal)} are equal"
     return (
         f"Most frequent for {first.name}: {label}, "
         f"on {format_count(most)} of {format_count(total)} {distribution.units} "
-        f"({format_percent(round(most / total, 2))}){undefined}."
+        f"({format_percent(round(most / total, 2))}){equal}{undefined}."
     )
