@@ -107,9 +107,8 @@ def cost_section(data: FairComparison) -> Section:
     return Section.of_table(
         "Costs per model",
         columns,
-        "Chunks/s is the rate of embedding or indexing on this machine, measured the last time this model embedded "
-        "enough texts, possibly with other chunk sizes; "
-        "index is the size of the vectors or of the lexical index of the best configuration.",
+        "Chunks/s is the rate of embedding or indexing on this machine, in this run or the last one whose texts were "
+        "not cached; index is the size of the vectors or of the lexical index of the best configuration.",
     )
 
 
