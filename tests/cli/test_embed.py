@@ -440,7 +440,7 @@ def test_the_state_of_local_servers_is_unknown(eq, monkeypatch) -> None:
     models = {entry["spec"]: entry for entry in json.loads(eq("ls", "models", "--json").stdout)["models"]}
     for kind in ("ollama", "vllm", "tei", "infinity"):
         model = models[f"{kind}:MODEL"]
-        assert (model["works"], model["needs"], model["here"]) == (None, "a server", "works if its server runs")
+        assert (model["works"], model["needs"], model["here"]) == (None, "a server", "works if its server is running")
 
 
 def test_a_missing_engine_is_shown_with_its_install_command(eq, monkeypatch) -> None:

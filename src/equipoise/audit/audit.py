@@ -415,5 +415,5 @@ def _check_has_metrics(sources: Iterable[PublishedTable]) -> None:
     numbers_text = f"; its numbers have the labels {join_names(labels)}" if labels else " and no numbers"
     raise UnknownNameError(
         f"{name} has no known metric{numbers_text}",
-        hint="; ".join(near[:3]) or "eq ls metrics lists the metrics; columns or rows must be named like them",
+        hint="; ".join(near[:3]) or "eq ls metrics lists the metrics; columns or rows must be named after them",
     )

@@ -101,8 +101,8 @@ def _check_texts(
     if excess and not skip_blank:
         position = f"{'row' if has_rows else 'line'} {first_blank}"
         raise InputError(
-            f"{display_path(path)} {position} is blank, where a text should be",
-            hint="--skip-blank leaves such texts out; vectors and lines then no longer agree in number",
+            f"{display_path(path)} {position} is blank, but a text was expected",
+            hint="--skip-blank skips such texts; the number of vectors then differs from the number of texts",
         )
     return TextSource(display_path(path), count, has_ids, excess, items)
 
@@ -188,7 +188,7 @@ class _RowReader:
         if not isinstance(value, str):
             actual = f"{type(value).__name__} in" if column in row else "no"
             raise FormatError(
-                f"{display_path(self.path)} line {line} has {actual} column {column}, where a text should be"
+                f"{display_path(self.path)} line {line} has {actual} column {column}, but a text was expected"
             )
         return value
 

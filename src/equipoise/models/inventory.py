@@ -49,7 +49,7 @@ _PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256,
 _CONDITIONS = {
     "st": "works; a name is downloaded on first use",
     "litellm": "works with a key",
-    **dict.fromkeys(LOCAL_SERVERS, "works if its server runs"),
+    **dict.fromkeys(LOCAL_SERVERS, "works if its server is running"),
 }
 """Kinds whose availability depends on the name, or on a server, which is not contacted here."""
 

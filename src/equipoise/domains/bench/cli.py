@@ -167,7 +167,7 @@ def run(
         if output is not None:
             out.note(f"wrote {output}")
     else:
-        out.note(f"read {output}: nothing was computed again")
+        out.note(f"results read from {output}; nothing was computed again")
     _show(out, content, output)
     out.log(lambda: flat_scores(content), f"bench {output or ''}".strip())
     for name, error in failures.items():
@@ -276,9 +276,9 @@ Show which models may be first, and which adjacent ranks differ significantly. T
 or parquet) has one row per model and one column per data set, or one row per model, data set and unit (query, ...).
 It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
 
-Rank intervals come from a paired bootstrap over the data sets, and over the units within them where the
-table has them. Missing scores are never imputed. If scores have different scales, models are ordered by
-Borda count.
+Rank intervals come from simultaneous tests of all pairs (Mogstad et al., 2024), with critical values from a paired
+bootstrap over the data sets, and over the units within them where the table has them. Missing scores are never
+imputed. If scores have different scales, models are ordered by Borda count.
 """
 
 RANKS = "equipoise.stats.aggregate_ranks"

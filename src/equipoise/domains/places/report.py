@@ -233,8 +233,8 @@ def tie_note(scores: PlaceScores) -> str:
     return (
         f"Ties: {format_count(ties.targets)} of {format_count(len(scores.all.unit_ids))} targets share their score "
         f"with another class, and {pluralize(ties.tops, 'visit')} {'has' if ties.tops == 1 else 'have'} several "
-        "classes with the largest score (F1 takes the lowest code). Depending on the order of equal scores "
-        f"{display_metric(ties.metric)} is {format_range(100 * ties.low, 100 * ties.high, 2)}."
+        "classes with the largest score (F1 uses the one with the lowest class number). Depending on the order of "
+        f"equal scores {display_metric(ties.metric)} is {format_range(100 * ties.low, 100 * ties.high, 2)}."
     )
 
 

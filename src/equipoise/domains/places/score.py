@@ -527,7 +527,7 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             severity=Severity.TIP,
             subject=system,
             message=f"{pluralize(tied, 'visit')} of {len(classified):,} {'has' if tied == 1 else 'have'} several "
-            "places with the largest score; F1 takes the one of the lowest code",
+            "places with the largest score; F1 uses the one with the lowest class number",
             hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
             evidence=(f"first such visit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),

@@ -472,7 +472,8 @@ def load_packaged_minilm(spec: ModelSpec) -> Encoder:
 def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
     engine = require_extra("sentence_transformers", extra="st")
     name = str(folder or spec.name)
-    offline, trusted_spec = "minilm, use and wordllama need no network", f"st:{spec.name},trust_remote_code=true"
+    offline = "use, wordllama and an installed minilm need no network"
+    trusted_spec = f"st:{spec.name},trust_remote_code=true"
     with loading(name, from_hub=folder is None, offline=offline, trusted_spec=trusted_spec):
         model = engine.SentenceTransformer(
             name,
