@@ -46,7 +46,7 @@ def test_a_repeated_run_reads_the_stored_results(eq: Eq, data: Path) -> None:
     arguments = ("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
     first, second = eq(*arguments), eq(*arguments)
     assert "wrote out" in first.stderr
-    assert "read out" in second.stderr
+    assert "results read from out" in second.stderr
     assert first.stdout == second.stdout
 
 
