@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest, fastest_in_turn
+from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.bootstrap_mean import mean_intervals
@@ -36,7 +37,7 @@ def _row(units: int, peer_metrics: int) -> Row:
     values = np.random.default_rng(0).beta(2.0, 3.0, (units, METRICS))
     task = f"bootstrap intervals, {METRICS} metrics, {units:,} units, {RESAMPLES:,} resamples"
     seconds, our_intervals = fastest(
-        lambda: mean_intervals(values, n_resamples=RESAMPLES, rng=np.random.default_rng(1)), times=5
+        lambda: mean_intervals(values, config=StatsConfig(n_resamples=RESAMPLES), rng=np.random.default_rng(1)), times=5
     )
     if units > LARGEST_FOR_SCIPY:
         return Row(task, seconds, note="scipy's jackknife would take hours")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.corpus_metrics import evidence_intervals
 from equipoise.stats.paired_tests import TESTS, run_test
@@ -311,7 +312,7 @@ def _mean_row(trial: MeanTrial, size: int, simulations: int, n_resamples: int, r
             bounds=[trial.bounds] * columns,
             limits=None if trial.limits is None else [trial.limits] * columns,
             reach=trial.reach,
-            n_resamples=n_resamples,
+            config=StatsConfig(n_resamples=n_resamples),
             rng=rng,
         )
     clusters = size if trial.clustered else None
@@ -327,7 +328,7 @@ def _corpus_row(
             [trial.figure],
             NumberRows(trial.draw(size, rng)),
             bounds=[trial.bounds],
-            n_resamples=n_resamples,
+            config=StatsConfig(n_resamples=n_resamples),
             subsample=trial.subsample,
             rng=rng,
         )[0]

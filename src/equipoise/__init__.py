@@ -15,7 +15,7 @@ from equipoise.lazy import lazy_module
 __version__ = "0.1.0"
 
 PUBLIC_NAMES = {
-    "BaseMetric": "equipoise.metrics.custom",
+    "BaseMetric": "equipoise.metrics.base",
     "BinaryEvaluator": "equipoise.domains.fair.compat",
     "Comparison": "equipoise.stats.comparison",
     "Dataset": "equipoise.io.dataset",

@@ -23,7 +23,7 @@ from equipoise.evidence.space import Space as Space
 from equipoise.geometry.search import nearest_neighbors as nearest_neighbors
 from equipoise.io.dataset import Dataset as Dataset
 from equipoise.io.unit_scores import read_unit_scores as read_unit_scores
-from equipoise.metrics.custom import BaseMetric as BaseMetric
+from equipoise.metrics.base import BaseMetric as BaseMetric
 from equipoise.metrics.parser import parse_metrics as parse_metrics
 from equipoise.models.chunking import FixedSizeChunker as FixedSizeChunker
 from equipoise.models.embedder import embedder as embedder

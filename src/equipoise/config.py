@@ -23,8 +23,8 @@ TEST_ALIASES: dict[str, tuple[str, ...]] = {
 CORRECTION_NAMES = ("holm", "bh", "none")
 """The corrections for multiple comparisons of ``stats.multiple_comparisons``."""
 
-CONFIDENCE_LEVEL, N_RESAMPLES = 0.95, 2_000
-"""Defaults of every interval: its confidence level, and the number of bootstrap resamples."""
+CONFIDENCE_LEVEL, N_RESAMPLES, N_PERMUTATIONS = 0.95, 2_000, 10_000
+"""Defaults of every interval and test: confidence level, bootstrap resamples, and permutations."""
 
 
 class Ties(StrEnum):
@@ -81,7 +81,7 @@ class StatsConfig:
 
     confidence_level: float = CONFIDENCE_LEVEL
     n_resamples: int = N_RESAMPLES
-    n_permutations: int = 10_000
+    n_permutations: int = N_PERMUTATIONS
     seed: int = 0
     ties: Ties | str = Ties.EXPECTED
     test: str = "randomisation"
@@ -91,14 +91,10 @@ class StatsConfig:
     """The significance level. It is rounded, because 1 - 0.95 in floating point is above 0.05."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.confidence_level < 1.0:
-            raise ParameterError(
-                f"confidence_level={self.confidence_level} is not between 0 and 1",
-                hint="95 % is confidence_level=0.95",
-            )
-        for name, default in (("n_resamples", "2,000"), ("n_permutations", "10,000")):
+        check_confidence_level(self.confidence_level)
+        for name, default in (("n_resamples", N_RESAMPLES), ("n_permutations", N_PERMUTATIONS)):
             if getattr(self, name) < 1:
-                raise ParameterError(f"{name}={getattr(self, name)} is less than 1", hint=f"the default is {default}")
+                raise ParameterError(f"{name}={getattr(self, name)} is less than 1", hint=f"the default is {default:,}")
         if self.seed < 0:
             raise ParameterError(f"seed={self.seed} is negative", hint="a seed is 0 or a positive integer")
         if not any(self.test.casefold() in (name, *aliases) for name, aliases in TEST_ALIASES.items()):
@@ -118,7 +114,7 @@ class StatsConfig:
 
         return np.random.default_rng([self.seed, *stream])
 
-    def clusters_for(self, unit_ids: Sequence[Any] | np.ndarray) -> Any:
+    def clusters_for(self, unit_ids: Sequence[Any] | np.ndarray) -> Sequence[Any] | np.ndarray | None:
         """The cluster ids in the order of the units; None without clusters."""
         if not isinstance(self.clusters, Mapping):
             return self.clusters
@@ -130,6 +126,15 @@ class StatsConfig:
                 hint="give every unit of the truth a cluster",
             )
         return [self.clusters[unit] for unit in units]
+
+
+def check_confidence_level(confidence_level: float) -> float:
+    """The confidence level, if it is between 0 and 1."""
+    if not 0.0 < confidence_level < 1.0:
+        raise ParameterError(
+            f"confidence_level={confidence_level} is not between 0 and 1", hint="95 % is confidence_level=0.95"
+        )
+    return confidence_level
 
 
 DEFAULT_STATS = StatsConfig()

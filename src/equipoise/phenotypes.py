@@ -11,7 +11,7 @@ Example::
 from equipoise.lazy import lazy_module
 
 PUBLIC_NAMES = {
-    "BaseMetric": "equipoise.metrics.custom",
+    "BaseMetric": "equipoise.metrics.base",
     "BenchmarkConfig": "equipoise.domains.phenotypes.config",
     "BuiltIndex": "equipoise.domains.phenotypes.index.build",
     "Candidates": "equipoise.domains.phenotypes.extraction.candidates",

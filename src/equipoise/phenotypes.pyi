@@ -45,4 +45,4 @@ from equipoise.domains.phenotypes.similarity import TermSimilarity as TermSimila
 from equipoise.domains.phenotypes.similarity import annotation_information_content as annotation_information_content
 from equipoise.domains.phenotypes.similarity import read_annotation_counts as read_annotation_counts
 from equipoise.domains.phenotypes.similarity import term_similarity as term_similarity
-from equipoise.metrics.custom import BaseMetric as BaseMetric
+from equipoise.metrics.base import BaseMetric as BaseMetric

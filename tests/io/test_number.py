@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from equipoise.io.text import NumberRangeError, NumberSyntaxError, parse_number
+from equipoise.io.text import NumberRangeError, parse_number
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -32,15 +32,15 @@ def test_integers_are_parsed_exactly(value):
 def test_any_text_is_a_finite_number_or_raises(text):
     try:
         value = parse_number(text)
-    except (NumberSyntaxError, NumberRangeError):
+    except ValueError:
         return
     assert math.isfinite(value)
     assert float(value) == float(text)
 
 
 @pytest.mark.parametrize("value", ["", "abc", "1_000", "٣", "0x10", "1,5", "\u20281", True, None, [], {}, b"1"])
-def test_invalid_numbers_raise_number_syntax_error(value):
-    with pytest.raises(NumberSyntaxError):
+def test_invalid_numbers_raise_value_error(value):
+    with pytest.raises(ValueError, match="not a number"):
         parse_number(value)
 
 

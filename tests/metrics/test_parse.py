@@ -13,7 +13,7 @@ from equipoise.errors import EquipoiseError, InputError, ParameterError, Undefin
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
-from equipoise.metrics.custom import BaseMetric
+from equipoise.metrics.base import BaseMetric
 from equipoise.metrics.parser import builtin, parse_metrics
 
 RANKING = Ranking.from_ranks([1, 3], candidates=5)
@@ -173,7 +173,7 @@ def test_metrics_that_return_too_few_values_raise_undefined_error():
 def test_plugin_files_add_their_metrics(tmp_path):
     path = tmp_path / "plugin.py"
     path.write_text(
-        "from equipoise.metrics.custom import BaseMetric\n"
+        "from equipoise.metrics.base import BaseMetric\n"
         "class Quarter(BaseMetric):\n"
         "    def __init__(self):\n        super().__init__(name='quarter')\n"
         "    def calculate(self, results):\n        return 0.25\n"

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, parse_fusion, reciprocal_ranks
+from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, reciprocal_ranks
 from equipoise.models.lexical import BM25Retriever, TfidfRetriever
-from equipoise.models.registry import parse_spec
+from equipoise.models.registry import parse_fusion, parse_spec
 from equipoise.models.retriever import has_lexical_baseline, retriever
 
 DOCUMENTS = ["a red fox", "the blue whale sea", "red sea and fox", "a grey stone", "fox fox fox", "a red fox"]

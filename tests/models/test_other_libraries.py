@@ -17,7 +17,7 @@ from embedding_server import DIMS, Service, serving, vector
 from equipoise import embedder
 from equipoise.errors import DuplicateError, ParameterError
 from equipoise.models.backends.python_object import object_name
-from equipoise.models.resolve import resolve_models
+from equipoise.models.retriever import resolve_models
 
 TEXTS = ["rye is a grass", "rain falls", "the mill was built in 1871"]
 

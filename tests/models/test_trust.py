@@ -9,8 +9,7 @@ import pytest
 
 from equipoise.errors import FormatError, UntrustedError
 from equipoise.models.backends.model_files import ModelFolder
-from equipoise.models.registry import MODEL_KINDS
-from equipoise.models.resolve import spec_from_file
+from equipoise.models.registry import MODEL_KINDS, spec_from_file
 
 DATA_ONLY_SPECS = [
     "use", "minilm", "st:BAAI/bge-base-en-v1.5,dim=256", "onnx:folder", "static:wordllama", "hash,dim=8",

@@ -14,7 +14,7 @@ from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.evidence.space import Space
-from equipoise.metrics.custom import BaseMetric
+from equipoise.metrics.base import BaseMetric
 from equipoise.metrics.parser import builtin
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import at_confidence_level, evaluate

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from studies.interval_calibration_data import NumberRows
 
-from equipoise.errors import ParameterError, ShapeError, UndefinedError
+from equipoise.config import StatsConfig
+from equipoise.errors import ShapeError, UndefinedError
 from equipoise.stats.bootstrap_mean import ResamplingUnits, bootstrap_means, gaffke_limits, mean_intervals
 from equipoise.stats.corpus_metrics import evidence_intervals
 from equipoise.stats.intervals import Interval, wilson_interval
@@ -66,7 +67,7 @@ def test_whole_clusters_are_resampled() -> None:
 def test_bca_agrees_with_scipy_up_to_the_widened_tails(seed: int) -> None:
     values = rng(seed).beta(0.5, 3, 400)
     expected = stats.bootstrap((values,), np.mean, n_resamples=9999, rng=rng(seed)).confidence_interval
-    interval = interval_of(values, n_resamples=9999)
+    interval = interval_of(values, config=StatsConfig(n_resamples=9999))
     assert interval.method == "bca"
     slack = 0.05 * (expected.high - expected.low)
     assert interval.low == pytest.approx(expected.low, abs=slack)
@@ -80,14 +81,14 @@ def test_intervals_of_weighted_means_agree_with_scipy() -> None:
         return (v * w).sum(axis=axis) / w.sum(axis=axis)
 
     expected = stats.bootstrap((values, weights), weighted, paired=True, rng=rng()).confidence_interval
-    interval = interval_of(values, weights=weights, n_resamples=9999)
+    interval = interval_of(values, weights=weights, config=StatsConfig(n_resamples=9999))
     assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=0.05 * interval.width)
 
 
 def test_unbounded_columns_use_the_bayesian_bootstrap_with_half_a_unit_added() -> None:
     """Weights from scipy's Dirichlet distribution, the last of them for the added value."""
     values = rng(4).geometric(0.1, 60).astype(float)
-    interval = interval_of(values, bounds=[(1.0, inf)], limits=[(1.0, 500.0)], n_resamples=8000)
+    interval = interval_of(values, bounds=[(1.0, inf)], limits=[(1.0, 500.0)], config=StatsConfig(n_resamples=8000))
     largest_deviation = np.abs(values - values.mean()).max()
     weights = stats.dirichlet([1.0] * 60 + [0.5], seed=8).rvs(8000)
     low, high = (
@@ -156,7 +157,7 @@ def test_intervals_do_not_depend_on_the_order_of_units(bounds: object, clustered
             weights=weights[rows],
             clusters=clusters[rows] if clustered else None,
             bounds=None if bounds is None else [bounds] * 3,
-            n_resamples=200,
+            config=StatsConfig(n_resamples=200),
             rng=rng(),
         )
         for rows in (np.arange(60), order)
@@ -250,21 +251,19 @@ def test_any_scores_give_an_interval_within_bounds_or_a_reason(
     weights = rng(seed).integers(0, 3, len(scores)) if weighted else None
     for bounds in ((0.0, 1.0), (0.0, inf)):
         (interval,) = mean_intervals(
-            scores, weights=weights, clusters=clusters, bounds=[bounds], n_resamples=50, rng=rng(seed)
+            scores,
+            weights=weights,
+            clusters=clusters,
+            bounds=[bounds],
+            config=StatsConfig(n_resamples=50),
+            rng=rng(seed),
         )
         assert interval.known == (bounds[0] <= interval.low <= interval.high <= bounds[1])
 
 
-def test_invalid_bounds_and_resamples_raise_errors() -> None:
+def test_invalid_bounds_raise_an_error() -> None:
     with pytest.raises(ShapeError, match=r"2 pairs.*1"):
         interval_of(beta_values(20), bounds=[(0.0, 1.0)] * 2)
-    with pytest.raises(ParameterError, match="0 resamples"):
-        interval_of(beta_values(20), n_resamples=0)
-    with pytest.raises(ParameterError, match="0 resamples"):
-        interval_of([1.0, 0.0, 1.0], n_resamples=0)
-    with pytest.raises(ParameterError) as error:
-        interval_of(beta_values(20), bounds=[(0.0, inf)], confidence_level=95)
-    assert error.value.code == "E310"
 
 
 def mean_of(rows: NumberRows) -> float:
@@ -273,8 +272,8 @@ def mean_of(rows: NumberRows) -> float:
 
 def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
     values = beta_values(80)
-    expected = interval_of(values, n_resamples=4000)
-    interval = evidence_intervals([mean_of], NumberRows(values), n_resamples=4000, rng=rng())[0]
+    expected = interval_of(values, config=StatsConfig(n_resamples=4000))
+    interval = evidence_intervals([mean_of], NumberRows(values), config=StatsConfig(n_resamples=4000), rng=rng())[0]
     assert interval.method == "bias-corrected"
     assert interval.low == pytest.approx(expected.low, abs=0.06 * expected.width)
     assert interval.high == pytest.approx(expected.high, abs=0.06 * expected.width)
@@ -283,8 +282,10 @@ def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
 def test_resampled_evidence_takes_whole_clusters() -> None:
     values = np.repeat(beta_values(40), 6, axis=0)
     clusters = np.repeat(np.arange(40), 6)
-    expected = interval_of(values, clusters=clusters, n_resamples=4000)
-    interval = evidence_intervals([mean_of], NumberRows(values), clusters=clusters, n_resamples=2000, rng=rng())[0]
+    expected = interval_of(values, clusters=clusters, config=StatsConfig(n_resamples=4000))
+    interval = evidence_intervals(
+        [mean_of], NumberRows(values), clusters=clusters, config=StatsConfig(n_resamples=2000), rng=rng()
+    )[0]
     assert interval.width == pytest.approx(expected.width, rel=0.08)
 
 
@@ -292,7 +293,9 @@ def test_resampled_evidence_takes_whole_clusters() -> None:
 def test_subsampled_means_get_the_student_interval(units: int) -> None:
     values = beta_values(units)
     low, high = stats.t.interval(0.95, units - 1, values.mean(), stats.sem(values[:, 0]))
-    interval = evidence_intervals([mean_of], NumberRows(values), subsample=True, n_resamples=4000, rng=rng())[0]
+    interval = evidence_intervals(
+        [mean_of], NumberRows(values), subsample=True, config=StatsConfig(n_resamples=4000), rng=rng()
+    )[0]
     assert interval.method == "subsample"
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.04 * (high - low))
 
@@ -304,7 +307,9 @@ def test_subsamples_are_without_replacement() -> None:
         sizes.append((len(rows.table), len(np.unique(rows.table))))
         return mean_of(rows)
 
-    evidence_intervals([mean_with_sizes], NumberRows(beta_values(21)), subsample=True, n_resamples=20, rng=rng())[0]
+    evidence_intervals(
+        [mean_with_sizes], NumberRows(beta_values(21)), subsample=True, config=StatsConfig(n_resamples=20), rng=rng()
+    )[0]
     assert set(sizes) == {(21, 21), (10, 10)}
 
 
@@ -318,7 +323,7 @@ def test_all_metrics_share_the_resampled_evidence() -> None:
     evidence_intervals(
         [lambda rows: record(0, rows), lambda rows: record(1, rows)],
         NumberRows(beta_values(9)),
-        n_resamples=5,
+        config=StatsConfig(n_resamples=5),
         rng=rng(),
     )
     assert recorded_values[0] == recorded_values[1]
@@ -343,7 +348,9 @@ def undefined_below(rows: NumberRows, min_distinct: int) -> float:
     ],
 )
 def test_missing_intervals_of_corpus_metrics_have_a_reason(metric: object, units: int, reason: str) -> None:
-    interval = evidence_intervals([metric], NumberRows(beta_values(units)), n_resamples=50, rng=rng())[0]  # type: ignore[arg-type]
+    interval = evidence_intervals(
+        [metric], NumberRows(beta_values(units)), config=StatsConfig(n_resamples=50), rng=rng()
+    )[0]  # type: ignore[arg-type]
     assert interval.reason == reason
 
 
@@ -352,7 +359,7 @@ def test_a_few_undefined_resamples_are_excluded() -> None:
     assert interval.known
 
 
-def test_corpus_intervals_are_clipped_and_validate_options() -> None:
+def test_corpus_intervals_are_clipped() -> None:
     rows = NumberRows(beta_values(12))
     for subsample in (False, True):
         options = {"subsample": subsample, "rng": rng()}
@@ -360,8 +367,6 @@ def test_corpus_intervals_are_clipped_and_validate_options() -> None:
         upper_bound = (mean_of(rows) + unbounded.high) / 2
         clipped = evidence_intervals([mean_of], rows, bounds=[(0.0, upper_bound)], **options)[0]  # type: ignore[arg-type]
         assert clipped.high == upper_bound
-    with pytest.raises(ParameterError, match="0 resamples"):
-        evidence_intervals([mean_of], NumberRows(beta_values(9)), n_resamples=0, rng=rng())[0]
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -397,7 +402,7 @@ def test_grouped_units_keep_mean_and_variance_of_the_bayesian_bootstrap(kind: st
 def test_limits_of_many_units_agree_with_8000_resamples(share_of_non_zero: float, units: int) -> None:
     generator = rng(3)
     values = np.where(generator.random(units) < share_of_non_zero, generator.beta(1, 2, units), 0.0)
-    interval = interval_of(values, bounds=[(0.0, 1.0)], n_resamples=40)
+    interval = interval_of(values, bounds=[(0.0, 1.0)], config=StatsConfig(n_resamples=40))
     limits = []
     for bound, quantile in ((0.0, 0.025), (1.0, 0.975)):
         weights, extra = generator.standard_exponential((8000, units)), generator.standard_gamma(0.5, 8000)
@@ -409,23 +414,26 @@ def test_limits_of_many_units_agree_with_8000_resamples(share_of_non_zero: float
 
 def test_limits_of_many_units_do_not_depend_on_the_number_of_resamples_or_the_seed() -> None:
     values = beta_values(2000)
-    interval = interval_of(values, bounds=[(0.0, 1.0)], n_resamples=50)
-    assert interval == interval_of(values, bounds=[(0.0, 1.0)], n_resamples=5000)
+    interval = interval_of(values, bounds=[(0.0, 1.0)], config=StatsConfig(n_resamples=50))
+    assert interval == interval_of(values, bounds=[(0.0, 1.0)], config=StatsConfig(n_resamples=5000))
     assert interval == mean_intervals(values, bounds=[(0.0, 1.0)], rng=rng(9))[0]
 
 
 @pytest.mark.parametrize(("confidence_level", "min_resamples"), [(0.95, 40), (0.9, 20), (0.99, 200)])
 def test_too_few_resamples_give_no_interval(confidence_level: float, min_resamples: int) -> None:
+    enough, too_few = (
+        StatsConfig(n_resamples=n_resamples, confidence_level=confidence_level)
+        for n_resamples in (min_resamples, min_resamples - 1)
+    )
     for options in ({}, {"bounds": [(0.0, 1.0)]}):
-        interval = interval_of(
-            beta_values(30), n_resamples=min_resamples - 1, confidence_level=confidence_level, **options
-        )
+        interval = interval_of(beta_values(30), config=too_few, **options)
         assert not interval.known
         assert f"{min_resamples} are needed" in interval.reason
-        assert interval_of(
-            beta_values(30), n_resamples=min_resamples, confidence_level=confidence_level, **options
-        ).known
+        assert interval_of(beta_values(30), config=enough, **options).known
     interval = evidence_intervals(
-        [lambda rows: float(np.median(rows.table))], NumberRows(beta_values(30)), n_resamples=9, rng=rng()
+        [lambda rows: float(np.median(rows.table))],
+        NumberRows(beta_values(30)),
+        config=StatsConfig(n_resamples=9),
+        rng=rng(),
     )[0]
     assert not interval.known

@@ -9,6 +9,8 @@ import pytest
 from studies.interval_calibration import CoverageRow, interval_coverage, table_lines
 from studies.interval_calibration_data import MeanTrial, NumberRows, corpus_trials, mean_trials
 
+from equipoise.config import StatsConfig
+from equipoise.stats.bootstrap_mean import mean_intervals
 from marked import marked
 
 SIMULATIONS = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 120
@@ -70,12 +72,10 @@ def test_true_values_agree_with_large_samples(trial: object) -> None:
 
 def test_ignoring_clusters_lowers_the_coverage() -> None:
     """Without clusters, the intervals of clustered data have a coverage well below 93 %."""
-    from equipoise.stats.bootstrap_mean import mean_intervals
-
     rng = np.random.default_rng(5)
     trial = next(trial for trial in mean_trials() if trial.data == "graded in clusters")
     sample = trial.draw(40, 200, rng)
-    naive = mean_intervals(sample.values, n_resamples=300, rng=rng)
+    naive = mean_intervals(sample.values, config=StatsConfig(n_resamples=300), rng=rng)
     assert np.mean([interval.covers(trial.truth) for interval in naive]) < 0.88
 
 

@@ -270,7 +270,6 @@ def test_unsupported_options_raise_undefined_error(name, options):
         (ShapeError, {"differences": [1.0, 2.0], "weights": [1.0, 2.0, 3.0]}),
         (ParameterError, {"differences": [1.0, 2.0], "weights": [1.0, -2.0]}),
         (UnknownNameError, {"differences": [1.0], "alternative": "grater"}),
-        (ParameterError, {"differences": [1.0], "n_permutations": 0}),
     ],
 )
 def test_bad_input_raises_errors(error, arguments):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.errors import PairingError, ParameterError
+from equipoise.errors import PairingError
 from equipoise.stats.seeds import compare_seeds, summarise_seeds
 
 
@@ -73,8 +73,6 @@ def test_equal_differences_are_not_tested() -> None:
 def test_different_seeds_raise_pairing_error() -> None:
     with pytest.raises(PairingError, match="2, 3"):
         compare_seeds({1: 0.5, 2: 0.4}, {1: 0.5, 3: 0.4})
-    with pytest.raises(ParameterError, match="-1"):
-        compare_seeds({1: 0.5}, {1: 0.4}, seed=-1)
 
 
 def test_intervals_over_seeds_are_clipped_to_the_range_of_differences() -> None:

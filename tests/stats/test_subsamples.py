@@ -46,9 +46,9 @@ def test_metrics_sensitive_to_repeated_units_are_subsampled() -> None:
     def share_of_distinct(rows: NumberRows) -> float:
         return len(np.unique(rows.table)) / 100 + 0.01 * float(rows.table.mean())
 
-    interval = evidence_intervals([share_of_distinct], NumberRows(rng().random((100, 1))), n_resamples=200, rng=rng())[
-        0
-    ]
+    interval = evidence_intervals(
+        [share_of_distinct], NumberRows(rng().random((100, 1))), config=StatsConfig(n_resamples=200), rng=rng()
+    )[0]
     assert interval.method == "subsample"
     assert interval.covers(share_of_distinct(NumberRows(rng().random((100, 1)))))
 

@@ -14,7 +14,7 @@ from equipoise.checks.base import Observation
 from equipoise.errors import ParameterError
 from equipoise.evidence.space import Space
 from equipoise.io.published.numbers import parse_printed, strip_markup
-from equipoise.io.text import NumberRangeError, NumberSyntaxError, parse_number
+from equipoise.io.text import parse_number
 from equipoise.metrics.parser import builtin
 from equipoise.stats.formatting import format_value
 
@@ -162,7 +162,7 @@ def parse_count(value: object, subject: str) -> int:
     text = str(value).strip().replace(",", "")
     try:
         number = parse_number(text)
-    except (NumberSyntaxError, NumberRangeError):
+    except ValueError:
         number = 0
     if number != int(number) or number < 1:
         raise ParameterError(f"{subject} is {value}", hint="a count is an integer from 1")
@@ -206,7 +206,7 @@ def _conventions(texts: dict[str, str]) -> tuple[frozenset[Assumption], frozense
 def _level(text: str) -> float | None:
     try:
         level = float(parse_number(text.rstrip("% ")))
-    except (NumberSyntaxError, NumberRangeError):
+    except ValueError:
         return None
     level = level / 100 if level > 1 else level
     return level if 0 < level < 1 else None

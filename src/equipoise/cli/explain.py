@@ -14,8 +14,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import Metric
-from equipoise.metrics.custom import BaseMetric
+from equipoise.metrics.base import BaseMetric, Metric
 from equipoise.metrics.parser import catalogue_with, matching_metrics, symbol_of
 from equipoise.report.terminal import Paragraph, Part, heading
 from equipoise.stats.formatting import format_bounds, format_value

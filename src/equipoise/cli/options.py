@@ -480,8 +480,7 @@ def models_on_device(models: Sequence[str], device: str | None, out: Output) -> 
     if device is None:
         return {model: model for model in models}
     from equipoise.geometry.gpu_search import torch_device
-    from equipoise.models.registry import parse_spec
-    from equipoise.models.retriever import is_fusion
+    from equipoise.models.registry import is_fusion, parse_spec
 
     specs = dict(zip(models, models, strict=True))
     for model in models:

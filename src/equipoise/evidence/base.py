@@ -119,11 +119,6 @@ def ids_to_array(ids: Ids) -> NDArray[Any]:
     return ids.astype(str) if ids.dtype == object else ids
 
 
-def ids_from_array(ids: NDArray[Any]) -> Ids:
-    """The inverse of ``ids_to_array``: strings come back as Python strings."""
-    return ids.astype(object) if ids.dtype.kind == "U" else ids
-
-
 def as_ids(ids: Any, count: int) -> Ids:
     """Ids as an array: integers or strings; 0, 1, 2, ... if ``ids`` is None."""
     if ids is None:
@@ -222,9 +217,10 @@ class StoredArrays:
             raise _changed_file_error(f"{name} is an array of {array.dtype} with shape {array.shape}, not {expected}")
         return array
 
-    def ids(self, name: str, length: int | None = None) -> Ids:
-        """Ids: strings or integers."""
-        return ids_from_array(self.get(name, "Uiu", length))
+    def ids(self, name: str) -> Ids:
+        """Ids: integers, or strings as Python strings."""
+        ids = self.get(name, "Uiu", None)
+        return ids.astype(object) if ids.dtype.kind == "U" else ids
 
     def numbers(self, name: str, *shape: int | None) -> Floats:
         """Real numbers; NaN is allowed."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import (
@@ -46,7 +46,7 @@ class Labels(Evidence):
     tied_top: Bools | None = None
 
     @classmethod
-    def of(cls, true: Any, predicted: Any, *, unit_ids: Any = None) -> Self:
+    def of(cls, true: ArrayLike, predicted: ArrayLike, *, unit_ids: ArrayLike | None = None) -> Self:
         """From two columns of class names: integers, or values that are converted to strings."""
         truth, guess = as_class_labels(true, "true labels"), as_class_labels(predicted, "predicted labels")
         check_same_length(truth, guess, "true labels", "predicted ones")
@@ -59,12 +59,12 @@ class Labels(Evidence):
     @classmethod
     def from_logits(
         cls,
-        logits: Any,
-        targets: Any,
+        logits: ArrayLike,
+        targets: ArrayLike,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         exclude: Iterable[int] = (),
-        unit_ids: Any = None,
+        unit_ids: ArrayLike | None = None,
     ) -> Self:
         """The class with the largest score in each row, and the target codes.
 
@@ -75,11 +75,11 @@ class Labels(Evidence):
         >>> labels.predicted.tolist(), labels.tied_top.tolist()
         ([2, 1], [False, True])
         """
-        from equipoise.evidence.kernels.dispatch import rank_targets
+        from equipoise.evidence.kernels.dispatch import check_score_matrix, rank_targets
 
-        ranks = rank_targets(logits, targets, padding=exclude)
-        width = int(logits.shape[1])
-        names = unique_ids(classes, width, noun="class")
+        scores = check_score_matrix(logits)
+        ranks = rank_targets(scores, targets, padding=exclude)
+        names = unique_ids(classes, int(scores.shape[1]), noun="class")
         ids = unique_ids(unit_ids, len(ranks.true))
         return cls(ids, ranks.true, ranks.predicted, names, ranks.counts.tied_top)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.config import Ties
 from equipoise.errors import InputError
@@ -63,7 +63,7 @@ class Ranking(Evidence):
 
     @classmethod
     def from_runs(
-        cls, qrels: Any, run: Any, *, corpus_size: int | None = None, columns: Mapping[str, str] | None = None
+        cls, qrels: object, run: object, *, corpus_size: int | None = None, columns: Mapping[str, str] | None = None
     ) -> Ranking:
         """Build a ranking from relevance judgements and a run.
 
@@ -101,12 +101,12 @@ class Ranking(Evidence):
     @classmethod
     def from_lists(
         cls,
-        retrieved: Any,
-        relevant: Any,
+        retrieved: ArrayLike,
+        relevant: ArrayLike,
         *,
-        scores: Any = None,
-        gains: Any = None,
-        unit_ids: Any = None,
+        scores: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
         corpus_size: int | None = None,
     ) -> Ranking:
         """Build a ranking from retrieved and relevant ids.
@@ -143,7 +143,14 @@ class Ranking(Evidence):
         )
 
     @classmethod
-    def from_scores(cls, scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        targets: ArrayLike,
+        *,
+        exclude: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
+    ) -> Ranking:
         """Build a ranking from a matrix of scores or logits.
 
         Parameters
@@ -175,16 +182,16 @@ class Ranking(Evidence):
     @classmethod
     def from_embeddings(
         cls,
-        queries: Any,
-        corpus: Any,
-        relevant: Any,
+        queries: ArrayLike,
+        corpus: ArrayLike,
+        relevant: ArrayLike,
         *,
         geometry: str | Geometry = "cosine",
-        exclude: Any = None,
-        gains: Any = None,
-        unit_ids: Any = None,
+        exclude: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
         block_bytes: int | None = None,
-        device: Any = None,
+        device: object = None,
     ) -> Ranking:
         """Build a ranking from vectors: the ranks of the relevant rows among all rows of the corpus.
 
@@ -237,13 +244,13 @@ class Ranking(Evidence):
     def from_blocks(
         cls,
         blocks: Iterable[tuple[slice, NDArray[Any]]],
-        relevant: Any,
+        relevant: ArrayLike,
         *,
         units: int,
         corpus: int,
-        exclude: Any = None,
-        gains: Any = None,
-        unit_ids: Any = None,
+        exclude: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
     ) -> Ranking:
         """From scores that come in blocks, such as a fitted retriever's ``score_blocks(queries)``.
 
@@ -257,7 +264,7 @@ class Ranking(Evidence):
         )
 
     @classmethod
-    def from_ranks(cls, ranks: Any, *, candidates: int, unit_ids: Any = None) -> Ranking:
+    def from_ranks(cls, ranks: ArrayLike, *, candidates: int, unit_ids: ArrayLike | None = None) -> Ranking:
         """Build a ranking from the rank of the single relevant item of each unit.
 
         Parameters
@@ -382,7 +389,7 @@ class Ranking(Evidence):
     @cached_property
     def unit_of(self) -> Ints:
         """The index of the unit of each item."""
-        return np.repeat(np.arange(len(self)), self.counts)
+        return np.repeat(np.arange(len(self.counts)), self.counts)
 
     @cached_property
     def slot(self) -> Ints:

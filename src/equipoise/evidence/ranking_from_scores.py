@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import DuplicateError, InputError, ShapeError
-from equipoise.evidence.base import unique_ids
+from equipoise.evidence.base import as_host_array, unique_ids
 from equipoise.evidence.kernels.dispatch import (
     candidate_columns,
     check_score_matrix,
@@ -142,13 +142,14 @@ class RankingStream:
     exclude: Any = None
     parts: list[Ranking] = field(default_factory=list)
 
-    def update(self, scores: Any, targets: Any, *, unit_ids: Any = None) -> None:
+    def update(self, scores: ArrayLike, targets: ArrayLike, *, unit_ids: ArrayLike | None = None) -> None:
         """Add a batch of scores (units x candidates) with the target column of each unit."""
-        if len(scores) == 0:
+        batch = as_host_array(scores)
+        if len(batch) == 0:
             return
         if unit_ids is None:
-            unit_ids = np.arange(len(self), len(self) + len(scores))
-        self.parts.append(Ranking.from_scores(scores, targets, exclude=self.exclude, unit_ids=unit_ids))
+            unit_ids = np.arange(len(self), len(self) + len(batch))
+        self.parts.append(Ranking.from_scores(batch, targets, exclude=self.exclude, unit_ids=unit_ids))
 
     def merge(self, other: RankingStream) -> None:
         """Add all batches of another stream."""

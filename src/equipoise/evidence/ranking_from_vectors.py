@@ -7,13 +7,13 @@ the vectors and do not depend on the division into shards; see ``geometry.sharde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import to_numpy, unique_ids
@@ -153,13 +153,25 @@ class RelevantRows:
         block_bytes: int | None,
         unit_ids: Any,
     ) -> Ranking:
-        """The ranking with scores computed and counted on a device."""
-
-        from equipoise.geometry.gpu_search import GpuSearch
+        """The ranking with scores computed and counted on a device; only the counts are copied from there."""
+        from equipoise.geometry.gpu_search import GpuSearch, index_tensor
 
         search, left = GpuSearch.of(queries, corpus, geometry, device, "full")
-        counts = gpu_rank_counts(search, left, self.rows, self.counts, self.hidden, block_bytes)
-        return self.counted(*counts, unit_ids)
+        starts = segment_offsets(self.counts)
+        above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
+        for part, scores in search.blocks(left, block_bytes):
+            n_relevant, hidden = self.counts[part], self.hidden[part]
+            items = slice(int(starts[part.start]), int(starts[part.start]) + int(n_relevant.sum()))
+            masked = np.flatnonzero(hidden >= 0)
+            scores[index_tensor(masked, scores.device), index_tensor(hidden[masked], scores.device)] = np.nan
+            row, rows = np.repeat(np.arange(len(n_relevant)), n_relevant), self.rows[items]
+            row_tensor = index_tensor(row, scores.device)
+            limit = scores[row_tensor, index_tensor(rows, scores.device)]
+            higher, equal = count_thresholds_gpu(scores, row_tensor, limit)
+            above[items], tied[items] = higher.cpu().numpy(), equal.cpu().numpy() - 1
+            for item, first in _ties_before(scores, row, rows, limit, np.flatnonzero(tied[items] > 0)):
+                before[items.start + item] = first
+        return self.counted(above, tied, before, unit_ids)
 
     def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
         """The ranking from counts in the order of the rows."""
@@ -191,32 +203,6 @@ def _excluded_rows(exclude: Any, units: int, corpus: int) -> Ints:
     return hidden
 
 
-def gpu_rank_counts(
-    search: Any, queries: Any, rows: Ints, counts: Ints, hidden: Ints, block_bytes: int | None = None
-) -> tuple[Ints, Ints, Ints]:
-    """For each relevant row: how many candidates of its unit are above, tied, and tied with a preceding id.
-
-    ``rows`` are the relevant corpus rows, ``counts`` their number per unit, ``hidden`` the row that is not a
-    candidate for the unit (-1: none). Scores are computed and counted on the device; only counts are copied.
-    """
-    from equipoise.geometry.gpu_search import index_tensor
-
-    starts = segment_offsets(counts)
-    above, tied, before = (np.zeros(len(rows), dtype=np.int64) for _ in range(3))
-    for part, scores in search.blocks(queries, block_bytes):
-        n_relevant = counts[part]
-        items = slice(int(starts[part.start]), int(starts[part.start]) + int(n_relevant.sum()))
-        masked = np.flatnonzero(hidden[part] >= 0)
-        scores[index_tensor(masked, scores.device), index_tensor(hidden[part][masked], scores.device)] = np.nan
-        row = np.repeat(np.arange(len(n_relevant)), n_relevant)
-        limit = scores[index_tensor(row, scores.device), index_tensor(rows[items], scores.device)]
-        higher, equal = count_thresholds_gpu(scores, index_tensor(row, scores.device), limit)
-        above[items], tied[items] = higher.cpu().numpy(), equal.cpu().numpy() - 1
-        for item, first in _ties_before(scores, row, rows[items], limit, np.flatnonzero(tied[items] > 0)):
-            before[items.start + item] = first
-    return above, tied, before
-
-
 def ranking_from_points_on(
     device: Any, points: PointArray, pairs: Ints, geometry: Geometry, *, unit_ids: Any = None
 ) -> Ranking:
@@ -224,23 +210,11 @@ def ranking_from_points_on(
 
     Targets nearly as far as another point may swap ranks with it, because the products are rounded.
     """
-    from equipoise.geometry.gpu_search import GpuSearch
-
+    n_points = len(points)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    rows, counts = pairs[order, 1], np.bincount(pairs[:, 0], minlength=len(points))
-    search, left = GpuSearch.of(points, points, geometry, device, "full")
-    above, tied, before = gpu_rank_counts(search, left, rows, counts, np.arange(len(points)))
-    pool = np.full(len(points), len(points) - 1, dtype=np.int64)
-    return Ranking.of_items(
-        unique_ids(unit_ids, len(points)),
-        counts,
-        gain=np.ones(len(rows)),
-        above=above,
-        tied=tied,
-        before=before,
-        depth=pool,
-        candidates=pool,
-    )
+    counts = np.bincount(pairs[:, 0], minlength=n_points)
+    targets = RelevantRows(pairs[order, 1], counts, np.ones(len(pairs)), np.arange(n_points), n_points)
+    return targets.ranked_on(device, points, points, geometry, None, unit_ids)
 
 
 def _ties_before(scores: Any, row: Ints, rows: Ints, limit: Any, items: Ints) -> Iterator[tuple[int, int]]:
@@ -254,14 +228,14 @@ _ROWS_PER_READ = 4096
 
 
 def ranking_from_shards(
-    queries: Any,
-    corpus: Any,
-    relevant: Any,
+    queries: ArrayLike,
+    corpus: Shards | Sequence[object] | ArrayLike,
+    relevant: ArrayLike,
     *,
     geometry: str | Geometry = "cosine",
-    exclude: Any = None,
-    gains: Any = None,
-    unit_ids: Any = None,
+    exclude: ArrayLike | None = None,
+    gains: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
     threads: int = 1,
     map_function: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,

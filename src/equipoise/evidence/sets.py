@@ -25,7 +25,7 @@ Similarity = Callable[[Ids, Ids], Any]
 
 
 class TermSets(NamedTuple):
-    """One set a document: document ``i`` holds the entries ``offsets[i]`` to ``offsets[i + 1]``."""
+    """One set per document: document ``i`` holds the entries ``offsets[i]`` to ``offsets[i + 1]``."""
 
     offsets: Ints
     terms: Ints

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import (
@@ -35,7 +35,7 @@ class Space(Evidence):
 
     ``depth`` has one number per point, NaN where it is undefined; ``norms`` are distances from the origin in
     the geometry of the vectors, needed where that is not the euclidean one; ``edges`` are pairs of
-    positions, one row a relation.
+    positions, one row per relation.
 
     >>> space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]])
     >>> space.take(np.array([1, 0])).edges.tolist()
@@ -55,13 +55,13 @@ class Space(Evidence):
     @classmethod
     def of(
         cls,
-        vectors: Any,
+        vectors: ArrayLike,
         *,
-        labels: Any = None,
-        depth: Any = None,
-        norms: Any = None,
-        edges: Any = None,
-        unit_ids: Any = None,
+        labels: ArrayLike | None = None,
+        depth: ArrayLike | None = None,
+        norms: ArrayLike | None = None,
+        edges: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
     ) -> Self:
         """A (points, dimensions) matrix of finite numbers and columns that fit it."""
         matrix = _matrix(vectors)

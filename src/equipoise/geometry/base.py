@@ -54,7 +54,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class InvalidRows:
-    """One way in which points are invalid: the rows, and a predicate that reads after their number."""
+    """One way in which points are invalid: the rows, and a phrase that follows their number."""
 
     rows: Ints
     predicate: str
@@ -78,7 +78,7 @@ class Validity:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing at all is wrong."""
+        """Whether there is no fault."""
         return not self.faults
 
     @property
@@ -161,7 +161,7 @@ class Geometry(ABC):
         return self.distance(x, y)
 
     def standard(self, points: PointArray) -> tuple[Geometry, Floats]:
-        """Points with the same order of distances, in float64, and the geometry to see them in.
+        """Points with the same order of distances, in float64, and the geometry that they are in.
 
         They are arranged so that ``excess`` and ``nearest`` less the surrogate agree to rounding.
         """
@@ -198,7 +198,7 @@ class Geometry(ABC):
         return scores
 
     def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
-        """What else can be wrong with the finite points."""
+        """The faults of finite points."""
         return ()
 
 

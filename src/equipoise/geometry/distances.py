@@ -23,7 +23,7 @@ _SMALL, _LARGE = 1e-280, 1e280
 def cosine(x: ArrayLike, y: ArrayLike) -> Floats:
     """One minus the cosine of the angle; in [0, 2]. A zero vector has no angle: its distance is 1."""
     a, b = _unit(_floats(x)), _unit(_floats(y))
-    # Half the squared chord is 1 - cos without the subtraction that eats the digits of small angles.
+    # Half the squared chord is 1 - cos without a subtraction, in which small angles would lose their digits.
     half_chord = 0.5 * _squared_norms(a - b)
     without_angle = ~(a.any(axis=-1) & b.any(axis=-1))
     return np.where(without_angle, 1.0, half_chord)
@@ -111,7 +111,7 @@ def norm(x: ArrayLike) -> Floats:
     rows = _floats(x)
     with np.errstate(over="ignore", under="ignore"):
         squares = _squared_norms(rows)
-    # NaN fails both comparisons and takes the plain way.
+    # NaN fails both comparisons: the plain formula is used.
     extreme = (squares > _LARGE) | (squares < _SMALL)
     if not extreme.any():
         return np.sqrt(squares)
@@ -132,7 +132,7 @@ def poincare_norm(x: ArrayLike, curvature: float = 1.0) -> Floats:
 def lorentz_norm(x: ArrayLike, curvature: float = 1.0) -> Floats:
     """The hyperbolic distance of a hyperboloid point from the origin (1, 0, ..., 0)."""
     root = math.sqrt(curvature)
-    # asinh of the space part, not arcosh of the time: near the origin the time is 1 plus nothing.
+    # asinh of the space part, not arcosh of the time: near the origin the time rounds to 1.
     return np.arcsinh(root * norm(_floats(x)[..., 1:])) / root
 
 

@@ -1,4 +1,4 @@
-"""Exact top-k search on a CUDA device: screen on tensor cores in float16, then score the survivors exactly.
+"""Exact top-k search on a CUDA device: screen on tensor cores in float16, then score the remaining points exactly.
 
 A float16 product has a known error bound, so it gives an upper bound of every score. One kernel computes the
 bounds of all pairs and stores them in float16, rounded up, with the upper and lower bounds of each block of 64 points.
@@ -13,7 +13,7 @@ Measured on an H200 for 10k x 1M x 384 (benchmarks/gpu.md): 23 to 25 ms for k = 
 which the bounds take 18 to 20 and scoring 1 and 3 to 7.
 
 Points of a block are ``n / 64`` rows apart, so that neighbouring rows, which are often similar, are in different
-blocks. Queries with too many survivors (many equal scores, or points whose norms differ by orders of magnitude)
+blocks. Queries with too many remaining points (many equal scores, or points whose norms differ by orders of magnitude)
 are left to the full product.
 """
 
@@ -33,10 +33,10 @@ BLOCK = 64
 """Points of one bound that the threshold is chosen from."""
 
 MIN_BLOCKS_PER_K = 4
-"""With fewer blocks than this times k, the k-th best block says little about the k-th best point."""
+"""With fewer blocks than this times k, the k-th best block is a poor estimate of the k-th best point."""
 
 MEMORY_FRACTION = 0.3
-"""Of the free memory of the device that the bounds of one pass may take."""
+"""The share of the free memory of the device for the bounds of one pass."""
 
 ABSENT = -6e4
 """The upper bound at positions of the layout without a point."""
@@ -206,7 +206,7 @@ class ScreenedCorpus:
         return bounds[: len(queries)], blocks[: len(queries)], lower[: len(queries)]
 
     def _shifts(self, left: Any, wide: Any) -> Any:
-        """Minus the best score of each query in a sample of the points, about."""
+        """Minus the approximate best score of each query, from a sample of the points."""
         import torch
 
         present = torch.nonzero(self.upper > ABSENT)[:, 0]
@@ -215,7 +215,7 @@ class ScreenedCorpus:
         return -scores.amax(dim=1)
 
     def _score(self, queries: Any, survivors: Any, counts: Any) -> tuple[Any, Any]:
-        """The rows of the surviving points, and their scores in the precision of the points."""
+        """The rows of the remaining points, and their scores in the precision of the points."""
         import torch
 
         count, width = survivors.shape
@@ -485,7 +485,7 @@ if triton is not None:
         ITEMS: tl.constexpr,
         DOUBLE: tl.constexpr,
     ):
-        """One program scores ``ITEMS`` surviving points of one query; all queries score their first points first.
+        """One program scores ``ITEMS`` remaining points of one query; all queries score their first points first.
 
         Programs that run at the same time read points of the same part of the corpus, so that some are in the cache.
         """

@@ -30,7 +30,7 @@ PRECISIONS = ("full", "tf32", "bf16")
 """Of the products: as the points are; 10 bits of fraction in each factor; 7 bits."""
 
 MEMORY_FRACTION = 0.4
-"""Of the free memory that a block of scores may take: comparing and selecting need as much again."""
+"""The share of the free memory for a block of scores: comparing and selecting need as much again."""
 
 DEVICE_TYPES = ("cuda", "mps", "xpu", "cpu")
 """Kinds of devices that hold numbers; torch has names for others that do not."""
@@ -41,11 +41,11 @@ _GROUP = 64
 _ROWS_PER_COPY = 1 << 18
 
 _HOST_BYTES = 1 << 29
-"""For a block where the device is the processor itself."""
+"""Bytes of a block if the device is the CPU."""
 
 
 def torch_device(name: Any) -> Any:
-    """The device by name, where it is there."""
+    """The device with this name; an error if there is none."""
     check_device_name(name)
     torch = require_extra("torch", extra="torch")
     try:
@@ -183,7 +183,7 @@ def block_rows(corpus: Any, total: int, block_bytes: int | None) -> int:
 
 
 def free_bytes(device: Any) -> int:
-    """The free memory of a device; where it shares that of the host, a modest part of it."""
+    """The free memory of a device; a small part of it if the device shares the memory of the host."""
     import torch
 
     return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else _HOST_BYTES
@@ -201,7 +201,7 @@ def nearest_neighbors_gpu(
 ) -> Neighbors:
     """The k nearest corpus points of every query, as ``search.nearest`` gives them, found on a device.
 
-    Scores agree with the host's to rounding: the product adds in another order there.
+    Scores agree with the host's to rounding: the product there adds in another order.
     """
     import torch
 
@@ -221,8 +221,8 @@ def nearest_neighbors_gpu(
 def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
     """The k largest of each row; equal ones in the order of their columns, also at the end of the list.
 
-    The k largest are in the k groups of neighbouring columns that have the largest maxima. One look at all
-    scores finds these, and only they are selected from.
+    The k largest are in the k groups of neighbouring columns that have the largest maxima. One pass over
+    all scores finds these groups, and only their scores are selected from.
     """
     import torch
 
@@ -259,7 +259,7 @@ def _from_whole_rows(block: Any, k: int) -> tuple[Any, Any]:
 
 
 def _sorted_top_k(block: Any, k: int) -> tuple[Any, Any]:
-    """The k largest, best first; which of those that equal the last are taken is left to chance."""
+    """The k largest, best first; which of those that equal the last are taken is arbitrary."""
     import torch
 
     scores, indices = torch.topk(block, k, dim=1)

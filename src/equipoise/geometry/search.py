@@ -71,7 +71,7 @@ def find_duplicate_rows(points: PointArray) -> DuplicateRows:
     _, first_row, group = np.unique(keys, return_index=True, return_inverse=True)
     first = np.asarray(first_row[group], dtype=np.int64)
     suspects = np.flatnonzero(first != np.arange(len(first)))
-    # Equal keys are all but proof; the rows themselves decide.
+    # Equal keys almost always mean equal rows; the rows are compared to be sure.
     unequal = suspects[~_equal(points, suspects, first[suspects])]
     first[unequal] = unequal
     return DuplicateRows(first)
@@ -110,13 +110,13 @@ def _equal(points: PointArray, left: Ints, right: Ints) -> Bools:
 
 
 _KEY_COLUMNS = 16
-"""Columns that tell almost all rows of dense embeddings apart."""
+"""Columns in which almost all rows of dense embeddings differ."""
 
 _TILE = 1024
 """Corpus points in a tile: with a thousand queries or two the tile remains in the cache between its passes."""
 
 _TIGHTEN_AFTER = frozenset(4**power for power in range(16))
-"""Tiles after which the threshold rises: each time it pays less, so each time it waits longer."""
+"""Tiles after which the threshold is raised: it gains less each time, so the intervals grow."""
 
 _FEW = 32
 """Queries below which copying the corpus tile by tile costs more than selecting from full rows."""
@@ -223,7 +223,7 @@ def score_blocks(
     """Surrogate scores of a few queries at a time against the full corpus, higher is nearer.
 
     Yields the slice of queries and their scores, as many rows as fit ``block_bytes``. Equal corpus points
-    have equal scores. The buffer is used again for the next block: copy what must outlive it.
+    have equal scores. The buffer is reused for the next block: copy what you keep.
     """
     _require_positive(block_bytes=block_bytes)
     search = _Search.of(queries, corpus, geometry)
@@ -320,7 +320,7 @@ class _Search:
             # A slice lets the product read the corpus in place.
             part = slice(first, None, step) if len(distinct) == len(self.corpus) else index
             self.space.similarity(queries, self.corpus.folded(part, folded), out=tile[:, : len(index)])
-            # Full rows stay aligned and contiguous; what beats no threshold pads them.
+            # Rows stay aligned and contiguous: they are padded with minus infinity, which exceeds no threshold.
             tile[:, len(index) :] = -np.inf
             if first == 0:
                 shortlist.start(tile, 1 / step)

@@ -1,14 +1,14 @@
 """Exact nearest neighbours in a corpus of shards: matrix products with an error bound, then exact pair scores.
 
 The rounding error of a pair in a matrix product depends on its position in the blocks. The product therefore
-only separates pairs that are certainly above a limit from those certainly below. The few in between are scored
-pair by pair in float64. The result depends only on the vectors, not on tiles, shards, threads or the BLAS
+only separates pairs that are certainly above a limit from those certainly below. The few in between are
+scored individually in float64. The result depends only on the vectors, not on tiles, shards, threads or the BLAS
 library, and equal vectors have equal scores in any position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +36,7 @@ TILE = 1024
 """Vectors in a tile: its scores for a block of queries remain in the cache between two passes."""
 
 _PIECE = 192
-"""Coordinates that are multiplied at once: a sum of partial sums has a smaller rounding error than one long sum."""
+"""Coordinates that are multiplied at once: partial sums have a smaller rounding error than one long sum."""
 
 _PAIRS_AT_ONCE = 1 << 13
 _LARGEST = {4: 1e36, 8: 1e300}
@@ -45,7 +45,7 @@ _SMALLEST = {4: 1e-38, 8: 1e-300}
 
 @dataclass(frozen=True, slots=True)
 class CorpusTile:
-    """A few vectors of a corpus: the right factor of the product, and what else their scores need."""
+    """A few vectors of a corpus: the right factor of the product, and what their exact scores need."""
 
     rows: PointArray
     lengths: Floats
@@ -59,7 +59,7 @@ class CorpusTile:
 
 @dataclass(frozen=True, slots=True)
 class PreparedQueries:
-    """Queries as the product takes them, and as a pair is scored.
+    """Queries prepared for the product and for the scores of single pairs.
 
     ``product`` is the score plus ``shift`` of the query, up to ``slack``.
     """
@@ -140,7 +140,7 @@ class PreparedQueries:
         return CorpusTile(rows, lengths, right.astype(kind, copy=False), squares, max_norm)
 
     def product(self, tile: CorpusTile, buffers: PointArray) -> PointArray:
-        """Scores plus shift of all queries against the tile, nearly; ``buffers`` holds two such matrices."""
+        """Approximate scores of all queries with the tile, plus the shift; ``buffers`` holds two such matrices."""
         near, product = (buffer[: len(self), : len(tile)] for buffer in buffers)
         for start in range(0, self.left.shape[1], _PIECE):
             part = slice(start, start + _PIECE)
@@ -156,7 +156,7 @@ class PreparedQueries:
         return np.empty((2, min(len(self), most), TILE), dtype=self.left.dtype)
 
     def slack(self, tile: CorpusTile) -> Floats:
-        """For each query, more than the product can be off; the scores of pairs round too, but far less."""
+        """For each query, an upper bound of the error of the product; the error of pair scores is much smaller."""
         kind, dims = self.left.dtype, self.left.shape[1]
         # Rounding of the partial sums and their total, of both factors and of the squares, half a unit each, and of
         # the exact score of the pair. All are multiples of the lengths.
@@ -209,7 +209,7 @@ QUERIES_AT_ONCE = 1024
 
 def nearest_in_shards(
     queries: ArrayLike,
-    corpus: Any,
+    corpus: Shards | Sequence[object] | ArrayLike,
     k: int,
     *,
     geometry: str | Geometry = "cosine",
@@ -264,7 +264,7 @@ def nearest_in_shards(
         done += len(shard)
         if progress is not None:
             progress(done)
-    best.settle()
+    best.flush()
     return Neighbors(best.rows, best.scores)
 
 
@@ -273,14 +273,14 @@ def search_shard(queries: PreparedQueries, shard: Shard, *, k: int) -> Neighbors
     best = [RunningTopK(len(queries.left[part]), k) for part in _blocks(len(queries))]
     buffers = queries.buffers(QUERIES_AT_ONCE)
     for first, tile in tiles(queries, shard):
-        for part, leaders in zip(_blocks(len(queries)), best, strict=True):
+        for part, top in zip(_blocks(len(queries)), best, strict=True):
             block = queries.block(part)
-            _add_candidates(block, tile, first, leaders, block.product(tile, buffers))
-    for leaders in best:
-        leaders.settle()
+            _add_candidates(block, tile, first, top, block.product(tile, buffers))
+    for top in best:
+        top.flush()
     return Neighbors(
-        np.concatenate([leaders.rows for leaders in best] or [np.empty((0, k), dtype=np.int64)]),
-        np.concatenate([leaders.scores for leaders in best] or [np.empty((0, k))]),
+        np.concatenate([top.rows for top in best] or [np.empty((0, k), dtype=np.int64)]),
+        np.concatenate([top.scores for top in best] or [np.empty((0, k))]),
     )
 
 
@@ -294,7 +294,7 @@ def tiles(queries: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusT
 def map_in_order(
     work: Callable[[T], R], items: Iterable[T], threads: int, map_function: MapFunction | None
 ) -> Iterator[tuple[T, R]]:
-    """Every item with its result, in order; at most one finished result per thread waits."""
+    """Every item with its result, in order; at most one finished result per thread is pending."""
     if map_function is not None:
         yield from zip(items, map_function(work, items), strict=True)
         return
@@ -311,23 +311,21 @@ def map_in_order(
             yield item, result
 
 
-def _add_candidates(
-    block: PreparedQueries, tile: CorpusTile, first: int, leaders: RunningTopK, near: PointArray
-) -> None:
+def _add_candidates(block: PreparedQueries, tile: CorpusTile, first: int, top: RunningTopK, near: PointArray) -> None:
     """Add scores that may be among the best: few exceed the k-th best after the first tiles."""
     slack = block.slack(tile)
-    limit = leaders.last + block.shift - slack
+    limit = top.last + block.shift - slack
     fresh = np.flatnonzero(np.isneginf(limit))
-    if len(fresh) and leaders.k < len(tile):
-        position = len(tile) - leaders.k
+    if len(fresh) and top.k < len(tile):
+        position = len(tile) - top.k
         limit[fresh] = np.partition(near[fresh], position, axis=1)[:, position] - 2.0 * slack[fresh]
     flat = np.flatnonzero(near >= round_down(limit, near.dtype)[:, None])
     if not len(flat):
         return
     queries, columns = np.divmod(flat, len(tile))
     scores = block.scores(tile, queries, columns)
-    better = scores > leaders.last[queries]
-    leaders.offer(queries[better], first + columns[better], scores[better])
+    better = scores > top.last[queries]
+    top.offer(queries[better], first + columns[better], scores[better])
 
 
 def round_down(limits: Floats, dtype: np.dtype[Any]) -> PointArray:

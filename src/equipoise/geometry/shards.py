@@ -59,7 +59,7 @@ class MappedRows:
         return replace(self, start=self.start + start, stop=self.start + max(start, stop))
 
     def read(self) -> NDArray[Any]:
-        """All of these rows, in memory."""
+        """The rows, in memory."""
         return np.array(self._mapped())
 
     def take(self, rows: Ints) -> NDArray[Any]:
@@ -80,7 +80,7 @@ class MappedRows:
 
 
 WINDOW_BYTES = 32 << 20
-"""What is read of a shard at a time, as float32 or float64."""
+"""Bytes of a shard that are read at a time, as float32 or float64."""
 
 SHARD_BYTES = 512 << 20
 """A larger file counts as several shards, so that threads and machines can share it."""
@@ -370,7 +370,7 @@ def quantize_int8(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.f
 
 
 def _remove_beyond(folder: Path, shards: int) -> None:
-    """Remove what an earlier and larger corpus has left in the folder."""
+    """Remove the files of an earlier, larger corpus."""
     for file in folder.iterdir():
         match = _OURS.fullmatch(file.name)
         if match and int(match[1]) >= shards:

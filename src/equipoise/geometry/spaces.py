@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cosine(Geometry):
-    """Nearness by angle; the surrogate is the cosine. A zero vector has no angle: its similarity is 0."""
+    """Similarity by angle; the surrogate is the cosine. A zero vector has no angle: its similarity is 0."""
 
     name: ClassVar[str] = "cosine"
     nearest: ClassVar[float] = 1.0
@@ -62,7 +62,7 @@ class Cosine(Geometry):
 
 @dataclass(frozen=True, slots=True)
 class Dot(Geometry):
-    """Nearness by inner product, which is also the surrogate; longer vectors are nearer to everything."""
+    """Similarity by inner product, which is also the surrogate; longer vectors are nearer to everything."""
 
     name: ClassVar[str] = "dot"
 
@@ -75,10 +75,10 @@ class Dot(Geometry):
 
 @dataclass(frozen=True, slots=True)
 class Euclidean(Geometry):
-    """Nearness by straight distance; the surrogate is minus its square.
+    """Similarity by Euclidean distance; the surrogate is minus its square.
 
     The square is expanded into a matrix product, which loses digits far from zero; ``fitted`` moves the
-    origin into the corpus, which no distance notices.
+    origin into the corpus, which does not change distances.
     """
 
     name: ClassVar[str] = "euclidean"
@@ -180,7 +180,7 @@ class Lorentz(Geometry):
 
     def standard(self, points: PointArray) -> tuple[Lorentz, Floats]:
         rows = np.array(_scale_to_unit_curvature(points, self.curvature))
-        # The space part determines the point; a time that was rounded with it would move it off the sheet.
+        # The space part determines the point; a time that was rounded with it would move it off the hyperboloid.
         rows[:, 0] = np.hypot(1.0, distances.norm(rows[:, 1:]))
         return Lorentz(), rows
 
@@ -241,7 +241,7 @@ def _inverse_lengths(points: PointArray) -> PointArray:
 def _round_middle(points: PointArray) -> tuple[float, ...]:
     """A point near the centre of the data, rounded so that subtracting it keeps integers exact.
 
-    Ties between equidistant points would not survive a move by the mean, which rounds every coordinate.
+    Subtracting the mean would round every coordinate and break ties between equidistant points.
     """
     low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
     spread = high - low

@@ -1,9 +1,9 @@
-"""Top-k from a stream of score tiles: a threshold that is guessed, a short list, and a proof at the end.
+"""Top-k from a stream of score tiles: an estimated threshold, a list of candidates, and a proof at the end.
 
 After a share f of the corpus has been scored, about k*f of the final best k are among it, so the score at a
-rank safely beyond k*f is below the final k-th score. What does not beat this threshold is dropped with one
-comparison. The guess needs no trust: if, at the end, at least k scores beat the threshold, then they hold the
-best k, ties included; a row where fewer do is reported as unproven, and the caller ranks it in full.
+rank safely beyond k*f is below the final k-th score. Lower scores are dropped with one comparison. The result does
+not depend on the estimate: if at least k scores exceed the threshold at the end, they contain the best k, ties
+included. A row with fewer is reported as unproven, and the caller ranks it in full.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def bytes_per_query(k: int, itemsize: int) -> int:
-    """The memory that a short list of scores and rows takes for each query."""
+    """Bytes of the candidate list of a query."""
     return _capacity(k) * (itemsize + 8)
 
 
 class ThresholdTopK:
-    """The scores that beat a rising threshold, for a block of queries."""
+    """The scores above a rising threshold, for a block of queries."""
 
     def __init__(self, queries: int, k: int, dtype: np.dtype[np.floating]) -> None:
         self.k = k
@@ -51,7 +51,7 @@ class ThresholdTopK:
             self.threshold = np.partition(maxima, groups - rank, axis=1)[:, groups - rank, None]
 
     def add(self, tile: PointArray, index: Ints) -> None:
-        """Keep what beats the threshold; column c of the tile is corpus row ``index[c]``."""
+        """Keep the scores above the threshold; column c of the tile is corpus row ``index[c]``."""
         if self._beats.shape != tile.shape:
             self._beats = np.empty(tile.shape, dtype=np.bool_)
         np.greater(tile, self.threshold, out=self._beats)
@@ -128,27 +128,27 @@ def _flip_negative(bits: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _capacity(k: int) -> int:
-    """Places for a query: the list holds some 1.5 k between two risings of the threshold."""
+    """Capacity of the list of a query, which holds about 1.5 k between two rises of the threshold."""
     return 3 * k + 64
 
 
 # The running top k of each query.
 
-_LEAST_WAITING = 1 << 13
+_MIN_BUFFERED = 1 << 13
 
 
 class RunningTopK:
     """Exact scores and corpus rows, k per query; equal scores are in the order of their rows.
 
-    New entries are buffered until there are enough to sort at once, so ``last`` may be outdated: it lets a
-    little more in than need be, and nothing less.
+    New entries are buffered until there are enough to sort at once, so ``last`` may be too low: then a few
+    more entries than necessary are offered, and none is missed.
     """
 
     def __init__(self, queries: int, k: int) -> None:
         self.k = k
         self.rows = np.full((queries, k), -1, dtype=np.int64)
         self.scores = np.full((queries, k), -np.inf)
-        self._waiting: list[tuple[Ints, Ints, Floats]] = []
+        self._buffer: list[tuple[Ints, Ints, Floats]] = []
         self._count = 0
 
     @property
@@ -158,17 +158,17 @@ class RunningTopK:
 
     def offer(self, queries: Ints, rows: Ints, scores: Floats) -> None:
         """Entries that may be among the best."""
-        self._waiting.append((queries, rows, scores))
+        self._buffer.append((queries, rows, scores))
         self._count += len(queries)
-        if self._count >= max(self.rows.size // 4, _LEAST_WAITING):
-            self.settle()
+        if self._count >= max(self.rows.size // 4, _MIN_BUFFERED):
+            self.flush()
 
-    def settle(self) -> None:
-        """Sort what waits in among the best."""
+    def flush(self) -> None:
+        """Merge the buffered entries."""
         if not self._count:
             return
         query, column = np.nonzero(self.rows >= 0)
-        parts = [(query, self.rows[query, column], self.scores[query, column]), *self._waiting]
+        parts = [(query, self.rows[query, column], self.scores[query, column]), *self._buffer]
         queries, rows, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.lexsort((rows, -scores, queries))
         queries = queries[order]
@@ -176,7 +176,7 @@ class RunningTopK:
         best = order[position < self.k]
         queries, position = queries[position < self.k], position[position < self.k]
         self.rows[queries, position], self.scores[queries, position] = rows[best], scores[best]
-        self._waiting, self._count = [], 0
+        self._buffer, self._count = [], 0
 
 
 # The top k columns of each row of a score matrix; in wide rows, a bound from group maxima leaves few scores to sort.
@@ -201,7 +201,7 @@ def top_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
         if len(columns) < k:
             columns = np.concatenate([columns, _first_equal(row, bound, k - len(columns))])
         values = row[columns]
-        # The columns ascend among equals, so a stable sort leaves them in their order.
+        # Equal scores are in ascending columns, and a stable sort keeps that order.
         order = np.argsort(-values, kind="stable")[:k]
         indices[index], best[index] = columns[order], values[order]
     return indices, best
@@ -220,13 +220,13 @@ def _top_of_narrow_rows(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     chosen |= last
     columns = np.nonzero(chosen)[1].reshape(rows, k)
     values = np.take_along_axis(scores, columns, axis=1)
-    # The columns ascend, so a stable sort leaves equal scores in their order.
+    # The columns ascend, and a stable sort keeps that order for equal scores.
     order = np.argsort(-values, axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
 def _first_equal(row: PointArray, value: np.floating, count: int) -> Ints:
-    """The first columns that hold a value, by growing prefixes: mostly it is zero and everywhere."""
+    """The first ``count`` columns with this value, from growing prefixes: usually the value is 0 and frequent."""
     size = 64 * count
     while True:
         columns = np.flatnonzero(row[:size] == value)

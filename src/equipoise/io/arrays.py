@@ -56,7 +56,7 @@ def memmap_safetensor(path: Path, name: str, *, least: int = 0) -> NDArray[Any] 
 
 
 def memmap_npz_member(path: Path, name: str, *, least: int = 0) -> NDArray[Any] | None:
-    """The array of an .npz file; None if it is compressed, smaller than ``least`` bytes or no plain numbers.
+    """The array of an .npz file; None if it is compressed, smaller than ``least`` bytes or not plain numbers.
 
     ``numpy.savez`` stores an array as it is, which is an .npy file within the archive.
     """
@@ -120,7 +120,7 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
 
 
 def array_names(path: PathLike) -> list[str]:
-    """The names of the arrays in a file, sorted; the one of a .npy file has none, nor has a single tensor."""
+    """The names of the arrays in a file, sorted; an .npy file and a single tensor have none."""
     file, _ = split_member(path)
     suffix = file.suffix.casefold()
     if suffix not in ARRAY_FORMATS:
@@ -130,7 +130,7 @@ def array_names(path: PathLike) -> list[str]:
 
 
 def read_matrix(path: PathLike) -> Array:
-    """A matrix of real numbers, such as one embedding a row; at least one row and one column."""
+    """A matrix of real numbers, such as one embedding per row; at least one row and one column."""
     matrix = read_array(path, ndim=2)
     if matrix.dtype.kind not in "biuf":
         raise FormatError(f"{display_path(path)} holds {matrix.dtype} values, where real numbers are needed")
@@ -147,7 +147,7 @@ def split_member(path: PathLike) -> tuple[Path, str | None]:
     """
     text = os.fspath(path)
     match = _MEMBER.fullmatch(text)
-    # A file may really bear such a name; then it is meant.
+    # A file with a colon in its name takes precedence.
     if match is None or os.path.exists(text):
         return Path(text), None
     return Path(match["path"]), match["member"]
@@ -179,7 +179,7 @@ def _read_guarded(reader: Callable[[Path, str | None], T], path: Path, member: s
         return reader(path, member)
     except EquipoiseError:
         raise
-    except Exception as error:  # zip, npy and safetensors parsers raise a dozen kinds for damaged bytes
+    except Exception as error:  # zip, npy and safetensors parsers raise many exception types for damaged bytes
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         if "Object arrays" in reason or "Python objects" in reason:
             raise FormatError(
@@ -275,7 +275,7 @@ ARRAY_FORMATS: dict[str, tuple[Callable[[Path, str | None], Array], Callable[[Pa
     ".pt": (_torch, _torch_names),
     ".pth": (_torch, _torch_names),
 }
-"""By file extension: what reads an array, and what lists the names of the arrays."""
+"""By file extension: the functions that read an array and list the names of the arrays."""
 
 
 def _chosen(path: Path, names: Sequence[str], member: str | None) -> str:
@@ -327,7 +327,7 @@ def _find_mapping(array: NDArray[Any]) -> mmap.mmap | None:
     """The memory map that an array is a view of; None if it may have been changed."""
     holder: Any = array
     while holder is not None and not isinstance(holder, mmap.mmap):
-        # A private mapping (mode "c") would lose what was written into it.
+        # A private mapping (mode "c") would lose changes.
         if isinstance(holder, np.ndarray) and holder.flags.writeable:
             return None
         holder = holder.obj if isinstance(holder, memoryview) else getattr(holder, "base", None)
@@ -345,7 +345,7 @@ def segment_indices(first: Ints, lengths: Ints) -> Ints:
 
 
 def segment_offsets(counts: Ints) -> Ints:
-    """Where each unit's items begin when they are laid end to end, and where the last ones end."""
+    """The start of each segment in their concatenation, and the end of the last one."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts

@@ -76,7 +76,7 @@ def remove_leftovers(target: Path) -> None:
 
 
 def remove_abandoned_files(folder: Path) -> None:
-    """Remove the partial files in a folder whose writers were killed, whatever their target names.
+    """Remove the partial files in a folder whose writers were killed, of all targets.
 
     A file may have been named after its writer, so that the next writer has another name for it.
     """
@@ -89,7 +89,7 @@ def remove_abandoned_files(folder: Path) -> None:
 
 
 def sync_directory(folder: Path) -> None:
-    """Make renames in a directory lasting, where the system can."""
+    """Make renames in a directory durable, if the system supports it."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -104,7 +104,7 @@ def _put(part: Path, target: Path, old: Path) -> None:
             target.rename(old)
         part.rename(target)
     except BaseException:
-        # The new directory is not there, so the old one is restored; a crash in between is for ``clean_up``.
+        # The new directory is not there, so the old one is restored; ``clean_up`` repairs a crash in between.
         if old.exists() and not target.exists():
             old.rename(target)
         raise
@@ -151,7 +151,7 @@ def _is_alive(process: int) -> bool:
 
 
 def writer() -> str:
-    """This process, as it names what it is writing; no two calls give the same."""
+    """A name for a partial file of this process; every call gives another one."""
     return f"{host_id()}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
@@ -201,7 +201,7 @@ def write_bytes(path: PathLike, data: bytes) -> None:
 
 
 def write_array(file: Path, array: NDArray[Any]) -> None:
-    """Replace a ``.npy`` file by this array in one step; raises the ``OSError`` of a disk as it is.
+    """Replace a ``.npy`` file by this array in one step; an ``OSError`` is raised unchanged.
 
     numpy's writer bypasses the stream, and reports a full disk only as a number of items.
     """

@@ -270,8 +270,8 @@ def _from_path(path: Path, name: str) -> ColumnTable:
     return replace(_from_rows(label, table.rows), line_numbers=lines)
 
 
-def _from_rows(name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> ColumnTable:
-    names = list(columns) or list(dict.fromkeys(str(key) for row in rows for key in row))
+def _from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> ColumnTable:
+    names = dict.fromkeys(str(key) for row in rows for key in row)
     return _checked(ColumnTable(name, {key: [row.get(key) for row in rows] for key in names}))
 
 

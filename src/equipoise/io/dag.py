@@ -64,7 +64,7 @@ class Rows:
 
     @property
     def counts(self) -> Ints:
-        """How long each row is."""
+        """The length of each row."""
         return np.diff(self.starts)
 
     @property
@@ -78,7 +78,7 @@ class Rows:
         return segment_indices(first, self.starts[rows + 1] - first)
 
     def gather(self, rows: Ints) -> tuple[Ints, Ints]:
-        """All values of these rows, and for each the index in ``rows`` it belongs to."""
+        """All values of these rows, and for each its index in ``rows``."""
         return np.repeat(np.arange(len(rows)), self.counts[rows]), self.values[self.slots(rows)]
 
     def reversed(self) -> Rows:
@@ -87,9 +87,9 @@ class Rows:
 
 
 def longest_paths(links: Rows, reversed_links: Rows) -> Ints:
-    """The longest path from each node along ``links``; -1 for nodes that run into a cycle.
+    """The longest path from each node along ``links``; -1 for nodes that lead to a cycle.
 
-    ``back`` is the same links reversed. A node is known one step after the last of its targets.
+    ``back`` is the same links reversed. A node follows one step after the last of its targets.
     """
     lengths = np.full(len(links), -1, dtype=np.int64)
     waiting = links.counts.copy()
@@ -105,7 +105,7 @@ def longest_paths(links: Rows, reversed_links: Rows) -> Ints:
 
 
 def shortest_paths(links: Rows, starts: Ints) -> Ints:
-    """The fewest steps along ``links`` from any of ``starts`` to each node; -1 where none leads."""
+    """The fewest steps along ``links`` from any of ``starts`` to each node; -1 if there is no path."""
     lengths = np.full(len(links), -1, dtype=np.int64)
     layer = starts
     steps = 0
@@ -118,7 +118,7 @@ def shortest_paths(links: Rows, starts: Ints) -> Ints:
 
 
 def reachable(links: Rows, start: int) -> Ints:
-    """The node itself and all it reaches, in order of position."""
+    """The node and all nodes that are reachable from it, in order of position."""
     return np.flatnonzero(shortest_paths(links, np.array([start])) >= 0)
 
 
@@ -170,7 +170,7 @@ def transitive_reduction(count: int, pairs: Ints) -> tuple[Bools, Ints]:
 
 
 def _grown(array: Ints, size: int) -> Ints:
-    """The same array with room for ``size`` values; doubling keeps the copying linear."""
+    """The same array with room for ``size`` values; doubling keeps the time for copies linear."""
     if size <= len(array):
         return array
     return np.concatenate([array, np.empty(max(size, 2 * len(array)) - len(array), dtype=np.int64)])
@@ -254,7 +254,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 
 
 def standard_header_roles(fields: list[str]) -> Roles | None:
-    """The roles of two columns that bear the usual names; None where they do not.
+    """The roles of two columns with the usual names; None for other names.
 
     >>> standard_header_roles(["Parent", "id"]), standard_header_roles(["till", "cash"])
     (('parent', 'child'), None)
@@ -264,7 +264,7 @@ def standard_header_roles(fields: list[str]) -> Roles | None:
 
 
 def guess_header_roles(fields: list[str], others: Iterable[str]) -> Roles | None:
-    """The same where two cells are made of words that name columns, and occur nowhere else in the file.
+    """The roles of two cells that consist of words for columns and occur nowhere else in the file.
 
     >>> guess_header_roles(["child_account", "ParentAccount"], ["b", "a"])
     ('child', 'parent')

@@ -62,7 +62,7 @@ class Dataset:
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Read-only views cannot cross process borders; their content can.
+        # Read-only views cannot be pickled; their content can.
         return (Dataset, tuple(_plain_value(getattr(self, field.name)) for field in fields(self)))
 
     @cached_property
@@ -88,7 +88,7 @@ class Dataset:
         return digest.hexdigest()
 
     def select(self, units: Iterable[str]) -> Dataset:
-        """The same dataset with these units only, in this order; all items stay."""
+        """The same dataset with these units only, in this order; with all items."""
         chosen = list(units)
         for unit in chosen:
             if unit not in self.units:
@@ -119,7 +119,13 @@ class Dataset:
 
     @classmethod
     def from_tables(
-        cls, corpus: Any, queries: Any = None, qrels: Any = None, *, name: str = "dataset", text: Sequence[str] = ()
+        cls,
+        corpus: object,
+        queries: object = None,
+        qrels: object = None,
+        *,
+        name: str = "dataset",
+        text: Sequence[str] = (),
     ) -> Dataset:
         """A dataset from three tables, or from an ``ir_datasets`` object that has all of them.
 
@@ -267,7 +273,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def title_and_text(title: str, text: str) -> str:
-    """A document as it is embedded: its title, where it has one, before its text.
+    """A document as it is embedded: its title, if any, before its text.
 
     >>> title_and_text("Foxes", "They are red."), title_and_text("", "No title.")
     ('Foxes They are red.', 'No title.')

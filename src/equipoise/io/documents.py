@@ -1,4 +1,4 @@
-"""Documents from files and folders. The suffix selects the reader (text, HTML, PDF, DOCX); the first bytes must fit."""
+"""Documents from files and folders. The suffix selects the reader (text, HTML, PDF, DOCX) and is checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from equipoise.io.pdf_layout import join_pages, restore_spaces, without_running_
 from equipoise.io.text import STDIN, PathLike, check_archive, display_path, read_bytes, read_error, read_text
 from equipoise.types import install_command, require_extra
 
-# The characters of an HTML page: what it declares about its encoding is honoured.
+# The characters of an HTML page, by the encoding that it declares.
 
 _LOOKED_AT = 4096
 _DECLARED = re.compile(
@@ -31,7 +31,7 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _NO_PAGES = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
-"""Codecs of Python in which no page is written: they decode escapes, domain names or nothing."""
+"""Codecs of Python that are not encodings of pages: they decode escapes, domain names or nothing."""
 # Browsers read these labels as Windows-1252, which differs only where Latin-1 has control characters.
 _WESTERN = frozenset({"iso8859-1", "ascii"})
 
@@ -102,7 +102,7 @@ def html_text(path: PathLike) -> str:
 def text_of_html(page: str) -> str:
     r"""The text of a page.
 
-    Block elements part paragraphs, ``h1`` to ``h6`` become ``#`` to ``######``, list items begin with ``-``,
+    Block elements separate paragraphs, ``h1`` to ``h6`` become ``#`` to ``######``, list items begin with ``-``,
     the cells of a table row are separated by ``|``, and preformatted text is in code fences.
     """
     parser = _Reader()
@@ -123,7 +123,7 @@ class _Reader(HTMLParser):
         self._mark = ""
         self._preformatted = False
         self._rows: list[int] = []
-        """For each open table: how many cells its open row has had, -1 between rows."""
+        """For each open table: the number of cells of its open row, -1 between rows."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._silent or tag in _SILENT:
@@ -168,7 +168,7 @@ class _Reader(HTMLParser):
         elif not self._stays_in_table(tag):
             self.end_block()
             self._preformatted = tag == "pre"
-            if tag in _HEADINGS or tag == "li":  # the mark of an item waits for the paragraph inside it
+            if tag in _HEADINGS or tag == "li":  # the list mark precedes the text of the paragraph inside the item
                 self._mark = f"{'#' * _HEADINGS[tag]} " if tag in _HEADINGS else "- "
 
     def _end(self, tag: str) -> None:
@@ -197,7 +197,7 @@ class _Reader(HTMLParser):
         self._rows[-1] = -1
 
     def end_block(self) -> None:
-        """Close the paragraph that is open, if it has any text."""
+        """End the open paragraph, if it has text."""
         if self._preformatted:
             self._end_preformatted()
             return
@@ -275,7 +275,7 @@ def pdf_to_text(path: PathLike) -> str:
 
 
 def _page_text(page: Any) -> str:
-    """The text in the order of the file, with the spaces that only extraction by position finds."""
+    """The text in the order of the file, with the spaces of extraction by position."""
     plain = _whole_characters(page.extract_text())
     layout = ""
     with suppress(Exception):  # extraction by position fails for some fonts and operators
@@ -284,7 +284,7 @@ def _page_text(page: Any) -> str:
 
 
 def _encrypted_error(name: str) -> InputError:
-    """What the empty password, which readers try without asking, does not open."""
+    """The error for a file that the empty password does not open."""
     return InputError(
         f"{name} is encrypted and needs a password",
         hint=f"qpdf --decrypt --password=... {name} open.pdf writes a copy without one",
@@ -292,7 +292,7 @@ def _encrypted_error(name: str) -> InputError:
 
 
 def _whole_characters(text: str) -> str:
-    """Join pairs of surrogates, and replace single ones, which fonts map to half of a character."""
+    """Join pairs of surrogates, and replace lone ones, which fonts may yield."""
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
 
@@ -318,9 +318,9 @@ _UNSEEN = frozenset({"del", "moveFrom", "Fallback", "pPr", "rPr"})
 
 
 def docx_to_text(path: PathLike) -> str:
-    """The text of the body: paragraphs parted by blank lines, headings as ``#``, the cells of a row by ``|``.
+    """The text of the body: paragraphs separated by blank lines, headings as ``#``, the cells of a row by ``|``.
 
-    Inserted text and text boxes count, deleted text does not. Headers, footers, notes and comments are left
+    Inserted text and text boxes are included, deleted text is not. Headers, footers, notes and comments are left
     out.
     """
     engine = require_extra("docx", extra="documents")
@@ -356,7 +356,7 @@ def _heading_levels(document: Any) -> dict[str, int]:
 
 
 def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[str]:
-    """The paragraphs and tables of a body; what wraps some of them (content controls) is looked into."""
+    """The paragraphs and tables of a body; content controls are searched for them."""
     for child in parent:
         kind = _tag(child)
         if kind == "p":
@@ -426,7 +426,7 @@ def _tag(element: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextDocument:
-    """A text and what to call it: a file's name, or its path below the folder that was read.
+    """A text and its name: that of the file, or its path in the folder that was read.
 
     Lines end with a line feed. Headings that the format marks become Markdown headings.
     """
@@ -506,7 +506,7 @@ def _cached_pdf(path: PathLike, data: bytes, cache: Path) -> str:
 def read_documents(*paths: PathLike, cache: Path | None = None) -> list[TextDocument]:
     """The documents of these files and folders, in this order; ``cache`` as in ``read_document``.
 
-    A folder is walked with all below it, in the order of the names; files of other kinds and hidden ones are
+    A folder is read with its subfolders, in the order of the names; files of other kinds and hidden ones are
     left out, and a folder without any document is an error. A file that is named twice is an error as well.
     """
     if not paths:

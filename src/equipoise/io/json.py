@@ -1,4 +1,4 @@
-"""JSON, strictly: no NaN, no key twice in an object, no half surrogates, and errors that give the line."""
+"""JSON, strictly: no NaN, no key twice in an object, no lone surrogates, and errors that give the line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Repeated(Exception):  # noqa: N818  (a signal; the message needs file and
 
 
 class _Constant(Exception):  # noqa: N818
-    """NaN or Infinity, which Python reads and JSON does not know."""
+    """NaN or Infinity, which Python reads although JSON does not have them."""
 
 
 def parse_json(file: TextFile) -> Any:
@@ -54,7 +54,7 @@ def _parse(file: TextFile, text: str, *, first_line: int) -> Any:
     except json.JSONDecodeError as error:
         raise _malformed_error(file, text, error, first_line) from error
     except UnicodeEncodeError as error:
-        # Such strings cannot be written, hashed or sent anywhere.
+        # Strings with lone surrogates cannot be encoded.
         raise FormatError(
             f"{file.name} from line {first_line} on holds half of a surrogate pair (\\ud800 to \\udfff)",
             hint="the text was truncated inside a character; write it again as UTF-8",
@@ -150,7 +150,7 @@ def integer(value: Any, *, below: int | None = None) -> int:
 
 
 def real(value: Any) -> float:
-    """A number; JSON has no NaN and no infinity, so that null and words are."""
+    """A number; null and words represent NaN and infinity, which JSON does not have."""
     if value is None:
         return nan
     if value in ("Infinity", "-Infinity"):
@@ -162,7 +162,7 @@ def real(value: Any) -> float:
 
 
 def optional(value: Any) -> float | None:
-    """A number or nothing."""
+    """A number, or None."""
     return None if value is None else real(value)
 
 

@@ -35,7 +35,7 @@ class OboTerm:
 
 @dataclass(frozen=True, slots=True)
 class OboFile:
-    """An ontology file: the fields of its header, empty where the file lacks them, and its terms in order."""
+    """An ontology file: the fields of its header, empty if absent, and its terms in order."""
 
     source: str
     ontology: str = ""
@@ -299,7 +299,7 @@ def _meta(file: TextFile, owner: dict[str, Any]) -> _Meta:
 # Ontology files: OBO text or OBO-graph JSON, plain or gzipped; the format is detected from the content.
 
 _JSON = re.compile(rb"\{|\[\s*[{\[\]\"]")
-"""How JSON begins and a stanza such as ``[Term]`` does not."""
+"""The start of JSON, which differs from a stanza such as ``[Term]``."""
 
 
 def read_obo(path: PathLike) -> OboFile:
@@ -308,7 +308,7 @@ def read_obo(path: PathLike) -> OboFile:
 
 
 def parse_obo(file: TextFile) -> OboFile:
-    """The same from a text that was opened already."""
+    """The same from an opened text file."""
     start = file.data[:4096].lstrip()
     if start.startswith(b"<"):
         raise FormatError(

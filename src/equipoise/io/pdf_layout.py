@@ -48,7 +48,7 @@ def _with_spaces(line: str, characters: str, gaps: set[int]) -> str:
 
 
 def _is_word(text: str) -> bool:
-    """Whether the text may be a word of its own: not a sign, and not a kerned capital as in a logo."""
+    """Whether the text may be a separate word: not a sign, and not a kerned capital as in a logo."""
     return len(text) > 1 and any(map(str.isalnum, text)) and not text.startswith("_") and not text.endswith("_")
 
 

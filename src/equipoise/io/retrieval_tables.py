@@ -38,7 +38,7 @@ class RetrievalParts:
 
 
 def has_retrieval_files(path: Path) -> bool:
-    """Whether a folder has two of corpus, queries and qrels: it is a retrieval data set, if an incomplete one."""
+    """Whether a folder has two of corpus, queries and qrels: it is a retrieval data set, possibly incomplete."""
     names = ("corpus", "queries", "qrels")
     exists = [(path / name).is_dir() or table_file(path, name) is not None for name in names] if path.is_dir() else []
     return sum(exists) >= 2
@@ -225,7 +225,7 @@ def judgements_and_run(
 
 
 def _table(source: Any, name: str) -> ColumnTable | ScoresByUnit | None:
-    """The object as a table, or its scores if it has them by query already."""
+    """The object as a table, or its scores if they are grouped by query."""
     if type(source).__module__.partition(".")[0] == "ranx":
         return {query: dict(scores) for query, scores in source.to_dict().items()}
     records = getattr(source, "qrels_iter" if name == "qrels" else "scoreddocs_iter", None)
@@ -243,7 +243,7 @@ def _scores(table: ColumnTable | ScoresByUnit | None, role: str, chosen: Mapping
 
 
 def _has_records(source: Any) -> bool:
-    """Whether an iterable holds dicts or named tuples; a generator does, or it is an error later."""
+    """Whether an iterable has dicts or named tuples; a generator is assumed to."""
     if isinstance(source, str | bytes | Mapping) or not isinstance(source, Iterable):
         return False
     if not hasattr(source, "__len__"):

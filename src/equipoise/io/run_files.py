@@ -27,7 +27,6 @@ from equipoise.io.tables import (
 from equipoise.io.text import (
     NotStreamableError,
     NumberRangeError,
-    NumberSyntaxError,
     PathLike,
     TextFile,
     display_path,
@@ -42,7 +41,7 @@ Qrels = dict[str, dict[str, int | float]]
 
 @dataclass(frozen=True, slots=True)
 class TrecLayout:
-    """What the columns of a TREC file are; ``value`` is the column of the score or relevance.
+    """The columns of a TREC file; ``value`` is that of the score or relevance.
 
     ``role`` is the role of that column in a table with a header.
     """
@@ -56,7 +55,7 @@ class TrecLayout:
 
     @property
     def value_name(self) -> str:
-        """What the number is called."""
+        """The name of the number."""
         return self.fields[self.value]
 
     @property
@@ -72,9 +71,9 @@ QRELS = TrecLayout("qrels", ("query", "iteration", "doc", "relevance"), 3, froze
 
 
 def write_run(path: PathLike, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
-    """Write a TREC run, each query's documents by falling score (equals by falling id, as trec_eval).
+    """Write a TREC run, each query's documents by descending score, ties by descending id as in trec_eval.
 
-    A query without documents leaves no line.
+    A query without documents has no lines.
     """
     lines = []
     for query, scores in run.items():
@@ -305,7 +304,7 @@ def _mteb_predictions(file: TextFile, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _at(file: TextFile, query: str, doc: str) -> _RaiseError:
-    """Complaints about one entry of a JSON run; the parser keeps no lines."""
+    """The errors for an entry of a JSON run, by ids: the parser keeps no line numbers."""
 
     def complaint(error: type[InputError], fact: str, hint: str) -> InputError:
         return error(f"{file.name} query {query!r} document {doc!r} {fact}", hint=hint)
@@ -369,9 +368,9 @@ def _value(value: Any, layout: TrecLayout, complaint: _RaiseError) -> int | floa
     try:
         number = parse_number(value)
         return number if layout is QRELS else float(number)
-    except NumberSyntaxError as error:
-        fact = f"has the {layout.value_name} {value!r}, which is not a number"
-        raise complaint(FormatError, fact, "") from error
     except NumberRangeError as error:
         fact = f"has the {layout.value_name} {value!r}; it must be finite"
         raise complaint(NotFiniteError, fact, "leave out what could not be scored") from error
+    except ValueError as error:
+        fact = f"has the {layout.value_name} {value!r}, which is not a number"
+        raise complaint(FormatError, fact, "") from error

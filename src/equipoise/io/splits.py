@@ -60,7 +60,7 @@ def _assign_groups(strata: Ints, members: Ints, k: int, rng: np.random.Generator
     fold_of = np.empty(len(counts), dtype=np.int64)
     for left, group in zip(range(len(order), 0, -1), order, strict=True):
         sizes = filled.sum(axis=1)
-        # The growth of the sum of squares, which is least where these strata are rarest so far.
+        # The growth of the sum of squares, which is smallest for the fold with the fewest units of these strata.
         cost = (filled * counts[group]) @ weights
         empty = sizes == 0
         if left <= empty.sum():

@@ -48,12 +48,12 @@ class Table:
         return f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}"
 
     def error(self, kind: type[InputError], indexes: Sequence[int], fact: str, *, hint: str = "") -> InputError:
-        """An error about these rows, with their lines as the excerpt where there are lines."""
+        """An error about these rows, with their lines as the excerpt if there are any."""
         excerpt = "" if self.file is None else self.file.excerpt(*(self.line_numbers[index] for index in indexes))
         return kind(f"{self.name} {self.where(*indexes)} {fact}", hint=hint, excerpt=excerpt)
 
     def require(self, *columns: str) -> Table:
-        """The same table, once it is known that every row has these columns."""
+        """The same table; an error if a row lacks one of these columns."""
         for index, row in enumerate(self.rows):
             for column in columns:
                 if column not in row:
@@ -69,7 +69,7 @@ class Table:
 
 @cache
 def column_names() -> dict[str, list[str]]:
-    """The usual column names of each role, most usual first."""
+    """The usual column names of each role, most frequent first."""
     return packaged_toml("equipoise.io", "column_names.toml")
 
 
@@ -205,7 +205,7 @@ def table_of_json(file: TextFile, value: Any) -> Table:
 def check_parquet(path: PathLike) -> None:
     """Raise an error for a parquet file that would expand beyond the limit."""
     stated = require_extra("pyarrow.parquet", extra="parquet").read_metadata(path)
-    cells = stated.num_rows * stated.num_columns  # a run of one value takes no bytes at all
+    cells = stated.num_rows * stated.num_columns  # a run of one value takes no space
     encoded = sum(stated.row_group(group).total_byte_size for group in range(stated.num_row_groups))
     check_size(display_path(path), max(cells, encoded), Path(path).stat().st_size)
 

@@ -74,7 +74,7 @@ class _Decompressed(io.RawIOBase):
         self._content = content
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -187,7 +187,7 @@ def open_text(path: PathLike) -> TextFile:
 
 
 def text_file(name: str, data: bytes) -> TextFile:
-    """The text file of these bytes, once they are known to be UTF-8, without NUL and not empty."""
+    """The text file of these bytes; an error unless they are UTF-8, without NUL and not empty."""
     for mark in _UTF16_MARKS:
         if data.startswith(mark):
             raise InputError(f"{name} is UTF-16, not UTF-8", hint=f"iconv -f UTF-16 -t UTF-8 {name}")
@@ -206,14 +206,14 @@ def read_text(path: PathLike) -> str:
 
 
 def read_bytes(path: PathLike) -> bytes:
-    """The bytes of a file or of standard input, decompressed where they are compressed."""
+    """The bytes of a file or of standard input, decompressed if necessary."""
     data = _stdin_bytes() if os.fspath(path) == STDIN else _file_bytes(path)
     stream = open_compressed(display_path(path), io.BytesIO(data), len(data), data[:PREFIX_BYTES])
     return data if stream is None else b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
 
 def display_path(path: PathLike) -> str:
-    """What messages call a path."""
+    """A path for messages."""
     return (
         "standard input"
         if os.fspath(path) == STDIN
@@ -255,7 +255,7 @@ def _stdin_bytes() -> bytes:
 
 
 def _check_encoding(name: str, data: bytes) -> None:
-    """Only UTF-8 passes, and no NUL: it marks binary files, and arrays of strings would drop it."""
+    """Raise an error for other encodings than UTF-8 and for NUL, which is in binary files and lost in numpy strings."""
     if data.startswith(_LZ4_MAGIC):
         raise FormatError(
             f"{name} is an LZ4 file, which is not read",
@@ -315,23 +315,20 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 
-class NumberSyntaxError(ValueError):
-    """The value is not a number."""
-
-
 class NumberRangeError(ValueError):
     """The value is NaN, infinite, or too large for a float."""
 
 
 def parse_number(value: object) -> int | float:
-    """A finite number from a field of a file: an int where it is written as one, else a float.
+    """A finite number from a field of a file: an int if it is written as one, else a float.
 
-    Underscores, digits of other scripts and truth values are not numbers.
+    Anything else is a ``ValueError``: underscores, digits of other scripts and truth values are not numbers. NaN,
+    infinity and numbers too large for a float are a ``NumberRangeError``.
     """
     if isinstance(value, str):
         return _from_text(value.strip(" \t"))
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise NumberSyntaxError
+        raise ValueError("not a number")
     return _finite(value)
 
 
@@ -339,7 +336,7 @@ def _from_text(text: str) -> int | float:
     if _NOT_FINITE.fullmatch(text):
         raise NumberRangeError
     if not _DECIMAL.fullmatch(text):
-        raise NumberSyntaxError
+        raise ValueError("not a number")
     approximate = _finite(float(text))  # type: ignore[arg-type]
     is_integer = len(text) <= LONGEST_INTEGER and not set(text) & set(".eE")
     return int(text) if is_integer else approximate

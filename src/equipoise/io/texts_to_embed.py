@@ -1,4 +1,4 @@
-"""The texts of a file, one at a time: counted and checked first, so that nothing fails half way."""
+"""The texts of a file, one at a time: counted and checked first, so that errors appear before the work begins."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _check_no_columns(path: str, content: str, column: str | None) -> None:
 def _check_texts(
     path: str, items: Callable[[], Iterator[TextItem]], has_ids: bool, has_rows: bool, skip_blank: bool
 ) -> TextSource:
-    """Read everything once: count, and find what cannot be."""
+    """Read everything once: count the texts, and raise errors."""
     count = blank = inner = first_blank = 0
     first_line: dict[str, int] = {}
     for item in items():
@@ -96,7 +96,7 @@ def _check_texts(
             first_blank = first_blank or item.line
     if not count:
         raise InputError(f"{display_path(path)} has no texts in it", hint="check the step that writes it")
-    # Blank lines at the end of a file are not meant as texts; blank rows of a table may be.
+    # Blank lines at the end of a file are not texts; blank rows of a table may be.
     excess = blank if has_rows else inner
     if excess and not skip_blank:
         position = f"{'row' if has_rows else 'line'} {first_blank}"
@@ -166,7 +166,7 @@ def _first_row(path: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _RowReader:
-    """How a row becomes a text: which columns are read, and whether a title precedes the text."""
+    """The columns that make a text, and whether a title precedes it."""
 
     path: str
     text: str

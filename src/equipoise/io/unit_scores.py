@@ -12,6 +12,8 @@ from equipoise.io.columns import ColumnTable, as_number, as_text, table_of
 
 FEEDBACK = re.compile(r"^feedback[.: ]+(?P<name>.+)$", re.IGNORECASE)
 """A score column of LangSmith."""
+MAX_NAMES = 12
+"""Columns that an error lists."""
 _NOT_A_SCORE = re.compile(
     r"(?i)(?:^|[_. ])(?:id|index|time|seconds|latency|tokens?|cost|price|date|start|end|attempts?|seed|length|count)$"
 )
@@ -34,7 +36,7 @@ class UnitScoreTable:
         return all(0 <= value <= 1 for column in self.values.values() for value in column if value == value)
 
 
-def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
+def read_unit_scores(source: object) -> UnitScoreTable:
     """Read a table with one row per unit and one column per metric.
 
     Parameters
@@ -43,8 +45,6 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
         A CSV, TSV, JSON, JSONL or parquet file, a data frame, or rows. The unit is the first column with a
         usual name, such as ``unit`` or ``question``; columns ``feedback.NAME`` (LangSmith) are the metrics, otherwise
         all numeric columns.
-    name
-        The name of the table in messages.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
     >>> scores.unit_ids, dict(scores.values)
     (['why?'], {'faithfulness': [0.5]})
     """
-    table = table_of(source, name=name)
+    table = table_of(source)
     unit = table.find("unit")
     metrics = _metric_columns(table, unit)
     if unit is None or not metrics:
@@ -118,6 +118,7 @@ def _score(table: ColumnTable, column: str, row: int) -> float:
     return float("nan") if number is None else number
 
 
-def _first_names(table: ColumnTable, most: int = 12) -> str:
+def _first_names(table: ColumnTable) -> str:
     names = list(table.columns)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    n_more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {n_more} more" if n_more > 0 else "")

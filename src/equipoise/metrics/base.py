@@ -1,4 +1,7 @@
-"""The base classes of metrics: a name with parameters, declared properties, and a function of evidence."""
+"""The base classes of metrics: a name with parameters, declared properties, and a function of evidence.
+
+``BaseMetric`` is that of custom metrics, which need only a name and a function.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from math import isnan, nan
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from equipoise.errors import ParameterError
+from equipoise.errors import EquipoiseError, ParameterError, UndefinedError
 from equipoise.evidence.base import Evidence
 from equipoise.types import Direction, Floats
 
@@ -157,3 +161,67 @@ class CorpusMetric(Metric[E]):
         if self.zero_by_chance:
             return nan if isnan(self.value(evidence)) else 0.0
         return super().chance(evidence, rng)
+
+
+class BaseMetric(Metric[Any]):
+    """Base class of custom metrics: a name and ``calculate``.
+
+    ``calculate(evidence)`` returns one number per unit (NaN where it is undefined), which gets paired tests like any
+    built-in metric, or a single number for all units. The name may also be a class attribute.
+
+    >>> class Steep(BaseMetric):
+    ...     def __init__(self):
+    ...         super().__init__(name="steep")
+    ...     def calculate(self, results):
+    ...         return 1 / results.best_ranks**2
+    """
+
+    symbol: str  # type: ignore[misc]
+    title: str  # type: ignore[misc]
+    evidence: type[Evidence]  # type: ignore[misc]
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        better: str = "up",
+        bounds: tuple[float, float] = (float("-inf"), float("inf")),
+        title: str = "",
+        evidence: type[Evidence] | None = None,
+    ) -> None:
+        from equipoise.evidence.ranking import Ranking
+
+        class_name = getattr(type(self), "name", None)
+        self.symbol = name or (class_name if isinstance(class_name, str) else type(self).__name__)
+        self.title = title or (type(self).__doc__ or self.symbol).strip().splitlines()[0]
+        self.better = Direction(better)  # type: ignore[misc]
+        self.bounds = bounds  # type: ignore[misc]
+        self.evidence = evidence or Ranking
+
+    @cached_property
+    def name(self) -> str:
+        """The name it was given."""
+        return self.symbol
+
+    def calculate(self, results: Any) -> ArrayLike:
+        """One number per unit, or one number: to be written by the subclass."""
+        raise UndefinedError(f"the metric {self.name} does not implement calculate")
+
+    def measure(self, evidence: Any) -> MetricValue:
+        """Run ``calculate`` and check that it returned one number, or one per unit."""
+        try:
+            answer = np.asarray(self.calculate(evidence), dtype=np.float64)
+        except EquipoiseError:
+            raise
+        except Exception as error:  # a metric of the user may raise anything
+            raise UndefinedError(
+                f"the metric {self.name} failed: {type(error).__name__}: {error}", hint="fix its calculate method"
+            ) from error
+        if answer.ndim == 0:
+            return MetricValue(float(answer))
+        if answer.shape != (len(evidence),):
+            raise UndefinedError(
+                f"the metric {self.name} returned an array of shape {answer.shape} for {len(evidence)} units",
+                hint="return one number, or one per unit in the order of unit_ids",
+            )
+        return MetricValue.mean(answer)

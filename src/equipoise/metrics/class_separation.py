@@ -90,7 +90,7 @@ def _cosine_sums(points: Floats, order: Ints, sizes: Ints) -> Iterator[tuple[sli
 
 def _euclidean_sums(points: Floats, order: Ints, sizes: Ints) -> Iterator[tuple[slice, Floats]]:
     """Summed euclidean distances of points to classes, each distance taken once and counted at both ends."""
-    # Centred, since far from the origin the squares would drown the differences; a class side by side.
+    # Centred, since far from the origin the squares would dominate the differences; the points of a class are adjacent.
     points = (points - points.mean(axis=0))[order]
     squares = np.einsum("ij,ij->i", points, points)
     starts, classes = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
@@ -141,8 +141,8 @@ class ClusterCoherence(CorpusMetric[Space]):
     """Mean cosine over the pairs of points of a class, averaged over the classes.
 
     From -1 to 1. Classes have equal weight; one with a single point has no pair and is left out. The cosine of a
-    zero vector with any other is 0. Chance is the mean cosine of all pairs: a collapsed space is coherent
-    however it is labelled.
+    zero vector with any other is 0. Chance is the mean cosine of all pairs: a collapsed space has a
+    high value for any labels.
 
     >>> space = Space.of([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [3.0, 4.0]], labels=["x", "x", "y", "y"])
     >>> round(ClusterCoherence().measure(space).value, 4)
@@ -159,7 +159,7 @@ class ClusterCoherence(CorpusMetric[Space]):
     undefined = "no class of two points, or fewer than two points that are not zero"
 
     def value(self, evidence: Space) -> float:
-        """From the summed directions of each class; no pair is looked at."""
+        """From the summed directions of each class, in time linear in the points."""
         sums, directed, sizes = class_sums(evidence, self.symbol)
         several = sizes > 1
         if not several.any() or directed.sum() < 2:
@@ -249,7 +249,7 @@ class NeighborPurity(UnitMetric[Space]):
         return values
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The mean over all ways to deal out the classes, which is exact."""
+        """The exact mean over all permutations of the classes."""
         is_nonzero = directions(evidence)[1]
         count = int(is_nonzero.sum())
         if count <= self.neighbours:

@@ -70,7 +70,7 @@ def _ratio(part: float, total: float) -> float:
 
 @dataclass(frozen=True)
 class AdjustedRand(CorpusMetric[Labels]):
-    """Pairs of units that both partitions put together, less those expected by chance, over the most possible
+    """Pairs of units that both partitions put together, less those expected by chance, over the maximum
     less those expected.
 
     At most 1; 0 is exactly the chance level, and it can fall below. Names of clusters do not matter.

@@ -54,7 +54,7 @@ class IntrinsicMetric(CorpusMetric[Space]):
     evidence = Space
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """NaN: shuffling what is known about the points does not touch the vectors."""
+        """NaN: shuffling does not change the vectors."""
         return nan
 
 
@@ -109,7 +109,7 @@ class MeanCosine(IntrinsicMetric):
     cite = "Ethayarajh, EMNLP 2019"
 
     def value(self, evidence: Space) -> float:
-        """From the sum of the directions; no pair is looked at."""
+        """From the sum of the directions, in time linear in the points."""
         return mean_cosine(directions(evidence)[0])
 
 
@@ -165,8 +165,8 @@ class Uniformity(IntrinsicMetric):
 class Hubness(IntrinsicMetric):
     """Skewness of how often each point is among the ``neighbours`` nearest of another point, by cosine.
 
-    Around 0 when all points are neighbours equally often; high when a few hubs are near to everything and
-    displace other points in every search. Points tied for the last rank share it. Zero vectors are left out.
+    Around 0 when all points are neighbours equally often; high when a few hubs are among the neighbours of
+    most points. Points tied for the last rank share it. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.8, 0.6], [0.8, -0.6], [0.3, 1.0]])
     >>> round(Hubness(neighbours=1).measure(space).value, 4)

@@ -25,7 +25,7 @@ def correlation(x: Floats, y: Floats) -> float:
     """Pearson's product-moment correlation; NaN for fewer than two points or a constant column."""
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return nan
-    # Scaled before squaring, so that neither tiny nor huge numbers leave the range of a float.
+    # Scaled before squaring, against underflow and overflow.
     x, y = (values / np.abs(values).max() for values in (x - x.mean(), y - y.mean()))
     return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 

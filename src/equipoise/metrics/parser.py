@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import Metric, parameter_types
+from equipoise.metrics.base import BaseMetric, Metric, parameter_types
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -279,7 +281,7 @@ def _parse(name: str, catalogue: MetricCatalogue) -> Metric[Any]:
 
 
 BUILT_IN = {
-    "ranking": ("ranking", "ranking_similarity", "ranking_trec_eval"),
+    "ranking": ("ranking", "ranking_trec_eval"),
     "labels": ("labels",),
     "sets": ("sets",),
     "pairs": ("pairs",),
@@ -323,19 +325,14 @@ class MetricCatalogue:
 
     def with_plugin(self, path: str | Path) -> MetricCatalogue:
         """This catalogue and the metrics that a Python file defines."""
-        from equipoise.metrics.custom import metrics_of_file
-
         return self.plus(metrics_of_file(Path(path)), source=str(path))
 
     def with_entry_points(self) -> MetricCatalogue:
         """This catalogue and the metrics that installed packages offer under ``equipoise.metrics``."""
         from importlib.metadata import entry_points
 
-        if not entry_points(group="equipoise.metrics"):
-            return self
-        from equipoise.metrics.custom import metrics_of_packages
-
-        return self.plus(metrics_of_packages(), source="entry points equipoise.metrics")
+        metrics = metrics_among([point.load() for point in entry_points(group="equipoise.metrics")])
+        return self.plus(metrics, source="entry points equipoise.metrics") if metrics else self
 
     def plus(self, metrics: list[Any], *, source: str) -> MetricCatalogue:
         """This catalogue and more metrics; a name that exists is an error."""
@@ -362,3 +359,48 @@ def _with_name(name: str, metrics: Iterable[Any]) -> list[Any]:
 def builtin() -> MetricCatalogue:
     """The metrics of this package."""
     return MetricCatalogue(kinds=tuple(BUILT_IN))
+
+
+# Custom metrics in Python files.
+
+
+def metrics_of_file(path: Path) -> list[Any]:
+    """The metrics that a Python file defines."""
+    if not path.is_file():
+        raise InputError(f"there is no plugin file {path}", hint="give the path of a Python file")
+    spec = importlib.util.spec_from_file_location(f"equipoise_plugin_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is not a Python file", hint="a plugin ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}") from error
+    definitions = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    try:
+        metrics = metrics_among(definitions)
+    except Exception as error:
+        raise InputError(
+            f"a metric of the plugin {path} cannot be made: {type(error).__name__}: {error}",
+            hint="its __init__ takes no argument and gives a name: super().__init__(name=...)",
+        ) from error
+    if not metrics:
+        raise InputError(
+            f"the plugin {path} defines no metric",
+            hint="subclass equipoise.BaseMetric with a name and calculate",
+        )
+    return metrics
+
+
+def metrics_among(values: list[Any]) -> list[Any]:
+    """Metric classes as they are; subclasses of ``BaseMetric`` as the instance that carries the name."""
+    metrics: list[Any] = []
+    for value in values:
+        if isinstance(value, BaseMetric):
+            metrics.append(value)
+        elif inspect.isclass(value) and issubclass(value, BaseMetric):
+            instance: Any = value  # its own __init__ gives the name
+            metrics.append(instance())
+        elif inspect.isclass(value) and issubclass(value, Metric) and not inspect.isabstract(value):
+            metrics.append(value)
+    return metrics

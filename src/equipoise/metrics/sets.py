@@ -90,7 +90,7 @@ def pair_credits(
         rows = slice(*gold.offsets[gold_documents[pair] : gold_documents[pair] + 2])
         columns = slice(*predicted.offsets[predicted_documents[pair] : predicted_documents[pair] + 2])
         matrix = sets.credit.between(gold.terms[rows], predicted.terms[columns], len(sets.terms))
-        # Nothing is earned across assertions.
+        # No credit between different assertions.
         matrix = np.where(gold.assertions[rows, None] == predicted.assertions[columns], matrix, 0.0)
         if matrix.any():
             hits[pair] = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
@@ -153,7 +153,7 @@ def expected_hits(sets: Sets, mode: Mode) -> float:
 
 
 def _soft(gold: TermSets, predicted: TermSets, orders: Ints, sets: Sets) -> Floats:
-    """Every pair that any deal makes is matched once."""
+    """Every pair of any assignment is matched once."""
     documents = len(sets)
     pairs, inverse = np.unique(np.arange(documents) * documents + orders, return_inverse=True)
     pair_credit = pair_credits(gold, predicted, pairs // documents, pairs % documents, sets)
@@ -206,11 +206,11 @@ class SetAverageMetric(UnitMetric[Sets]):
 
     @property
     def chance_stream(self) -> str:
-        """One for all scores of sets: the same deals, so that their chance levels fit together."""
+        """One stream for all scores of sets: the same assignments, so that their chance levels are consistent."""
         return "sets"
 
     def chance(self, evidence: Sets, rng: np.random.Generator) -> float:
-        """What the same predicted sets would score if they were dealt to the documents at random.
+        """The expected score of the same predicted sets, assigned to the documents at random.
 
         Exact micro scores have a closed form; soft ones add the sampled credit of near misses.
         """

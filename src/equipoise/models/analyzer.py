@@ -50,9 +50,9 @@ def tokenize_words(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """What becomes of a word: nothing where it is a stop word, else its stem, else itself.
+    """Normalisation of words: stop words are removed, other words are stemmed.
 
-    ``stopwords`` names a language or lists words parted by ``|``; ``stemmer`` names a Snowball language.
+    ``stopwords`` names a language or lists words separated by ``|``; ``stemmer`` names a Snowball language.
     """
 
     stopwords: str = ""
@@ -81,7 +81,7 @@ class Analyzer:
         return STOPWORDS[self.stopwords]
 
     def described(self) -> str:
-        """Everything that decides what becomes of a word, the stemmer's version included."""
+        """A description of the rule for the fingerprint, with the version of the stemmer."""
         stop = "|".join(sorted(self.stop_set()))
         return f"stopwords={stop};stemmer={self.stemmer}{_stemmer_version(self.stemmer)}"
 
@@ -106,7 +106,7 @@ class TermVocabulary:
         return list(self._terms)
 
     def learn(self, documents: Sequence[str]) -> tuple[Ints, Ints]:
-        """Number the terms of the documents: all numbers in a row, and how many each document has."""
+        """Number the terms of the documents: all numbers concatenated, and the count per document."""
         return self._read(documents, lambda term: self._terms.setdefault(term, len(self._terms)))
 
     def look_up(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
@@ -173,7 +173,7 @@ def _stemmer_version(language: str) -> str:
 
 
 def check_nonempty_texts(texts: Iterable[str], subject: str) -> list[str]:
-    """The texts as a list, when each is a text with something in it; ``subject`` is their plural."""
+    """The texts as a list; an empty or blank text is an error. ``subject`` is the noun in messages."""
     if isinstance(texts, str | bytes):
         raise InputError(f"one text was given where a list of {subject} is needed", hint="write [text]")
     if not isinstance(texts, Iterable):

@@ -159,8 +159,8 @@ class VectorCache(Closable):
     """A store of vectors by content; opened at its first use.
 
     ``path`` is the file, by default in the cache folder. When the file grows past ``max_bytes``, the
-    vectors that were not used for longest are dropped. What could not be stored, and why, is in
-    ``problems``; ``damaged`` counts the rows that were there and could not be trusted.
+    vectors that were not used for longest are dropped. ``problems`` lists what could not
+    be stored, and why; ``damaged`` counts the rows with a wrong checksum.
     """
 
     def __init__(
@@ -204,12 +204,12 @@ class VectorCache(Closable):
         return tuple(self._problems)
 
     def get_many(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> dict[int, Vector]:
-        """The vectors that are there, by the index of their text."""
+        """The cached vectors, by the index of their text."""
         hits = self.lookup(identity, variant, texts, dims)
         return dict(zip(hits.positions.tolist(), hits.vectors, strict=True))
 
     def lookup(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> CacheHits:
-        """The vectors that are there, as one matrix; a row of another length than ``dims`` is damaged."""
+        """The cached vectors as one matrix; a row of another length than ``dims`` is damaged."""
         keys = cache_keys(identity, variant, texts)
         no_hits = CacheHits(np.empty(0, dtype=np.int64), np.empty((0, dims or 0), dtype=np.float32))
         return self._guarded(lambda db: self._lookup(db, keys, dims), no_hits)
@@ -217,7 +217,7 @@ class VectorCache(Closable):
     def put_many(self, identity: str, variant: str, texts: Sequence[str], vectors: Vectors) -> None:
         """Store the vectors of these texts: all of them or, if the process is killed, none.
 
-        A text that is there already keeps its vector.
+        A text that is cached already keeps its vector.
         """
         matrix = np.asarray(vectors, dtype=np.float32)
         if matrix.ndim != 2 or len(matrix) != len(texts):
@@ -302,7 +302,7 @@ class VectorCache(Closable):
         return CacheHits(positions[order], vectors[order])
 
     def _touch(self, db: sqlite3.Connection, blocks: dict[int, cache_storage.BlockInfo]) -> None:
-        """Note that the blocks were used; seldom, so that reading does not turn into writing."""
+        """Record that the blocks were used, at most once a minute, so that reading rarely writes."""
         now = int(self._clock())
         stale = [number for number, shape in blocks.items() if shape.used <= now - _REFRESH_SECONDS]
         if not stale:
@@ -381,7 +381,7 @@ class VectorCache(Closable):
 
 @cache
 def _shared_cache(path: Path, max_bytes: int) -> VectorCache:
-    """One cache a file and bound; closed when the process ends."""
+    """One cache per file and size limit; closed when the process ends."""
     shared_cache = VectorCache(path, max_bytes)
     atexit.register(shared_cache.close)
     return shared_cache

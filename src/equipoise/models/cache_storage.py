@@ -119,7 +119,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def is_corrupt(error: BaseException) -> bool:
-    """Whether the file itself is broken, rather than busy, full or out of reach."""
+    """Whether the file itself is damaged, not busy, full or inaccessible."""
     return isinstance(error, sqlite3.Error) and error_code(error) in _DAMAGED
 
 
@@ -186,7 +186,7 @@ def used_bytes(connection: sqlite3.Connection) -> int:
 
 
 def disk_bytes(path: Path) -> int:
-    """What the database and its log take up on the disk."""
+    """The size of the database and its log on disk."""
     total = 0
     for file in (str(path), f"{path}-wal"):
         with suppress(OSError):
@@ -212,7 +212,7 @@ Keys = NDArray[np.int64]
 
 
 def cache_keys(identity: str, variant: str, texts: Sequence[str]) -> Keys:
-    """The digests of texts under a model and a variant of its use; any other word gives other digests.
+    """The digests of texts for a model and a variant of its use.
 
     >>> one, other = cache_keys("m", "query", ["a"]), cache_keys("m", "document", ["a"])
     >>> bool((one == cache_keys("m", "query", ["a"])).all()), bool((one == other).any())
@@ -255,7 +255,7 @@ def block_nbytes(rows: int, dims: int) -> int:
 
 
 def _checksums(names: NDArray[np.int64], rows: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Each row's CRC-32 over its digest and its values, so that neither can be swapped for another's."""
+    """Each row's CRC-32 over its digest and its values, so that neither can be exchanged with another row's."""
     crc = zlib.crc32
     return np.array(
         [crc(row, crc(name)) for name, row in zip(names, rows, strict=True)],
@@ -270,7 +270,7 @@ _MISSING = -1
 
 
 class BlockInfo(NamedTuple):
-    """What is known of a block without reading it; ``used`` is when, in seconds."""
+    """The catalogue entry of a block; ``used`` is the time of its last use, in seconds."""
 
     vectors: int
     dims: int
@@ -289,7 +289,7 @@ class CachedRows:
 
 @dataclass(frozen=True, slots=True)
 class ModelCacheSize:
-    """What one model, used in one way, takes up."""
+    """The share of one model with one variant of its use."""
 
     identity: str
     variant: str
@@ -303,7 +303,7 @@ class ModelCacheSize:
 class CacheSize:
     """The content of the cache: vectors, bytes in use, the limit, and the share of each model.
 
-    ``file_bytes`` is what the file and its log take up on the disk, room for more vectors included.
+    ``file_bytes`` is the size of the file and its log, including free pages.
     """
 
     vectors: int
@@ -362,7 +362,7 @@ def delete_keys(db: sqlite3.Connection, keys: Ints) -> None:
 
 
 def mark_used(db: sqlite3.Connection, numbers: list[int], now: int) -> None:
-    """Note that these blocks were used."""
+    """Record that these blocks were used."""
     with transaction(db):
         db.executemany("UPDATE blocks SET used = ? WHERE id = ?", ((now, number) for number in numbers))
 
@@ -383,7 +383,7 @@ def evict_least_recent(db: sqlite3.Connection, bound: int) -> int:
 
 
 def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
-    """One round of it: blocks that share pages free fewer bytes than they have. None if there were none."""
+    """One round of eviction: blocks that share pages free fewer bytes than their size. None if there are no blocks."""
     with transaction(db):
         excess = used_bytes(db) - bound
         deleted_blocks: list[tuple[int]] = []
@@ -446,7 +446,7 @@ def _body(db: sqlite3.Connection, number: int) -> bytes:
 
 
 def _space(db: sqlite3.Connection, identity: str, variant: str) -> int:
-    """The number of a model and a variant; it only serves to say what takes up the room."""
+    """The number of a model and a variant; it is used only to report sizes."""
     words = (_storable(identity), _storable(variant))
     db.execute("INSERT OR IGNORE INTO spaces (identity, variant) VALUES (?, ?)", words)
     query = "SELECT id FROM spaces WHERE identity = ? AND variant = ?"
@@ -454,7 +454,7 @@ def _space(db: sqlite3.Connection, identity: str, variant: str) -> int:
 
 
 def _storable(word: str) -> str:
-    """Half surrogates cannot be stored as text."""
+    """The text with lone surrogates escaped, which SQLite cannot store."""
     return word.encode("utf-8", "backslashreplace").decode()
 
 
@@ -477,12 +477,12 @@ def _commonest_dims(blocks: dict[int, BlockInfo]) -> int:
 
 
 def _chunks(values: list[int]) -> Iterator[list[int]]:
-    """Pieces that fit into one statement."""
+    """Lists that fit into one statement."""
     for start in range(0, len(values), _PARAMETERS):
         yield values[start : start + _PARAMETERS]
 
 
 def _equal_runs(values: Ints) -> Iterator[tuple[int, int]]:
-    """Start and end of each stretch of equal values."""
+    """Start and end of each run of equal values."""
     edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
     yield from ((start, end) for start, end in pairwise(edges) if end > start)

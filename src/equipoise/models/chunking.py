@@ -54,7 +54,7 @@ class TokenSpans:
         return self._before[last] - self._before[first] if last > first else 0
 
     def spans(self, start: int, end: int, size: int, overlap: int) -> Iterator[Span]:
-        """Windows over a stretch of the document, each of at most ``size`` tokens, ``overlap`` shared by two.
+        """Windows over a part of the document, each of at most ``size`` tokens, ``overlap`` shared by two.
 
         A border is placed between grapheme clusters (a letter with its accents, a joined emoji) if possible, and
         leaves out a few tokens for it. A window is larger only where characters share more tokens than ``size``.
@@ -89,7 +89,7 @@ class TokenSpans:
 
 
 def _between_clusters(document: str, edges: Ints) -> Bools:
-    """For each edge, whether it separates what readers see as two characters."""
+    """For each edge, whether it is between two grapheme clusters."""
     allowed = np.ones(len(edges), dtype=np.bool_)
     inner = np.flatnonzero((edges > 0) & (edges < len(document)))
     if not len(inner):
@@ -120,7 +120,7 @@ def _within(codes: NDArray[np.uint32], bounds: Span) -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class MarkdownSection:
-    """A stretch of a document below one heading; ``title`` holds the headings above it too."""
+    """The part of a document below one heading; ``title`` holds the headings above it too."""
 
     start: int
     title: str
@@ -229,7 +229,7 @@ def sentence_starts(text: str) -> list[int]:
     """The positions at which sentences begin; the first is 0.
 
     A sentence ends after a full stop, question or exclamation mark and the following white space, or at an
-    empty line. Initials, small ordinals and common English and German abbreviations end none.
+    empty line. Initials, small ordinals and common English and German abbreviations do not end a sentence.
 
     >>> sentence_starts("Dr. No came. He left! (So did I.) Now?")
     [0, 13, 22, 34]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -100,7 +100,7 @@ class DenseRetriever(Retriever):
         further = "" if isinstance(self.geometry, Cosine) else f",geometry={self.geometry.name}"
         if self.store is not None:
             further += f",store={self._store_name()}"
-        return ModelCard(**{**card.to_dict(), "spec": f"{card.spec}{further}"}) if further else card
+        return replace(card, spec=f"{card.spec}{further}")
 
     @property
     def fingerprint(self) -> str:
@@ -158,7 +158,7 @@ class FittedDenseRetriever(FittedRetriever):
         self._embedder, self._geometry, self._threads = embedder, geometry, threads
 
     def search(self, queries: Iterable[str], k: int) -> Neighbors:
-        """By tiles of the matrix product, so that no row of all scores need exist; or by the store."""
+        """By tiles of the matrix product, without a full row of scores; or by the store."""
         vectors = self._embedder.embed(self.require(queries, k), role=Role.QUERY)
         if self.indexed is not None:
             if self.index_recall is None:
@@ -184,13 +184,13 @@ SHARDED_TEXTS = 200_000
 """From this number of documents on, a corpus is kept in files, not in memory."""
 
 SHARD_TEXTS = 8192
-"""Texts of a shard: what one job embeds, and what a killed run loses."""
+"""Texts of a shard: what one job embeds, and what a killed run has to repeat."""
 
 
 def embed_shards(
     model: Embedder, texts: Sequence[str], folder: Path, map_function: ExecutorMap | None = None
 ) -> Shards:
-    """Embed documents into ``folder``, one file per shard; shards that are there are not embedded again.
+    """Embed documents into ``folder``, one file per shard; existing shards are not embedded again.
 
     The vector cache is not used: the files are the cache, and writing it takes longer than a static model.
     """
@@ -271,7 +271,7 @@ class StoreIndex:
     ) -> StoreIndex:
         """An empty store as it is; for a spec, a collection named after model, geometry and documents.
 
-        It is opened before the documents are embedded, so that a wrong name costs nothing.
+        It is opened before the documents are embedded, so that a wrong name is reported at once.
         """
         if isinstance(store, VectorStore):
             _require_empty(store, dims, geometry)
@@ -377,7 +377,7 @@ class MemoisedEmbedder(Embedder):
         progress: Progress | None = None,
         map_function: ExecutorMap | None = None,
     ) -> EmbedResult:
-        """The vectors, from memory where they were made before; the report is of what was made now."""
+        """The vectors, from memory if they were embedded before; the report covers this call."""
         start = perf_counter()
         text_list = check_texts(texts)
         rows = self._rows[Role(role)]
@@ -446,7 +446,7 @@ class Truncation:
 
 
 def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
-    """What the model leaves out of texts that it embeds as documents; cached token counts are used."""
+    """The truncation of texts that are embedded as documents; cached token counts are used."""
     encoder = model.encoder
     if encoder.card.max_tokens is None:
         # All packaged models count tokens, so that they need not be loaded here.

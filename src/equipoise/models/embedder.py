@@ -32,11 +32,11 @@ from equipoise.models.registry import (
     SHARED_OPTIONS,
     HubModel,
     ModelSpec,
+    is_fusion,
     load_encoder,
     no_vectors_error,
     parse_spec,
 )
-from equipoise.models.retriever import is_fusion
 from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
 from equipoise.types import Closable, Role
 
@@ -48,11 +48,11 @@ _NOT_OF_THE_MODEL = ("threads", "processes", "device")
 
 @dataclass(frozen=True, slots=True)
 class EmbedStats:
-    """What embedding these texts took.
+    """Counts and time of one embedding call.
 
-    ``tokens`` are those of the texts that were embedded now. ``truncated`` counts the texts, repetitions
-    included, that are longer than the model's window, and ``lost_tokens`` what it did not read of them; both
-    cover texts from the cache too. None is unknown.
+    ``tokens`` counts the tokens of the texts that were embedded by this call. ``truncated`` counts the texts,
+    repetitions included, that are longer than the model's window, and ``lost_tokens`` the tokens beyond it; both
+    include texts from the cache. None is unknown.
     """
 
     texts: int
@@ -67,7 +67,7 @@ class EmbedStats:
 
 @dataclass(frozen=True, slots=True)
 class EmbedResult:
-    """Vectors in the order of the texts, and what it took to make them."""
+    """Vectors in the order of the texts, and the counts of the call."""
 
     vectors: Vectors
     report: EmbedStats
@@ -175,7 +175,7 @@ class Embedder(Closable):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that decides the vectors: weights, prompts, dimensions, storage."""
+        """A digest of everything that determines the vectors: weights, prompts, dimensions, storage."""
         facts = {
             "identity": self.encoder.identity,
             "prompts": {str(role): prompt for role, prompt in self.prompts.items()},
@@ -302,7 +302,7 @@ def _hub_model(spec: ModelSpec) -> HubModel | None:
 
 
 def _plain(spec: ModelSpec) -> ModelSpec:
-    """The spec without what only decides where and how fast it runs."""
+    """The spec without the options that only determine where and how fast it runs."""
     options = {key: value for key, value in spec.options.items() if key not in _NOT_OF_THE_MODEL}
     return ModelSpec(spec.kind, spec.name, options, spec.text)
 

@@ -93,7 +93,7 @@ def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
 
 
 def token_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """Indexes of texts to run together, longest first: padded to the longest, none exceeds ``max_tokens``.
+    """Indices of texts to run together, longest first: padded to the longest, none exceeds ``max_tokens``.
 
     A longer text is a batch of one. A batch of a quarter of ``max_tokens`` is not padded further:
     it ends before a shorter text.
@@ -116,7 +116,7 @@ def token_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]
 # Truncated tokens, also of texts whose vectors came from the cache.
 
 _SPECIAL_TOKENS = 8
-"""More than any model adds to a text."""
+"""An upper bound of the special tokens that a model adds to a text."""
 
 
 class TruncationCounter:
@@ -180,7 +180,7 @@ class TruncationCounter:
         if self._window is None:
             return []
         max_bytes = self._window - _SPECIAL_TOKENS - len(self._prompt.encode())
-        # Four bytes a character at most: most texts need not be encoded to be found short.
+        # At most four bytes per character: most texts are known to be short without encoding them.
         return [at for at, text in enumerate(texts) if 4 * len(text) > max_bytes and len(text.encode()) > max_bytes]
 
     def _note(self, positions: Sequence[int], counts: Sequence[int]) -> None:
@@ -195,7 +195,7 @@ class TruncationCounter:
 
 
 Progress = Callable[[int, int], None]
-"""Called with how many distinct texts are done and how many there are."""
+"""Called with the number of distinct texts that are done and their total."""
 
 _LOOKUP_BATCH = 16_384
 _PENDING_WRITES = 2
@@ -326,7 +326,7 @@ class EncodePass:
             self._write(self._model.cache.put_many, identity, variant, texts, vectors)
 
     def _keep_finished(self, error: EquipoiseError, block: NDArray[np.int64]) -> None:
-        """A service that failed may have answered for some of the block: that was paid for."""
+        """Cache what a failed service has returned of the block: it was paid for."""
         finished = getattr(error, "finished", None)
         if finished is not None:
             positions = block[finished.positions]

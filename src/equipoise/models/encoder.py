@@ -56,7 +56,7 @@ class Encoder(ABC):
     block_texts: int = 256
     """The number of texts of one call, which is the most that is lost when the process is killed."""
     symmetric: bool = False
-    """Whether queries and documents get the same vector but for their prompts."""
+    """Whether queries and documents differ in their prompts only."""
     cacheable: bool = True
     """Whether vectors may be cached: ``identity`` is permanent, and computing them is expensive."""
     pipelined: bool = False
@@ -83,13 +83,13 @@ class Encoder(ABC):
         return True
 
     def close(self) -> None:
-        """Let go of memory, processes and connections."""
+        """Release memory, processes and connections."""
         return
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedBatch:
-    """Vectors of some texts, and each text's length in tokens before truncation where it is known."""
+    """Vectors of some texts, and each text's length in tokens before truncation if it is known."""
 
     vectors: Vectors
     counts: list[int] | None
@@ -110,7 +110,7 @@ class LocalEncoder(Encoder):
 
 
 def encode_with_token_counts(encoder: Encoder, texts: Sequence[str], role: Role) -> EncodedBatch:
-    """Vectors and lengths from any encoder, by one call where it offers that."""
+    """Vectors and lengths from any encoder, by one call if it supports that."""
     if isinstance(encoder, LocalEncoder):
         return encoder.encode_counted(texts, role)
     return EncodedBatch(encoder.encode(texts, role), encoder.token_counts(texts))
@@ -134,8 +134,8 @@ class VectorDtype(StrEnum):
 class VectorPostprocessing:
     """The steps after the model, in this order: ``dim``, ``normalize``, ``dtype``.
 
-    Truncated vectors are normalised unless ``normalize=false`` is given; others stay as the
-    model made them unless ``normalize=true`` is.
+    Truncated vectors are normalised unless ``normalize=false`` is given; others are
+    unchanged unless ``normalize=true`` is.
     """
 
     dim: int | None = None

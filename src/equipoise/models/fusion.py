@@ -8,7 +8,6 @@ fusion's options are before its colon: ``rrf,k=20:use+tfidf:``. Names with a plu
 from __future__ import annotations
 
 import json
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ import numpy as np
 from equipoise.errors import ParameterError, did_you_mean
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.encoder import ModelCard
-from equipoise.models.registry import parse_spec
+from equipoise.models.registry import parse_fusion, parse_spec, spec_kind
 from equipoise.models.retriever import (
     LEXICAL,
     Blocks,
@@ -26,9 +25,7 @@ from equipoise.models.retriever import (
     Retriever,
     ScoreScale,
     content_fingerprint,
-    is_fusion,
     retriever,
-    spec_kind,
 )
 
 if TYPE_CHECKING:
@@ -36,8 +33,6 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 RRF_K = 60
-_PARTS = re.compile(r'(?:[^+"]|"(?:[^"\\]|\\.)*"|")+', re.DOTALL)
-_HEAD = re.compile(r"\s*(sum|rrf)((?:,[^:,=]*=[^:,]*)*):(.*)", re.DOTALL | re.IGNORECASE)
 _FIXED_POINT = 2.0**50
 
 
@@ -56,36 +51,6 @@ def fusion_from_spec(
         retriever(part, cache=cache, threads=threads, geometry=geometry if _embeds(part) else None) for part in parts
     ]
     return SumFusion(systems) if kind == "sum" else ReciprocalRankFusion(systems, k=_rank_constant(all_options, text))
-
-
-def parse_fusion(text: str) -> tuple[str, dict[str, str], list[str]]:
-    """Kind, options and parts of a fusion spec.
-
-    >>> parse_fusion('rrf,k=20:minilm,dim=128+bm25:+st:"a+b"')
-    ('rrf', {'k': '20'}, ['minilm,dim=128', 'bm25:', 'st:"a+b"'])
-    """
-    match = _HEAD.fullmatch(text)
-    if match is None:
-        raise ParameterError(f"{text!r} names no systems to fuse", hint="write sum:a+b or rrf,k=60:a+b")
-    options = dict(option.split("=", 1) for option in match[2].split(",") if option)
-    parts = split_parts(match[3])
-    for part in parts:
-        if is_fusion(part):
-            raise ParameterError(
-                f"{text!r} has the fusion {part!r} for a part; fusions cannot be nested",
-                hint="name all systems in one fusion: sum:a+b+c",
-            )
-    return match[1].casefold(), options, parts
-
-
-def split_parts(text: str) -> list[str]:
-    """The parts between plus signs; a plus sign in double quotes is part of a name."""
-    parts = [part.strip() for part in _PARTS.findall(text)]
-    if len(parts) < 2 or not all(parts) or len(re.sub(_PARTS, "", text)) != len(parts) - 1:
-        raise ParameterError(
-            f"{text!r} is not a list of two or more systems", hint="put one plus sign between systems: a+b"
-        )
-    return parts
 
 
 class _Fusion(Retriever):
@@ -214,7 +179,7 @@ class FittedFusion(FittedRetriever):
     def __init__(self, fusion: _Fusion, parts: Sequence[FittedRetriever]) -> None:
         self.documents = len(parts[0])
         self.fusion, self.parts = fusion, parts
-        self.bytes_a_score = 16 + sum(part.bytes_a_score for part in parts)
+        self.bytes_per_score = 16 + sum(part.bytes_per_score for part in parts)
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """The same queries of every part at a time."""
@@ -226,7 +191,7 @@ class FittedFusion(FittedRetriever):
 
 
 def reciprocal_ranks(scores: PointArray, k: float) -> Floats:
-    """``1 / (k + rank)`` of every score of each row; equal scores share the mean over the ranks they fill.
+    """``1 / (k + rank)`` of every score of each row; equal scores share the mean over their ranks.
 
     Rounded to multiples of 2^-50, so that sums are exact and do not depend on the order of the parts.
 
@@ -259,7 +224,7 @@ def _rank_constant(options: Mapping[str, str], text: str) -> float:
 
 
 def _quote_part(text: str) -> str:
-    """A part's spec with quotes around what holds a plus sign."""
+    """A part's spec with quotes around names and values that contain a plus sign."""
     if "+" not in text:
         return text
     spec = parse_spec(text)

@@ -52,7 +52,7 @@ class Postings:
         return Postings(self.starts, self.documents, values)
 
     def through(self, parts: Postings, count: int) -> Postings:
-        """Counts in wholes from counts in parts: for each term the sum over the parts that hold it.
+        """Counts of terms in texts from their counts in distinct parts, such as words.
 
         ``self`` has the parts of each term, ``parts`` the ``count`` wholes that each part occurs in. The
         documents of a term are unordered.
@@ -126,7 +126,7 @@ _MAX_CODE = 2**62
 
 @dataclass(frozen=True, slots=True)
 class SymbolSequence:
-    """Texts as one row of numbers. An n-gram is within one run: a padded word, or the full text."""
+    """Texts as one array of numbers. An n-gram is within one run: a padded word, or the full text."""
 
     symbols: Ints
     left: Ints
@@ -155,7 +155,7 @@ def word_symbols(numbers: Ints, lengths: Ints) -> SymbolSequence:
 
 
 class NgramIndex:
-    """The n-grams of some texts: which there are, and where. A key is a number in base alphabet size + 1.
+    """The distinct n-grams of some texts, and the texts that contain them. A key is a number in base alphabet size + 1.
 
     Where the next digit would no longer fit 63 bits, the keys so far are replaced by their rank among those
     that the texts hold: exact for any alphabet and length.
@@ -265,7 +265,7 @@ def _find(table: Ints, values: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class BM25Variant:
-    """One member of the family: the weight of a term by its spread, and of its count in a document.
+    """A variant of BM25: the weight of a term by its spread, and of its count in a document.
 
     ``idf(n, df)`` for n documents of which df hold the term; ``tf(count, norm, k1, delta)`` where norm is
     ``1 - b + b * length / mean length``. A term that the document does not hold adds 0.
@@ -513,7 +513,7 @@ class FittedTfidf(FittedRetriever):
         self._system, self._grams, self._idf, self._weights = system, grams, idf, weights
 
     def to_arrays(self) -> dict[str, Any] | None:
-        """Everything that was learned, as arrays; None for n-grams of words, whose vocabulary is no array."""
+        """The fitted state as arrays; None for n-grams of words, whose vocabulary is not an array."""
         if not isinstance(self._grams, _Characters):
             return None
         weights = self._weights
@@ -533,7 +533,9 @@ class FittedTfidf(FittedRetriever):
         from scipy.sparse import csc_array
 
         weights, shape = self._weights, (self.documents, len(self._weights.starts) - 1)
-        index = np.int32 if len(weights.values) < 1 << 31 else np.int64  # scikit-learn wants the smaller one
+        index = (
+            np.int32 if len(weights.values) < 1 << 31 else np.int64
+        )  # scikit-learn requires the smaller integer type
         documents, starts = weights.documents.astype(index), weights.starts.astype(index)
         return csc_array((weights.values, documents, starts), shape=shape).tocsr()
 
@@ -573,7 +575,7 @@ class _Words:
 
 
 class _Characters:
-    """N-grams of the characters of each word, words being what white space parts."""
+    """N-grams of the characters of each word, words being separated by white space."""
 
     def __init__(self, lengths: tuple[int, int], index: NgramIndex | None = None) -> None:
         self.index = index or NgramIndex(*lengths)

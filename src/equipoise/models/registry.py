@@ -12,7 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.errors import InputError, ParameterError, UnknownNameError, check_options
+from equipoise.errors import FormatError, InputError, ParameterError, UnknownNameError, UntrustedError, check_options
+from equipoise.io.text import PathLike, display_path
 from equipoise.redaction import note_options
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ MODEL_KINDS: dict[str, ModelKind] = {
 
 @dataclass(frozen=True, slots=True)
 class HubModel:
-    """What the makers of a hub model say of it; the prompts belong before each query and document."""
+    """The facts that the authors of a hub model publish; the prompts precede each query and document."""
 
     alias: str
     hub: str
@@ -317,12 +318,132 @@ def _read(value: str, text: str) -> str:
 
 
 def _written(value: str) -> str:
-    """The reverse of reading: quoted only where it must be."""
+    """The inverse of ``_read``: quoted only if necessary."""
     return json.dumps(value) if value.startswith('"') or _OPTION.search(value) or "\n" in value else value
 
 
 def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Fusions: two or more specs in one.
+
+FUSIONS = ("sum", "rrf")
+_PARTS = re.compile(r'(?:[^+"]|"(?:[^"\\]|\\.)*"|")+', re.DOTALL)
+_FUSION = re.compile(r"\s*(sum|rrf)((?:,[^:,=]*=[^:,]*)*):(.*)", re.DOTALL | re.IGNORECASE)
+
+
+def spec_kind(system: object) -> str:
+    """The kind of a spec; empty for other objects."""
+    if isinstance(system, str):
+        # The parts of a fusion are specs: only its prefix is parsed here.
+        return spec_prefix(system) if is_fusion(system) else parse_spec(system).kind
+    return system.kind if isinstance(system, ModelSpec) else ""
+
+
+def is_fusion(text: str) -> bool:
+    """Whether a spec fuses others.
+
+    >>> is_fusion("rrf,k=20:use+bm25:"), is_fusion("bm25:")
+    (True, False)
+    """
+    return spec_prefix(text) in FUSIONS
+
+
+def spec_prefix(text: str) -> str:
+    """What is before the first colon or comma of a spec: its kind, or an alias."""
+    return text.strip().partition(":")[0].partition(",")[0].casefold()
+
+
+def parse_fusion(text: str) -> tuple[str, dict[str, str], list[str]]:
+    """Kind, options and parts of a fusion spec.
+
+    >>> parse_fusion('rrf,k=20:minilm,dim=128+bm25:+st:"a+b"')
+    ('rrf', {'k': '20'}, ['minilm,dim=128', 'bm25:', 'st:"a+b"'])
+    """
+    match = _FUSION.fullmatch(text)
+    if match is None:
+        raise ParameterError(f"{text!r} names no systems to fuse", hint="write sum:a+b or rrf,k=60:a+b")
+    options = dict(option.split("=", 1) for option in match[2].split(",") if option)
+    parts = split_parts(match[3])
+    for part in parts:
+        if is_fusion(part):
+            raise ParameterError(
+                f"{text!r} has the fusion {part!r} for a part; fusions cannot be nested",
+                hint="name all systems in one fusion: sum:a+b+c",
+            )
+    return match[1].casefold(), options, parts
+
+
+def split_parts(text: str) -> list[str]:
+    """The parts between plus signs; a plus sign in double quotes is part of a name."""
+    parts = [part.strip() for part in _PARTS.findall(text)]
+    if len(parts) < 2 or not all(parts) or len(re.sub(_PARTS, "", text)) != len(parts) - 1:
+        raise ParameterError(
+            f"{text!r} is not a list of two or more systems", hint="put one plus sign between systems: a+b"
+        )
+    return parts
+
+
+def spec_parts(text: str) -> list[str]:
+    """The systems in a spec: the parts of a fusion, or the spec itself.
+
+    >>> spec_parts("sum:minilm+bm25:"), spec_parts("minilm")
+    (['minilm', 'bm25:'], ['minilm'])
+    """
+    return parse_fusion(text)[2] if is_fusion(text) else [text]
+
+
+# Specs that come from files must not run code or use credentials, because the file may come from another person. Code
+# that reads a spec from a tuning, a manifest, an index or a cache passes it through ``spec_from_file``. A spec that the
+# user typed, or that a program passes in Python, is trusted.
+
+_LOCAL_STORES = ("memory", "faiss")
+"""Stores in memory, which open no file and no connection."""
+
+
+def spec_from_file(text: object, file: PathLike, *, trust: bool = False) -> str:
+    """The spec of a model that a file names, if it runs no code and uses no credentials.
+
+    ``trust`` allows code, servers and stores. Even then the file must not choose which environment variable is sent
+    as a key.
+
+    >>> spec_from_file("sum:use+tfidf:", "tuned.json")
+    'sum:use+tfidf:'
+    """
+    if not isinstance(text, str):
+        raise FormatError(
+            f"{display_path(file)} names a model by {text!r}, which is not a string", hint="write it again"
+        )
+    for part in spec_parts(text):
+        _check_trusted(parse_spec(part), file, trust)
+    return text
+
+
+def _check_trusted(spec: ModelSpec, file: PathLike, trust: bool) -> None:
+    typed = f"if you trust it, name the model yourself: {spec}"
+    if "key_env" in spec.options:
+        raise UntrustedError(
+            f"{display_path(file)} names the variable {spec.options['key_env']} to be sent as a key",
+            hint=typed,
+        )
+    warning = "" if trust else _risk(spec)
+    if warning:
+        raise UntrustedError(
+            f"{display_path(file)} names the model {spec}, which {warning}", hint=f"{typed}, or add --trust"
+        )
+
+
+def _risk(spec: ModelSpec) -> str:
+    """What opening the spec does besides reading data; empty if nothing."""
+    kind = MODEL_KINDS[spec.kind]
+    if kind.runs_code or spec.options.get("trust_remote_code", "false").casefold() != "false":
+        return "runs code"
+    if not kind.offline or "base_url" in spec.options:
+        return "sends texts and a key to a server"
+    if spec.options.get("store", "memory").partition(":")[0] not in _LOCAL_STORES:
+        return "opens a store"
+    return ""
 
 
 # Options of a spec as numbers and choices.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -18,8 +19,8 @@ from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.cache import MEASUREMENT_SECONDS
 from equipoise.models.encoder import ModelCard
-from equipoise.models.fusion import RRF_K, reciprocal_ranks, split_parts
-from equipoise.models.registry import BY_ALIAS, ModelSpec, check_nameless, number_option, parse_spec
+from equipoise.models.fusion import RRF_K, reciprocal_ranks
+from equipoise.models.registry import BY_ALIAS, ModelSpec, check_nameless, number_option, parse_spec, split_parts
 from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint, retriever
 
 if TYPE_CHECKING:
@@ -197,12 +198,12 @@ class RerankedRetriever(Retriever):
         """The base's card, with the reranker named."""
         base, reranker = self.base.card, self.reranker.card
         guard = "" if self.protect is None else f", above {self.protect:g} protected"
-        fields = base.to_dict() | {
-            "name": f"{base.name}, reranked by {reranker.name}",
-            "spec": f"{base.spec} > {reranker.spec}",
-            "note": f"first {self.depth} reranked{guard}",
-        }
-        return ModelCard(**fields)
+        return replace(
+            base,
+            name=f"{base.name}, reranked by {reranker.name}",
+            spec=f"{base.spec} > {reranker.spec}",
+            note=f"first {self.depth} reranked{guard}",
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -221,7 +222,7 @@ class FittedRerankedRetriever(FittedRetriever):
 
     def __init__(self, system: RerankedRetriever, base: FittedRetriever, documents: Sequence[str]) -> None:
         self.documents = len(base)
-        self.bytes_a_score = base.bytes_a_score + 8
+        self.bytes_per_score = base.bytes_per_score + 8
         self._base = base
         self._options: dict[str, Any] = {"reranker": system.reranker, "documents": documents, "protect": system.protect}
         self._depth = system.depth

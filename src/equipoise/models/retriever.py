@@ -1,25 +1,32 @@
-"""Retrievers: fitted on documents, they score them for queries. ``retriever`` opens one by spec."""
+"""Retrievers: fitted on documents, they score them for queries; opened by spec, alone or several by name."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from equipoise.errors import ParameterError
+from equipoise.errors import DuplicateError, ParameterError
 from equipoise.geometry.base import PointArray
 from equipoise.geometry.search import Neighbors
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
-from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.models.registry import FUSIONS, ModelSpec, parse_spec, spec_kind, spec_parts, spec_prefix
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equipoise.geometry.base import Geometry
+    from equipoise.models.cache import VectorCache
     from equipoise.models.encoder import ModelCard
+    from equipoise.models.stores.base import VectorStore
     from equipoise.models.stores.recall import IndexRecall
 
 Blocks = Iterator[tuple[slice, PointArray]]
@@ -28,7 +35,7 @@ _BLOCK_BYTES = 64 << 20
 
 
 class ScoreScale(StrEnum):
-    """What the scores of a system can be, which decides whether they may be added to another's."""
+    """The range of the scores of a system, which determines whether they can be added to those of another."""
 
     COSINE = "cosine"
     """In [-1, 1], the same for every query."""
@@ -41,8 +48,8 @@ class ScoreScale(StrEnum):
 class FittedRetriever(ABC):
     """A retriever with indexed documents. Higher scores are better; equal documents have equal scores."""
 
-    bytes_a_score: int = 8
-    """Memory that a score takes while a block is made."""
+    bytes_per_score: int = 8
+    """Bytes per score while a block is computed."""
     documents: int
     index_recall: IndexRecall | None = None
     """The recall of the approximate index, after ``search``; None for exact search."""
@@ -62,21 +69,20 @@ class FittedRetriever(ABC):
     def score_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> Blocks:
         """The scores of all documents for a few queries at a time, as many as fit ``block_bytes``.
 
-        Yields the slice of queries and an array (queries, documents), which may be written over; the next
-        block may reuse it. The scores are exact, and
-        full-depth ranks are counted from them; a store is not used.
+        Yields the slice of queries and an array (queries, documents), which may be overwritten; the next
+        block may reuse it. The scores are exact: full-depth ranks are counted from them, and a store is not used.
         """
         queries = check_nonempty_texts(queries, "queries")
         if block_bytes < 1:
             raise ParameterError(f"block_bytes is {block_bytes}; it must be 1 or more")
-        return self.row_blocks(queries, max(1, block_bytes // (self.bytes_a_score * self.documents)))
+        return self.row_blocks(queries, max(1, block_bytes // (self.bytes_per_score * self.documents)))
 
     @abstractmethod
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
-        """The same in blocks of exactly ``rows`` queries, but for the last."""
+        """The same in blocks of exactly ``rows`` queries; the last may be smaller."""
 
     def require(self, queries: Iterable[str], k: int) -> list[str]:
-        """The queries as a list, when they are texts and there are k documents to find."""
+        """The queries as a list; an error unless they are texts and there are at least k documents."""
         texts = check_nonempty_texts(queries, "queries")
         if not 1 <= k <= self.documents:
             raise ParameterError(
@@ -87,24 +93,24 @@ class FittedRetriever(ABC):
 
 
 class Retriever(ABC):
-    """One way to score documents for queries, with everything that decides the scores in its fingerprint."""
+    """A system that scores documents for queries; its fingerprint covers everything that determines the scores."""
 
     scale: ScoreScale
-    """What its scores can be."""
+    """The range of its scores."""
 
     @property
     @abstractmethod
     def card(self) -> ModelCard:
-        """Its name, its spec and what is known of it."""
+        """Its name, its spec and other metadata."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Equal only where the scores are equal on any documents."""
+        """Equal only if the scores are equal for all documents."""
 
     @abstractmethod
     def fit(self, documents: Iterable[str]) -> FittedRetriever:
-        """Read the documents; row i of all later scores is document i."""
+        """Index the documents; row i of all later scores is document i."""
 
 
 class RetrieverFromSpec(Protocol):
@@ -117,15 +123,13 @@ class RetrieverFromSpec(Protocol):
 LEXICAL = {"bm25": "BM25Retriever", "tfidf": "TfidfRetriever"}
 """The kinds that score words, and their classes in ``models.lexical``."""
 
-FUSIONS = ("sum", "rrf")
-
 
 def retriever(
     system: str | ModelSpec | Retriever | object,
     *,
-    geometry: Any = None,
-    store: Any = None,
-    cache: Any = None,
+    geometry: str | Geometry | None = None,
+    store: str | VectorStore | None = None,
+    cache: VectorCache | Path | str | bool | None = None,
     threads: int = 1,
     **options: object,
 ) -> Retriever:
@@ -188,21 +192,66 @@ def retriever(
     return dense_retriever(system, geometry=geometry, store=store, cache=cache, threads=threads, **options)
 
 
-def spec_kind(system: object) -> str:
-    """The kind of a spec; empty for an object that is none."""
-    if isinstance(system, str):
-        # The parts of a fusion are specs: only its prefix is parsed here.
-        return _head(system) if is_fusion(system) else parse_spec(system).kind
-    return system.kind if isinstance(system, ModelSpec) else ""
+def resolve_models(models: Any) -> dict[str, Any]:
+    """The models by name: specs as they are written, objects by their cards or types; a dict gives the names.
 
-
-def is_fusion(text: str) -> bool:
-    """Whether a spec fuses others.
-
-    >>> is_fusion("rrf,k=20:use+bm25:"), is_fusion("bm25:")
-    (True, False)
+    >>> list(resolve_models(["minilm", "bm25:"])), list(resolve_models({"lexical": "bm25:"}))
+    (['minilm', 'bm25:'], ['lexical'])
     """
-    return _head(text) in FUSIONS
+    if isinstance(models, Mapping):
+        for model in models.values():
+            _name(model)  # raises for what is not a model
+        return {str(name): model for name, model in models.items()}
+    from equipoise.models.backends.python_object import is_model
+
+    model_list = (
+        [models] if isinstance(models, str) or is_model(models) or not isinstance(models, Iterable) else list(models)
+    )
+    if not model_list:
+        raise ParameterError("no model was given", hint="eq ls models lists what works here")
+    by_name: dict[str, Any] = {}
+    for model in model_list:
+        name = _name(model)
+        if name in by_name:
+            raise DuplicateError(f"the model {name} is named twice", hint="name each model once")
+        by_name[name] = model
+    return by_name
+
+
+@contextmanager
+def open_retriever(model: Any, *, cache: Any = None, threads: int = 1) -> Iterator[Retriever]:
+    """The model as a retriever. A model given by name is closed afterwards; a model given as an object is not."""
+    system = retriever(model, cache=cache, threads=threads)
+    try:
+        yield system
+    finally:
+        if isinstance(model, str | os.PathLike | ModelSpec):
+            from equipoise.models.dense import dense_models
+
+            for dense_model in dense_models(system):
+                dense_model.close()
+
+
+def _name(model: Any) -> str:
+    """The name of a model in tables and folders; an error for what is not a model."""
+    from equipoise.models.backends.python_object import is_model, object_name
+    from equipoise.models.embedder import Embedder
+
+    if isinstance(model, str | os.PathLike):
+        text = os.fspath(model)
+        for part in spec_parts(text):
+            parse_spec(part)
+        return str(text).strip()
+    if isinstance(model, ModelSpec):
+        return str(model)
+    if isinstance(model, Retriever | Embedder):
+        return model.card.spec
+    if is_model(model):
+        return f"py:{object_name(model)}"
+    raise ParameterError(
+        f"a {type(model).__name__} is not a model",
+        hint="give a spec such as minilm, an object with encode(texts), or a function of texts",
+    )
 
 
 def has_lexical_baseline(systems: Iterable[object]) -> bool:
@@ -212,22 +261,18 @@ def has_lexical_baseline(systems: Iterable[object]) -> bool:
     (True, False)
     """
     return any(
-        (_head(system.card.spec) if isinstance(system, Retriever) else spec_kind(system)) in LEXICAL
+        (spec_prefix(system.card.spec) if isinstance(system, Retriever) else spec_kind(system)) in LEXICAL
         for system in systems
     )
 
 
 def content_fingerprint(*parts: str) -> str:
-    """A hash of everything that decides the scores."""
+    """A hash of everything that determines the scores."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _head(text: str) -> str:
-    return text.strip().partition(":")[0].partition(",")[0].casefold()
-
-
 def _format_options(options: dict[str, object]) -> dict[str, object]:
-    """Options as they would be written: words are parted by bars, the ends of a range by a hyphen."""
+    """Options as they would be written: words are separated by bars, the ends of a range by a hyphen."""
     written = dict(options)
     for name, value in options.items():
         if isinstance(value, list | tuple | set | frozenset):

@@ -1,7 +1,7 @@
 """Tokenizers with character offsets: of a model, cl100k, or words, all offline; and truncation to a window.
 
-Long texts are tokenised a stretch at a time, so that time and memory grow with the length and no faster. A
-stretch ends before a space or after a line break, where common tokenizers start a new word.
+Long texts are tokenised in parts, so that time and memory grow linearly with the length. A part ends
+before a space or after a line break, where common tokenizers start a new word.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def _tokens(self, text: str) -> Ints:
-        """Character offsets of the tokens of one stretch, a row a token."""
+        """Character offsets of the tokens of one part, one row per token."""
 
     def __repr__(self) -> str:
         return f"<tokenizer {self.name}>"
@@ -186,7 +186,7 @@ def utf8_character_index(data: bytes) -> Ints:
 
 
 def check_text(text: Any, subject: str = "the text") -> str:
-    """The text, when it is one: a string of whole characters."""
+    """The text; an error if it is not a string or has lone surrogates."""
     if not isinstance(text, str):
         raise InputError(f"{subject} is of type {type(text).__name__}, not a string", hint="decode bytes as UTF-8")
     if not text.isascii():
@@ -290,7 +290,7 @@ def _tokenizer_from_spec(spec: ModelSpec) -> Tokenizer:
 
 
 def _absent(spec: ModelSpec) -> EquipoiseError:
-    """Why the tokenizer of a model is not to be had."""
+    """Why the tokenizer of a model is not available."""
     if (spec.kind, spec.name) in _IN_PACKAGES:
         return MissingExtraError(
             f"the tokenizer of {spec} comes in a package that is not installed",
@@ -326,7 +326,7 @@ def _in_folder(spec: ModelSpec) -> Path | None:
 
 
 def _in_hub_cache(spec: ModelSpec) -> Path | None:
-    """The file of a model that was downloaded before; nothing is fetched."""
+    """The file of a model that was downloaded before; nothing is downloaded."""
     if spec.kind not in _WITH_FILES or spec.name.count("/") != 1 or not find_spec("huggingface_hub"):
         return None
     from huggingface_hub import try_to_load_from_cache
@@ -341,7 +341,7 @@ def _in_hub_cache(spec: ModelSpec) -> Path | None:
 # Token ids within the window of a model, and the full length of the text.
 
 LONG_TEXT_CHARACTERS = 1 << 15
-"""A text of more characters is tokenised a stretch at a time, so that memory stays small."""
+"""A text of more characters is tokenised in parts, so that memory stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +389,7 @@ class TruncatingTokenizer:
         return TruncatedBatch(ids, counts)
 
     def head(self, text: str) -> str:
-        """As much of a long text as the model can read, for engines that tokenise by themselves."""
+        """The part of a long text that the model can read, for engines with their own tokenizer."""
         if self.max_tokens is None or len(text) <= LONG_TEXT_CHARACTERS:
             return text
         n_characters = 0
@@ -414,11 +414,11 @@ class TruncatingTokenizer:
         encode = self._tokenizer.encode_batch_fast
         if self._threads > 1:
             return [encoding.ids for encoding in encode(texts, add_special_tokens=special)]
-        # A batch of one never wakes the library's thread pool, and no global switch has to be touched.
+        # A batch of one does not start the library's thread pool, without a global setting.
         return [encode([text], add_special_tokens=special)[0].ids for text in texts]
 
     def _frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens before and after a text, read off an example."""
+        """The special tokens before and after a text, from an example."""
         without_special, with_special = (self._encode(["a"], special=special)[0] for special in (False, True))
         for start in range(len(with_special) - len(without_special) + 1):
             if with_special[start : start + len(without_special)] == without_special:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
-from equipoise.io.text import NumberRangeError, NumberSyntaxError, parse_number
+from equipoise.io.text import parse_number
 from equipoise.redaction import inert
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.regression_test import GateCheck, RegressionTest, check_regressions
@@ -65,7 +65,7 @@ class Requirement:
             )
         try:
             limit = float(parse_number(match["limit"]))
-        except (NumberSyntaxError, NumberRangeError):
+        except ValueError:
             raise ParameterError(
                 f"{text!r} requires {match['limit']!r}, which is not a number", hint="for example nDCG@10>=0.60"
             ) from None

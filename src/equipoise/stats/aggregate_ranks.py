@@ -217,8 +217,7 @@ def aggregate_scores(
         intervals = mean_intervals(
             units[0],
             bounds=[bounds] * rows.shape[1],
-            confidence_level=config.confidence_level,
-            n_resamples=config.n_resamples,
+            config=config,
             rng=config.rng(0),
         )
         scores["mean"] = replace(scores["mean"], unit_intervals=tuple(intervals))

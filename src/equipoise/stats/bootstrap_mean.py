@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
+from equipoise.config import DEFAULT_STATS, N_RESAMPLES, StatsConfig
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
 from equipoise.stats.formatting import format_percent
 from equipoise.stats.intervals import (
     Bounds,
     Interval,
-    checked_level,
     normal_critical,
     t_critical,
     t_interval,
@@ -186,7 +185,6 @@ def bootstrap_sums(columns: Floats, n_resamples: int, rng: np.random.Generator) 
     >>> bootstrap_sums(np.array([[2.0]]), 3, np.random.default_rng(0)).ravel()
     array([2., 2., 2.])
     """
-    checked_resamples(n_resamples)
     sums = np.zeros((n_resamples, columns.shape[1]))
     start = 0
     for counts in _count_blocks(len(columns), n_resamples, rng):
@@ -204,7 +202,6 @@ def bayesian_bootstrap_sums(
     additional weight is that of ``added`` rows, which may be a fraction. A row of several units, by
     ``sizes``, has the mean of as many exponentials as its weight.
     """
-    checked_resamples(n_resamples)
     columns = np.asfortranarray(columns)  # the sums of a column then do not depend on the others
     draws = len(columns)
     sums, extra = np.zeros((n_resamples, columns.shape[1])), np.zeros((n_resamples, 1))
@@ -218,13 +215,6 @@ def bayesian_bootstrap_sums(
     return sums, extra
 
 
-def checked_resamples(n_resamples: int) -> int:
-    """The number of resamples, when there is at least one."""
-    if n_resamples < 1:
-        raise ParameterError(f"{n_resamples} resamples were requested", hint="2,000 are enough for a 95 % interval")
-    return n_resamples
-
-
 def too_few_resamples(n_resamples: int, confidence_level: float) -> str:
     """Why so few resamples give no interval; empty if they do. Each tail must have one resample.
 
@@ -236,13 +226,6 @@ def too_few_resamples(n_resamples: int, confidence_level: float) -> str:
         return ""
     resamples_text = "1 resample is" if n_resamples == 1 else f"{n_resamples} resamples are"
     return f"{resamples_text} too few for a {format_percent(confidence_level)} interval, {needed} are needed"
-
-
-def checked_seed(seed: int) -> int:
-    """The seed, when randomness can start from it."""
-    if seed < 0:
-        raise ParameterError(f"the seed {seed} is negative", hint="a seed is 0 or a positive integer")
-    return seed
 
 
 def _count_blocks(draws: int, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
@@ -538,8 +521,7 @@ def mean_intervals(
     bounds: Sequence[Bounds] | None = None,
     limits: Sequence[Bounds] | None = None,
     reach: float = OPEN_REACH,
-    confidence_level: float = CONFIDENCE_LEVEL,
-    n_resamples: int = N_RESAMPLES,
+    config: StatsConfig = DEFAULT_STATS,
     rng: np.random.Generator,
 ) -> list[Interval]:
     """An interval for the (weighted) mean of each column, by the method that its data allow.
@@ -564,14 +546,14 @@ def mean_intervals(
     >>> mean_intervals([[0.25], [0.25]], rng=np.random.default_rng(0))[0].reason
     'all values are equal'
     """
-    checked_resamples(n_resamples)
+    confidence_level, n_resamples = config.confidence_level, config.n_resamples
     draws = ResamplingUnits.of(values, weights, clusters)
     draws = draws if len(draws.totals) > MIN_GROUPED_UNITS else draws.ordered()
     columns = draws.totals.shape[1]
     declared = bounds_per_metric(bounds, columns)
     possible = declared if limits is None else bounds_per_metric(limits, columns)
     shares = draws.binary & np.array([bounds is None or tuple(pair) == (0.0, 1.0) for pair in declared], bool)
-    intervals = _closed_intervals(draws, shares, checked_level(confidence_level))
+    intervals = _closed_intervals(draws, shares, confidence_level)
     left = np.array([column for column in range(columns) if column not in intervals], dtype=np.int64)
     if len(left):
         remaining = draws.taken(left)
@@ -642,9 +624,9 @@ def _effective_wilson(share: float, error: float, count: int, most: float, confi
     )
 
 
-def bounds_per_metric(bounds: Sequence[Bounds] | None, figures: int) -> list[Bounds]:
+def bounds_per_metric(bounds: Sequence[Bounds] | None, columns: int) -> list[Bounds]:
     """A pair of bounds per column; without bounds, all are unbounded."""
-    limits = [UNBOUNDED] * figures if bounds is None else list(bounds)
-    if len(limits) != figures:
-        raise ShapeError(f"{len(limits)} pairs of bounds were given for {figures} columns")
+    limits = [UNBOUNDED] * columns if bounds is None else list(bounds)
+    if len(limits) != columns:
+        raise ShapeError(f"{len(limits)} pairs of bounds were given for {columns} columns")
     return limits

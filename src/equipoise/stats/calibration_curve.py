@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import check_same_length, float_column
-from equipoise.stats.bootstrap_mean import checked_seed, mean_intervals
-from equipoise.stats.intervals import Interval, checked_level
+from equipoise.stats.bootstrap_mean import mean_intervals
+from equipoise.stats.intervals import Interval
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ids, Ints
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BINS = 15
 """The default of Guo et al. (ICML 2017)."""
 SCHEMES = ("width", "mass")
-DRAWS = 500
+N_SIMULATIONS = 500
 _INTERVALS, _CALIBRATED = range(2)
 """Streams of randomness."""
 _BLOCK = 1 << 22
@@ -68,8 +68,8 @@ class CalibrationCurve:
         return max(abs(bucket.gap) for bucket in self.bins)
 
     @property
-    def told_apart(self) -> bool:
-        """Whether a calibrated model would hardly ever show so large an error."""
+    def is_miscalibrated(self) -> bool:
+        """Whether the error is significantly larger than that of a calibrated model."""
         return self.ece > self.calibrated_high
 
     def __repr__(self) -> str:
@@ -83,38 +83,47 @@ def reliability(
     bins: int = BINS,
     scheme: str = "width",
     clusters: Ids | None = None,
-    confidence_level: float = CONFIDENCE_LEVEL,
-    draws: int = DRAWS,
-    seed: int = 0,
+    n_simulations: int = N_SIMULATIONS,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> CalibrationCurve:
-    """Hold the probability of the first choice against how often it is right.
+    """Compare the probability of the first choice with how often it is right.
 
-    ``correct`` is 1 or 0 a unit, or a share where the first choice is tied. Bins have equal width, or equal
+    ``correct`` is 1 or 0 per unit, or a share where the first choice is tied. Bins have equal width, or equal
     ``mass`` of units; a confidence on an edge belongs to the bin below it. With ``clusters`` (the users) the
     intervals of the bins resample clusters.
 
-    >>> curve = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, draws=10)
+    >>> curve = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, n_simulations=10)
     >>> round(curve.ece, 3), curve.bins[0].n
     (0.15, 4)
     """
-    if bins < 1 or draws < 1:
-        raise ParameterError(f"{bins} bins and {draws} simulations were requested", hint="give at least 1 of each")
+    if bins < 1 or n_simulations < 1:
+        raise ParameterError(
+            f"{bins} bins and {n_simulations} simulations were requested", hint="give at least 1 of each"
+        )
     confidences, right = _shares(confidence, "confidences"), _shares(correct, "right answers")
     check_same_length(confidences, right, "confidences", "right answers")
     if not len(confidences):
         raise InputError("there are no units")
     if clusters is not None and len(clusters) != len(confidences):
         raise ShapeError(f"there are {len(clusters)} clusters for {len(confidences)} units", hint="give one per unit")
-    checked_level(confidence_level), checked_seed(seed)
     edges = _edges(confidences, bins, scheme)
     member = np.searchsorted(edges[1:-1], confidences)
     size = np.bincount(member, minlength=bins)
-    stream = np.random.default_rng([seed, _INTERVALS])
-    filled_bins = [
-        _bin(edges, index, confidences, right, np.flatnonzero(member == index), clusters, confidence_level, rng)
-        for index, rng in zip(np.flatnonzero(size).tolist(), stream.spawn(int((size > 0).sum())), strict=True)
-    ]
-    by_chance = _calibrated_errors(confidences, member, bins, draws, np.random.default_rng([seed, _CALIBRATED]))
+    bin_rngs = config.rng(_INTERVALS).spawn(int((size > 0).sum()))
+    filled_bins = []
+    for index, rng in zip(np.flatnonzero(size).tolist(), bin_rngs, strict=True):
+        rows = np.flatnonzero(member == index)
+        interval = mean_intervals(
+            right[rows][:, None],
+            clusters=None if clusters is None else clusters[rows],
+            bounds=[(0.0, 1.0)],
+            config=config,
+            rng=rng,
+        )[0]
+        low, high = float(edges[index]), float(edges[index + 1])
+        mean_confidence, accuracy = float(confidences[rows].mean()), float(right[rows].mean())
+        filled_bins.append(CalibrationBin(low, high, len(rows), mean_confidence, accuracy, interval))
+    by_chance = _calibrated_errors(confidences, member, bins, n_simulations, config.rng(_CALIBRATED))
     return CalibrationCurve(
         tuple(filled_bins),
         len(confidences),
@@ -122,48 +131,23 @@ def reliability(
         float(right.mean()),
         float(np.abs(np.bincount(member, right - confidences, bins)).sum() / len(confidences)),
         float(by_chance.mean()),
-        float(np.quantile(by_chance, confidence_level)),
-        confidence_level,
+        float(np.quantile(by_chance, config.confidence_level)),
+        config.confidence_level,
     )
 
 
-def _bin(
-    edges: Floats,
-    index: int,
-    confidences: Floats,
-    right: Floats,
-    rows: Ints,
-    clusters: Ids | None,
-    confidence_level: float,
-    rng: np.random.Generator,
-) -> CalibrationBin:
-    interval = mean_intervals(
-        right[rows][:, None],
-        clusters=None if clusters is None else clusters[rows],
-        bounds=[(0.0, 1.0)],
-        confidence_level=confidence_level,
-        rng=rng,
-    )[0]
-    return CalibrationBin(
-        float(edges[index]),
-        float(edges[index + 1]),
-        len(rows),
-        float(confidences[rows].mean()),
-        float(right[rows].mean()),
-        interval,
-    )
-
-
-def _calibrated_errors(confidences: Floats, member: Ints, bins: int, draws: int, rng: np.random.Generator) -> Floats:
+def _calibrated_errors(
+    confidences: Floats, member: Ints, bins: int, n_simulations: int, rng: np.random.Generator
+) -> Floats:
     """Simulated calibration errors of perfectly calibrated models on these units."""
     expected = np.bincount(member, confidences, bins)
-    errors = np.empty(draws)
+    errors = np.empty(n_simulations)
     # Sorted by bin, so that a bin's hits are one slice of the sample.
     order = np.argsort(member, kind="stable")
     filled, starts = np.unique(member[order], return_index=True)
     step = max(1, _BLOCK // len(confidences))
-    for start in range(0, draws, step):
-        size = min(step, draws - start)
+    for start in range(0, n_simulations, step):
+        size = min(step, n_simulations - start)
         hits = rng.random((size, len(confidences))) < confidences[order]
         sums = np.add.reduceat(hits.astype(np.int64), starts, axis=1)
         errors[start : start + size] = np.abs(sums - expected[filled]).sum(axis=1) / len(confidences)

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkabl
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL, StatsConfig
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import UndefinedError
 from equipoise.evidence.base import Evidence
 from equipoise.stats.bootstrap_mean import (
     ROUNDING,
     bounds_per_metric,
-    checked_resamples,
     cluster_codes,
     cluster_members,
     id_order,
@@ -29,7 +28,7 @@ from equipoise.stats.bootstrap_mean import (
     too_few_resamples,
 )
 from equipoise.stats.comparison import Contrast
-from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
+from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import RANDOMISATION
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def why_not_resampled(metric: Metric[Any], evidence: Evidence) -> str:
 def n_subsamples(kind: str, units: int, requested: int) -> int:
     """The number of subsamples: as requested, or fewer where each is costly.
 
-    4,000,000 units are measured in all and 200 parts at least. Figures of a space grow with the square of
+    4,000,000 units are measured in all and 200 parts at least. Metrics of a space take time quadratic in
     the points: there it is 120,000 points in all, and from 64 to 1,000 parts.
 
     >>> n_subsamples("pairs", 300, 2000), n_subsamples("pairs", 20_000, 2000)
@@ -90,7 +89,6 @@ def n_subsamples(kind: str, units: int, requested: int) -> int:
     >>> n_subsamples("space", 300, 2000), n_subsamples("space", 3000, 2000)
     (400, 64)
     """
-    checked_resamples(requested)
     size = max(units, 1)
     if kind == "space":
         return min(requested, 1000, max(64, 120_000 // size))
@@ -151,7 +149,7 @@ def subsample_size(count: int, share: float) -> int:
     return min(max(int(count * share), 1), count - 1)
 
 
-def subsampling_standard_error(figures: Floats, shares: SubsampleFractions, count: int) -> tuple[float, float]:
+def subsampling_standard_error(values: Floats, shares: SubsampleFractions, count: int) -> tuple[float, float]:
     """The standard error from parts without repetition, and its degrees of freedom.
 
     The standard deviation of subsamples of m of k units is rescaled by sqrt(m / k) (Politis and Romano, 1994) and
@@ -161,19 +159,19 @@ def subsampling_standard_error(figures: Floats, shares: SubsampleFractions, coun
     """
     errors, sizes = [], []
     for at, share in enumerate(shares):
-        values = figures[at :: len(shares)]
-        values = values[~np.isnan(values)]
+        part = values[at :: len(shares)]
+        part = part[~np.isnan(part)]
         size = subsample_size(count, share)
-        errors.append(float(np.std(values, ddof=1)) * sqrt(size / (count - size)) if len(values) > 1 else 0.0)
-        sizes.append(len(values))
+        errors.append(float(np.std(part, ddof=1)) * sqrt(size / (count - size)) if len(part) > 1 else 0.0)
+        sizes.append(len(part))
     degrees = 1.0 / (1.0 / (count - 1) + 1.0 / max(min(sizes) - 1, 1))
     return max(errors), degrees
 
 
-def value_or_nan(figure: Callable[[E], float], evidence: E) -> float:
+def value_or_nan(function: Callable[[E], float], evidence: E) -> float:
     """The value, or NaN if it is undefined on this evidence."""
     try:
-        return float(figure(evidence))
+        return float(function(evidence))
     except UndefinedError:
         return float("nan")
 
@@ -212,13 +210,12 @@ BIASED = 1.0
 
 
 def evidence_intervals(
-    figures: Sequence[Callable[[E], float]],
+    functions: Sequence[Callable[[E], float]],
     evidence: E,
     *,
     clusters: Any = None,
     bounds: Sequence[Bounds] | None = None,
-    confidence_level: float = CONFIDENCE_LEVEL,
-    n_resamples: int = 1000,
+    config: StatsConfig = DEFAULT_STATS,
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,
 ) -> list[Interval]:
@@ -231,26 +228,26 @@ def evidence_intervals(
     gives the standard error of a Student interval (``subsampling_standard_error``). It is an interval of the expected
     value for this many units. Metrics that repeated units shift by more than a standard error use it as well.
 
-    ``n_resamples`` is a ceiling: ``n_subsamples`` takes fewer where each is costly. Resamples on which a figure
+    ``n_resamples`` is a ceiling: ``n_subsamples`` takes fewer where each is costly. Resamples on which a function
     is undefined are left out; more than a tenth of them make the interval unknown.
     """
-    checked_level(confidence_level)
-    parts = n_subsamples(evidence.kind, len(evidence), n_resamples)
-    limits = bounds_per_metric(bounds, len(figures))
+    confidence_level = config.confidence_level
+    parts = n_subsamples(evidence.kind, len(evidence), config.n_resamples)
+    limits = bounds_per_metric(bounds, len(functions))
     blocks = resampling_blocks(evidence, clusters)
     if len(blocks) < MIN_RESAMPLING_UNITS:
         reason = _too_few(len(blocks), "unit" if clusters is None else "cluster")
-        return [Interval.unknown(reason, confidence_level=confidence_level) for _ in figures]
-    points = [value_or_nan(figure, evidence) for figure in figures]
+        return [Interval.unknown(reason, confidence_level=confidence_level) for _ in functions]
+    points = [value_or_nan(function, evidence) for function in functions]
     shares: SubsampleFractions = (
         subsample if isinstance(subsample, tuple) else HALF_SAMPLES if subsample else WITH_REPLACEMENT
     )
     fallback = rng.spawn(1)[0]
-    table = _measure_parts([(figure, evidence) for figure in figures], blocks, shares, parts, rng)
+    table = _measure_parts([(function, evidence) for function in functions], blocks, shares, parts, rng)
     biased = [] if shares else [at for at, point in enumerate(points) if _is_biased(point, table[at])]
-    kinds = [HALVES_AND_MOST if at in biased else shares for at in range(len(figures))]
+    kinds = [HALVES_AND_MOST if at in biased else shares for at in range(len(functions))]
     if biased:
-        again = [(figures[at], evidence) for at in biased]
+        again = [(functions[at], evidence) for at in biased]
         table[biased] = _measure_parts(again, blocks, HALVES_AND_MOST, parts, fallback)
     return [
         _interval(point, resampled, kind, len(blocks), confidence_level).clipped(pair)
@@ -259,35 +256,35 @@ def evidence_intervals(
 
 
 def _measure_parts(
-    figures: Sequence[tuple[Callable[[E], float], E]],
+    functions: Sequence[tuple[Callable[[E], float], E]],
     blocks: Sequence[Ints],
     shares: SubsampleFractions,
     parts: int,
     rng: np.random.Generator,
 ) -> Floats:
     """Every metric of its evidence on the same resamples: shape (metrics, resamples)."""
-    table = np.empty((len(figures), parts))
+    table = np.empty((len(functions), parts))
     counted: dict[int, CountMetric] = {}
-    for at, (figure, _) in enumerate(figures):
-        if isinstance(figure, CorpusValue) and isinstance(figure.metric, CountMetric):
-            counted[at] = figure.metric
+    for at, (function, _) in enumerate(functions):
+        if isinstance(function, CorpusValue) and isinstance(function.metric, CountMetric):
+            counted[at] = function.metric
     others: dict[int, list[int]] = {}
-    for at, (_, evidence) in enumerate(figures):
+    for at, (_, evidence) in enumerate(functions):
         if at not in counted:
             others.setdefault(id(evidence), []).append(at)
-    at_once = max(1, COUNTS_AT_ONCE // len(figures[0][1])) if figures else 1
+    at_once = max(1, COUNTS_AT_ONCE // len(functions[0][1])) if functions else 1
     rows_of = _rows_of_blocks(blocks)
     start = 0
     for chunk in _resampled_blocks(len(blocks), shares, parts, rng, at_once):
         for same in others.values():
-            evidence = figures[same[0]][1]
+            evidence = functions[same[0]][1]
             for at, picks in enumerate(chunk, start):
                 part = evidence.take(rows_of(picks))
-                table[same, at] = [value_or_nan(figures[nth][0], part) for nth in same]
+                table[same, at] = [value_or_nan(functions[nth][0], part) for nth in same]
         if counted:
             counts = _resampled_counts(blocks, chunk)
             for nth, metric in counted.items():
-                table[nth, start : start + len(chunk)] = metric.of_counts(figures[nth][1], counts)
+                table[nth, start : start + len(chunk)] = metric.of_counts(functions[nth][1], counts)
         start += len(chunk)
     return table
 
@@ -497,7 +494,7 @@ def _from_parts(
 
 _BLOCK = 1024
 _EQUAL = 1e-11
-"""Figures that differ by less differ by rounding alone."""
+"""Values that differ by less are equal up to rounding."""
 
 
 @runtime_checkable

@@ -60,13 +60,10 @@ def estimate(
     measured = {metric.name: metric.measure(evidence) for metric in metrics}
     means = [metric for metric in metrics if _is_mean(measured[metric.name], evidence)]
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
-    shared = {"clusters": clusters, "confidence_level": config.confidence_level, "n_resamples": config.n_resamples}
-    intervals = _intervals_of_means(means, measured, evidence, rng=config.rng(MEANS), **shared)
-    by_id = evidence
-    if corpus or chance:
-        by_id, shared["clusters"] = _in_id_order(evidence, clusters)
+    intervals = _intervals_of_means(means, measured, evidence, clusters, config)
+    by_id, clusters_by_id = _in_id_order(evidence, clusters) if corpus or chance else (evidence, clusters)
     if corpus:
-        intervals |= _intervals_of_corpus(corpus, by_id, config, **shared)
+        intervals |= _intervals_of_corpus(corpus, by_id, clusters_by_id, config)
     estimates = {
         metric.name: _estimate(
             metric,
@@ -120,7 +117,11 @@ def _is_mean(measurement: MetricValue, evidence: Evidence) -> bool:
 
 
 def _intervals_of_means(
-    metrics: Sequence[Metric[Any]], measured: Mapping[str, MetricValue], evidence: Evidence, **options: Any
+    metrics: Sequence[Metric[Any]],
+    measured: Mapping[str, MetricValue],
+    evidence: Evidence,
+    clusters: Any,
+    config: StatsConfig,
 ) -> dict[str, Interval]:
     if not metrics:
         return {}
@@ -130,7 +131,13 @@ def _intervals_of_means(
     bounds = [metric.bounds for metric in metrics]
     limits = [metric.bounds_on(evidence) for metric in metrics]
     intervals = mean_intervals(
-        values, weights=_stacked_weights(weights, len(values)), bounds=bounds, limits=limits, **options
+        values,
+        weights=_stacked_weights(weights, len(values)),
+        clusters=clusters,
+        bounds=bounds,
+        limits=limits,
+        config=config,
+        rng=config.rng(MEANS),
     )
     return {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)}
 
@@ -143,7 +150,7 @@ def _stacked_weights(weights: Mapping[str, Floats | None], units: int) -> Floats
 
 
 def _intervals_of_corpus(
-    metrics: Sequence[Metric[Any]], evidence: Evidence, config: StatsConfig, **options: Any
+    metrics: Sequence[Metric[Any]], evidence: Evidence, clusters: Any, config: StatsConfig
 ) -> dict[str, Interval]:
     """Metrics with the same kind of resamples share them."""
     from equipoise.stats.corpus_metrics import CorpusValue, evidence_intervals, subsample_fractions, why_not_resampled
@@ -155,10 +162,11 @@ def _intervals_of_corpus(
         intervals = evidence_intervals(
             [CorpusValue(metric) for metric in batch],
             evidence,
+            clusters=clusters,
             bounds=[metric.bounds_on(evidence) for metric in batch],
+            config=config,
             subsample=shares,
             rng=config.rng(CORPUS, *(round(100 * share) for share in shares)),
-            **options,
         )
         for metric, interval in zip(batch, intervals, strict=True):
             reason = why_not_resampled(metric, evidence)
@@ -242,8 +250,7 @@ def _stored_mean_intervals(
         clusters=result.clusters,
         bounds=list(bounds.values()),
         limits=limits,
-        confidence_level=config.confidence_level,
-        n_resamples=config.n_resamples,
+        config=config,
         rng=config.rng(MEANS),
     )
     return dict(zip(metrics, intervals, strict=True))
@@ -259,8 +266,7 @@ def _stored_corpus_intervals(
         return {}
     ordered = evidence.ordered(ties) if ties and isinstance(evidence, Ranking) else evidence
     by_id, clusters = _in_id_order(ordered, result.clusters)
-    options = {"confidence_level": config.confidence_level, "n_resamples": config.n_resamples}
-    return _intervals_of_corpus(known, by_id, config, clusters=clusters, **options)
+    return _intervals_of_corpus(known, by_id, clusters, config)
 
 
 def _bounds_of(metric: Metric[Any] | None, values: Floats) -> Bounds:
@@ -314,8 +320,7 @@ def result_from_values(
         np.column_stack(list(columns.values())),
         clusters=clusters,
         bounds=[bounds] * len(columns),
-        confidence_level=config.confidence_level,
-        n_resamples=config.n_resamples,
+        config=config,
         rng=config.rng(MEANS),
     )
     reaches = dict(zip(columns, estimated, strict=True)) | given_intervals

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.config import CONFIDENCE_LEVEL, check_confidence_level
 from equipoise.errors import ParameterError
 from equipoise.stats.formatting import format_percent
 from equipoise.types import nan_equal
@@ -95,7 +95,7 @@ def normal_critical(confidence_level: float) -> float:
     >>> round(normal_critical(0.95), 3)
     1.96
     """
-    return NormalDist().inv_cdf((1.0 + checked_level(confidence_level)) / 2.0)
+    return NormalDist().inv_cdf((1.0 + confidence_level) / 2.0)
 
 
 def t_critical(confidence_level: float, degrees: float) -> float:
@@ -106,7 +106,7 @@ def t_critical(confidence_level: float, degrees: float) -> float:
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, (1.0 + checked_level(confidence_level)) / 2.0))
+    return float(stdtrit(degrees, (1.0 + confidence_level) / 2.0))
 
 
 def wilson_interval(
@@ -149,6 +149,7 @@ def wilson_interval(
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.67, 0.888)
     """
+    check_confidence_level(confidence_level)
     if n < 0 or not 0 <= successes <= n:
         raise ParameterError(
             f"{successes} successes in {n} trials are impossible", hint="successes are counted among the trials"
@@ -178,15 +179,6 @@ def t_interval(
     return Interval(mean - half, mean + half, confidence_level, method)
 
 
-def checked_level(confidence_level: float) -> float:
-    """The level, when it is a share strictly between 0 and 1."""
-    if not 0.0 < confidence_level < 1.0:
-        raise ParameterError(
-            f"confidence_level={confidence_level} is not between 0 and 1", hint="95 % is confidence_level=0.95"
-        )
-    return confidence_level
-
-
 # Quantiles, with intervals that assume nothing about the shape of what was measured.
 
 
@@ -214,7 +206,7 @@ def quantile_interval(values: Floats, share: float, confidence_level: float = CO
     from scipy.special import bdtr
 
     _check(share)
-    tail = (1.0 - checked_level(confidence_level)) / 2.0
+    tail = (1.0 - check_confidence_level(confidence_level)) / 2.0
     n = len(values)
     if not n:
         return Interval.unknown("no value", confidence_level=confidence_level)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, ShapeError, UnknownNameError
 from equipoise.stats.bootstrap_mean import bootstrap_means
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
@@ -145,8 +145,7 @@ def rank_intervals(
     better: Direction,
     weights: Floats | None = None,
     clusters: Ids | None = None,
-    confidence_level: float = CONFIDENCE_LEVEL,
-    n_resamples: int = N_RESAMPLES,
+    config: StatsConfig = DEFAULT_STATS,
     rng: np.random.Generator,
 ) -> Ints:
     """The ranks, lowest and highest, that each system takes over resampled units: shape (systems, 2).
@@ -172,21 +171,17 @@ def rank_intervals(
         values[np.ix_(complete, ranked)],
         weights=None if weights is None else weights[complete],
         clusters=None if clusters is None else clusters[complete],
-        n_resamples=n_resamples,
+        n_resamples=config.n_resamples,
         rng=rng,
     )
     # Systems without a score may have any rank.
-    ranges[ranked] = rank_intervals_from_resamples(means, better=better, confidence_level=confidence_level)
+    ranges[ranked] = rank_intervals_from_resamples(means, better=better, confidence_level=config.confidence_level)
     ranges[ranked, 1] += systems - len(ranked)
     return ranges
 
 
-def rank_intervals_from_resamples(
-    scores: Floats, *, better: Direction, confidence_level: float = CONFIDENCE_LEVEL
-) -> Ints:
+def rank_intervals_from_resamples(scores: Floats, *, better: Direction, confidence_level: float) -> Ints:
     """Rank intervals (systems, 2) from scores (resamples, systems), ties and quantiles as above."""
-    if not 0 < confidence_level < 1:
-        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is the usual value")
     first, last = _shared_ranks(-scores if better == Direction.UP else scores)
     tail = (1 - confidence_level) / 2
     lowest = np.quantile(first, tail, axis=0, method="lower")

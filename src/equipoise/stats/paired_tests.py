@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.config import TEST_ALIASES
-from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
+from equipoise.config import N_PERMUTATIONS, TEST_ALIASES
+from equipoise.errors import UndefinedError, UnknownNameError
 from equipoise.evidence.segments import average_ranks
 from equipoise.stats.bootstrap_mean import ResamplingUnits
 
@@ -44,7 +44,7 @@ def sign_flip_test(
     clusters: Ids | None = None,
     alternative: str = "two-sided",
     margin: float = 0.0,
-    n_permutations: int = 10_000,
+    n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator,
 ) -> Floats:
     """Paired randomisation: the share of sign permutations whose mean is at least as extreme as the observed one.
@@ -57,7 +57,6 @@ def sign_flip_test(
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
     """
-    checked_permutations(n_permutations)
     draws = ResamplingUnits.of(_subtract_margin(differences, alternative, margin), weights, clusters)
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
@@ -115,7 +114,7 @@ def wilcoxon_test(
     clusters: Ids | None = None,
     alternative: str = "two-sided",
     margin: float = 0.0,
-    n_permutations: int = 10_000,
+    n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator,
 ) -> Floats:
     """Wilcoxon's signed-rank test: sign permutations of the ranks of the magnitudes, zeros left out.
@@ -174,6 +173,11 @@ class PairedTest:
         """The title with its article, for a sentence; a title in the possessive has none."""
         return self.title if "'s " in self.title else f"the {self.title}"
 
+    def why_unsupported(self, **options: object) -> str:
+        """Why the test cannot take these options into account; empty if it can, or if they are None."""
+        unsupported = [name for name, value in options.items() if value is not None and name not in self.options]
+        return f"{self.noun} cannot take {unsupported[0]} into account" if unsupported else ""
+
 
 TESTS: dict[str, PairedTest] = {
     "randomisation": PairedTest(
@@ -217,7 +221,7 @@ def run_test(
     clusters: Ids | None = None,
     alternative: str = "two-sided",
     margin: float = 0.0,
-    n_permutations: int = 10_000,
+    n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator,
 ) -> Floats:
     """p of the test called ``name``, one per metric; an option that the test would ignore is an error.
@@ -226,26 +230,12 @@ def run_test(
     array([0.1027])
     """
     test = get_test(name)
-    checked_permutations(n_permutations)
-    options_in_use: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
-    for option, value in options_in_use.items():
-        if value is not None and option not in test.options:
-            raise UndefinedError(
-                f"{test.noun} cannot take {option} into account",
-                hint="the test 'randomisation' can",
-            )
+    reason = test.why_unsupported(weights=weights, clusters=clusters, margin=margin or None)
+    if reason:
+        raise UndefinedError(reason, hint="the test 'randomisation' can")
     options = {"weights": weights, "clusters": clusters, "margin": margin, "n_permutations": n_permutations, "rng": rng}
     accepted = {option: value for option, value in options.items() if option in test.options}
     return test.function(differences, alternative=alternative, **accepted)
-
-
-def checked_permutations(n_permutations: int) -> int:
-    """The number of sign patterns, when there is at least one."""
-    if n_permutations < 1:
-        raise ParameterError(
-            f"n_permutations={n_permutations} is less than 1", hint="give at least 1; 10000 is the default"
-        )
-    return n_permutations
 
 
 def _subtract_margin(differences: ArrayLike, alternative: str, margin: float) -> Floats:

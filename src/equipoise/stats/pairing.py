@@ -161,7 +161,7 @@ _DIGITS = 12
 
 
 def check_same_protocol(results: Sequence[Result]) -> None:
-    """Refuse results of one unit's name that are not of one unit: other data, or another rule.
+    """Raise ``PairingError`` for results on other data, or with another matcher, whose units have the same names.
 
     >>> from equipoise.stats.estimate import result_from_values
     >>> one, other = (result_from_values(name, ["q1", "q2"], {"HR": [1, 0]}, settings={"matcher": rule})
@@ -224,14 +224,11 @@ class MetricColumn:
 def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> str:
     """Why the test cannot be run on this metric; empty when it can."""
     paired_test = get_test(test)
-    if clusters is not None and "clusters" not in paired_test.options:
-        return f"{paired_test.noun} cannot take clusters into account"
-    if column.weights is not None and "weights" not in paired_test.options:
-        return f"{paired_test.noun} cannot take weights into account"
-    defined = column.values[~np.isnan(column.values)]
-    if paired_test.binary_only and not np.isin(defined, (0.0, 1.0)).all():
-        return f"{paired_test.noun} needs hits and misses"
-    return ""
+    reason = paired_test.why_unsupported(clusters=clusters, weights=column.weights)
+    if not reason and paired_test.binary_only:
+        defined = column.values[~np.isnan(column.values)]
+        return "" if np.isin(defined, (0.0, 1.0)).all() else f"{paired_test.noun} needs hits and misses"
+    return reason
 
 
 def unit_contrasts(
@@ -293,8 +290,7 @@ def _stacked_contrasts(
         bounds=[UNBOUNDED] * len(labels),
         limits=[column.bounds for column, _, _ in labels],
         reach=DIFFERENCE_REACH,
-        confidence_level=config.confidence_level,
-        n_resamples=config.n_resamples,
+        config=config,
         rng=config.rng(1),
     )
     contrasts = []
@@ -504,8 +500,7 @@ def _ranks(
             better=better,
             weights=column.weights,
             clusters=pairing.clusters,
-            confidence_level=config.confidence_level,
-            n_resamples=config.n_resamples,
+            config=config,
             rng=config.rng(3),
         )
     if resamples is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.config import CONFIDENCE_LEVEL, check_confidence_level
 from equipoise.errors import ParameterError
 from equipoise.stats.intervals import normal_critical, t_critical
 from equipoise.stats.multiple_comparisons import adjust, step_level
@@ -142,8 +142,7 @@ def _why_unknown(sd: float) -> str:
 def _check(power: float, confidence_level: float, units_per_block: float) -> None:
     if not 0.5 <= power < 1:
         raise ParameterError(f"power is {power}, outside 0.5 to 1", hint="0.8 is the usual value")
-    if not 0 < confidence_level < 1:
-        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is the usual value")
+    check_confidence_level(confidence_level)
     if not units_per_block >= 1:
         raise ParameterError(f"{units_per_block} units in a cluster is fewer than one")
 

@@ -87,7 +87,7 @@ class Estimate:
     unit: str = "fraction"
 
     def __str__(self) -> str:
-        return f"{self.metric} {_figure(self.value)} [{_ends(self.interval)}]"
+        return f"{self.metric} {_format(self.value)} [{_ends(self.interval)}]"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values with their unit; unknown values are None, with a reason.
@@ -193,10 +193,10 @@ class Result:
         return tuple(self.estimates)
 
     def __repr__(self) -> str:
-        figures = ", ".join(str(estimate) for estimate in self.estimates.values())
+        scores = ", ".join(str(estimate) for estimate in self.estimates.values())
         status = f" ({self.settings['status']} run)" if "status" in self.settings else ""
         units = f"{len(self.unit_ids)} unit{'' if len(self.unit_ids) == 1 else 's'}"
-        return f"<Result {self.system}{status}: {units}; {figures or 'no metrics'}>"
+        return f"<Result {self.system}{status}: {units}; {scores or 'no metrics'}>"
 
     def _repr_html_(self) -> str:
         """A small table for notebooks, and the findings below it."""
@@ -288,10 +288,10 @@ def flat_scores(estimate: Estimate, prefix: str = "") -> dict[str, float]:
 def _ends(interval: Interval) -> str:
     if not interval.known:
         return f"n/a ({interval.reason})"
-    return f"{_figure(interval.low)} to {_figure(interval.high)}"
+    return f"{_format(interval.low)} to {_format(interval.high)}"
 
 
-def _figure(value: float) -> str:
+def _format(value: float) -> str:
     return "n/a" if isnan(value) else f"{value:.4g}"
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
 from equipoise.errors import PairingError
-from equipoise.stats.bootstrap_mean import checked_seed, mean_intervals
+from equipoise.stats.bootstrap_mean import mean_intervals
 from equipoise.stats.intervals import Bounds, Interval, t_interval
-from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
+from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
 from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
@@ -116,10 +116,8 @@ def compare_seeds(
     a: Mapping[Hashable, float],
     b: Mapping[Hashable, float],
     *,
-    confidence_level: float = CONFIDENCE_LEVEL,
-    n_permutations: int = 10_000,
     bounds: Bounds = (-np.inf, np.inf),
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> SeedContrast:
     """Test two systems across the seeds that both were run with; the scores are keyed by seed.
 
@@ -136,16 +134,16 @@ def compare_seeds(
             f"the two systems were not run with the same seeds: {', '.join(unpaired)}",
             hint="run both with every seed",
         )
-    checked_permutations(n_permutations)
-    rng = np.random.default_rng(checked_seed(seed))
     values = np.array([float(a[seed]) - float(b[seed]) for seed in a])
     width = bounds[1] - bounds[0]
-    summary = summarise_seeds(values.tolist(), confidence_level=confidence_level, bounds=(-width, width))
+    summary = summarise_seeds(values.tolist(), confidence_level=config.confidence_level, bounds=(-width, width))
     if summary.seeds < 2:
         return SeedContrast(summary, nan, nan, summary.interval.reason)
     p = float(paired_t_test(values)[0])
     reason = "all differences are equal" if isnan(p) else ""
-    return SeedContrast(summary, p, float(sign_flip_test(values, n_permutations=n_permutations, rng=rng)[0]), reason)
+    rng = np.random.default_rng(config.seed)
+    p_permutation = float(sign_flip_test(values, n_permutations=config.n_permutations, rng=rng)[0])
+    return SeedContrast(summary, p, p_permutation, reason)
 
 
 # Plain description of some numbers: mean and standard deviation, with intervals.
@@ -167,9 +165,9 @@ class MeanAndDeviation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not known is None."""
-        figures = {"mean": self.mean, "sd": self.sd, "least": self.least, "most": self.most}
-        figures |= {"low": self.interval.low, "high": self.interval.high}
-        return {"n": self.n} | {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
+        numbers = {"mean": self.mean, "sd": self.sd, "least": self.least, "most": self.most}
+        numbers |= {"low": self.interval.low, "high": self.interval.high}
+        return {"n": self.n} | {name: None if np.isnan(value) else float(value) for name, value in numbers.items()}
 
 
 def mean_and_deviation(
@@ -189,8 +187,7 @@ def mean_and_deviation(
     interval = mean_intervals(
         values[:, None],
         clusters=clusters,
-        confidence_level=config.confidence_level,
-        n_resamples=config.n_resamples,
+        config=config,
         rng=np.random.default_rng(config.seed),
     )[0]
     return MeanAndDeviation(

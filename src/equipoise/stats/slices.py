@@ -10,6 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.errors import InputError, UndefinedError
 from equipoise.metrics.parser import find_metric
 from equipoise.stats.bootstrap_mean import mean_intervals
@@ -146,7 +147,7 @@ def _estimate(
             clusters=None if result.clusters is None else result.clusters[rows],
             bounds=None if metric is None else [metric.bounds],
             limits=None if metric is None else [_limits(result, metric)],
-            confidence_level=overall.interval.confidence_level,
+            config=StatsConfig(confidence_level=overall.interval.confidence_level),
             rng=rng,
         )[0]
         noun = Vocabulary.nouns([result]).cluster

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
-from equipoise.evidence.base import as_ids, to_numpy, unique_ids
+from equipoise.evidence.base import to_numpy, unique_ids
 from equipoise.evidence.kernels.dispatch import check_score_matrix, class_codes, rank_targets
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.space import Space
 from equipoise.geometry.gpu_search import free_bytes, torch_device
 from equipoise.io.arrays import MappedPages
-from equipoise.io.splits import kfold_splits as parts_of
+from equipoise.io.splits import kfold_splits
 from equipoise.tasks.numpy_estimators import MAX_LOGISTIC_SIZE, N_INIT, LogisticRegression, kmeans
 from equipoise.types import Bools, Floats, Ints, require_extra
 
@@ -30,7 +30,7 @@ Encode = Callable[[Sequence[str]], Any]
 
 @dataclass(frozen=True)
 class ClassificationOutput:
-    """The ranks, predictions and confidences that follow from a matrix of scores.
+    """Target ranks, predictions and confidences of a matrix of scores.
 
     ``ranking`` has the rank of the target of each unit among the ``classes`` candidates, ``labels`` the
     class with the largest score. ``answerable`` marks units whose target was in the training data. ``confidence`` is
@@ -88,7 +88,7 @@ class ClassificationOutput:
         )
 
     def with_ids(self, unit_ids: Any) -> ClassificationOutput:
-        """The same units under other ids."""
+        """The same units with other ids."""
         ids = unique_ids(unit_ids, len(self))
         return replace(self, ranking=replace(self.ranking, unit_ids=ids), labels=replace(self.labels, unit_ids=ids))
 
@@ -109,7 +109,7 @@ def classify(
 
     ``scores`` is a (units, classes) matrix of logits or probabilities: numpy, also memory-mapped and larger
     than memory, or torch, which stays on its device. ``targets`` has the column of the target of each row. Columns in
-    ``padding`` are no classes; targets in ``unseen`` are not in the training data and marked as not answerable. If
+    ``padding`` are not classes; targets in ``unseen`` are not in the training data and marked as not answerable. If
     there are fewer classes than one of the cutoffs ``ks``, that is an error. Equal scores are counted, not ordered.
     ``compiled`` uses the compiled kernel in host memory, by default after this process has counted 2^24 scores,
     because compiling takes about 0.1 s. Large matrices are split over OMP_NUM_THREADS threads or all cores. The
@@ -143,10 +143,10 @@ def classify(
     )
 
 
-# Scores from a file or host memory, sent to a device in blocks and counted there.
+# Scores from a file or host memory, copied to a device in blocks and counted there.
 
 DEVICE_MEMORY_FRACTION = 0.25
-"""Of the free memory of the device that a block may take: the next one may be on its way."""
+"""The share of the free memory of the device for a block: the next one may be copied at the same time."""
 
 
 def classify_on_device(
@@ -154,18 +154,17 @@ def classify_on_device(
     scores: Any,
     targets: Any,
     *,
-    unit_ids: Any = None,
     block_bytes: int | None = None,
     **options: Any,
 ) -> ClassificationOutput:
-    """What ``classify`` gives, counted on the device by name; a file may be larger than its memory."""
+    """``classify`` on a named device; a file may be larger than its memory."""
     where = torch_device(device)
     import torch
 
     scores = check_score_matrix(scores)
     if not isinstance(scores, np.ndarray):
-        return classify(scores.to(where), targets, unit_ids=unit_ids, **options)
-    right, ids = to_numpy(targets), as_ids(unit_ids, len(scores))
+        return classify(scores.to(where), targets, **options)
+    right, ids = to_numpy(targets), np.arange(len(scores))
     step = max(
         1,
         (block_bytes or int(DEVICE_MEMORY_FRACTION * free_bytes(where))) // (scores.shape[1] * scores.itemsize),
@@ -173,7 +172,7 @@ def classify_on_device(
     pages, parts = MappedPages(scores), []
     for start in range(0, max(1, len(scores)), step):
         part = slice(start, start + step)
-        # A mapped file is read here; a writable copy is what torch takes without a warning.
+        # Reads a mapped file; torch warns about arrays that are not writable.
         block = torch.from_numpy(np.array(scores[part])).to(where)
         parts.append(classify(block, right[part], unit_ids=ids[part], **options))
         pages.drop(scores[part])
@@ -188,12 +187,11 @@ _STEPS = 5000
 _BLOCK_ROWS = 1024
 
 
-def linear_probe(space: Space, *, folds: int = FOLDS, groups: Sequence[Any] | None = None, seed: int = 0) -> Labels:
-    """The class of each point as a logistic regression predicts it that has not seen the point.
+def linear_probe(space: Space, *, groups: Sequence[Any] | None = None, seed: int = 0) -> Labels:
+    """The class of each point, predicted by a logistic regression that was trained on other points.
 
-    Cross-validated in ``folds`` parts, or as many as there are points, that hold every class evenly; points
-    of one group are never parted. Coordinates are standardised on the training part, so that the scale of the
-    vectors does not matter.
+    Cross-validated in ``FOLDS`` stratified parts, or as many as there are points; points of one group are in one
+    part. Coordinates are standardised on the training part, so that the scale of the vectors does not matter.
 
     >>> from equipoise.evidence.space import Space
     >>> rows = [[float(place % 2), float(place)] for place in range(12)]
@@ -203,23 +201,17 @@ def linear_probe(space: Space, *, folds: int = FOLDS, groups: Sequence[Any] | No
     """
     if space.labels is None or space.classes is None or len(np.unique(space.labels)) < 2:
         raise UndefinedError("a probe needs points of two classes", hint="Space.of(vectors, labels=...) adds classes")
-    splits = class_folds(space.labels, folds=folds, groups=groups, seed=seed)
+    splits = class_folds(space.labels, groups=groups, seed=seed)
     predicted = cross_validated_classes(logistic_classes, space.vectors.astype(np.float64), space.labels, splits)
     return Labels(space.unit_ids, space.labels, predicted, space.classes)
 
 
-def class_folds(
-    codes: Ints, *, folds: int = FOLDS, groups: Sequence[Any] | None = None, seed: int = 0
-) -> list[tuple[Ints, Ints]]:
+def class_folds(codes: Ints, *, groups: Sequence[Any] | None = None, seed: int = 0) -> list[tuple[Ints, Ints]]:
     """Train and test positions of a stratified cross-validation; groups are never split."""
     count = len(codes) if groups is None else len(set(groups))
-    return parts_of(
-        list(range(len(codes))),
-        max(2, min(folds, count)),
-        stratify=codes.tolist(),
-        groups=groups,
-        rng=np.random.default_rng(seed),
-    )
+    folds = max(2, min(FOLDS, count))
+    rng = np.random.default_rng(seed)
+    return kfold_splits(list(range(len(codes))), folds, stratify=codes.tolist(), groups=groups, rng=rng)
 
 
 def cross_validated_classes(
@@ -247,20 +239,20 @@ def logistic_classes(known: Any, codes: Ints, rows: Any) -> Ints:
     return np.asarray(engine.predict(rows), dtype=np.int64)
 
 
-def nearest_neighbour_classes(known: Any, codes: Ints, rows: Any, *, k: int = NEIGHBOURS) -> Ints:
-    """The class with the largest sum of cosines among the ``k`` nearest rows.
+def nearest_neighbour_classes(known: Any, codes: Ints, rows: Any) -> Ints:
+    """The class with the most votes, then the largest sum of cosines, among the ``NEIGHBOURS`` nearest rows.
 
-    >>> nearest_neighbour_classes(np.eye(2), np.array([0, 1]), np.array([[0.9, 0.1]]), k=1)
+    >>> nearest_neighbour_classes(np.eye(2), np.array([0, 1]), np.array([[0.9, 0.1]]))
     array([0])
     """
     known, rows = _unit(known), _unit(rows)
-    k = min(k, known.shape[0])
+    k = min(NEIGHBOURS, known.shape[0])
     predicted = np.empty(rows.shape[0], dtype=np.int64)
     for first in range(0, len(predicted), _BLOCK_ROWS):
         cosines = _dense(rows[first : first + _BLOCK_ROWS] @ known.T)
         nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
         votes = np.zeros((len(cosines), int(codes.max()) + 1))
-        # 3 is added, so that the number of votes decides, and cosines only between equal numbers.
+        # 3 is added, so that the number of votes decides, and cosines only break ties.
         votes_of = 3.0 + np.take_along_axis(cosines, nearest, 1)
         np.add.at(votes, (np.arange(len(cosines))[:, None], codes[nearest]), votes_of)
         predicted[first : first + _BLOCK_ROWS] = votes.argmax(axis=1)
@@ -271,25 +263,23 @@ SHOTS, EXPERIMENTS, MTEB_SEED = 8, 10, 42
 """Training texts per class, repetitions and seed of MTEB's classification tasks."""
 
 
-def few_shot_hits(
-    vectors: Any, codes: Ints, train: Ints, test: Ints | None, *, shots: int = SHOTS, experiments: int = EXPERIMENTS
-) -> Floats:
+def few_shot_hits(vectors: Any, codes: Ints, train: Ints, test: Ints | None) -> Floats:
     """The share of experiments in which each row is classified correctly, in MTEB's few-shot protocol.
 
-    Each experiment trains a logistic regression (100 iterations, no scaling) on ``shots`` rows per class out of
-    ``train`` and predicts ``test``; the samples are those that MTEB draws with its seed. Without ``test``, the rows
-    that were not drawn are predicted. A row that was drawn in every experiment has NaN.
+    Each experiment trains a logistic regression (100 iterations, no scaling) on ``SHOTS`` rows per class out of
+    ``train`` and predicts ``test``; the samples are those of MTEB with its seed. Without ``test``, the rows
+    that were not sampled are predicted. A row that was sampled in every experiment has NaN.
     """
     engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression
     hits, tested = np.zeros(len(codes)), np.zeros(len(codes))
     order = list(range(len(train)))
-    for _ in range(experiments):
+    for _ in range(EXPERIMENTS):
         np.random.RandomState(MTEB_SEED).shuffle(order)
         counts: dict[int, int] = {}
         samples = []
         for place in order:
             label = int(codes[train[place]])
-            if counts.get(label, 0) < shots:
+            if counts.get(label, 0) < SHOTS:
                 samples.append(int(train[place]))
                 counts[label] = counts.get(label, 0) + 1
         queries = np.setdiff1d(train, samples) if test is None else test
@@ -330,13 +320,12 @@ class ClusteringOutput:
     space: Space
     predicted: Space
     seed: int
-    starts: int = N_INIT
 
     @property
     def method(self) -> str:
         """The description of the clustering, for the caption."""
         count = len(np.unique(self.labels.true))
-        return f"K-means with {count} clusters, {self.starts} starts, seed {self.seed}"
+        return f"K-means with {count} clusters, {N_INIT} starts, seed {self.seed}"
 
 
 def encode_checked(encode: Encode, texts: Sequence[str]) -> Floats:

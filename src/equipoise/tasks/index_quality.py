@@ -114,8 +114,8 @@ def _tail(milliseconds: Floats, confidence_level: float) -> dict[str, Estimate]:
 BATCH = 256
 """Queries of a request when throughput is measured."""
 
-COLLECTION_HINT = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
-"""The hint for a store that has other vectors."""
+COLLECTION_HINT = "use another collection: --collection NAME, or none for one that is named after the vectors"
+"""The hint for a store with other vectors."""
 
 Watch = Callable[[str, int, int], None]
 """Called with the name of the step, the finished items and all items."""
@@ -206,13 +206,13 @@ def nearest_on_device(
             at = np.repeat(np.arange(len(queries)), near.indices.shape[1])
             candidates.offer(at, first + near.indices.ravel(), near.scores.ravel().astype(np.float64))
             progress(first + len(rows))
-    candidates.settle()
+    candidates.flush()
     score = exact_scores(shards, queries, geometry)
     best = RunningTopK(len(queries), k)
     for query, row in enumerate(candidates.rows):
         known = row[row >= 0]
         best.offer(np.full(len(known), query), known, score(query, known))
-    best.settle()
+    best.flush()
     return Neighbors(best.rows, best.scores)
 
 

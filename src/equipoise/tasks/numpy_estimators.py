@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
 N_INIT = 10
-"""K-means is started so many times, and the clustering with the least inertia is kept."""
+"""Number of starts of K-means; the clustering with the smallest inertia is used."""
 MAX_POINTS = 2000
 """Above this, the squared distances of all points would not fit the cache, and scikit-learn is as fast."""
 MAX_ITERATIONS = 300
@@ -58,10 +58,10 @@ def _kmeans_of_few(points: Floats, count: int, seed: int, starts: int) -> Ints |
     best: Ints | None = None
     least = np.inf
     for _ in range(starts):
-        found = _lloyd(points, points[_plus_plus(points, squares, count, rng)], tolerance)
-        if found is None:
+        result = _lloyd(points, points[_plus_plus(points, squares, count, rng)], tolerance)
+        if result is None:
             return None
-        labels, inertia = found
+        labels, inertia = result
         # Equal clusters with other numbers are not an improvement, even if rounding makes their inertia smaller.
         if best is None or (inertia < least and len(np.unique(labels * count + best)) > count):
             best, least = labels, inertia
@@ -75,21 +75,21 @@ def _plus_plus(points: Floats, squares: Floats, count: int, rng: np.random.Rando
     ones = np.ones((n_points, 1))
 
     def distances(rows: Ints) -> Floats:
-        each = points[rows]
-        norms = np.einsum("ij,ij->i", each, each)[:, None]
-        return np.asarray(np.maximum(-2.0 * (each @ points.T) + norms + squares, 0.0))
+        centers = points[rows]
+        norms = np.einsum("ij,ij->i", centers, centers)[:, None]
+        return np.asarray(np.maximum(-2.0 * (centers @ points.T) + norms + squares, 0.0))
 
     rows = np.empty(count, dtype=np.int64)
     rows[0] = rng.choice(n_points, p=np.full(n_points, 1.0 / n_points))
     closest = distances(rows[:1])[0]
     total = closest @ ones
-    for place in range(1, count):
+    for center in range(1, count):
         targets = rng.uniform(size=2 + int(log(count))) * total
         candidates = np.minimum(np.searchsorted(np.cumsum(closest), targets), n_points - 1)
         reached = np.minimum(closest, distances(candidates))
         sums = reached @ ones
         best = int(sums.argmin())
-        rows[place], closest, total = candidates[best], reached[best], sums[best]
+        rows[center], closest, total = candidates[best], reached[best], sums[best]
     return rows
 
 
@@ -159,8 +159,8 @@ def fast_kmeans(points: Floats, count: int, *, seed: int = 0, starts: int = N_IN
         previous, labels = labels, _nearest(products, norms)
         if np.array_equal(labels, previous):
             break
-    own = np.take_along_axis(norms[:, :, None] - 2.0 * products, labels[:, None, :], axis=1)
-    return np.asarray(labels[int(np.argmin(own.sum(axis=(1, 2))))])
+    costs = np.take_along_axis(norms[:, :, None] - 2.0 * products, labels[:, None, :], axis=1)
+    return np.asarray(labels[int(np.argmin(costs.sum(axis=(1, 2))))])
 
 
 def _nearest(products: Floats, norms: Floats) -> Ints:
@@ -174,16 +174,16 @@ def _initial_rows(distances: Floats, count: int, starts: int, rng: np.random.Gen
     rows = np.empty((starts, count), dtype=np.int64)
     rows[:, 0] = rng.integers(len(distances), size=starts)
     closest = distances[rows[:, 0]]
-    every = np.arange(starts)
-    for place in range(1, count):
+    start_rows = np.arange(starts)
+    for center in range(1, count):
         cumulated = closest.cumsum(axis=1)
         targets = rng.random((starts, trials)) * cumulated[:, -1:]
         candidates = (cumulated[:, None, :] <= targets[:, :, None]).sum(axis=2)
         candidates = np.minimum(candidates, len(distances) - 1)
         reached = np.minimum(closest[:, None, :], distances[candidates])
         best = reached.sum(axis=2).argmin(axis=1)
-        rows[:, place] = candidates[every, best]
-        closest = reached[every, best]
+        rows[:, center] = candidates[start_rows, best]
+        closest = reached[start_rows, best]
     return rows
 
 

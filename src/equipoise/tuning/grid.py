@@ -86,7 +86,7 @@ class TuningRecord:
 
     @property
     def grid(self) -> tuple[Trial, ...]:
-        """The trials that something was chosen from, affordable or not."""
+        """The trials of the grid, within the budget or not."""
         return self.trials[: self.tried]
 
     @property
@@ -103,7 +103,7 @@ class TuningRecord:
 
     @property
     def trial_metric(self) -> str:
-        """What the value of a single trial is called."""
+        """The name of the metric of a single trial."""
         return self.metric.removeprefix(NESTED)
 
     @property
@@ -176,7 +176,7 @@ def parameter_grid(
 ) -> tuple[dict[str, Value], ...]:
     """All combinations of the axes, the last axis fastest; without axes, one empty point.
 
-    ``valid`` leaves out the points for which it is false; when it leaves none, that is an error.
+    ``valid`` excludes the points for which it is false; it is an error if it excludes all.
 
     >>> parameter_grid(chunk_size=[256, 512], top_k=[5, 10])[1]
     {'chunk_size': 256, 'top_k': 10}
@@ -224,11 +224,11 @@ def _constraint_text(valid: Callable[[Params], bool] | None) -> str:
     return f"{rule[0].lower()}{rule[1:]}" if rule else "change the values of the axes"
 
 
-# Equal budgets: what is the best that can be had for a price, and for every price?
+# Equal budgets: the best trial within a budget, and the Pareto frontier of cost and value.
 
 
 def pareto_frontier(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """The trials that nothing else beats: dearer ones only where they are better, cheapest first.
+    """The Pareto-optimal trials, cheapest first: a more expensive trial only if it is better.
 
     Cost and value both increase strictly; of trials with equal cost and value the first is used. Trials
     without a cost or without a value are not on it.
@@ -247,7 +247,7 @@ def pareto_frontier(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 def best_within_budget(trials: Sequence[Trial], budget: float) -> int | None:
     """The index of the best trial that costs at most ``budget``; None if all cost more.
 
-    Of equal values the cheaper wins, then the earlier. A trial of unknown cost is not affordable.
+    Of equal values the cheaper is chosen, then the earlier. A trial of unknown cost is not affordable.
 
     >>> best_within_budget([Trial({"k": 1}, 0.4, cost=2), Trial({"k": 5}, 0.6, cost=9)], budget=5)
     0

@@ -20,7 +20,7 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.metrics.base import MetricValue
-from equipoise.stats.bootstrap_mean import checked_resamples, cluster_codes, ratio
+from equipoise.stats.bootstrap_mean import cluster_codes, ratio
 from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.tuning_uncertainty import interval_from_errors
 from equipoise.types import Bools, Direction, Floats, Ints
@@ -182,7 +182,7 @@ def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None, bett
 
 
 def _check_means(means: Floats) -> Floats:
-    """The means of what was chosen, when all of them are known."""
+    """The means of the selected trials; an error if one is undefined."""
     if np.isnan(means).any():
         raise UndefinedError(
             "no trial has a value on the units that must choose one",
@@ -255,10 +255,10 @@ def _costs(costs: Any, trials: int) -> Floats:
     return per_trial
 
 
-# How far a nested score may be from the truth: units resampled, assigned to folds, and all chosen again.
+# The error of a nested score: units are resampled and assigned to folds, and the selection is repeated.
 
 RESAMPLED_SPLITS = 4
-"""Into how many splits the units of a resample are put where the score is the mean over many."""
+"""Splits per resample if the score is the mean over many splits."""
 BLOCK_CELLS = 1 << 17
 """Resamples x units that are computed at once: 1 MB stays in the processor's cache, twice as fast as 8 MB."""
 
@@ -296,7 +296,7 @@ def selection_errors(
     choose = partial(select_trials, costs=costs, allowed=allowed, better=better)
     sums = _Sums(table, codes)
     height = max(1, BLOCK_CELLS // units)
-    blocks = [min(height, n_resamples - start) for start in range(0, checked_resamples(n_resamples), height)]
+    blocks = [min(height, n_resamples - start) for start in range(0, n_resamples, height)]
     draws = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
     return np.concatenate([_errors(sums, sample, assigned, choose) for sample in draws])
 
@@ -332,7 +332,7 @@ class _Sums:
     def __init__(self, table: Floats, codes: Ints) -> None:
         members = np.equal.outer(codes, np.arange(int(codes.max()) + 1)).astype(np.float64)
         defined = ~np.isnan(table)
-        # Where all values are defined, one row of counts serves every trial.
+        # If all values are defined, all trials have the same counts.
         self.counts = (defined[:1] if defined.all() else defined) @ members
         self.totals = np.nan_to_num(table) @ members
         self.means = fold_means(table, np.ones((table.shape[1], 1)))[:, 0]

@@ -367,8 +367,7 @@ def mean_over_seeds(results: Sequence[Result], config: StatsConfig) -> Result:
         clusters=first.clusters,
         bounds=[metric.bounds for metric in metrics.values()],
         limits=[metric.bounds_on(evidence) for metric in metrics.values()],
-        confidence_level=config.confidence_level,
-        n_resamples=config.n_resamples,
+        config=config,
         rng=config.rng(0),
     )
     known = dict(zip(per_unit, intervals, strict=True))

@@ -22,13 +22,12 @@ from equipoise.models.backends.python_object import from_object, object_name
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, encode_with_token_counts
-from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, WeightedSumFusion, parse_fusion
+from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, WeightedSumFusion
 from equipoise.models.inventory import weights_revision
 from equipoise.models.lexical import FittedTfidf, TfidfRetriever
-from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.models.registry import ModelSpec, is_fusion, parse_fusion, parse_spec, spec_kind, spec_parts
 from equipoise.models.rerank import RerankedRetriever, Reranker, reranker
-from equipoise.models.resolve import resolve_models
-from equipoise.models.retriever import LEXICAL, Retriever, is_fusion, retriever, spec_kind
+from equipoise.models.retriever import LEXICAL, Retriever, resolve_models, retriever
 from equipoise.types import Role
 
 if TYPE_CHECKING:
@@ -178,9 +177,7 @@ class SystemSpec:
 
     def version(self) -> str:
         """The facts that a stored run depends on: the spec, and the hash or revision of the weights."""
-        specs = [self.model] if isinstance(self.model, str) else []
-        if specs and is_fusion(self.model):
-            specs = list(parse_fusion(self.model)[2])
+        specs = spec_parts(self.model) if isinstance(self.model, str) else []
         if isinstance(self.reranker, str):  # a cross-encoder or the token encoder of MaxSim
             kind, _, name = self.reranker.partition(":")
             specs += [f"st:{name}"] if kind == "cross-encoder" else [name] if name and kind == "maxsim" else []
@@ -410,7 +407,7 @@ def encoder_keys(model: Any) -> list[str]:
     if _is_random(model):
         return [RANDOM]
     if is_fusion(model):
-        return [key for part in parse_fusion(model)[2] for key in encoder_keys(part)]
+        return [key for part in spec_parts(model) for key in encoder_keys(part)]
     if spec_kind(model) in LEXICAL:
         return []
     spec = parse_spec(model)

@@ -18,7 +18,7 @@ from equipoise.domains.concepts.concept_set import (
     Relation,
 )
 from equipoise.errors import did_you_mean
-from equipoise.io.text import NumberRangeError, NumberSyntaxError, TextFile, parse_number
+from equipoise.io.text import TextFile, parse_number
 
 # The entries of one file with their locations, and their issues.
 
@@ -98,7 +98,7 @@ class SectionRows:
             return None
         try:
             return float(parse_number(value[key]))
-        except (NumberSyntaxError, NumberRangeError):
+        except ValueError:
             self.report(IssueKind.ENTRY, [row], f"has {quote_value(value[key])} as its {key}", "write a number")
             return None
 

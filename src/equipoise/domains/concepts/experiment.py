@@ -21,7 +21,7 @@ from equipoise.domains.concepts.tasks import TASKS
 from equipoise.domains.concepts.uncertainty import score_task
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.models.embedder import embedder
-from equipoise.models.resolve import resolve_models
+from equipoise.models.retriever import resolve_models
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs

@@ -216,7 +216,7 @@ def compare(
         plan_comparison,
         with_rerankers,
     )
-    from equipoise.models.resolve import resolve_models
+    from equipoise.models.retriever import resolve_models
     from equipoise.runs.experiment_folder import check_writable, is_json_file
 
     if output is not None:
@@ -509,7 +509,7 @@ def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> i
     """See ``DEMO_HELP``."""
     from equipoise.domains.fair.experiment import compare_models
     from equipoise.models.inventory import list_models
-    from equipoise.models.resolve import resolve_models
+    from equipoise.models.retriever import resolve_models
     from equipoise.runs.experiment_folder import check_writable, exit_code
 
     check_writable(output)

@@ -37,7 +37,7 @@ from equipoise.errors import ParameterError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
 from equipoise.models.embedder import open_cache
 from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, reranker
-from equipoise.models.resolve import open_retriever, resolve_models
+from equipoise.models.retriever import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
 from equipoise.runs.manifest import Manifest

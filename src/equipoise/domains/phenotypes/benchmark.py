@@ -54,7 +54,7 @@ from equipoise.domains.phenotypes.similarity import TermSimilarity, information_
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores, reranker
-from equipoise.models.resolve import open_retriever, resolve_models
+from equipoise.models.retriever import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, check_device
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder

@@ -293,7 +293,7 @@ def _table(
 def _notes(system: TermRetriever, language: str | None) -> list[str]:
     """The system, limits of the model in this language, and the citation of the ontology."""
     from equipoise.domains.phenotypes.index.retriever import fusion_parts
-    from equipoise.models.retriever import spec_kind
+    from equipoise.models.registry import spec_kind
 
     representation = f"multi-vector, {system.strategy}" if system.multi_vector else "single-vector"
     notes = [f"{system.card.name}; {representation}; {len(system.ontology):,} terms"]

@@ -22,7 +22,7 @@ from equipoise.metrics.sets import (
     SetPrecision,
     SetRecall,
 )
-from equipoise.models.retriever import is_fusion, spec_kind
+from equipoise.models.registry import spec_kind
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology import Ontology
@@ -158,7 +158,7 @@ RERANKER_KIND_ON_DEVICE = "cross-encoder"
 
 def supports_device(model: Any) -> bool:
     """Whether a model accepts a device: a spec of the right kind that is no fusion."""
-    return isinstance(model, str) and not is_fusion(model) and spec_kind(model) in MODEL_KINDS_ON_DEVICE
+    return isinstance(model, str) and spec_kind(model) in MODEL_KINDS_ON_DEVICE
 
 
 def reranker_supports_device(reranker: Any) -> bool:

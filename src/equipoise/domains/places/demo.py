@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.config import StatsConfig
 from equipoise.domains.places.score import PlaceScores, score_places
 from equipoise.domains.places.visits import (
     ContextCounts,
@@ -24,7 +25,6 @@ from equipoise.domains.places.visits import (
 from equipoise.errors import ParameterError
 from equipoise.io.arrays import segment_indices
 from equipoise.io.atomic import write_bytes
-from equipoise.stats.bootstrap_mean import checked_seed
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
@@ -110,7 +110,7 @@ def simulate_mobility(
     for name, value, least in (("users", users, 1), ("days", days, 1), ("places", places, FEWEST_PLACES)):
         if value < least:
             raise ParameterError(f"{value} {name} are too few for a simulation", hint=f"give at least {least}")
-    popularity = _popularity(places, np.random.default_rng([checked_seed(seed), _TOWN]))
+    popularity = _popularity(places, StatsConfig(seed=seed).rng(_TOWN))
     names: list[str] = []
     visits: list[SimulatedVisit] = []
     for user in range(users):

@@ -343,13 +343,7 @@ def calibrate(
         )
     ranking = classified.ranking.ordered(config.ties)
     curves = {
-        k: reliability(
-            confidence,
-            HitRate(k).per_unit(ranking),
-            clusters=users,
-            confidence_level=config.confidence_level,
-            seed=config.seed,
-        )
+        k: reliability(confidence, HitRate(k).per_unit(ranking), clusters=users, config=config)
         for k, confidence in columns.top.items()
         if k < classified.classes
     }

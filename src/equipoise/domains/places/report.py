@@ -244,7 +244,7 @@ def _calibration_note(calibration: PlaceCalibration | None) -> tuple[str, ...]:
         return ()
     curve = calibration.curves[1]
     level = format_percent(curve.confidence_level)
-    verdict = "more" if curve.told_apart else "not significantly more"
+    verdict = "more" if curve.is_miscalibrated else "not significantly more"
     return (
         f"The expected calibration error is {_share(curve.ece)}, {verdict} than that of a perfectly calibrated model "
         f"on as many visits: {_share(curve.calibrated)} on average, and at most {_share(curve.calibrated_high)} in "

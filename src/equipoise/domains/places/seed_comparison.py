@@ -391,15 +391,7 @@ def _pairs(
     }
     couples = list(combinations(lined_up, 2))
     contrasts: list[SeedContrast] = [
-        compare_seeds(
-            values[a],
-            values[b],
-            confidence_level=config.confidence_level,
-            n_permutations=config.n_permutations,
-            bounds=parse_metrics(name)[0].bounds,
-            seed=config.seed,
-        )
-        for a, b in couples
+        compare_seeds(values[a], values[b], bounds=parse_metrics(name)[0].bounds, config=config) for a, b in couples
     ]
     p, p_permutation = (
         adjust([getattr(contrast, field) for contrast in contrasts], config.correction)

@@ -33,7 +33,7 @@ from equipoise.io.published.tables import (
 from equipoise.io.tables import DELIMITERS
 from equipoise.io.text import STDIN, PathLike, TextFile, display_path, open_text
 
-# Facts about the scores that the text around a table states literally.
+# Facts about the scores that the text around a table states.
 
 _PARENT = re.compile(
     r"(?:\brank(?:s|ing)?|\bretriev(?:e|es|ing))\s+(?:its|the|their)\s+(?:one |only |direct |true )?parent\b"
@@ -102,7 +102,7 @@ def read_published(
     """The scores in a file, in all files of a folder, or in parsed JSON values.
 
     ``is_metric`` tells whether a label names a metric. A file without metrics has no records. A file of a folder that
-    cannot be read is an error, unless ``failed`` takes it: then the other files are read.
+    cannot be read is an error, unless ``failed`` is given: it is called with the error, and the other files are read.
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)

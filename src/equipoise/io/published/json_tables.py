@@ -1,4 +1,4 @@
-"""Figures in JSON: flat or nested objects, lists of rows, this program's results and other libraries'."""
+"""Scores in JSON: flat or nested objects, lists of rows, results of this program and of other libraries."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def number_labels(value: Any, is_metric: Known) -> list[str]:
     stack = [value]
     while stack:
         node = stack.pop()
-        if is_figure(node):
+        if is_score(node):
             continue
         if isinstance(node, Mapping):
             labels = {str(key): None for key, inner in node.items() if is_number(inner)}
@@ -76,7 +76,7 @@ def number_labels(value: Any, is_metric: Known) -> list[str]:
             stack.extend(
                 inner
                 for key, inner in node.items()
-                if key not in (*PASSED, "settings") and not _holds_a_figure(str(key), inner, is_metric)
+                if key not in (*PASSED, "settings") and not _holds_a_score(str(key), inner, is_metric)
             )
         elif isinstance(node, Sequence) and not isinstance(node, str):
             stack.extend(node)
@@ -89,16 +89,16 @@ def _records(
     if isinstance(value, Mapping):
         yield from _object_records(value, is_metric, path, context, family)
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        figures = [(str(entry["metric"]), entry) for entry in value if is_figure(entry)]
-        for cells in _split_repeated_metrics([_figure(label, entry) for label, entry in figures]):
-            yield (*path, "figures"), SystemRecord("/".join(path), (*cells, *context))
-        for number, entry in enumerate([] if figures else value, start=1):
+        scores = [(str(entry["metric"]), entry) for entry in value if is_score(entry)]
+        for cells in _split_repeated_metrics([_score_cell(label, entry) for label, entry in scores]):
+            yield (*path, "scores"), SystemRecord("/".join(path), (*cells, *context))
+        for number, entry in enumerate([] if scores else value, start=1):
             has_name = isinstance(entry, Mapping) and any(name in entry for name in NAMES)
             yield from _records(entry, is_metric, path if has_name else (*path, str(number)), context, (*path, "[]"))
 
 
 def _split_repeated_metrics(cells: list[TableCell]) -> Iterator[list[TableCell]]:
-    """Figures in groups that name no metric twice: where one returns, it is that of another slice."""
+    """Scores in groups without a repeated metric: a repetition belongs to another slice."""
     group: dict[str, TableCell] = {}
     for cell in cells:
         if cell.label in group:
@@ -139,8 +139,8 @@ def _partition_entries(
             facts.append(TableCell(label, str(inner)))
         if _is_scalar(inner):
             (cells if is_metric(label) else facts).append(TableCell(label, _text(inner)))
-        elif _holds_a_figure(label, inner, is_metric):
-            cells.append(_figure(label, inner))
+        elif _holds_a_score(label, inner, is_metric):
+            cells.append(_score_cell(label, inner))
         elif by_cutoff := _by_cutoff(label, inner, is_metric):
             cells += by_cutoff
         elif _is_pair(inner) and label.casefold() in _ENDS:
@@ -163,17 +163,17 @@ def _by_cutoff(label: str, inner: Any, is_metric: Known) -> list[TableCell]:
     return cells if all(is_metric(cell.label) for cell in cells) else []
 
 
-def is_figure(value: Any) -> bool:
+def is_score(value: Any) -> bool:
     """Whether an object is one score: a metric and its value."""
     return isinstance(value, Mapping) and "metric" in value and any(key in value for key in VALUES)
 
 
-def _holds_a_figure(label: str, inner: Any, is_metric: Known) -> bool:
+def _holds_a_score(label: str, inner: Any, is_metric: Known) -> bool:
     """``{"MRR": {"value": 0.4, "n": 50}}``: the key names the metric."""
     return isinstance(inner, Mapping) and is_metric(label) and any(key in inner for key in VALUES)
 
 
-def _figure(label: str, value: Mapping[str, Any]) -> TableCell:
+def _score_cell(label: str, value: Mapping[str, Any]) -> TableCell:
     """A score with its interval and n."""
     number = next(value[key] for key in VALUES if key in value)
     ends = next((value[key] for key in _ENDS if key in value), None)
@@ -202,7 +202,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-# All numbers of one system, wherever they are in a file: in nested objects, in a row, or in an outline.
+# All numbers of one system in a file: in nested objects, in a row, or in an outline.
 
 SystemPath = tuple[str, ...]
 _HEADING = re.compile(r"^#{1,6}\s+(?P<name>.*?)\s*#*$")
@@ -217,10 +217,10 @@ def systems_from_records(records: Sequence[SystemRecord]) -> list[System]:
 
 
 def systems_from_json(value: Any, name: str = "") -> list[System]:
-    """The systems of a JSON value: objects with a name, objects of one shape side by side, or all of it."""
+    """The systems of a JSON value: objects with a name, adjacent objects of one shape, or the whole value."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [system for item in value if isinstance(item, Mapping) for system in systems_from_json(item)]
-    if not isinstance(value, Mapping) or is_figure(value):
+    if not isinstance(value, Mapping) or is_score(value):
         return []
     given_name = next((str(value[key]) for key in NAMES if isinstance(value.get(key), str)), "")
     children = {str(key): child for key, child in value.items() if isinstance(child, Mapping)}
@@ -246,7 +246,7 @@ def _leaves(value: Mapping[Any, Any], path: SystemPath = ()) -> Iterator[tuple[S
             continue
         if is_number(inner):
             yield (*path, str(key)), str(inner)
-        elif isinstance(inner, Mapping) and not is_figure(inner):
+        elif isinstance(inner, Mapping) and not is_score(inner):
             yield from _leaves(inner, (*path, str(key)))
 
 

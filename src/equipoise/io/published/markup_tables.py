@@ -57,7 +57,7 @@ def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], lis
 
 
 def read_plain_text(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
-    """The same of a plain text, which is what a program printed: one code block."""
+    """The same of a plain text, the output of a program, which is read as one code block."""
     lines: AlignedLines = list(enumerate(file.text.splitlines(), start=1))
     reports, shares, lines = class_reports(file.name, lines)
     listed = [*_list_records("", lines, is_metric), *shares, *tuning_records(lines)]
@@ -88,7 +88,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _list_records(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
-    """Figures of lines such as ``HR@1: 0.3333, HR@3: 0.6667``; where a label returns, a new record begins."""
+    """Scores of lines such as ``HR@1: 0.3333, HR@3: 0.6667``; a repeated label begins a new record."""
     records: list[SystemRecord] = []
     cells: dict[str, TableCell] = {}
     for _, line in lines:
@@ -223,7 +223,7 @@ def _expand_spans(row: str) -> list[str]:
     for cell in _CELLS.split(row):
         across, down = _ACROSS.match(cell), _DOWN.match(cell)
         if across:
-            # What follows the number of columns: their letter, then the text.
+            # The text after the number of columns and their letter.
             content = _after_group(cell[across.end() :])
             cells += [strip_markup(content)] * min(int(across[1]), WIDEST)
         elif down:

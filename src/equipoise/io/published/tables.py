@@ -199,7 +199,7 @@ AlignedLines = Sequence[tuple[int, str]]
 
 
 def aligned_grids(name: str, lines: AlignedLines) -> Iterator[RawTable]:
-    """Every run of two lines and more that have the same number of columns, two at least."""
+    """Every run of two or more lines with the same number of columns, at least two."""
     block: list[tuple[str, list[str]]] = []
     for number, line in [*lines, (0, "")]:
         if _RULE.match(line) and number and line.strip():
@@ -249,7 +249,7 @@ def class_reports(
 
 
 def _finish_report(name: str, block: list[tuple[str, list[str]]] | None) -> list[RawTable]:
-    """A report that has ended is a table if it has rows."""
+    """The table of a complete report; none if it has no rows."""
     return [RawTable.of(name, block)] if block is not None and len(block) > 1 else []
 
 
@@ -285,14 +285,14 @@ def tuning_records(lines: Lines) -> list[SystemRecord]:
     records: list[SystemRecord] = []
     name, cells = "", {}
     for _, line in [*lines, (0, "the end")]:
-        figure, parameters = _LINE.match(line), _PARAMETERS.match(line)
+        score, parameters = _LINE.match(line), _PARAMETERS.match(line)
         if parameters:
             cells["best_params"] = TableCell("best_params", parameters[1])
-        elif figure and parse_printed(figure[2]) is not None:
-            label = f"{figure[1].casefold()} accuracy"
+        elif score and parse_printed(score[2]) is not None:
+            label = f"{score[1].casefold()} accuracy"
             if label in cells:
                 records, cells = _append_tuning_record(records, name, cells), {}
-            cells[label] = TableCell(label, figure[2])
+            cells[label] = TableCell(label, score[2])
         elif line.strip():
             records, cells = _append_tuning_record(records, name, cells), {}
             heading = _NAME.match(line)
@@ -301,6 +301,6 @@ def tuning_records(lines: Lines) -> list[SystemRecord]:
 
 
 def _append_tuning_record(records: list[SystemRecord], name: str, cells: dict[str, TableCell]) -> list[SystemRecord]:
-    """The records with one more, if the cells hold what a search found and what it began with."""
+    """The records and one more, if the cells have a score before and after the search."""
     after = [label for label in cells if label.split()[0] not in (*_FIRST, "best_params")]
     return [*records, SystemRecord(name, tuple(cells.values()))] if after and len(cells) > 1 else records

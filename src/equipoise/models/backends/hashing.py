@@ -20,9 +20,9 @@ DIMS = 256
 
 
 class HashEncoder(LocalEncoder):
-    """Each word adds +1 or -1 to one dimension; both come from its BLAKE2b hash, the same everywhere.
+    """Each word adds +1 or -1 to one dimension; both come from its BLAKE2b hash, which is the same on every machine.
 
-    Words are folded as for BM25. Vectors are brought to length one; a text without words is the zero vector.
+    Words are folded as for BM25. Vectors have length one; a text without words is the zero vector.
     """
 
     block_texts = 4096

@@ -182,7 +182,7 @@ _CONNECTIONS = ("Connection", "Network", "Protocol", "ReadError", "WriteError", 
 _MALFORMED = (json.JSONDecodeError,)
 
 
-def classify_error(error: Exception, *, now: float | None = None) -> RequestFailure:
+def classify_error(error: Exception) -> RequestFailure:
     """Classify an exception of an engine; the exception itself is not kept."""
     status = _status(error)
     headers = _headers(error)
@@ -197,7 +197,7 @@ def classify_error(error: Exception, *, now: float | None = None) -> RequestFail
     again = status in RETRYABLE_STATUS or status >= 500
     if status >= 500 and re.search(r"input length exceeds|context length", message, re.IGNORECASE):
         return RequestFailure(reason, too_large=True, status=status)
-    wait = retry_after_seconds(headers, time.time() if now is None else now) if again else None
+    wait = retry_after_seconds(headers, time.time()) if again else None
     return RequestFailure(reason, again=again, wait_seconds=wait, status=status)
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
 from equipoise.io.atomic import write_bytes
 from equipoise.io.dataset import file_sha256
+from equipoise.models.registry import as_path
 from equipoise.types import Role, install_command, packaged_toml
 
 
@@ -82,7 +83,7 @@ def install_hint(model: str) -> str:
 
 
 def is_installed(model: str) -> bool:
-    """Whether the package of a model is here, without importing it."""
+    """Whether the package of a model is installed, without importing it."""
     return find_spec(PACKAGES[model].module) is not None
 
 
@@ -98,7 +99,7 @@ def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFile
     """Find a packaged model and check every file of it; the package itself is never imported.
 
     Without the package, the official files are downloaded from the hub at a fixed commit. Both have the same hashes.
-    ``wanted_by`` is the model that needs these files, where that is another.
+    ``wanted_by`` is the model that needs these files, if that is another.
     """
     package = PACKAGES[model]
     folder = package_folder(model)
@@ -201,14 +202,20 @@ class ModelFolder:
 
     @classmethod
     def open(cls, path: Path) -> ModelFolder:
-        """The folder, when there is one."""
+        """The folder; an error if there is none."""
         if not path.is_dir():
             fact = "is a file" if path.exists() else "does not exist"
             raise InputError(f"the model folder {path} {fact}", hint="name the folder that the model was saved to")
         return cls(path)
 
+    @classmethod
+    def named(cls, name: str) -> ModelFolder | None:
+        """The folder of this name; None if it is the name of a model on the hub."""
+        path = as_path(name)
+        return cls.open(path) if path.exists() or name.startswith(("/", ".", "~")) else None
+
     def first(self, *names: str) -> Path | None:
-        """The first of these files that is there."""
+        """The first of these files that exists."""
         return next((self.path / name for name in names if (self.path / name).is_file()), None)
 
     def json(self, name: str) -> Any:

@@ -159,7 +159,7 @@ def has_int8_products() -> bool:
 
 
 def _load_packaged(spec: ModelSpec) -> Encoder:
-    """MiniLM; the int8 package has no tokenizer inside, so the other's is taken."""
+    """MiniLM; the int8 package has no tokenizer, so that of the other package is used."""
     base = find_packaged_model("minilm", wanted_by=spec.name)
     weights = base if spec.name == "minilm" else find_packaged_model(spec.name)
     folder = ModelFolder.open(base.folder / "model")
@@ -233,7 +233,7 @@ def _from_bert(folder: ModelFolder, spec: ModelSpec, *, digest: str = "") -> Onn
     session = _session(spec, serialize_bert(graph, shape), outside=graph.outside)
 
     def forward(ids: Ids, lengths: Ids) -> Vectors:
-        # The arrays of the graph belong to Python: the closure keeps them for as long as the session runs.
+        # The arrays of the graph belong to Python: the closure keeps them as long as the session exists.
         _ = graph
         return np.asarray(session.run([HIDDEN], {IDS: ids, LENGTHS: lengths})[0])
 

@@ -1,6 +1,6 @@
 """A BERT encoder as an ONNX graph, built from its weights alone.
 
-Exporting takes torch and many seconds; the architecture is fixed, so the graph is written down here. Each
+Exporting needs torch and many seconds; the architecture is fixed, so the graph is defined here. Each
 layer is attention, its projection, a normalised sum, two products around a GELU, and another
 normalised sum.
 """
@@ -111,7 +111,7 @@ def _field(number: int, value: str | bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; negative numbers as 64-bit two's complement."""
+    """Seven bits per byte, the lowest first; negative numbers as 64-bit two's complement."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 0x7F:
@@ -173,7 +173,7 @@ def serialize_bert(graph: OnnxGraph, shape: BertConfig) -> bytes:
 
 
 def _embeddings(graph: OnnxGraph, weights: Arrays, shape: BertConfig) -> str:
-    # Every token is of the first segment, so its vector is added to the positions once and for all.
+    # Every token is of the first segment, so its vector is added to the positions once.
     segment = weights["embeddings.token_type_embeddings.weight"][0]
     words = graph.tensor("words", weights["embeddings.word_embeddings.weight"])
     positions = graph.tensor("positions", weights["embeddings.position_embeddings.weight"] + segment)

@@ -87,7 +87,7 @@ def load(spec: ModelSpec, *, retry_policy: RetryPolicy | None = None) -> OpenAIE
 
 
 def open_client(spec: ModelSpec) -> Any:
-    """The client of the SDK for the server that a spec names; its retries are off, since ours use the answer."""
+    """The client of the SDK for the server that a spec names; its retries are off, since ours follow the response."""
     key, url = api_key_from_env(*_key_names(spec)), _base_url(spec)
     azure = "api_version" in spec.options
     if key is None and (azure or "key_env" in spec.options or _host(url) == _host(OPENAI_BASE_URL)):

@@ -145,7 +145,7 @@ def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
 
 
 def _stack_lists(path: Path, column: str, lists: Any) -> Matrix:
-    """A column of lists as a matrix, without a Python object a number."""
+    """A column of lists as a matrix, without a Python object per number."""
     lengths = set(lists.value_lengths().to_pylist())
     if len(lengths) != 1 or None in lengths or 0 in lengths:
         raise ShapeError(f"the vectors in {column} of {path} differ in length", hint="each row needs one vector")
@@ -154,7 +154,7 @@ def _stack_lists(path: Path, column: str, lists: Any) -> Matrix:
 
 
 def _lines(path: Path) -> list[str]:
-    """One key a line; a JSON list where the file is called .json."""
+    """One key per line; a JSON list if the file extension is .json."""
     text = open_text(path).text
     if path.suffix == ".json":
         from equipoise.io.json import parse_json
@@ -167,7 +167,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Lines as files have them: only line feeds end one, since keys may hold other separators."""
+    """Lines, which end at line feeds only, since keys may contain other separators."""
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from equipoise.models.registry import ModelSpec
 
 OPTIONS = ("identity",)
-"""``identity`` is the caller's word that equal names give equal vectors; without it nothing is cached."""
+"""``identity`` names the model for the cache: equal identities give equal vectors. Without it nothing is cached."""
 
 
 @dataclass(frozen=True, slots=True)

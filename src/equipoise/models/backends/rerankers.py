@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
@@ -50,29 +51,19 @@ class CrossEncoderReranker(Reranker):
         spec.check_values()
         if not spec.name:
             raise ParameterError("cross-encoder: names no model", hint="write cross-encoder:NAME or a folder")
-        path = Path(spec.name).expanduser()
-        local = path.exists() or spec.name.startswith(("/", ".", "~"))
-        options = {
-            "batch": spec.count("batch") or CROSS_ENCODER_BATCH_SIZE,
-            "threads": spec.count("threads") or 1,
-        }
-        if not local:
+        options = {"batch": spec.count("batch") or CROSS_ENCODER_BATCH_SIZE, "threads": spec.count("threads") or 1}
+        folder = ModelFolder.named(spec.name)
+        if folder is None:
             model = _load_cross_encoder(spec, spec.name, spec.count("max_tokens"))
             revision = hub_revision(model, f"{spec.name}@{spec.options.get('revision', 'main')}")
             card = ModelCard(
                 spec.name, str(spec), max_tokens=model.max_seq_length, origin="Hugging Face hub", revision=revision
             )
             return cls(lambda: model, card, **options)
-        folder = ModelFolder.open(path)
         folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
-        max_tokens = spec.count("max_tokens") or folder.max_tokens()
-        card = ModelCard(
-            path.name,
-            str(spec),
-            max_tokens=max_tokens,
-            origin=f"folder {path}",
-            revision=weights_digest(folder),
-        )
+        path, max_tokens = folder.path, spec.count("max_tokens") or folder.max_tokens()
+        revision = weights_digest(folder)
+        card = ModelCard(path.name, str(spec), max_tokens=max_tokens, origin=f"folder {path}", revision=revision)
         _check_one_label(path.name, _n_labels(folder.config()))
         return cls(lambda: _load_cross_encoder(spec, str(path), max_tokens, local=True), card, **options)
 
@@ -179,8 +170,8 @@ class MaxSimReranker(Reranker):
     @property
     def card(self) -> ModelCard:
         """What is known of the model."""
-        facts = self._encoder.card.to_dict()
-        return ModelCard(**{**facts, "name": f"MaxSim of {facts['name']}", "note": "late interaction of tokens"})
+        card = self._encoder.card
+        return replace(card, name=f"MaxSim of {card.name}", note="late interaction of tokens")
 
     @property
     def fingerprint(self) -> str:
@@ -217,7 +208,7 @@ def _max_sims(query: Vectors, documents: Sequence[Vectors]) -> Floats:
     lengths = np.array([len(document) for document in documents])
     if len(query) == 0:
         return np.zeros(len(documents))
-    # A document without tokens borrows a zero vector: its cosine with anything is 0.
+    # A document without tokens gets a zero vector, whose cosine with any other is 0.
     filled = [document if len(document) else np.zeros((1, query.shape[1]), np.float32) for document in documents]
     starts = np.cumsum(np.maximum(lengths, 1)) - np.maximum(lengths, 1)
     cosines = query @ np.concatenate(filled).T
@@ -294,26 +285,20 @@ def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
     minilm = BY_ALIAS["minilm"]
     if spec.name in ("", minilm.alias, minilm.hub):
         weights = find_packaged_model("minilm")
-        return _torch_token_encoder(
-            weights.folder / "model",
-            spec,
-            ModelCard(
-                weights.package.title,
-                f"{spec.kind}:minilm",
-                licence=weights.package.licence,
-                origin=weights.origin,
-                revision=weights.revision,
-            ),
+        card = ModelCard(
+            weights.package.title,
+            f"{spec.kind}:minilm",
+            licence=weights.package.licence,
+            origin=weights.origin,
+            revision=weights.revision,
         )
-    path = Path(spec.name).expanduser()
-    if path.exists() or spec.name.startswith(("/", ".", "~")):
-        folder = ModelFolder.open(path)
+        return _torch_token_encoder(ModelFolder.open(weights.folder / "model"), spec, card)
+    folder = ModelFolder.named(spec.name)
+    if folder is not None:
         folder.require_no_code(trusted=False)
-        return _torch_token_encoder(
-            folder.path,
-            spec,
-            ModelCard(path.name, str(spec), origin=f"folder {path}", revision=weights_digest(folder)),
-        )
+        origin = f"folder {folder.path}"
+        card = ModelCard(folder.path.name, str(spec), origin=origin, revision=weights_digest(folder))
+        return _torch_token_encoder(folder, spec, card)
     model = _load_sentence_transformer(None, spec)
     card = ModelCard(
         spec.name,
@@ -326,17 +311,12 @@ def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
     return TorchTokenEncoder(lambda: model, card, threads=spec.count("threads") or 1)
 
 
-def _torch_token_encoder(folder: Path, spec: ModelSpec, card: ModelCard) -> TorchTokenEncoder:
+def _torch_token_encoder(folder: ModelFolder, spec: ModelSpec, card: ModelCard) -> TorchTokenEncoder:
     """The encoder of a folder; the model is loaded at the first text."""
-    files = ModelFolder.open(folder)
-    facts = {
-        **card.to_dict(),
-        "dims": files.config().get("hidden_size"),
-        "max_tokens": spec.count("max_tokens") or files.max_tokens(),
-    }
-    return TorchTokenEncoder(
-        lambda: _load_sentence_transformer(folder, spec), ModelCard(**facts), threads=spec.count("threads") or 1
-    )
+    max_tokens = spec.count("max_tokens") or folder.max_tokens()
+    card = replace(card, dims=folder.config().get("hidden_size"), max_tokens=max_tokens)
+    load = partial(_load_sentence_transformer, folder.path, spec)
+    return TorchTokenEncoder(load, card, threads=spec.count("threads") or 1)
 
 
 def _load_sentence_transformer(folder: Path | None, spec: ModelSpec) -> Any:

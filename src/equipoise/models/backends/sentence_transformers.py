@@ -20,7 +20,7 @@ from equipoise.errors import InputError, MissingExtraError, ParameterError
 from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import ModelFolder, find_packaged_model, is_installed, prompts_by_role
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
-from equipoise.models.registry import BY_HUB_NAME, ModelSpec, as_path
+from equipoise.models.registry import BY_HUB_NAME, ModelSpec
 from equipoise.models.tokenizers import TruncatingTokenizer
 from equipoise.models.worker_pool import WorkerPool
 from equipoise.types import Role, require_extra
@@ -446,17 +446,16 @@ def load(spec: ModelSpec) -> Encoder:
         and is_installed("minilm")
     ):
         return load_packaged_minilm(spec)
-    path = as_path(spec.name)
-    if path.exists() or spec.name.startswith(("/", ".", "~")):
-        folder = ModelFolder.open(path)
+    folder = ModelFolder.named(spec.name)
+    if folder is not None:
         folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
         card = ModelCard(
-            path.name,
+            folder.path.name,
             str(spec),
-            origin=f"folder {path}",
+            origin=f"folder {folder.path}",
             revision=f"{weights_digest(folder)} settings:{folder.settings()}",
         )
-        return _load_model(spec, path, card)
+        return _load_model(spec, folder.path, card)
     card = ModelCard(spec.name, str(spec), licence=hub_model.licence if hub_model else "", origin="Hugging Face hub")
     return _load_model(spec, None, card)
 

@@ -42,7 +42,7 @@ class TokenEmbeddingTable:
 
 
 class StaticEncoder(LocalEncoder):
-    """The mean of the vectors of a text's tokens; unknown tokens are left out where the model does so."""
+    """The mean of the vectors of a text's tokens; unknown tokens are left out if the model does so."""
 
     block_texts = 4096
 
@@ -84,7 +84,7 @@ class StaticEncoder(LocalEncoder):
         return self._window.cut(texts).counts
 
     def _means(self, ids: list[list[int]], lengths: NDArray[np.int64]) -> Vectors:
-        """One sum per text, which takes a quarter of the time of ``reduceat``; of a long text some rows at a time."""
+        """One sum per text, in a quarter of the time of ``reduceat``; long texts are summed in parts."""
         out = np.zeros((len(ids), self._table.vectors.shape[1]), dtype=np.float32)
         for total, token_ids in zip(out, ids, strict=True):
             for start in range(0, len(token_ids), _ROW_BATCH):

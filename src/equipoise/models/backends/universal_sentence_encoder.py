@@ -38,7 +38,7 @@ class UseEncoder(LocalEncoder):
         self._model.sp = self._tokenizer
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
-        """The vectors, with the lengths that the tokenizer saw on the way."""
+        """The vectors, and the lengths that the tokenizer counted."""
         self._tokenizer.counts = []
         vectors = np.asarray(self._model.encode(list(texts)), dtype=np.float32)
         return EncodedBatch(vectors, self._tokenizer.counts)
@@ -52,7 +52,7 @@ class UseEncoder(LocalEncoder):
 
 
 class _Counting:
-    """The package's tokenizer with a window, keeping the length of every text that passes."""
+    """The package's tokenizer with a window, which records the length of every text."""
 
     def __init__(self, tokenizer: Any, max_tokens: int) -> None:
         self.counts: list[int] = []
@@ -74,7 +74,7 @@ class _Counting:
 
 
 def load(spec: ModelSpec) -> Encoder:
-    """The model, when its package is installed and its files are the known ones."""
+    """The model; an error if its package is not installed or its files have other hashes."""
     if spec.name not in ("", "multilingual"):
         raise ParameterError(f"use: has one model, and it is not called {spec.name!r}", hint="write use")
     folder = find_packaged_model("use")

@@ -45,7 +45,7 @@ def open_store(
     geometry: str = "cosine",
     **options: Any,
 ) -> VectorStore:
-    """Open the store that a spec names; without ``dims`` the collection must be there already.
+    """Open the store that a spec names; without ``dims`` the collection must exist.
 
     >>> with open_store("memory", dims=2, geometry="dot") as store:
     ...     store.add(["a", "b"], [[1, 0], [0, 2]], texts=["first", "second"])

@@ -113,7 +113,7 @@ SearchResult = tuple[Ids, Floats]
 class Hits:
     """For each query the ids of its nearest vectors and their similarities, best first, ties by id.
 
-    A row that an approximate index left short ends in None with score minus infinity.
+    If an approximate index returns fewer hits, the row ends in None with score minus infinity.
     """
 
     ids: Ids
@@ -123,7 +123,7 @@ class Hits:
         return len(self.ids)
 
     def pairs(self, query: int) -> list[tuple[str, float]]:
-        """What was found for one query: (id, score), best first."""
+        """The hits of one query as (id, score), best first."""
         row = zip(self.ids[query].tolist(), self.scores[query].tolist(), strict=True)
         return [(name, score) for name, score in row if name is not None]
 
@@ -152,9 +152,9 @@ class VectorStore(Closable, ABC):
         self._closed = False
 
     def add(self, ids: Sequence[str], vectors: ArrayLike, texts: Sequence[str] | None = None) -> None:
-        """Put vectors under ids; an id that is there already gets the new vector and the new text.
+        """Put vectors under ids; an existing id gets the new vector and the new text.
 
-        All of them are checked before the first is written.
+        All are checked before the first is written.
         """
         names = self._ids(ids)
         if len(set(names)) < len(names):
@@ -191,7 +191,7 @@ class VectorStore(Closable, ABC):
         return Hits(*self._hits(self._scaled(self._rows(queries, "the queries")), k))
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Remove vectors by id; the number of those that were there."""
+        """Remove vectors by id; returns the number of existing ones."""
         names = self._ids(ids)
         with self._request():
             return sum(self._delete(names[part]) for part in batches(len(names), self.batch))
@@ -402,7 +402,7 @@ def pad_hits(rows: Sequence[Sequence[tuple[str, float]]], k: int) -> SearchResul
 def check_collection(
     kind: type[VectorStore], collection: str, dims: int | None, geometry: str
 ) -> tuple[int | None, str]:
-    """Dimensions and the geometry's proper name, when a collection can be opened with them."""
+    """Validated dimensions, and the canonical name of the geometry."""
     if not isinstance(collection, str) or not kind.name_rule.fullmatch(collection):
         raise ParameterError(
             f"{collection!r} cannot name a collection of a {kind.kind} store", hint=f"use {kind.name_words}"
@@ -446,6 +446,12 @@ class CollectionSchema:
     geometry: str
     index: str = ""
 
+    @classmethod
+    def of_metadata(cls, facts: Mapping[str, Any] | None) -> CollectionSchema:
+        """The schema in the metadata of a collection; one of another program matches no request."""
+        facts = facts or {}
+        return cls(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))
+
 
 def resolve_schema(
     collection: str,
@@ -456,7 +462,7 @@ def resolve_schema(
     *,
     index: str = "",
 ) -> tuple[CollectionSchema, bool]:
-    """The shape to open a collection with, and whether it is new; without ``dims`` it must be there."""
+    """The schema of a collection to open, and whether it is new; without ``dims`` it must exist."""
     existing = schemas.get(collection)
     if existing is None:
         if dims is None:
@@ -503,7 +509,7 @@ def ingest(
 ) -> int:
     """Put ``total`` vectors into a store, in their order, after those it already has; returns the number sent.
 
-    Where some are missing further ahead, all are sent: an id that is there is replaced. A store that fails
+    Where some are missing further ahead, all are sent: existing ids are replaced. A store that fails
     keeps its vectors, and the error reports it. ``hint`` is for a store with other vectors.
     """
     n_stored = store.count()
@@ -529,7 +535,7 @@ def ingest(
 
 
 def _send(store: VectorStore, blocks: Blocks, start: int, watch: Callable[[int], None] | None) -> int:
-    """Everything from a row on; how many vectors that were."""
+    """Send all vectors from a row on; returns their number."""
     sent = 0
     for first, ids, vectors, texts in blocks(start, BATCH_ROWS):
         if watch is not None:
@@ -548,7 +554,7 @@ _ROUNDING = 1e-5
 
 
 def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Vectors], *, hint: str) -> None:
-    """Compare some of what a store holds with the vectors by row; the id of a row is its number.
+    """Compare some stored vectors with the expected ones; the id of a vector is its row number.
 
     Missing vectors are not an error, unless the store has as many vectors as expected.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ChromaStore(base.VectorStore):
     """A collection of a Chroma database on disk; its search is approximate, see ``recall.index_recall``.
 
-    ``ef_search`` is how many vectors the graph search keeps in view, and counts for a new collection only.
+    ``ef_search`` is the size of the candidate list of the graph search, set when the collection is created.
     """
 
     kind = "chroma"
@@ -37,7 +37,9 @@ class ChromaStore(base.VectorStore):
         settings = require_extra("chromadb.config", extra="chroma").Settings(anonymized_telemetry=False)
         with cls._translate_errors(location):
             client = chromadb.PersistentClient(path=location, settings=settings)
-            schemas = {entry.name: _schema(entry.metadata) for entry in client.list_collections()}
+            schemas = {
+                entry.name: base.CollectionSchema.of_metadata(entry.metadata) for entry in client.list_collections()
+            }
             shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
             if is_new:
                 client.create_collection(
@@ -90,7 +92,7 @@ class ChromaStore(base.VectorStore):
         return {item: text for item, text, marks in rows if marks["has_text"]}
 
     def _similarity(self, distance: float) -> float:
-        """From what the engine returns: the squared distance, or one minus the inner product."""
+        """The similarity from the squared distance, or from one minus the inner product."""
         return -distance if self.geometry == "euclidean" else 1.0 - distance
 
     @classmethod
@@ -98,9 +100,3 @@ class ChromaStore(base.VectorStore):
         errors = (require_extra("chromadb.errors", extra="chroma").ChromaError, OSError, ValueError, RuntimeError)
         hint = "check that the folder can be written and was not removed or changed by another version"
         return base.translate_errors(f"the Chroma database at {location}", errors, hint)
-
-
-def _schema(metadata: dict[str, Any] | None) -> base.CollectionSchema:
-    """The dimensions and geometry in the metadata; collections of other programs match none."""
-    facts = metadata or {}
-    return base.CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))

@@ -115,7 +115,7 @@ class DuckDBStore(RowStore):
         return [name for name, _ in rows], [vector for _, vector in rows]
 
     def _indexed(self, k: int) -> str:
-        """The name of a copy with an index, made now where the rows have changed."""
+        """The name of a copy with an index, made again if the rows have changed."""
         if not self._is_indexed:
             metric = "l2sq" if self.geometry == "euclidean" else "ip"
             self._client.execute(f"CREATE OR REPLACE TEMP TABLE {_INDEXED} AS SELECT id, vector FROM {self._table}")

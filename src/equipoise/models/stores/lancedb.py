@@ -89,6 +89,5 @@ def _arrow_schema(shape: CollectionSchema) -> Any:
 
 
 def _schema(metadata: dict[bytes, bytes] | None) -> CollectionSchema:
-    """The dimensions and geometry in the metadata; tables of other programs match none."""
-    facts = metadata or {}
-    return CollectionSchema(int(facts.get(b"dims", b"0")), facts.get(b"geometry", b"of another program").decode())
+    """The dimensions and the geometry in the metadata of a table."""
+    return CollectionSchema.of_metadata({key.decode(): value.decode() for key, value in (metadata or {}).items()})

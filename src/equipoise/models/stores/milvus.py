@@ -121,7 +121,7 @@ _CODE = re.compile(r"_([0-9a-f]+)_")
 
 
 def _schemas(client: Any) -> dict[str, base.CollectionSchema]:
-    """The collections that this package made, by their names."""
+    """The schemas of the collections of this package, by name."""
     schemas = {}
     for stored_name in client.list_collections():
         if match := _NAME.fullmatch(stored_name):

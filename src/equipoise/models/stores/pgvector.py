@@ -97,7 +97,7 @@ def without_password(url: str) -> tuple[str, str]:
     user, at, host = before.rpartition("@")
     name, _, password = user.partition(":")
     if set(password) & set("@?#") or (not at and ":" in before and "@" in path.partition("?")[0]):
-        # The driver would take a part of it for a host, and say so.
+        # The driver would mistake a part of it for a host and print it.
         raise ParameterError(
             "the password in the address of a PostgreSQL server holds a sign that ends it",
             hint="write %40 for @, %2F for /, %3F for ? and %23 for #, or keep it in PGPASSWORD",
@@ -112,7 +112,7 @@ _MAX_INDEXED_DIMS = {"": 16_000, "hnsw": 2_000, "ivfflat": 2_000}
 class PgVectorStore(base.VectorStore):
     """A collection in PostgreSQL; search compares with every row unless an index is requested.
 
-    ``index`` is ``hnsw`` or ``ivfflat``: the index is built at the first search, when the rows are there.
+    ``index`` is ``hnsw`` or ``ivfflat``: the index is built at the first search, after the rows were added.
     """
 
     kind = "pgvector"
@@ -182,7 +182,7 @@ class PgVectorStore(base.VectorStore):
         return dict(self._execute(f"SELECT id, {column} FROM {{table}} WHERE id = ANY(%s)", (ids,)).fetchall())
 
     def _similarity(self, distance: float) -> float:
-        """From what the operator returns: a distance, or minus the inner product."""
+        """The similarity from a distance, or from minus the inner product."""
         return -distance * distance if self.geometry == "euclidean" else -distance
 
     def _build_index(self) -> None:
@@ -198,7 +198,7 @@ class PgVectorStore(base.VectorStore):
         self._lists = lists
 
     def _tune(self, k: int) -> None:
-        """Search deep enough to return k rows."""
+        """Set the search depth so that k rows are returned."""
         if self._index == "hnsw":
             self._execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(1000, max(100, 2 * k))),))
             self._execute("SET LOCAL hnsw.iterative_scan = strict_order")
@@ -213,7 +213,7 @@ class PgVectorStore(base.VectorStore):
 
     @contextmanager
     def _request(self) -> Iterator[None]:
-        """One transaction; where it is rolled back, so is an index that it built."""
+        """One transaction; if it is rolled back, so is an index that it built."""
         try:
             with transaction(self._client, self._place):
                 yield
@@ -225,7 +225,7 @@ class PgVectorStore(base.VectorStore):
 def _open_table(
     connection: Any, collection: str, dims: int | None, geometry: str, index: str, location: str
 ) -> tuple[base.CollectionSchema, str]:
-    """The shape and the table of a collection that is there, or that is made now."""
+    """The schema and the table of a collection, which is created if it does not exist."""
     connection.execute("SELECT pg_advisory_xact_lock(7201930)")
     rows = connection.execute("SELECT name, number, dims, geometry, approximate FROM equipoise_collections")
     numbers: dict[str, int] = {}

@@ -102,7 +102,7 @@ class QdrantStore(base.VectorStore):
         return {point.payload["id"]: point.vector if name == "vector" else point.payload["text"] for point in points}
 
     def _similarity(self, score: float) -> float:
-        """From what the server returns: the distance, or the inner product."""
+        """The similarity from the distance, or from the inner product."""
         return -score * score if self.geometry == "euclidean" else score
 
     @classmethod
@@ -118,14 +118,10 @@ class QdrantStore(base.VectorStore):
 
 def _schema(client: Any, collection: str, dims: int | None, geometry: str, location: str) -> base.CollectionSchema:
     models = require_extra("qdrant_client.models", extra="qdrant")
-    schemas = {
-        entry.name: base.CollectionSchema(0, "of another program") for entry in client.get_collections().collections
-    }
+    schemas = {entry.name: base.CollectionSchema.of_metadata({}) for entry in client.get_collections().collections}
     if collection in schemas:
-        facts = client.get_collection(collection).config.metadata or {}
-        schemas[collection] = base.CollectionSchema(
-            int(facts.get("dims", 0)), str(facts.get("geometry", "of another program"))
-        )
+        metadata = client.get_collection(collection).config.metadata
+        schemas[collection] = base.CollectionSchema.of_metadata(metadata)
     shape, is_new = base.resolve_schema(collection, schemas, dims, geometry, location)
     if is_new:
         distance = models.Distance.EUCLID if shape.geometry == "euclidean" else models.Distance.DOT

@@ -40,7 +40,7 @@ class IndexRecall:
 
     @property
     def worst(self) -> float:
-        """The least over the queries; NaN without any."""
+        """The minimum over the queries; NaN without any."""
         return float(self.per_query.min()) if len(self.per_query) else float("nan")
 
     @property
@@ -64,11 +64,11 @@ def index_recall(
 ) -> IndexRecall:
     """Recall@k of a store against exact search over the same vectors.
 
-    ``exact`` holds the k nearest rows of the corpus or more, as ``geometry.nearest`` gives them; ``ids`` are
+    ``exact`` holds the k nearest rows of the corpus or more, as ``nearest_neighbors`` returns them; ``ids`` are
     the ids of these rows in the store, the row numbers as strings when left out. Where several vectors tie
     for the last rank any of them is correct: a hit counts when it is among the exact ones or scores as high as
     the last of them, up to the rounding of float32. With ``corpus``, hits are scored by its rows; without
-    it the store's word is taken, which is right only where it holds those very vectors.
+    it the scores of the store are used, which are right only if it holds exactly these vectors.
     """
     width = min(k, store.count())
     if len(exact) != len(np.asarray(queries)):
@@ -130,7 +130,7 @@ def exact_scores(corpus: Shards, queries: ArrayLike, geometry: str) -> ExactNeig
 
 
 def _row(name: str, row_of: dict[str, int] | None) -> int:
-    """The row of an id in the corpus; -1 where it names none."""
+    """The row of an id in the corpus; -1 if there is none."""
     if row_of is not None:
         return row_of.get(name, -1)
     return int(name) if name.isascii() and name.isdecimal() else -1

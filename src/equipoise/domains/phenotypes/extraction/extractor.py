@@ -34,8 +34,7 @@ from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
 from equipoise.domains.phenotypes.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.models.encoder import ModelCard
-from equipoise.models.resolve import open_retriever, resolve_models
-from equipoise.models.retriever import content_fingerprint
+from equipoise.models.retriever import content_fingerprint, open_retriever, resolve_models
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints

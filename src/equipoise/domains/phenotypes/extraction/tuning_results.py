@@ -18,7 +18,7 @@ from equipoise.errors import EquipoiseError, FormatError, ParameterError, Unknow
 from equipoise.io import json
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
-from equipoise.models.resolve import spec_from_file
+from equipoise.models.registry import spec_from_file
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
 from equipoise.runs.manifest import Manifest, Status
 from equipoise.runs.run_folder import save_run

@@ -34,16 +34,9 @@ from equipoise.geometry.base import PointArray
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.dense import DenseRetriever
-from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion, parse_fusion
-from equipoise.models.retriever import (
-    LEXICAL,
-    FittedRetriever,
-    Retriever,
-    content_fingerprint,
-    is_fusion,
-    retriever,
-    spec_kind,
-)
+from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion
+from equipoise.models.registry import spec_kind, spec_parts
+from equipoise.models.retriever import LEXICAL, FittedRetriever, Retriever, content_fingerprint, retriever
 from equipoise.types import Ints, Role
 
 if TYPE_CHECKING:
@@ -83,8 +76,7 @@ def dense_model_specs(spec: str) -> list[str]:
     >>> dense_model_specs("sum:use+tfidf:"), dense_model_specs("bm25:"), dense_model_specs("minilm")
     (['use'], [], ['minilm'])
     """
-    parts = parse_fusion(spec)[2] if is_fusion(spec) else [spec]
-    return [part for part in parts if spec_kind(part) not in LEXICAL]
+    return [part for part in spec_parts(spec) if spec_kind(part) not in LEXICAL]
 
 
 def dense_models(system: Retriever) -> list[Embedder]:
@@ -314,7 +306,7 @@ class TermRetriever:
 
     def _blocks(self, queries: list[str], block_bytes: int, columns: int) -> TermBlocks:
         """The scores of the first ``columns`` components; queries and their translations are scored together."""
-        rows = max(1, block_bytes // (2 * self.fitted.bytes_a_score * len(self.components)))
+        rows = max(1, block_bytes // (2 * self.fitted.bytes_per_score * len(self.components)))
         for start in range(0, len(queries), rows):
             part = queries[start : start + rows]
             translated = {row: english for row, query in enumerate(part) if (english := self.translation(query))}

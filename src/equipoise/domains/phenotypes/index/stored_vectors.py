@@ -65,7 +65,7 @@ class StoredVectorScorer(FittedRetriever):
     ``texts`` are the texts of the vectors: queries are embedded in their upper and lower case.
     """
 
-    bytes_a_score = 4
+    bytes_per_score = 4
 
     def __init__(
         self,
