@@ -38,7 +38,7 @@ def test_the_text_is_selected_if_the_clipboard_is_blocked(page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format_name", "name"), [("latex", "table.tex"), ("csv", "figures.csv"), ("json", "report.json")]
+    ("format_name", "name"), [("latex", "table.tex"), ("csv", "scores.csv"), ("json", "report.json")]
 )
 def test_saved_files_have_the_shown_text(page, format_name: str, name: str) -> None:
     text = page.locator(f"#text-{format_name}").text_content()

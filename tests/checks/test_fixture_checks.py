@@ -38,7 +38,7 @@ def test_answers_that_occur_once_have_no_findings() -> None:
 def test_an_absent_answer_is_reported() -> None:
     (finding,) = findings_of(answer_occurrences((1, 1), (0, 0)))
     assert (finding.code, finding.severity) == ("EQ102", Severity.ISSUE)
-    assert finding.message == '1 of 2 answers is not in the document, and no system can find it: q2 "answer 2"'
+    assert finding.message == '1 of 2 answers was not found, so no system can find it: q2 "answer 2"'
     assert finding.evidence == ('q2 "answer 2"',)
 
 

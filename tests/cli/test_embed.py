@@ -375,7 +375,7 @@ def test_cached_texts_of_pdf_documents_are_counted_and_pruned(eq, folder: Path) 
     assert (pruned["dropped_documents"], pruned["vectors"]) == (1, 0)
     (newest,) = (folder / "cache" / "documents").iterdir()
     assert newest.read_text() == "barley"
-    assert "dropped 1 texts of PDF documents; 0 stay" in eq("cache", "prune", "--all").stdout
+    assert "dropped 1 text of a PDF document; 0 stay" in eq("cache", "prune", "--all").stdout
     assert not list((folder / "cache" / "documents").iterdir())
 
 

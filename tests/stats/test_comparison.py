@@ -396,9 +396,9 @@ def test_verdict_of_a_significantly_best_system():
     verdict = verdict_of(shifted_results([0.0, 1.0]))
     assert verdict.startswith(
         "b is the best of 2 systems on 60 units: its m is 1.06, significantly higher than that of a "
-        "(by 0.95, 95 % interval [0.83, 1.08], adjusted p 0.001). "
+        "(by 0.95, 95 % interval [0.83, 1.08], adjusted p = 0.001). "
     )
-    assert "All pairs are significantly different; 60 units can show" in verdict
+    assert "95 % interval [0.83, 1.08], adjusted p = 0.001). 60 units can show differences of about" in verdict
 
 
 def test_detectable_difference_of_the_first_two_has_two_digits():

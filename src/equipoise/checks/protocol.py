@@ -14,10 +14,10 @@ from equipoise.stats.formatting import (
     about,
     format_count,
     format_interval,
-    format_p,
     format_percent,
     format_value,
     metric_in_sentence,
+    p_in_sentence,
 )
 from equipoise.stats.power import POWER
 from equipoise.stats.result import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW, Result
@@ -203,7 +203,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
 
 def _evidence(contrast: Contrast) -> str:
     pair = f"{contrast.a} and {contrast.b.removesuffix(':')}"
-    return f"{pair}: adjusted p {format_p(contrast.adjusted)}, about {about(contrast.needed.value)} needed"
+    return f"{pair}: adjusted {p_in_sentence(contrast.adjusted)}, about {about(contrast.needed.value)} needed"
 
 
 def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
@@ -219,7 +219,7 @@ def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
     ]
     if pairs:
         first = pairs[0]
-        more = f" (also {pluralize(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
+        more = f" (and {pluralize(len(pairs) - 1, 'other pair')})" if len(pairs) > 1 else ""
         n_differing = (first.wins or 0) + (first.losses or 0)
         yield Observation(
             f"{first.a}, {first.b}",

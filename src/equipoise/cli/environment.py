@@ -113,7 +113,7 @@ def doctor(out: Output, deep: bool) -> int:
         columns = [
             ReportColumn("what", [row.what for row in rows]),
             ReportColumn("state", [row.state for row in rows]),
-            ReportColumn("detail", [row.detail for row in rows], shortens="middle"),
+            ReportColumn("detail", [row.detail for row in rows], shortens="fold"),
         ]
         out.show(TerminalTable(columns))
     return output.MISSING if any(row.state == "bad" for row in rows) else output.DONE
@@ -140,7 +140,7 @@ def _extra(package: str, module: str, extra: str) -> DoctorItem:
 def _threads() -> str:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     limits = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
-    return f"{count} usable cores; {', '.join(limits) or 'no limit set'}"
+    return f"{count} usable {'core' if count == 1 else 'cores'}; {', '.join(limits) or 'no limit set'}"
 
 
 def _memory() -> str:
@@ -234,7 +234,7 @@ def size(out: Output) -> None:
             TerminalTable(
                 [
                     ReportColumn("model", [_space_name(space) for space in usage.spaces], shortens="middle"),
-                    ReportColumn("role, prompt", [_role(space) for space in usage.spaces], rank=1, shortens="end"),
+                    ReportColumn("role, prompt", [_role(space) for space in usage.spaces], rank=1, shortens="fold"),
                     ReportColumn("vectors", [f"{space.vectors:,}" for space in usage.spaces], right=True),
                     ReportColumn("size", [format_bytes(space.bytes) for space in usage.spaces], right=True),
                 ]
@@ -245,7 +245,11 @@ def size(out: Output) -> None:
         f" {format_bytes(usage.file_bytes)} of at most {format_bytes(usage.max_bytes)}: {vector_cache.path}"
     )
     if documents.texts:
-        out.text(f"{documents.texts:,} texts of PDF documents, {format_bytes(documents.bytes)}")
+        out.text(f"{_pdf_texts(documents.texts)}, {format_bytes(documents.bytes)}")
+
+
+def _pdf_texts(n: int) -> str:
+    return f"{n:,} {'text of a PDF document' if n == 1 else 'texts of PDF documents'}"
 
 
 @cache.command(help=PRUNE_HELP, short_help="Reduce the size of the cache.")
@@ -269,10 +273,7 @@ def prune(out: Output, size: str | None, everything: bool) -> None:
         return
     out.text(f"dropped {dropped:,} vectors; {usage.vectors:,} stay, {format_bytes(usage.file_bytes)}")
     if before.texts:
-        out.text(
-            f"dropped {dropped_texts:,} texts of PDF documents; {documents.texts:,} stay, "
-            f"{format_bytes(documents.bytes)}"
-        )
+        out.text(f"dropped {_pdf_texts(dropped_texts)}; {documents.texts:,} stay, {format_bytes(documents.bytes)}")
 
 
 @cache.command(help=PATH_HELP, short_help="Print the path of the cache.")

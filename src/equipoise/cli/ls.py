@@ -48,7 +48,7 @@ def models(out: Output) -> None:
         TerminalTable(
             [
                 ReportColumn("model", [listing.spec for listing in listings]),
-                ReportColumn("status", [listing.here for listing in listings], shortens="end"),
+                ReportColumn("status", [listing.here for listing in listings], shortens="fold"),
                 ReportColumn("dims", [_number(listing.dims) for listing in listings], right=True),
                 ReportColumn("tokens", [_number(listing.max_tokens) for listing in listings], right=True),
                 ReportColumn("licence", [listing.licence for listing in listings]),
@@ -143,7 +143,7 @@ def _metrics_part(listed: Sequence[Any], *, verbose: bool) -> list[Part]:
     aliases = ReportColumn("aliases", [", ".join(metric.aliases) for metric in listed], rank=2, extra=True)
     columns = [
         ReportColumn("metric", names),
-        ReportColumn("title", [metric.title for metric in listed], shortens="end"),
+        ReportColumn("title", [metric.title for metric in listed], shortens="fold"),
         ReportColumn("evidence", [metric.evidence.kind for metric in listed]),
         ReportColumn("better", [str(metric.better) for metric in listed]),
         ReportColumn("range", [format_bounds(metric.bounds) for metric in listed], rank=1),
@@ -173,7 +173,7 @@ def checks(out: Output) -> None:
             [
                 ReportColumn("code", [check.code for check in listed]),
                 ReportColumn("severity", [str(check.severity) for check in listed]),
-                ReportColumn("title", [check.title for check in listed], shortens="end"),
+                ReportColumn("title", [check.title for check in listed], shortens="fold"),
             ]
         )
     )
@@ -202,7 +202,7 @@ def tests(out: Output) -> None:
                 ReportColumn("option", [row["option"] for row in rows]),
                 ReportColumn("name", [row["name"] for row in rows]),
                 ReportColumn("title", [row["title"] for row in rows]),
-                ReportColumn("source", [row["cite"] for row in rows], rank=1, shortens="end", extra=True),
+                ReportColumn("source", [row["cite"] for row in rows], rank=1, shortens="fold", extra=True),
             ]
         )
     )

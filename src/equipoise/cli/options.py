@@ -99,6 +99,9 @@ class ModelType(NameType):
         from equipoise.models.registry import ALIASES
 
         spec = str(value)
+        names = [name.strip() for name in spec.split(",")]
+        if len(names) > 1 and all(name in ALIASES for name in names):
+            raise UnknownNameError(f"no {self.name} is called {spec!r}", hint=f"write blanks: {' '.join(names)}")
         return spec[:-1] if spec.endswith(":") and spec[:-1] in ALIASES else spec
 
     def known(self) -> Iterable[tuple[str, str]]:
@@ -263,7 +266,9 @@ log_option = click.option(
     help="Log the scores to this experiment tracker; may be repeated.",
 )
 
-device_option = click.option("--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu.")
+device_option = click.option(
+    "--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu. Default: a GPU if there is one."
+)
 
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model."
@@ -286,10 +291,21 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Path(),
             help='The correct column of each row of logits. Default: the array "targets" in the same file.',
         ),
-        click.option("--padding", type=int, multiple=True, help="A column of the logits to ignore (padding)."),
-        click.option("--corpus-size", type=int, help="Number of documents that could have been retrieved."),
-        click.option("--run-tag", metavar="NAME", help="Run tag (name of the run) for TREC lines without one."),
-        click.option("--device", metavar="NAME", help="Rank logits on this device: cuda, cuda:1, mps or cpu."),
+        click.option(
+            "--padding",
+            type=int,
+            multiple=True,
+            help="Number of a column of logits to ignore (padding); may be repeated.",
+        ),
+        click.option(
+            "--corpus-size",
+            type=int,
+            help="Number of documents that could be retrieved; makes chance levels exact.",
+        ),
+        click.option("--run-tag", metavar="NAME", help="Name of the run, for TREC lines that lack their last field."),
+        click.option(
+            "--device", metavar="NAME", help="Rank logits on this device: cuda, cuda:1, mps or cpu (default)."
+        ),
     )(collected)
 
 
@@ -299,9 +315,13 @@ cluster_options: Decorator = joined(
     click.option(
         "--cluster",
         metavar="FILE:COLUMN",
-        help="Cluster of each query, from a column of a table; whole clusters are resampled.",
+        help="Cluster of each query, such as its user, from a column of a table. Whole clusters are resampled.",
     ),
-    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query: the part of its id that matches this."),
+    click.option(
+        "--cluster-by",
+        metavar="REGEX",
+        help="Cluster of each query: the part of its id that matches this expression.",
+    ),
 )
 """Queries that are resampled together."""
 
@@ -594,6 +614,8 @@ class SectionedCommand(click.Command):
             if isinstance(parameter, click.Option) and record is not None:
                 text = re.sub(r"\[default: \((.*?)\)(?=[;\]])", r"[default: \1", record[1])
                 text = re.sub(r"\]\s+\[", "; ", text)
+                for pattern, words in RANGES:
+                    text = re.sub(pattern, words, text)
                 yield parameter, (record[0].replace(" RANGE", ""), text)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -603,6 +625,15 @@ class SectionedCommand(click.Command):
             return option.shell_complete(ctx, incomplete)
         return super().shell_complete(ctx, incomplete)
 
+
+RANGES = (
+    (r"\s*\[x>=[01]\]", ""),  # numbers from 0 or 1 on go without saying
+    (r"; x>=[01]\]", "]"),
+    (r"(?<=[\[ ])(\d+)<=x<=(\d+)(?=\])", r"\1 to \2"),
+    (r"(?<=[\[ ])x>=(\d+)(?=\])", r"at least \1"),
+    (r"(?<=[\[ ])x>(\d+)(?=\])", r"above \1"),
+)
+"""How click writes the range of a number, and what the help says instead."""
 
 MAX_OPTION_WIDTH = 30
 """Columns of the names of options in the help; a longer name has its own line."""

@@ -26,6 +26,7 @@ from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.run_folder import StoredRun, save_run
+from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.metrics.parser import MetricCatalogue
@@ -76,7 +77,7 @@ class Scorer:
                 hint="omit one of them",
             )
         judgements = self.reading.judgements
-        return score_like(
+        result = score_like(
             read_run(system.path, tag=self.reading.run_tag),
             judgements,
             self.metrics or DEFAULT_METRICS,
@@ -86,6 +87,7 @@ class Scorer:
             catalogue=self.catalogue,
             config=self._config(list(judgements)),
         )
+        return replace(result, settings={**result.settings, UNIT_NOUN: EVIDENCE_NOUNS["ranking"]})
 
     def _config(self, unit_ids: Sequence[object]) -> StatsConfig:
         """The config with the clusters of these units."""
@@ -143,7 +145,7 @@ scores are those that another library would print; eq why explains the differenc
 )
 @options.ties_option
 @options.cluster_options
-@options.stats_options()
+@options.stats_options(omit=("test", "correction", "n_permutations"))
 @options.plugin_option
 @options.fail_option
 @options.log_option

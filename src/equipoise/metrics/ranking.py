@@ -445,8 +445,8 @@ def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
     if not ranking.complete:
         n_missing = int((~ranking.retrieved).sum())
         raise UndefinedError(
-            f"a mean or median rank needs every relevant item ranked; {n_missing} of {len(ranking.above)} were not"
-            " retrieved",
+            f"the mean or median rank is undefined: {n_missing} of {len(ranking.above)} relevant items were not "
+            "retrieved",
             hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
         )
     return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks

@@ -113,7 +113,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     size, first_line = sample_size(comparison, words, brief=True), headline(comparison, words, uninformative)
     if comparison.tied_with_leader and not uninformative:
         if options.cheapest:
-            first_line = f"{first_line} The cheapest of these is {options.cheapest}."
+            first_line = f"{first_line} {cheapest_sentence(options.cheapest, comparison.leader)}"
         elif any(finding.code == SAMPLE_SIZE for finding in comparison.findings):
             size = f"{size.removesuffix('.')}. Of tied {words.system}s, choose the cheapest."
     notes = (chance, *options.notes, size)
@@ -126,6 +126,19 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         details=options.details,
         explains_codes=options.explains_codes,
         explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
+    )
+
+
+def cheapest_sentence(cheapest: str, best: str | None, faster: str = "") -> str:
+    """The cheapest of the systems that are not significantly worse than the best one.
+
+    >>> cheapest_sentence("bm25", "minilm"), cheapest_sentence("bm25", "bm25")
+    ('The cheapest of these is bm25.', 'bm25 is also the cheapest of these.')
+    """
+    return (
+        f"{best} is also the cheapest of these."
+        if cheapest == best
+        else f"The cheapest of these is {cheapest}{faster}."
     )
 
 

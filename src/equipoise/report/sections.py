@@ -38,6 +38,7 @@ from equipoise.stats.formatting import (
     percent_sign,
     shared_decimals,
 )
+from equipoise.stats.power import POWER
 from equipoise.stats.slices import MIN_UNITS
 from equipoise.types import Direction, Floats
 
@@ -285,7 +286,9 @@ def _pairs_caption(comparison: Comparison) -> str:
         f"The first system minus the second on {metric_in_percent(comparison.primary)}, with "
         f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
         f"first is better. {comparison.test[:1].upper()}{comparison.test[1:]}; "
-        f"{comparison.family.replace(PERCENT_UNIT, '')}."
+        f"{comparison.family.replace(PERCENT_UNIT, '')}. Detectable is the smallest difference that this test would "
+        f"show with {format_percent(POWER)} power. The needed number of {comparison.words.plural} would show the "
+        "observed difference with that power."
     )
 
 

@@ -196,6 +196,10 @@ def _percent(value: float) -> str:
     return format_percent(round(value, 3))
 
 
+def _milliseconds(seconds: float) -> float:
+    return 1000 * seconds
+
+
 def _seconds_per_1000(rate: float) -> float:
     return 1000 / rate if rate else float("nan")
 
@@ -218,7 +222,7 @@ STANDARD_COSTS = {
     "dims": CostKind("dims"),
     "documents_per_second": CostKind("seconds per 1,000 texts", convert=_seconds_per_1000, charted=True),
     "seconds": CostKind("total seconds", charted=True, missing="not recorded if texts are read from the cache"),
-    "latency_p50": CostKind("seconds per query (median)", charted=True),
+    "latency_p50": CostKind("milliseconds per query (median)", convert=_milliseconds, charted=True),
     "bytes_per_vector": CostKind("bytes per vector", charted=True),
     "price": CostKind("US dollars per million texts", charted=True),
     "truncated_share": CostKind("texts truncated", _percent),

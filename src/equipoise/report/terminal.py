@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
+from itertools import zip_longest
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from equipoise.redaction import inert
@@ -92,29 +94,29 @@ def heading(text: str) -> Paragraph:
 
 GAP = 2
 ELLIPSIS = "…"
-SHORTEST = {"middle": 10, "end": 16}
-"""How short a column may become that loses the middle of names, or the end of texts."""
+SHORTEST = {"middle": 10, "end": 16, "fold": 24}
+"""How narrow a column may become that loses the middle of names or the end of texts, or folds its texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportColumn:
     """A head and its cells. ``rank`` 0 always stays; of the others the largest is dropped first.
 
-    A column that ``shortens`` may lose the "middle" of its names or the "end" of its texts; one that is
-    an ``extra`` is shown only if the others need not be shortened.
+    A column that ``shortens`` may lose the "middle" of its names or the "end" of its texts, or "fold" them into several
+    lines; one that is an ``extra`` is shown only if the others need not be shortened.
     """
 
     head: str
     cells: Sequence[str]
     right: bool = False
     rank: int = 0
-    shortens: Literal["", "middle", "end"] = ""
+    shortens: Literal["", "middle", "end", "fold"] = ""
     extra: bool = False
 
     @property
     def width(self) -> int:
         """How wide its widest entry is on a screen."""
-        return max(map(display_width, (self.head, *self.cells)))
+        return max(display_width(line) for text in (self.head, *self.cells) for line in text.split("\n"))
 
     @property
     def slack(self) -> int:
@@ -129,13 +131,15 @@ class ReportColumn:
         return max(0, self.width - least)
 
     def narrowed(self, width: int) -> ReportColumn:
-        """The same column with its cells cut to a width."""
+        """The same column with its cells cut or folded to a width."""
+        if self.shortens == "fold":
+            return replace(self, cells=["\n".join(wrap(cell, width)) for cell in self.cells])
         return replace(self, cells=[shorten(cell, width, self.shortens) for cell in self.cells])
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalTable:
-    """Columns side by side under their heads; never folded.
+    """Columns side by side under their heads.
 
     ``otherwise`` says how to see what a narrow terminal leaves out.
     """
@@ -153,7 +157,11 @@ class TerminalTable:
         lines = [
             Text(_line([column.head for column in shown], shown, widths), style="bold"),
             Text(rule * total_width(shown)),
-            *(Text(_line(cells, shown, widths)) for cells in zip(*(column.cells for column in shown), strict=True)),
+            *(
+                Text(_line(line, shown, widths))
+                for cells in zip(*(column.cells for column in shown), strict=True)
+                for line in zip_longest(*(cell.split("\n") for cell in cells), fillvalue="")
+            ),
         ]
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"

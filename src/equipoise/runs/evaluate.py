@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.errors import InputError, ParameterError, UnknownNameError
+from equipoise.errors import InputError, ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
@@ -83,14 +83,10 @@ def evaluate(
     settings: dict[str, Any] = {}
     if isinstance(evidence, Ranking):
         evidence, settings = evidence.ordered(config.ties), {"ties": str(config.ties)}
-    result = estimate(
-        evidence,
-        chosen,
-        system=system,
-        config=config,
-        chance=chance,
-        settings=settings,
-    )
+    try:
+        result = estimate(evidence, chosen, system=system, config=config, chance=chance, settings=settings)
+    except UndefinedError as error:
+        raise UndefinedError(f"{system}: {error.message}", hint=error.hint) from error
     result = replace(result, evidence=observed)
     return replace(result, findings=run_checks(ScoredResult(result, {metric.name: metric for metric in chosen})))
 

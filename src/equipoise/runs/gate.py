@@ -19,6 +19,7 @@ from equipoise.redaction import inert
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.regression_test import GateCheck, RegressionTest, check_regressions
 from equipoise.stats.formatting import format_percent, format_value, n_decimals
+from equipoise.stats.verdict import plural, unit_noun
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ AT_LEAST, AT_MOST = ">=", "<="
 _REQUIREMENT = re.compile(
     r"^\s*(?P<metric>.*?[^\s<>=!])\s*(?P<sign><=|>=|=>|=<|==?|!=|<|>)\s*(?P<limit>\S+?)\s*(?P<percent>%?)\s*$"
 )
-_WORDS = {AT_LEAST: "at least", AT_MOST: "at most"}
+_WORDS = {AT_LEAST: ("at least", "below"), AT_MOST: ("at most", "above")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,9 @@ class Requirement:
         percent = match["percent"]
         return cls(metric, match["sign"], limit / 100 if percent else limit, match["limit"] + percent)
 
-    @property
-    def words(self) -> str:
-        """``at least 0.60``."""
-        return f"{_WORDS[self.sign]} {self.text}"
+    def in_words(self, met: bool) -> str:
+        """``at least 0.60``, or ``below 0.60`` if it is not met."""
+        return f"{_WORDS[self.sign][0 if met else 1]} {self.text}"
 
     def holds(self, value: float) -> bool:
         """Whether a value meets the requirement; NaN does not."""
@@ -131,13 +131,13 @@ class GateResult:
     def to_junit(self) -> str:
         """The checks as JUnit XML, one test case per check.
 
-        >>> check = GateCheck(False, "MRR is 0.4, not at least 0.5", "minimum", "MRR")
+        >>> check = GateCheck(False, "MRR is 0.4, below 0.5", "minimum", "MRR")
         >>> print(GateResult("minilm", (check,)).to_junit())
         <?xml version='1.0' encoding='utf-8'?>
         <testsuites>
           <testsuite name="eq gate minilm" tests="1" failures="1" errors="0" skipped="0">
             <testcase classname="eq gate minilm" name="minimum MRR">
-              <failure message="MRR is 0.4, not at least 0.5" />
+              <failure message="MRR is 0.4, below 0.5" />
             </testcase>
           </testsuite>
         </testsuites>
@@ -214,11 +214,11 @@ def check_gate(
                     hint="for example 0.01 for a loss of one percentage point",
                 )
     verdicts = [GateCheck(False, f"{run.caution}, so its values are not used", "run")] if run.caution else []
-    verdicts += _findings(run, TUNED_ON_TEST_UNITS, "the run was tuned on the units it reports")
+    verdicts += _findings(run, TUNED_ON_TEST_UNITS, "the run was tuned on the {units} it reports")
     if not allow_missing:
-        verdicts += _findings(run, MISSING, "the run lacks units of the ground truth")
+        verdicts += _findings(run, MISSING, "the run lacks {units} of the ground truth")
     if not allow_missing and against is not None:
-        verdicts += _findings(against.baseline, MISSING, "the baseline lacks units of the ground truth")
+        verdicts += _findings(against.baseline, MISSING, "the baseline lacks {units} of the ground truth")
     verdicts += [
         _minimum(run.result, requirement, confident=confident, confidence_level=confidence_level)
         for requirement in requirements
@@ -232,6 +232,7 @@ def check_gate(
 
 def _findings(run: StoredRun, code: str, problem: str) -> list[GateCheck]:
     """A failed check for every finding of this code."""
+    problem = problem.format(units=plural(unit_noun([run.result])))
     return [
         GateCheck(False, f"{problem}: {finding.message} ({code})", "run")
         for finding in run.result.findings
@@ -263,7 +264,7 @@ def _minimum(result: Result, requirement: Requirement, *, confident: bool, confi
         return _confident_check(_at_level(result, estimate, confidence_level), requirement, confidence_level)
     passed = requirement.holds(value)
     shown = _format_against(value, requirement, n_decimals(estimate.interval))
-    return GateCheck(passed, f"{metric} is {shown}, {_not(passed)}{requirement.words}", "minimum", metric, value)
+    return GateCheck(passed, f"{metric} is {shown}, {requirement.in_words(passed)}", "minimum", metric, value)
 
 
 def _confident_check(estimate: Estimate, requirement: Requirement, confidence_level: float) -> GateCheck:
@@ -279,13 +280,9 @@ def _confident_check(estimate: Estimate, requirement: Requirement, confidence_le
     message = (
         f"{metric} is {format_value(value, places)}, and the {bound} end of its "
         f"{format_percent(confidence_level)} interval, {_format_against(end, requirement, places)}, is "
-        f"{_not(passed)}{requirement.words}"
+        f"{requirement.in_words(passed)}"
     )
     return GateCheck(passed, message, "minimum", metric, value, end)
-
-
-def _not(passed: bool) -> str:
-    return "" if passed else "not "
 
 
 def _format_against(value: float, requirement: Requirement, places: int) -> str:

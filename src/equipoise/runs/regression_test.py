@@ -24,6 +24,7 @@ from equipoise.stats.formatting import (
     format_p,
     format_percent,
     format_value,
+    p_in_sentence,
 )
 from equipoise.stats.multiple_comparisons import adjust
 from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
@@ -307,7 +308,7 @@ def _mean_verdict(
     verdict = f"{'a' if failed else 'no'} significant loss{_margin_text(test)}"
     if undecided:
         verdict = f"a loss{_margin_text(test)} that cannot be tested: {undecided}"
-    details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), words.units(n)]
+    details = [*([] if np.isnan(p) else [f"{p_in_sentence(p)}{adjusted.words}"]), words.units(n)]
     if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
     message = f"{_describe_gain(current, reference, gain)}; {verdict} ({', '.join(details)})"

@@ -139,6 +139,16 @@ def format_p(p: float, *, reason: str = "") -> str:
     return f"{p:.{2 if p >= 0.0995 else 3}f}"
 
 
+def p_in_sentence(p: float | str) -> str:
+    """A p value, or the text that ``format_p`` makes of it, as it is written in a sentence.
+
+    >>> p_in_sentence(0.0421), p_in_sentence("<0.001")
+    ('p = 0.042', 'p < 0.001')
+    """
+    text = p if isinstance(p, str) else format_p(p)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
 def format_percent(confidence_level: float) -> str:
     """A confidence level.
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from math import floor, isnan, log10
 from typing import TYPE_CHECKING
 
-from equipoise.stats.formatting import ScoreFormat, about, format_interval, format_p, format_percent, format_value
+from equipoise.stats.formatting import (
+    ScoreFormat,
+    about,
+    format_interval,
+    format_p,
+    format_percent,
+    format_value,
+    p_in_sentence,
+)
 from equipoise.stats.intervals import Interval
 from equipoise.stats.power import POWER
 from equipoise.types import Direction
@@ -217,8 +225,13 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
         f"{higher} than that of {others[0]} (by {_certainty(contrast, score_format(comparison, words))})"
-        f"{f' and of {len(others) - 1} more' if len(others) > 1 else ''}.{tail}"
+        f"{_and_others(len(others) - 1)}.{tail}"
     )
+
+
+def _and_others(n: int) -> str:
+    """The end of a clause that names the first of several systems."""
+    return f" and than that of {n} {'other' if n == 1 else 'others'}" if n else ""
 
 
 def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocabulary, *, brief: bool) -> str:
@@ -266,7 +279,10 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
         separation = _separation(comparison, first, words, brief=brief)
         return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
     contrast = comparison.contrast(best, next(name for name in scored if name != best))
-    return _sentence(f"all pairs are significantly different{_detectable(comparison, contrast, words)}")
+    detectable = _detectable(comparison, contrast, words)
+    if len(scored) == 2:  # the decision already states that the only pair is significantly different
+        return _sentence(detectable) if detectable else ""
+    return _sentence("; ".join(filter(None, ("all pairs are significantly different", detectable))))
 
 
 def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool = False) -> str:
@@ -287,11 +303,25 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
                 f"{units} would be needed to distinguish {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
             )
         return f"{units} {_planned_test(comparison, contrast, words)}"
+    smallest = _smallest_p(contrast)
+    if smallest >= comparison.alpha or (smallest and 0 in (contrast.wins, contrast.losses)):
+        return (
+            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
+            f"it cannot give a p value below {format_p(smallest)}"
+        )
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
         f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "
         f"test did not show it"
     )
+
+
+def _smallest_p(contrast: Contrast) -> float:
+    """The p value if one system were better on all units on which the two differ; 0 if no small sample bounds it."""
+    if contrast.test == "t" or contrast.wins is None or contrast.losses is None:
+        return 0.0
+    n_differing = min(contrast.wins + contrast.losses, contrast.n / contrast.units_per_block)
+    return float(2.0 ** (1 - n_differing))
 
 
 def _is_equal(contrast: Contrast) -> bool:
@@ -346,14 +376,14 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
     between = " between the first two" if len(comparison.scored) > 2 else ""
     units = _units(comparison, contrast.n, words)
     return (
-        f"; {units} can show differences of about {shown}{' points' if words.percent else ''} or more{between} "
+        f"{units} can show differences of about {shown}{' points' if words.percent else ''} or more{between} "
         f"{_with_power(comparison)}"
     )
 
 
 def _certainty(contrast: Contrast, shown: ScoreFormat) -> str:
     """The difference in favour of the first system, with its interval and p."""
-    p = f"adjusted p {format_p(contrast.adjusted)}"
+    p = f"adjusted {p_in_sentence(contrast.adjusted)}"
     if not contrast.interval.known:
         return f"{shown.difference(contrast)}, {p}"
     low, high = contrast.interval.low, contrast.interval.high

@@ -195,7 +195,7 @@ class Viewer:
         run_list = await self._run_list()
         version = f"{run_list.version}-{__version__}"
         return not_modified(request, version) or viewer_page(
-            render("runs.html", run_list=run_list, root=str(self.root), program=f"equipoise {__version__}"),
+            render("runs.html", run_list=run_list, root=str(self.root.resolve()), program=f"equipoise {__version__}"),
             version,
         )
 

@@ -97,9 +97,9 @@ HELP = """
   eq view
   eq view results/ --port 8000 --no-browser
 
-Show every run in the folder RESULTS in a browser: filter, sort and open runs, compare two or more,
-follow one that is running, and download tables. The server listens on 127.0.0.1 only and changes
-no file. Ctrl-C stops it.
+Show every run in the folder RESULTS (default: results) in a browser: filter, sort and open runs, compare two
+or more, follow one that is running, and download tables. The server listens on 127.0.0.1 only and changes no
+file. Ctrl-C stops it.
 """
 
 

@@ -30,6 +30,7 @@ from equipoise.report.view_model import (
     WinCell,
 )
 from equipoise.stats.comparison import Comparison
+from equipoise.stats.formatting import p_in_sentence
 from equipoise.types import Direction
 
 ReportAndComparison = tuple[RunsView, Comparison]
@@ -106,7 +107,7 @@ def test_the_forest_has_the_differences_of_the_comparison(comparison_report: Rep
             (contrast.difference, contrast.interval.low, contrast.interval.high)
         )
         assert row["shape"] == ("circle" if contrast.winner(comparison.alpha) else "diamond")
-        assert f"adjusted p {row['p']}" in row["tooltip"]
+        assert f"adjusted {p_in_sentence(row['p'])}" in row["tooltip"]
 
 
 def test_the_win_matrix_counts_wins_ties_and_losses(comparison_report: ReportAndComparison) -> None:
@@ -264,7 +265,7 @@ def test_descriptions_name_every_tied_maximum() -> None:
         "questions",
     )
     assert difference_chart(table).description.endswith(
-        "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p 0.2; equally large: oats minus corn."
+        "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p = 0.2; equally large: oats minus corn."
     )
     assert win_matrix(table, systems).description == (
         "The largest share of wins on HR@1 is 50 % of questions: rye over oats, rye over corn."

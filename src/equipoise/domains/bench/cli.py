@@ -72,7 +72,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=click.IntRange(min=1),
     metavar="N ...",
-    help="Also evaluate vectors truncated to N dimensions. With --dtypes: each combination of the two instead.",
+    help="Also evaluate vectors truncated to N dimensions. With --dtypes, every combination is evaluated.",
 )
 @click.option(
     "--dtypes",
@@ -80,7 +80,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=options.ChoiceWithHint("dtype", dtypes),
     metavar="NAME ...",
-    help="Also evaluate vectors stored as float16, int8 or binary. With --dims: each combination of the two instead.",
+    help="Also evaluate vectors stored as float16, int8 or binary. With --dims, every combination is evaluated.",
 )
 @click.option(
     "--rerankers",
@@ -89,7 +89,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     help="Also rerank the top hits of every system with these rerankers, such as maxsim:minilm.",
 )
 @click.option(
-    "--rerank-depth", type=click.IntRange(min=1), default=50, show_default=True, help="Number of hits to rerank."
+    "--rerank-depth", type=click.IntRange(min=1), default=50, show_default=True, help="Number of top hits to rerank."
 )
 @click.option(
     "--tune",
@@ -105,7 +105,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     "prices",
     cls=MultiValueOption,
     metavar="MODEL=USD ...",
-    help="Price of a hosted model per million tokens.",
+    help="Price of a hosted model in US dollars per million tokens.",
 )
 @options.device_option
 @options.threads_option
@@ -305,22 +305,28 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option(
     "--aggregate",
     type=ChoiceWithHint("aggregate", aggregates),
-    help="How scores are aggregated over data sets. Default: mean, or borda if scales differ.",
+    help="How scores are aggregated over data sets.  [default: mean, or borda if scales differ]",
 )
 @click.option(
     "--resample",
     type=ChoiceWithHint("resampling", modes),
-    help="Resample data sets, units (queries, ...) within them, or both. Default: both if the table has units and "
-    "several data sets.",
+    help="Resample data sets, units (queries, ...) within them, or both.  [default: both if the table has units and "
+    "several data sets, else what it has]",
 )
 @click.option(
     "--models-in",
     type=ChoiceWithHint("orientation", lambda: ("rows", "columns")),
-    help="Whether models are in rows or columns.",
+    help="Whether models are in rows or columns; detected by default.",
 )
-@click.option("-m", "--metric", metavar="NAME", help="The metric to read if there are several.")
-@click.option("--split", metavar="NAME", help="The split of MTEB results. Default: test.")
-@click.option("--subset", "subsets", cls=MultiValueOption, metavar="NAME ...", help="Subsets of MTEB results.")
+@click.option("-m", "--metric", metavar="NAME", help="The metric to read, if the table has several.")
+@click.option("--split", metavar="NAME", help="The split of MTEB results.  [default: test]")
+@click.option(
+    "--subset",
+    "subsets",
+    cls=MultiValueOption,
+    metavar="NAME ...",
+    help="Only these subsets of MTEB results.",
+)
 @options.stats_options()
 @click.option("-o", "--output", "folder", metavar="FOLDER", help="Write results.json and report.html here.")
 @options.fail_option

@@ -16,7 +16,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.read_data import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
-from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemPool, SystemSpec, encoder_keys, expand_systems
+from equipoise.domains.bench.systems import DEFAULT_DEPTH, RANDOM, SystemPool, SystemSpec, encoder_keys, expand_systems
 from equipoise.errors import EquipoiseError, InputError, UnknownNameError
 from equipoise.io.json import parse_json
 from equipoise.io.splits import kfold_splits
@@ -388,7 +388,11 @@ def score(data: BenchData, observed: BenchObservation, system: str, config: Stat
         estimates[name] = replace(more.estimates[metric], metric=name)
         if metric in more.per_unit:
             per_unit[name] = more.per_unit[metric]
-    return replace(result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings})
+    # Random vectors are expected to score at chance.
+    findings = () if system == RANDOM else result.findings
+    return replace(
+        result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings}, findings=findings
+    )
 
 
 def _own_config(data: BenchData, config: StatsConfig) -> StatsConfig:

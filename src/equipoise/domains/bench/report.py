@@ -9,35 +9,43 @@ from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import join_names
+from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.bench.results import NEGLIGIBLE_SECONDS, TIME_TOLERANCE
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
-from equipoise.report.answer import TIED, WORSE, Answer, AnswerOptions, comparison_answer, single_answer
-from equipoise.report.charts.chart import LIGHT, Chart, chart, series_style, shorten_labels
+from equipoise.report.answer import (
+    TIED,
+    WORSE,
+    Answer,
+    AnswerOptions,
+    cheapest_sentence,
+    comparison_answer,
+    single_answer,
+)
+from equipoise.report.charts.chart import LIGHT, Chart, chart, series_style
 from equipoise.report.charts.marks import (
-    TOOLTIP,
     line,
-    literals,
     log_axis,
     log_scale,
     position,
     scale_axis,
-    text_marks,
+    series_labels,
+    series_points,
+    vertical_intervals,
     with_grid,
 )
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.sections import axis_scale
 from equipoise.report.tables import cost_report_columns
-from equipoise.report.terminal import Paragraph, Part, ReportColumn, heading
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, findings_section, heading
 from equipoise.report.view import View
 from equipoise.runs.experiment_folder import RESULTS, RUNS, folder_names
 from equipoise.runs.run_folder import find_runs
-from equipoise.stats.formatting import format_percent, format_ranks, format_value
+from equipoise.stats.formatting import format_percent, format_ranks, format_value, metric_heading
 from equipoise.stats.verdict import Vocabulary, name_list
 
 if TYPE_CHECKING:
@@ -68,7 +76,10 @@ def answer_parts(views: Sequence[View], *, verbose: bool = False, quiet: bool = 
     parts: list[Part] = []
     for view in views:
         parts += [*([Paragraph("")] if parts else []), heading(view.title), Paragraph("")]
-        parts += replace(view.answer, details="").parts(quiet=quiet)
+        parts += view.answer.parts(quiet=quiet, verbose=True)
+        # The findings of the suite are those of its data sets, which follow.
+        if not quiet and (view is not views[0] or len(views) == 1):
+            parts += findings_section(view.answer.findings, verbose=True)
     return parts
 
 
@@ -106,7 +117,7 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
         )
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS, explains_codes=True)
-    return View(title=f"{count} data sets, {len(names)} systems", answer=answer)
+    return View(title="All data sets", answer=answer)
 
 
 def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -> str:
@@ -131,9 +142,10 @@ def _other_datasets(suite: Aggregate) -> str:
     worse = [row.system for row in suite.rows[1:] if suite.significant_elsewhere[suite.leader][row.system]]
     verb = "is" if len(worse) == 1 else "are"
     shown = f"{name_list(worse)} {verb} significantly worse" if worse else "no system is significantly worse"
+    level, interval = format_percent(suite.confidence_level), _ends(suite.rows[0].interval_elsewhere)
     return (
-        f"On other data sets like these {len(suite.datasets)}, {shown}, and the mean of {suite.leader} is in "
-        f"{_ends(suite.rows[0].interval_elsewhere)} (Student's t over data sets)."
+        f"On other data sets like these {len(suite.datasets)}, {shown}, and the {level} interval of the mean of "
+        f"{suite.leader} is {interval} (Student's t over data sets)."
     )
 
 
@@ -225,10 +237,10 @@ def _tuning_notes(dataset: DataComparison) -> list[str]:
 
 # Shared sentences.
 
-RANDOM_NOTE = f"The row {RANDOM} is the score of random vectors."
+RANDOM_NOTE = f"The baseline {RANDOM} uses random vectors."
 _NOT_ABOVE_RANDOM = (
-    "No system is significantly better than random vectors on {metric}, so these data cannot compare them. Use more "
-    "data."
+    "No system is significantly better than random vectors on {metric}, so these data cannot show which system is "
+    "best. Use more data."
 )
 
 
@@ -237,7 +249,7 @@ def _with_cheapest(comparison: BenchComparison, headline: str) -> str:
     decision, sentences = comparison.decision, [headline]
     if decision.above_random and decision.cheapest != decision.best:
         faster = _times_faster(comparison, decision.cheapest, decision.best)
-        sentences.append(f"The cheapest of these is {decision.cheapest}{faster}.")
+        sentences.append(cheapest_sentence(decision.cheapest, decision.best, faster))
     return " ".join(sentences)
 
 
@@ -249,9 +261,9 @@ def _dropped(comparison: BenchComparison) -> list[str]:
     shown = [f"{name} ({better})" for name, better in list(decision.dropped.items())[:MAX_NAMES]]
     more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
     return [
-        "Can be dropped, because the system in parentheses is significantly better, takes at most "
+        f"Can be dropped: {'; '.join(shown)}{more}. The system in parentheses is significantly better, takes at most "
         f"{TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count as equal), and "
-        f"needs no more bytes per vector: {'; '.join(shown)}{more}."
+        "needs no more bytes per vector."
     ]
 
 
@@ -266,15 +278,15 @@ def _skipped(comparison: BenchComparison) -> list[str]:
     return [f"Not evaluated: {'; '.join(comparison.skipped)}."] if comparison.skipped else []
 
 
-WIDTH, HEIGHT = 560, 300
+WIDTH, HEIGHT = 500, 280
 
 
 @dataclass(frozen=True, slots=True)
 class CostPoint:
-    """One system: milliseconds per document, the score, and its interval."""
+    """One system: seconds per 1,000 texts, the score, and its interval."""
 
     system: str
-    milliseconds: float
+    seconds: float
     score: float
     low: float
     high: float
@@ -288,50 +300,37 @@ def pareto_front(points: Sequence[CostPoint]) -> list[CostPoint]:
     ['a', 'c']
     """
     front: list[CostPoint] = []
-    for point in sorted(points, key=lambda item: (item.milliseconds, -item.score)):
+    for point in sorted(points, key=lambda item: (item.seconds, -item.score)):
         if not front or point.score > front[-1].score:
             front.append(point)
     return front
 
 
 def cost_chart(points: Sequence[CostPoint], metric: str, name: str = "cost") -> Chart:
-    """Score by time per document; the line is the Pareto front."""
+    """Score by time per text; the line is the Pareto front."""
     front = pareto_front(points)
-    times = [point.milliseconds for point in points]
+    times = [point.seconds for point in points]
     scale = log_scale(min(times) / 1.5, max(times) * 1.5)
-    x = with_grid(log_axis(scale.low, scale.high, scale.ticks, "milliseconds per document (logarithmic)"))
+    x = with_grid(log_axis(scale.low, scale.high, scale.ticks, "seconds per 1,000 texts (logarithmic)"))
     y_scale = axis_scale([], [end for point in points for end in (point.low, point.high)])
     y = with_grid(scale_axis(y_scale, metric))
     where = position(x, y, "cost", "value")
     rows = [_row(point, index) for index, point in enumerate(points)]
-    for row, label in zip(rows, shorten_labels([point.system for point in points]), strict=True):
-        row["text"] = label
-    steps: list[Row] = [{"cost": point.milliseconds, "value": point.score} for point in front]
+    steps: list[Row] = [{"cost": point.seconds, "value": point.score} for point in front]
+    heights = [(y_scale.high - point.score) / (y_scale.high - y_scale.low) * HEIGHT for point in points]
     layers = [
         line([*steps, {**steps[-1], "cost": scale.high}], where, LIGHT["chance"], interpolate="step-after"),
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.6},
-            "encoding": {
-                "x": {**x, "field": "cost", "type": "quantitative"},
-                "y": {**y, "field": "low", "type": "quantitative"},
-                "y2": {"field": "high"},
-            },
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1},
-            "encoding": {**where, **literals("shape", "fill"), **TOOLTIP},
-        },
-        text_marks(rows, where, align="left", dx=8, dy=-6),
+        *(vertical_intervals([row], x, y, "cost", stroke=row["fill"], strokeWidth=1.4) for row in rows),
+        *(series_points([row], where, row["fill"], row["shape"], size=80) for row in rows),
+        *series_labels([point.system for point in points], heights, WIDTH),
     ]
     listed = ", ".join(point.system for point in front)
     return chart(
         name,
-        f"{metric} by cost",
-        f"The Pareto front of {metric} and time per document: {listed}.",
+        f"{metric_heading(metric)} by seconds per 1,000 texts",
+        f"The Pareto front of {metric} and time per text: {listed}.",
         layers,
-        subtitle="Line: the best score at or below each cost. Error bars: intervals.",
+        subtitle="Line: the best score at or below each time. Error bars are intervals.",
         width=WIDTH,
         height=HEIGHT,
     )
@@ -340,13 +339,13 @@ def cost_chart(points: Sequence[CostPoint], metric: str, name: str = "cost") -> 
 def _row(point: CostPoint, index: int) -> Row:
     color, shape = series_style(index)
     return {
-        "cost": point.milliseconds,
+        "cost": point.seconds,
         "value": point.score,
         "low": point.low,
         "high": point.high,
         "fill": color,
         "shape": shape,
-        "tooltip": f"{point.system}: {point.score:.3f}, {point.milliseconds:.3g} ms per document",
+        "tooltip": f"{point.system}: {point.score:.3f} at {point.seconds:.3g} seconds per 1,000 texts",
     }
 
 
@@ -406,7 +405,10 @@ def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = Non
         for view, dataset in zip(views[n_suite:], datasets, strict=True)
         if links and dataset["name"] in links
     }
-    return render_views(f"Benchmark: {views[0].title}", drawn, links=pages, charts=charts)
+    subject = views[0].title
+    if n_suite:
+        subject = f"{len(datasets)} data sets, {pluralize(len(content['aggregate']['rows']), 'system')}"
+    return render_views(f"Benchmark: {subject}", drawn, links=pages, charts=charts)
 
 
 def data_points(dataset: Mapping[str, Any]) -> list[CostPoint]:
@@ -433,7 +435,7 @@ def suite_points(content: Mapping[str, Any]) -> list[CostPoint]:
     times: dict[str, list[float]] = {}
     for dataset in content["datasets"]:
         for point in data_points(dataset):
-            times.setdefault(point.system, []).append(point.milliseconds)
+            times.setdefault(point.system, []).append(point.seconds)
     count = len(content["datasets"])
     return [
         CostPoint(

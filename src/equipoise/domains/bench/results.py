@@ -92,9 +92,8 @@ class DataComparison:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of the comparison, or of the only result; random vectors are expected to score at chance."""
-        all_findings = self.systems[0].result.findings if self.comparison is None else self.comparison.findings
-        return tuple(finding for finding in all_findings if finding.subject != RANDOM)
+        """The findings of the comparison, or of the only result."""
+        return self.systems[0].result.findings if self.comparison is None else self.comparison.findings
 
     def is_better(self, a: str, b: str) -> bool:
         """Whether ``a`` is significantly better than ``b``."""

@@ -157,8 +157,9 @@ class ScoreTable:
         kept = (rows, full_columns) if policy == "datasets" else (full_rows, columns)
         if policy == "error" or len(kept[0]) < 2 or not len(kept[1]):
             raise PairingError(
-                f"{self.name} has {int(gaps.sum()):,} missing cells: {len(full_columns)} of {len(columns)} data sets "
-                f"have scores of all models, {len(full_rows)} of {len(rows)} models have scores on all data sets",
+                f"{self.name} has {pluralize(int(gaps.sum()), 'missing cell')}: {len(full_columns)} of {len(columns)} "
+                f"data sets have scores of all models, and {len(full_rows)} of {len(rows)} models have scores on all "
+                "data sets",
                 hint=_missing_hint(len(full_columns), len(full_rows)),
             )
         if policy == "datasets":

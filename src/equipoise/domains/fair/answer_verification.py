@@ -267,7 +267,7 @@ ISSUE_MESSAGES = {
     "spelling_mismatch": "in the document with other quotes or letter forms",
     "hyphenated": "in the document, hyphenated at a line end",
     "passage_missing": "in a passage that is not in the document",
-    "not_in_passage": "in no passage of the question",
+    "not_in_passage": "not in the passages of the question",
     "cut_by_chunks": "in the document, but in no chunk: chunk boundaries split it",
     "ambiguous": "several times in the document",
     "in_question": "already in the question",
@@ -351,7 +351,7 @@ class AnswerVerifier:
             if not self._finder.find(passage):
                 return _issue(question, "passage_missing", _closest(self._nearby.nearest(passage)))
         if question.passages:
-            return _issue(question, "not_in_passage", "add the passage that contains the answer")
+            return _issue(question, "not_in_passage", "correct the answer, or add the passage that contains it")
         answer = question.answer
         plain = normalize_answer(answer)
         inside = next((words for text in self._normal for _, words in occurrences(plain, text)), None)

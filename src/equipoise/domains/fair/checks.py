@@ -126,11 +126,11 @@ def missing_answers(subject: AnswersInDocument | SplitAnswers) -> Iterator[Obser
     total = pluralize(len(subject.answers), "answer")
     missing = [answer for answer in subject.answers if answer.places == 0 and answer.chunks == 0]
     if missing:
-        verb = "is" if len(missing) == 1 else "are"
+        one = len(missing) == 1
         yield Observation(
             subject.name,
-            f"{len(missing):,} of {total} {verb} not in the document, and no system can find "
-            f"{'it' if len(missing) == 1 else 'them'}: {join_names(missing)}",
+            f"{len(missing):,} of {total} {'was' if one else 'were'} not found, so no system can find "
+            f"{'it' if one else 'them'}: {join_names(missing)}",
             evidence_names(missing),
         )
     cut = [answer for answer in subject.answers if answer.places and not answer.chunks]
@@ -248,18 +248,14 @@ def too_few_questions(size: SampleSize) -> Iterator[Observation]:
     if size.questions < size.minimum:
         detectable = size.detectable
         smallest = _points(detectable.value) if detectable.known else f"n/a ({detectable.reason})"
-        examples = (
-            f"a difference below {smallest} would usually go undetected"
-            if detectable.known
-            else "no difference between systems could be detected"
-        )
+        undetected = "" if detectable.known else ", and no difference between systems could be detected"
         yield Observation(
             size.name,
             f"only {pluralize(size.questions, 'question')} (the minimum is {size.minimum:,}): an accuracy of "
-            f"{_percent(size.accuracy)} would have an interval of ± {_points(size.half_width)}, and {examples}",
+            f"{_percent(size.accuracy)} would have a 95 % interval of ± {_points(size.half_width)}{undetected}",
             (
                 f"Wilson half-width {_points(size.half_width)} at accuracy {_percent(size.accuracy)}",
-                f"detectable at 80 % power: {smallest}",
+                f"detectable with 80 % power if the errors of two systems are independent: {smallest}",
             ),
         )
 

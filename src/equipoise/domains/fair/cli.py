@@ -18,7 +18,6 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.fair.answer_matching import MATCHERS
 from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.validation import validate_fixture
@@ -83,6 +82,21 @@ RESUME_NOTE = "run the same command again to compute only what is missing"
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
 matchers = options.names_in("equipoise.domains.fair.answer_matching", "MATCHERS")
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
+
+matcher_option = options.one_of(
+    "--matcher",
+    "matcher",
+    matchers,
+    "words",
+    "How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in the "
+    "joined chunks, ignoring word boundaries).",
+)
+
+tokenizer_option = click.option(
+    "--tokenizer",
+    metavar="NAME",
+    help="What counts as a token: cl100k, words, or the tokens of a model.  [default: cl100k if installed, else words]",
+)
 
 
 def _several(
@@ -169,9 +183,9 @@ def _several(
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Random splits into folds; scores are means over them.",
+    help="Number of random splits into folds; scores are means over them.",
 )
-@options.one_of("--matcher", "matcher", matchers, "words", "Rule that decides whether a chunk contains an answer.")
+@matcher_option
 @click.option(
     "--unanswerable",
     type=options.ChoiceWithHint("policy for unanswerable questions", unanswerable_policies),
@@ -180,7 +194,7 @@ def _several(
     help="Questions whose answer is not in the document: stop with an error, score 0, or skip.",
 )
 @click.option("--allow-drafts", is_flag=True, help="Compare on questions that are marked as drafts (EQ116).")
-@click.option("--tokenizer", metavar="NAME", help="Tokenizer: cl100k, words, or a model.")
+@tokenizer_option
 @options.stats_options(n_resamples=FAIR_STATS.n_resamples)
 @options.threads_option
 @options.device_option
@@ -333,28 +347,29 @@ def _number(
 )
 @_number("--min-questions", int, 50, "Minimum number of questions.")
 @_number("--recommended-questions", int, 80, "Recommended number of questions.")
-@_number("--min-multihop", float, 10.0, "Minimum percentage of multi_hop questions.", into="min_multihop_pct")
+@_number(
+    "--min-multihop", float, 10.0, "Minimum percentage of questions of category multi_hop.", into="min_multihop_pct"
+)
 @_number(
     "--recommended-multihop",
     float,
     20.0,
-    "Recommended percentage of multi_hop questions.",
+    "Recommended percentage of questions of category multi_hop.",
     into="recommended_multihop_pct",
 )
-@_number("--min-hard", float, 30.0, "Minimum percentage of hard questions.", into="min_hard_pct")
-@_number("--recommended-hard", float, 40.0, "Recommended percentage of hard questions.", into="recommended_hard_pct")
+@_number("--min-hard", float, 30.0, "Minimum percentage of questions of difficulty hard.", into="min_hard_pct")
+@_number(
+    "--recommended-hard",
+    float,
+    40.0,
+    "Recommended percentage of questions of difficulty hard.",
+    into="recommended_hard_pct",
+)
 @_number("--chunk-size", int, 512, "Chunk size in tokens.")
 @_number("--overlap", int, 50, "Overlap of chunks in tokens.")
 @click.option("-k", "--top-k", type=int, default=10, show_default=True, help="Number of retrieved chunks.")
-@click.option("--tokenizer", metavar="MODEL", help="Tokenizer: a model, words or cl100k.")
-@click.option(
-    "--matcher",
-    type=options.ChoiceWithHint("matcher", lambda: MATCHERS),
-    default="words",
-    show_default=True,
-    help="How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in "
-    "the joined chunks, ignoring word boundaries).",
-)
+@tokenizer_option
+@matcher_option
 @click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met, or for drafts.")
 @options.table_options()
 @options.output_options
@@ -449,6 +464,10 @@ def draft(
     return exits.DONE
 
 
+DRAFT_METHODS = {"heading": "from section titles", "cloze": "cloze questions"}
+"""What the summary calls the drafts of a method."""
+
+
 def _draft_summary(drafts: DraftSet, output: str, docs: Sequence[str]) -> list[Paragraph]:
     """The number of drafts by method, some examples, what was dropped, and the next steps."""
     methods = Counter(drafts.methods.values())
@@ -460,7 +479,7 @@ def _draft_summary(drafts: DraftSet, output: str, docs: Sequence[str]) -> list[P
     return [
         Paragraph(
             f"{pluralize(len(drafts), 'draft')} in {output}: "
-            f"{', '.join(f'{count} {method}' for method, count in methods.items())}."
+            f"{', '.join(f'{count} {DRAFT_METHODS.get(method, method)}' for method, count in methods.items())}."
         ),
         Paragraph(""),
         *(Paragraph(f"{question.question} -> {question.answer}", lead="- ") for question in shown),

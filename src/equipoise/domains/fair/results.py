@@ -269,7 +269,7 @@ VERSION = "fair comparison 5"
 """Increased when the same inputs give other scores or other settings."""
 
 
-_INPUTS = "all inputs of this comparison"
+_INPUTS = "all inputs of the run"
 
 
 _SETUP = "all inputs but the model"

@@ -89,7 +89,7 @@ def _answers(result: ValidationResult) -> StatusLine:
         return StatusLine(ThresholdStatus.UNKNOWN, f"Answers: {_NOT_VERIFIED}")
     text = f"Answers verified: {result.answers_found:,}/{result.total_questions:,}"
     if result.answers_missing:
-        return StatusLine(ThresholdStatus.BAD, f"{text}; {result.answers_missing:,} not in the document")
+        return StatusLine(ThresholdStatus.BAD, f"{text}; {result.answers_missing:,} not found")
     return StatusLine(ThresholdStatus.GOOD, f"{text} in the document")
 
 

@@ -12,7 +12,14 @@ from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, series_style, slug
 from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
-from equipoise.stats.formatting import ScoreFormat, format_percent, format_value, metric_in_sentence, value_in_sentence
+from equipoise.stats.formatting import (
+    ScoreFormat,
+    format_percent,
+    format_value,
+    metric_heading,
+    metric_in_sentence,
+    value_in_sentence,
+)
 
 if TYPE_CHECKING:
     from equipoise.report.tables import SystemColumn
@@ -173,7 +180,7 @@ def metric_by_dimension_chart(
     )
     return chart(
         f"dimensions-{slug(metric)}",
-        f"{metric} by dimension",
+        f"{metric_heading(metric)} by dimension",
         _describe_dimensions(metric, curves, chance),
         layers,
         subtitle=f"Vertical lines: {format_percent(confidence_level)} intervals."
@@ -291,8 +298,9 @@ def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
     )
     return chart(
         f"cost-{slug(cost.name)}",
-        f"{board.metric} by {cost.title}",
-        f"{metric_in_sentence(board.metric)} and {cost.title}: {'; '.join(row['tooltip'] for row in rows)}.",
+        f"{metric_heading(board.metric)} by {cost.title}",
+        f"{metric_heading(metric_in_sentence(board.metric))} and {cost.title}: "
+        f"{'; '.join(row['tooltip'] for row in rows)}.",
         layers,
         subtitle=f"Error bars are {board.confidence_level} intervals.{_missing(cost.name, missing)}",
         width=COST_WIDTH,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from equipoise.checks.base import join_names
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, SMALL_SIZE, TEXT_SIZE, Chart, Spec, chart, shorten_labels
 from equipoise.stats.formatting import format_count, format_percent, metric_in_sentence, percent_sign
@@ -198,11 +199,12 @@ def _describe(distribution: ValueDistribution) -> str:
     if not total:
         return f"{first.name} has no value of {metric_in_sentence(distribution.metric)}."
     most = max(first.counts)
-    label = distribution.labels[first.counts.index(most)]
+    labels = [label for label, units in zip(distribution.labels, first.counts, strict=True) if units == most]
+    each = "" if len(labels) == 1 else "each "
     undefined = f"; {format_count(first.undefined)} undefined" if first.undefined else ""
     equal = "" if distribution.n_equal is None else f"; {format_count(distribution.n_equal)} are equal"
     return (
-        f"Most frequent for {first.name}: {label}, "
-        f"on {format_count(most)} of {format_count(total)} {distribution.units} "
+        f"Most frequent for {first.name}: {join_names(labels)}, "
+        f"{each}on {format_count(most)} of {format_count(total)} {distribution.units} "
         f"({format_percent(round(most / total, 2))}){equal}{undefined}."
     )

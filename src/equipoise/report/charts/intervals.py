@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels, with_largest
-from equipoise.stats.formatting import metric_in_sentence, value_in_sentence
+from equipoise.stats.formatting import metric_in_sentence, p_in_sentence, value_in_sentence
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Leaderboard, LeaderboardRow, PairDifference, PairwiseTable
@@ -85,7 +85,7 @@ def _system_tooltip(row: LeaderboardRow, board: Leaderboard) -> str:
     parts += [f"chance {row.chance_text}"] if row.chance_text else []
     parts += [f"rank {row.rank}"] if row.rank else []
     parts += [f"tie band {' '.join(row.tie_groups)}"] if row.tie_groups else []
-    parts += [f"difference to the best {row.difference}, adjusted p {row.p}"] if row.difference else []
+    parts += [f"difference to the best {row.difference}, adjusted {p_in_sentence(row.p)}"] if row.difference else []
     return "; ".join(parts)
 
 
@@ -156,8 +156,10 @@ def _describe_leaderboard(board: Leaderboard) -> str:
     tied = [row.system for row in board.rows[1:] if set(row.tie_groups) & set(best.tie_groups)]
     ties = f" (tied with it: {', '.join(tied)})" if tied else ""
     first = f"{best.system} with {_score(board, best)}"
-    last = f"{worst.system} with {value_in_sentence(board.metric, marks.value_label(worst.score))}"
-    return f"Of {len(board.rows)} systems, the first is {first}{ties}; the last is {last}."
+    equal = [row.system for row in board.rows[1:] if row.score.number == worst.score.number]
+    lowest = value_in_sentence(board.metric, marks.value_label(worst.score))
+    last = f"{'is' if len(equal) == 1 else 'are'} {join_names(equal)} with {lowest}"
+    return f"Of {len(board.rows)} systems, the first is {first}{ties}; the last {last}."
 
 
 def difference_chart(table: PairwiseTable) -> Chart:
@@ -226,7 +228,7 @@ def _pair_row(index: int, pair: PairDifference, labels: Mapping[str, str]) -> ma
         "shape": "circle" if significant else "diamond",
         "fill": color if significant else LIGHT["paper"],
         "stroke": color,
-        "tooltip": f"{pair.a} minus {pair.b}: {label}; adjusted p {pair.p_adjusted}; {verdict}{counts}",
+        "tooltip": f"{pair.a} minus {pair.b}: {label}; adjusted {p_in_sentence(pair.p_adjusted)}; {verdict}{counts}",
     }
 
 
@@ -251,5 +253,5 @@ def _describe_differences(table: PairwiseTable) -> str:
         label = "largest difference"
     return (
         f"{result}; the {label} is {largest.a} minus {largest.b}, {marks.value_label(largest.difference)}, "
-        f"adjusted p {largest.p_adjusted}{equal}."
+        f"adjusted {p_in_sentence(largest.p_adjusted)}{equal}."
     )

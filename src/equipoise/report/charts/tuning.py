@@ -19,6 +19,7 @@ from equipoise.stats.formatting import (
     format_count,
     format_difference,
     format_value,
+    metric_heading,
     metric_in_sentence,
     value_in_sentence,
 )
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
     from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord
 
-BEST, BASELINE, CHOSEN, BUDGET = "best", "baseline", "chosen", "within budget"
+BEST, BASELINE, CHOSEN = "best", "baseline", "selected"
+BUDGET = "best within the budget"
 Key = tuple[tuple[str, str], ...]
 
 
@@ -126,15 +128,16 @@ def _summary(tuning: TuningRecord) -> tuple[tuple[str, str], ...]:
         ("optimistic score", format_value(tuning.optimistic, decimals)),
         ("gap", format_difference(tuning.gap, decimals)),
         *(() if tuning.split_sd is None else ((sd, format_value(tuning.split_sd, decimals)),)),
-        ("best configuration", _label(_key(tuning.trials[tuning.best].params))),
     ]
+    best = tuning.trials[tuning.best]
+    limit = "" if tuning.budget is None else f"within {format_value(tuning.budget, 0)} {tuning.cost_unit}".rstrip()
+    within = None if tuning.within_budget is None else tuning.frontier[tuning.within_budget]
+    is_within = within is not None and _key(within.params) == _key(best.params)
+    entries.append((f"best configuration {limit}" if is_within else "best configuration", _label(_key(best.params))))
     if tuning.baseline is not None:
-        start = tuning.trials[tuning.baseline]
-        entries.append(("baseline", _point_text(start, decimals)))
-    if tuning.budget is not None:
-        within = tuning.within_budget
-        text = "nothing" if within is None else _point_text(tuning.frontier[within], decimals)
-        entries.append((f"within {format_value(tuning.budget, 0)} {tuning.cost_unit}".rstrip(), text))
+        entries.append(("baseline", _point_text(tuning.trials[tuning.baseline], decimals)))
+    if limit and not is_within:
+        entries.append((f"best {limit}", "nothing" if within is None else _point_text(within, decimals)))
     return tuple(entries)
 
 
@@ -179,7 +182,13 @@ def _grid(points: Sequence[TrialPoint], better: Direction) -> TuningGrid:
 
 def _heat_cell(point: TrialPoint, values: Sequence[float], better: Direction) -> HeatCell:
     labels = [
-        mark for mark, holds in ((BEST, point.best), (BASELINE, point.baseline), (BUDGET, point.within_budget)) if holds
+        mark
+        for mark, holds in (
+            (BEST, point.best and not point.within_budget),
+            (BASELINE, point.baseline),
+            (BUDGET, point.within_budget),
+        )
+        if holds
     ]
     if point.chosen:
         labels.append(f"{CHOSEN} by {point.chosen}")
@@ -200,12 +209,13 @@ def _label(key: Key) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in key)
 
 
-# Charts: the grid as a heatmap, inner and outer scores per fold, and the cost frontier.
+# Charts: the grid as a heatmap, selection and held-out scores per fold, and the cost frontier.
 
 FOLD_WIDTH = 340
 GAP = 18
 MAX_CHOICE = 48
-SHORT_MARKS = {BEST: "best", BASELINE: "base", BUDGET: "budget"}
+SCORES_HEAD = "selection → held-out"
+SHORT_MARKS = {BEST: "best", BASELINE: "base", BUDGET: "best"}
 """Short texts of the marks of a cell; the number of folds is written as ×n."""
 WIDTH, HEIGHT = 600, 340
 
@@ -232,22 +242,23 @@ def grid_heatmap(tuned: TuningView) -> Chart:
     metric = metric_in_sentence(tuned.metric)
     best = next((trial for trial in tuned.trials if trial.best), None)
     n_tied = sum(trial.value == best.value for trial in tuned.trials) if best else 0
-    tied = f" (one of {n_tied} points with this score)" if n_tied > 1 else ""
+    tied = f" (one of {n_tied} configurations with this score)" if n_tied > 1 else ""
+    within = " best: the best within the budget." if any(trial.within_budget for trial in tuned.trials) else ""
+    baseline = " base: the baseline." if any(trial.baseline for trial in tuned.trials) else ""
     score = f"{value_in_sentence(tuned.metric, best.text)} at {best.label}{tied}" if best else ""
     best_text = f"; selected on all {tuned.units}: {score}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
         f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
-        f"{tuned.system} was evaluated at {len(tuned.trials)} points of the grid on {metric}{best_text}.",
+        f"{tuned.system} was evaluated at {len(tuned.trials)} configurations on {metric}{best_text}.",
         layers,
-        subtitle=f"Optimistic: on the {tuned.units} used for selection. Framed: selected by n folds (×n).",
+        subtitle=f"On the {tuned.units} used for selection. Framed: selected by n folds (×n).{within}{baseline}",
         **size.of(rows, grid.columns),
     )
 
 
 def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell:
-    shown = [mark for mark in cell.marks if mark != BUDGET or BEST not in cell.marks]
-    labels = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in shown]
+    labels = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in cell.marks]
     cost = f"; cost {cell.note}" if cell.note else ""
     marks_text = f"; {', '.join(cell.marks)}" if cell.marks else ""
     return HeatmapCell(
@@ -262,11 +273,11 @@ def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell
 
 
 def fold_chart(tuned: TuningView) -> Chart:
-    """The inner score (open) and the score on held-out units (filled) of every fold."""
+    """The selection score (open) and the held-out score (filled) of every fold."""
     x = marks.scale_axis(tuned.scale, tuned.metric)
     scores = FOLD_WIDTH + GAP
     rows = [_fold_row(index, fold) for index, fold in enumerate(tuned.folds)]
-    choices = scores + marks.text_width(row["scores"] for row in rows) + GAP
+    choices = scores + marks.text_width([SCORES_HEAD, *(row["scores"] for row in rows)]) + GAP
     inner_to_outer = {"y": marks.ROW_POSITION, "x": {**x, "field": "inner"}, "x2": {"field": "outer"}}
     inner = [{**row, "value": row["inner"], **_mark_style("diamond", "paper", "behind")} for row in rows]
     outer = [{**row, "value": row["outer"], **_mark_style("circle", "lead", "lead")} for row in rows]
@@ -278,12 +289,12 @@ def fold_chart(tuned: TuningView) -> Chart:
         marks.row_labels(),
         marks.text_column("scores", scores),
         marks.text_column("choice", choices),
-        marks.column_header("inner → outer", scores),
-        marks.column_header("chosen", choices),
+        marks.column_header(SCORES_HEAD, scores),
+        marks.column_header("selected", choices),
         *marks.legend(
             [
-                ("diamond", LIGHT["paper"], LIGHT["behind"], f"inner: on the {tuned.units} used for selection"),
-                ("circle", LIGHT["lead"], LIGHT["lead"], f"outer: on held-out {tuned.units}"),
+                ("diamond", LIGHT["paper"], LIGHT["behind"], f"on the {tuned.units} used for selection"),
+                ("circle", LIGHT["lead"], LIGHT["lead"], f"on held-out {tuned.units}"),
             ]
         ),
     ]
@@ -307,7 +318,8 @@ def _fold_row(index: int, fold: FoldScore) -> marks.Row:
         "scores": f"{fold.inner_text} → {fold.outer_text}",
         "choice": shorten_label(fold.chosen, MAX_CHOICE),
         "tooltip": (
-            f"{_fold_label(fold)}: inner {fold.inner_text}, outer {fold.outer_text} on {fold.n}; chosen {fold.chosen}"
+            f"{_fold_label(fold)}: selection score {fold.inner_text}, held-out score {fold.outer_text} on {fold.n}; "
+            f"selected {fold.chosen}"
         ),
     }
 
@@ -324,9 +336,9 @@ def _mark_style(shape: str, fill: str, stroke: str) -> marks.Row:
 def _describe_folds(tuned: TuningView) -> str:
     summary = ", ".join(f"{name} {text}" for name, text in tuned.summary[:3])
     chosen = len({fold.chosen for fold in tuned.folds})
-    points = "one point" if chosen == 1 else f"{chosen} different points"
+    points = "one configuration" if chosen == 1 else f"{chosen} different configurations"
     folds = sum(trial.chosen for trial in tuned.trials)
-    return f"The {folds} folds of {tuned.system} selected {points} of the grid; {summary}."
+    return f"The {folds} folds of {tuned.system} selected {points}; {summary}."
 
 
 def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInfo]) -> Chart:
@@ -350,7 +362,7 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
     ]
     return chart(
         "frontier",
-        f"{metric} by {unit or 'cost'}",
+        f"{metric_heading(metric)} by {unit or 'cost'}",
         _describe_frontier(tuned, budget),
         layers,
         subtitle=(

@@ -124,7 +124,7 @@ class ExportFormat(NamedTuple):
 FORMATS = {
     "latex": ExportFormat(as_latex, "LaTeX table", "table.tex", "application/x-tex"),
     "md": ExportFormat(as_markdown, "Markdown table", "table.md", "text/markdown"),
-    "csv": ExportFormat(as_csv, "CSV", "figures.csv", "text/csv"),
+    "csv": ExportFormat(as_csv, "CSV", "scores.csv", "text/csv"),
     "json": ExportFormat(as_json, "JSON", "report.json", "application/json"),
     "card": ExportFormat(as_card, "Model card", "card.yaml", "application/yaml"),
     "bibtex": ExportFormat(as_bibtex, "BibTeX references", "references.bib", "application/x-bibtex"),

@@ -48,6 +48,15 @@ class EmbeddedChart(TypedDict):
     title: str
     description: str
     svg: str
+    wide: bool
+
+
+MAX_SCALE = 1.5
+"""How much larger than its own size a chart becomes in a wide card."""
+MARGIN = 20
+"""Room at the right for texts in a font that is wider than the one the chart was laid out with, in pixels."""
+WIDE = 700
+"""The width in pixels from which a chart has a row of its own."""
 
 
 def embed_chart(chart: Chart) -> EmbeddedChart:
@@ -71,8 +80,12 @@ def embed_chart(chart: Chart) -> EmbeddedChart:
     root.set("data-chart", chart.name)
     if chart.zoom:
         root.set("data-zoom", "")
+    width, height = (float(root.attrib.pop(side)) for side in ("width", "height"))
+    width += MARGIN
+    root.set("viewBox", f"0 0 {width:g} {height:g}")
+    root.set("width", f"{MAX_SCALE * width:g}")
     svg = ElementTree.tostring(root, encoding="unicode")
-    return {"name": chart.name, "title": title, "description": description, "svg": svg}
+    return {"name": chart.name, "title": title, "description": description, "svg": svg, "wide": width >= WIDE}
 
 
 def chart_script() -> str:

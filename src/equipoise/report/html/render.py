@@ -120,7 +120,7 @@ WIDTH = 200
 HEIGHT = 22
 MARGIN = 8
 HEAT_STEPS = 7
-SYMBOLS = {BEST: "★", BASELINE: "○", BUDGET: "◎", CHOSEN: "✓"}
+SYMBOLS = {BEST: "★", BASELINE: "○", BUDGET: "★", CHOSEN: "✓"}
 """Symbols of the marks in a grid cell."""
 
 
@@ -170,7 +170,7 @@ def heat_class(shade: Number) -> str:
 def grid_symbol(mark: str) -> str:
     """A mark of a grid in one or two characters.
 
-    >>> grid_symbol("best"), grid_symbol("chosen by 4")
+    >>> grid_symbol("best"), grid_symbol("selected by 4")
     ('★', '✓4')
     """
     return SYMBOLS.get(mark) or SYMBOLS[CHOSEN] + mark.removeprefix(f"{CHOSEN} by ")
