@@ -231,7 +231,9 @@ def _tree(path: str) -> list[list[str]]:
     _, history = train_full_softmax(points, relatives, FullSoftmaxConfig(epochs=EPOCHS, learning_rate=0.01))
     seconds_per_epoch = (perf_counter() - start) / EPOCHS
     cells = float(len(points)) ** 2
-    note = f"{cells / seconds_per_epoch / 1e9:,.1f} billion pairs per second; loss {history[0]:.3f} to {history[-1]:.3f}"
+    note = (
+        f"{cells / seconds_per_epoch / 1e9:,.1f} billion pairs per second; loss {history[0]:.3f} to {history[-1]:.3f}"
+    )
     return [*rows, ["one epoch of training, every node against all others", f"{seconds_per_epoch:.3g}", note]]
 
 
