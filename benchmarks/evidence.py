@@ -1,4 +1,4 @@
-"""21 metrics from dicts of dicts and from arrays: ours, pytrec_eval, ranx."""
+"""21 ranking metrics from dicts and from arrays, compared with pytrec_eval and ranx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extraction from the sample notes: time per document and per query, batches of chunks, and sweeps.
+"""Extraction of phenotype terms from notes, in batches of chunks, and 40 configurations at once.
 
 Time per document with the dictionary, with dictionary and model, and with one call per chunk instead of a batch.
 Reading the terms of the Human Phenotype Ontology is not part of the time.

@@ -1,4 +1,4 @@
-"""The fair comparison and embedding-eval 0.2.0: same document, fixture, model, grid, and accuracies."""
+"""The fair comparison, and embedding-eval 0.2.0 with the same document, questions, model and grid."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def main() -> None:
 
     print(
         f"# On a GPU\n\n{torch.cuda.get_device_name()}, torch {torch.__version__}; "
-        "wall seconds, the least of several. Made by `python -m benchmarks.gpu`.\n"
+        "wall seconds, the minimum of several runs. Printed by `python -m benchmarks.gpu`.\n"
     )
     rates = {name: _matrix_rate(name) for name in ("full", "tf32", "bf16")}
     copied = _copy_rate()
@@ -60,15 +60,15 @@ def main() -> None:
         ["what", "rate"],
         [
             *(
-                [f"matrix product of {SIDE:,} x {SIDE:,}, {name}", f"{rate / 1e12:.0f} TFLOP a second"]
+                [f"matrix product of {SIDE:,} x {SIDE:,}, {name}", f"{rate / 1e12:.0f} TFLOP/s"]
                 for name, rate in rates.items()
             ),
-            ["copy on the device, read and written", f"{copied / 1e9:,.0f} GB a second"],
+            ["copy on the device, read and written", f"{copied / 1e9:,.0f} GB/s"],
         ],
     )
     print("## Exact search\n")
     _table(
-        ["task", "seconds", "of the matrix rate", "of the copy bandwidth"],
+        ["task", "seconds", "share of the matrix rate", "share of the copy rate"],
         [
             *(line for geometry in GEOMETRIES for line in _screened_search(geometry, rates["bf16"], copied)),
             *(_search(name, rates[name], copied) for name in rates),
@@ -79,7 +79,7 @@ def main() -> None:
     for path in sys.argv[1:]:
         if Path(path).is_dir():
             print(f"## Embedding\n\n{TEXTS}\n")
-            _table(["task", "mixed, texts a second", "short, texts a second"], _embedding(path))
+            _table(["task", "mixed, texts per second", "short, texts per second"], _embedding(path))
             continue
         print(f"## {path.rpartition('/')[2]}\n")
         _table(["task", "seconds", "found"], _tree(path))
@@ -92,7 +92,7 @@ def _table(head: list[str], lines: list[list[str]]) -> None:
 
 
 def _matrix_rate(precision: str) -> float:
-    """Multiplications and additions a second of a large square product."""
+    """Multiplications and additions per second of a large square product."""
     import torch
 
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -124,7 +124,7 @@ def _screened_search(geometry: str, rate: float, copied: float) -> list[list[str
         seconds = seconds_on_gpu(partial(screened.nearest, left, k), times=5)
         note = f", {len(left_to_do):,} queries left to the full product" if len(left_to_do) else ""
         task = f"top {k} of {QUERIES / 1000:g}k x {CORPUS / 1e6:g}M x {DIMS}, {geometry}, {kind} by a float16 screen"
-        rates = [f"{work / seconds / rate:.0%} of bf16", f"{moved / seconds / copied:.0%} for writing the bounds once"]
+        rates = [f"{work / seconds / rate:.0%} of bf16", f"{moved / seconds / copied:.0%}, writing the bounds once"]
         lines.append([f"{task}{note}", f"{seconds:.3g}", *rates])
     return lines
 
@@ -161,7 +161,7 @@ def _search(precision: str, rate: float, copied: float) -> list[str]:
         task,
         f"{seconds:.3g}",
         f"{work / seconds / rate:.0%}",
-        f"{moved / seconds / copied:.0%} for writing the scores once",
+        f"{moved / seconds / copied:.0%}, writing the scores once",
     ]
 
 
@@ -221,7 +221,7 @@ def _tree(path: str) -> list[list[str]]:
     mean = float(np.mean(ranking.ranks))
     rows = [
         [
-            f"ranks of {len(pairs):,} relatives among {len(points):,} nodes",
+            f"ranks of {len(pairs):,} targets among {len(points):,} nodes",
             f"{seconds:.3g}",
             f"raw mean rank {mean:,.1f}",
         ]
@@ -231,7 +231,9 @@ def _tree(path: str) -> list[list[str]]:
     _, history = train_full_softmax(points, relatives, FullSoftmaxConfig(epochs=EPOCHS, learning_rate=0.01))
     seconds_per_epoch = (perf_counter() - start) / EPOCHS
     cells = float(len(points)) ** 2
-    note = f"{cells / seconds_per_epoch / 1e9:,.1f} billion pairs a second; loss {history[0]:.3f} to {history[-1]:.3f}"
+    note = (
+        f"{cells / seconds_per_epoch / 1e9:,.1f} billion pairs per second; loss {history[0]:.3f} to {history[-1]:.3f}"
+    )
     return [*rows, ["one epoch of training, every node against all others", f"{seconds_per_epoch:.3g}", note]]
 
 

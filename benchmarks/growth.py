@@ -1,4 +1,4 @@
-"""Cost over two decades of queries and of depth, in nanoseconds per score: constant if it grows linearly."""
+"""Nanoseconds per score as the number of queries and the depth grow: constant if the cost grows linearly."""
 
 from __future__ import annotations
 

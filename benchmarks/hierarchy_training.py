@@ -51,7 +51,7 @@ class Case:
         return tree
 
 
-MAMMALS = Case("mammals", "noun", "mammal.n.01", 5, 50, 1000, 300, "wanted 1.3, 0.93")
+MAMMALS = Case("mammals", "noun", "mammal.n.01", 5, 50, 1000, 300, "goal 1.3, 0.93")
 VERBS = Case("verbs", "verb", None, 10, 0, 1000, 300, "published Lorentz 1.23, 0.933")
 NOUNS = Case("nouns", "noun", None, 10, 2, 2000, 300, "published Lorentz 2.95, 0.928")
 CASES = {case.name: case for case in (MAMMALS, VERBS, NOUNS)}

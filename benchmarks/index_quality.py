@@ -1,4 +1,4 @@
-"""Indexes of every store that is installed: recall with its interval, latency percentiles and throughput.
+"""Indexes of the installed vector stores: recall with its interval, latency percentiles and throughput.
 
 Wall time, because servers run in separate processes; all stores have the same vectors and queries.
 """

@@ -1,4 +1,4 @@
-"""Intervals of 21 metrics at once, against scipy.stats.bootstrap metric by metric, and against the metrics alone."""
+"""Intervals of 21 metrics at once, compared with scipy.stats.bootstrap per metric and with the metrics alone."""
 
 from __future__ import annotations
 

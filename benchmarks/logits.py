@@ -1,4 +1,4 @@
-"""Accuracy, MRR and nDCG from a matrix of logits: ours, torch, scikit-learn."""
+"""Accuracy, MRR and nDCG from a matrix of logits, compared with torch and scikit-learn."""
 
 from __future__ import annotations
 

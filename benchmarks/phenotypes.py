@@ -1,4 +1,4 @@
-"""Terms of the Human Phenotype Ontology: search compared with the matrix product and Chroma, build, near misses.
+"""Terms of the Human Phenotype Ontology: search compared with the matrix product and Chroma, build, MaxOntSim.
 
 There is a vector for each of the 58,995 labels, synonyms and definitions, random near a subspace; for Chroma also
 those of USE, with the texts of the sample cases as queries. The model looks up stored vectors, so that only the

@@ -1,4 +1,4 @@
-"""Next places from logits: compared with sorting in torch, with one read of the array, and from a large file.
+"""Metrics of next-place logits, compared with sorting in torch and with one read of the array.
 
 One read is numpy's maximum of all, the fastest reduction of numpy, which takes one thread. By default ours uses the
 compiled kernel once a process has counted 2^24 scores, with all cores. It is compared with one read in wall time, one
@@ -168,7 +168,7 @@ def _large_file(units: int) -> list[Row]:
             target=MEMORY_TARGET,
             goal="below",
             unit="MB",
-            note=f"{seconds:.3g} s, {size / seconds:.2g} GB a second",
+            note=f"{seconds:.3g} s, {size / seconds:.2g} GB per second",
         )
     ]
 
@@ -225,7 +225,7 @@ def _gpu(units: int, classes: int) -> list[Row]:
     rows = []
     for name, duration in seconds.items():
         rate, copied = logits.nbytes / duration / 1e9, 2 * logits.nbytes / copy / 1e9
-        note = f"{rate:,.0f} GB a second, {rate / copied:.0%} of a copy of as many bytes"
+        note = f"{rate:,.0f} GB per second, {rate / copied:.0%} of a copy of as many bytes"
         task = f"GPU: {name} of {units / 1000:g}k x {classes:,} logits"
         rows.append(Row(task, duration, "copy of the tensor", copy, note=note))
     return rows

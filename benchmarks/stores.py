@@ -1,4 +1,4 @@
-"""Every store that is installed: wall seconds to fill and to search it, and its recall against exact search.
+"""The installed vector stores: wall seconds to fill and to search them, and recall compared with exact search.
 
 Wall time instead of CPU time, because servers run in separate processes.
 """
