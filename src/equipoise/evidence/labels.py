@@ -47,7 +47,17 @@ class Labels(Evidence):
 
     @classmethod
     def of(cls, true: Any, predicted: Any, *, unit_ids: Any = None) -> Self:
-        """From two columns of class names: integers, or values that are converted to strings."""
+        """From two columns of class names.
+
+        Parameters
+        ----------
+        true
+            The true class of each unit: integers, or values that are converted to strings.
+        predicted
+            The predicted class or cluster of each unit, in the same form.
+        unit_ids
+            Ids of the units; by default 0, 1, 2, ...
+        """
         truth, guess = as_class_labels(true, "true labels"), as_class_labels(predicted, "predicted labels")
         check_same_length(truth, guess, "true labels", "predicted ones")
         if truth.dtype == object or guess.dtype == object:
@@ -68,9 +78,21 @@ class Labels(Evidence):
     ) -> Self:
         """The class with the largest score in each row, and the target codes.
 
-        ``logits`` is a (units, classes) matrix of numpy or of any array-API library; the maximum is computed on
-        its device. Columns in ``exclude``, such as padding, can be neither predictions nor targets.
+        Parameters
+        ----------
+        logits
+            A (units, classes) matrix of numpy or of any array-API library; the maximum is computed on its device.
+        targets
+            The column of the true class of each unit.
+        classes
+            Names of the columns; by default their numbers.
+        exclude
+            Columns that are not classes, such as padding: they can be neither predictions nor targets.
+        unit_ids
+            Ids of the units; by default 0, 1, 2, ...
 
+        Examples
+        --------
         >>> labels = Labels.from_logits(np.array([[9.0, 1, 2], [9.0, 3, 3]]), [2, 2], exclude=[0])
         >>> labels.predicted.tolist(), labels.tied_top.tolist()
         ([2, 1], [False, True])

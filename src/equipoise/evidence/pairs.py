@@ -40,7 +40,17 @@ class Pairs(Evidence):
 
     @classmethod
     def of(cls, predicted: Any, expected: Any, *, unit_ids: Any = None) -> Self:
-        """From two columns of finite numbers of equal length."""
+        """From two columns of finite numbers of equal length.
+
+        Parameters
+        ----------
+        predicted
+            The similarity of each pair according to the system.
+        expected
+            The similarity that is expected.
+        unit_ids
+            Ids of the pairs; by default 0, 1, 2, ...
+        """
         similarities, targets = (
             float_column(predicted, "the predicted similarities"),
             float_column(expected, "the expected ones"),

@@ -247,8 +247,22 @@ class Ranking(Evidence):
     ) -> Ranking:
         """From scores that come in blocks, such as a fitted retriever's ``score_blocks(queries)``.
 
-        Each block is a slice of the ``units`` with their scores against all ``corpus`` items, higher
-        being better; it is overwritten. ``relevant``, ``exclude`` and ``gains`` as for vectors.
+        Parameters
+        ----------
+        blocks
+            Pairs of a slice of the units and their scores (units x items), higher is better. Blocks are overwritten.
+        relevant
+            Row numbers of the relevant items: one per unit, or a sequence per unit.
+        units
+            Number of units.
+        corpus
+            Number of items.
+        exclude
+            One item per unit that is not a candidate, -1 for none.
+        gains
+            Gains of the relevant items; 1 by default.
+        unit_ids
+            Ids of the units.
         """
         from equipoise.evidence.ranking_from_vectors import ranking_from_blocks
 
@@ -298,7 +312,26 @@ class Ranking(Evidence):
         candidates: Ints | None = None,
         unknown_units: tuple[str, ...] = (),
     ) -> Ranking:
-        """From items in any order within their units; they are sorted by rank."""
+        """From counts for each relevant item, in any order within its unit; they are sorted by rank.
+
+        Parameters
+        ----------
+        unit_ids
+            Ids of the units.
+        counts
+            Number of relevant items of each unit; the arrays below are in the order of the units.
+        gain, above, tied, before
+            Of each relevant item: the gain, the candidates with a higher score, the other candidates with the same
+            score, and those of them that precede the item by id (0 by default).
+        copies
+            How many items of equal gain each item represents; 1 by default.
+        depth
+            Number of observed ranks of each unit.
+        candidates
+            Number of candidates of each unit; by default a lower bound.
+        unknown_units
+            Ids of units of the system that have no judgements.
+        """
         starts = segment_offsets(counts)
         order = segments.segment_order(above, counts)
         if before is None:
