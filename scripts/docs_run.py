@@ -40,6 +40,8 @@ BLOCK = re.compile(r"^```(eq|python run)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"!\[([^\]]*)\]\((figures/[\w.-]+)\)")
 EXIT = re.compile(r"\s+# exit (\d+)$")
 WIDTH = "98"
+FOOTNOTE = "*The commands and code on this page were run in a copy of the sample files in `src/equipoise/io/samples`.*"
+"""Where the files of the examples are: at the end of each page with examples."""
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -68,7 +70,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     stored = json.loads(_cache_file(markdown).read_text(encoding="utf-8"))
     outputs: Iterator[str] = iter(stored["outputs"])
     with_outputs = BLOCK.sub(lambda _: next(outputs), markdown)
-    return FIGURE.sub(lambda figure: f"![{figure[1]}]({stored['figures'][figure[2]]})", with_outputs)
+    with_figures = FIGURE.sub(lambda figure: f"![{figure[1]}]({stored['figures'][figure[2]]})", with_outputs)
+    return f"{with_figures.rstrip()}\n\n{FOOTNOTE}\n"
 
 
 def run_page(markdown: str) -> dict[str, Any]:

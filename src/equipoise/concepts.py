@@ -1,4 +1,4 @@
-"""Concept evaluation: five scores of sentence models on a concept set.
+"""Concept evaluation: sentence embedding models on pairs, clusters, entities and relations of a domain.
 
 Example::
 

@@ -58,19 +58,21 @@ class StatsConfig:
     Parameters
     ----------
     confidence_level
-        Of every interval. Differences are significant where p is below ``alpha`` = 1 - ``confidence_level``.
+        Confidence level of every interval. A difference is significant if its adjusted p is below
+        1 - ``confidence_level``.
     n_resamples
         Bootstrap resamples per interval.
     n_permutations
         Random sign patterns of the randomisation test.
     seed
-        Of all random numbers. The same seed gives the same result.
+        Seed of all random numbers. The same seed gives the same result.
     ties
-        The order of equal scores in a ranking.
+        How tied scores are ranked: ``expected`` (the mean over all orders), ``by_id``, ``optimistic`` or
+        ``pessimistic``.
     test
-        The paired test: a key of ``TEST_ALIASES``, or one of its aliases.
+        The paired test: ``randomisation``, ``t``, ``wilcoxon`` or ``mcnemar``.
     correction
-        For multiple comparisons: one of ``CORRECTION_NAMES``.
+        The correction for multiple comparisons: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
     clusters
         One cluster id per unit, in the order of the units or as a mapping by unit id. Whole clusters are
         resampled. None: units are independent.

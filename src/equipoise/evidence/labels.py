@@ -47,16 +47,16 @@ class Labels(Evidence):
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, *, unit_ids: ArrayLike | None = None) -> Self:
-        """Build the evidence from two columns of classes.
+        """From two columns of class names.
 
         Parameters
         ----------
         true
             The true class of each unit: integers, or values that are converted to strings.
         predicted
-            The predicted class or cluster of each unit.
+            The predicted class or cluster of each unit, in the same form.
         unit_ids
-            Ids of the units; 0, 1, 2, ... by default.
+            Ids of the units; by default 0, 1, 2, ...
         """
         truth, guess = as_class_labels(true, "true labels"), as_class_labels(predicted, "predicted labels")
         check_same_length(truth, guess, "true labels", "predicted ones")
@@ -81,16 +81,15 @@ class Labels(Evidence):
         Parameters
         ----------
         logits
-            A matrix (units x classes) of any library that follows the array API; the maximum is computed on its
-            device.
+            A (units, classes) matrix of numpy or of any array-API library; the maximum is computed on its device.
         targets
             The column of the true class of each unit.
         classes
-            Names of the classes; 0, 1, 2, ... by default.
+            Names of the columns; by default their numbers.
         exclude
-            Columns that can be neither predictions nor targets, such as padding.
+            Columns that are not classes, such as padding: they can be neither predictions nor targets.
         unit_ids
-            Ids of the units; 0, 1, 2, ... by default.
+            Ids of the units; by default 0, 1, 2, ...
 
         Examples
         --------

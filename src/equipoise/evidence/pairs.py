@@ -40,16 +40,16 @@ class Pairs(Evidence):
 
     @classmethod
     def of(cls, predicted: ArrayLike, expected: ArrayLike, *, unit_ids: ArrayLike | None = None) -> Self:
-        """Build the evidence from two columns of similarities.
+        """From two columns of finite numbers of equal length.
 
         Parameters
         ----------
         predicted
-            The similarity of each pair as a model predicts it: finite numbers.
+            The similarity of each pair according to the system.
         expected
-            The expected similarity of each pair, such as a human rating.
+            The similarity that is expected.
         unit_ids
-            Ids of the pairs; 0, 1, 2, ... by default.
+            Ids of the pairs; by default 0, 1, 2, ...
         """
         similarities, targets = (
             float_column(predicted, "the predicted similarities"),

@@ -257,17 +257,17 @@ class Ranking(Evidence):
         Parameters
         ----------
         blocks
-            Slices of the units, each with the scores of all candidates (higher is better), which are overwritten.
+            Pairs of a slice of the units and their scores (units x items), higher is better. Blocks are overwritten.
         relevant
-            Row numbers of the relevant candidates: one per unit, or a sequence per unit.
+            Row numbers of the relevant items: one per unit, or a sequence per unit.
         units
             Number of units.
         corpus
-            Number of candidates.
+            Number of items.
         exclude
-            One row per unit that is not a candidate, -1 for none.
+            One item per unit that is not a candidate, -1 for none.
         gains
-            Gains of the relevant rows; 1 by default.
+            Gains of the relevant items; 1 by default.
         unit_ids
             Ids of the units.
         """
@@ -319,7 +319,26 @@ class Ranking(Evidence):
         candidates: Ints | None = None,
         unknown_units: tuple[str, ...] = (),
     ) -> Ranking:
-        """From items in any order within their units; they are sorted by rank."""
+        """From counts for each relevant item, in any order within its unit; they are sorted by rank.
+
+        Parameters
+        ----------
+        unit_ids
+            Ids of the units.
+        counts
+            Number of relevant items of each unit; the arrays below are in the order of the units.
+        gain, above, tied, before
+            Of each relevant item: the gain, the candidates with a higher score, the other candidates with the same
+            score, and those of them that precede the item by id (0 by default).
+        copies
+            How many items of equal gain each item represents; 1 by default.
+        depth
+            Number of observed ranks of each unit.
+        candidates
+            Number of candidates of each unit; by default a lower bound.
+        unknown_units
+            Ids of units of the system that have no judgements.
+        """
         starts = segment_offsets(counts)
         order = segments.segment_order(above, counts)
         if before is None:

@@ -143,7 +143,17 @@ class RankingStream:
     parts: list[Ranking] = field(default_factory=list)
 
     def update(self, scores: ArrayLike, targets: ArrayLike, *, unit_ids: ArrayLike | None = None) -> None:
-        """Add a batch of scores (units x candidates) with the target column of each unit."""
+        """Add a batch.
+
+        Parameters
+        ----------
+        scores
+            A matrix (units x candidates); higher is better.
+        targets
+            The column of the relevant item of each unit, or a sequence of columns per unit.
+        unit_ids
+            Ids of the units of the batch; give them for all batches or for none.
+        """
         batch = as_host_array(scores)
         if len(batch) == 0:
             return

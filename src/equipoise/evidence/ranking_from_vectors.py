@@ -247,7 +247,7 @@ def ranking_from_shards(
     queries
         One vector per row.
     corpus
-        A ``Shards`` object, or anything that ``Shards.of`` accepts.
+        The result of ``open_shards`` or ``write_shards``, or a sequence of arrays.
     relevant
         Row numbers of the relevant vectors: one per query, or a sequence per query.
     geometry

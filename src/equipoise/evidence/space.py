@@ -33,9 +33,8 @@ Vectors = NDArray[np.floating[Any]]
 class Space(Evidence):
     """Embedded points with optional classes, depths, norms and edges; a unit is a point.
 
-    ``depth`` has one number per point, NaN where it is undefined; ``norms`` are distances from the origin in
-    the geometry of the vectors, needed where that is not the euclidean one; ``edges`` are pairs of
-    positions, one row per relation.
+    Made by ``Space.of``. ``depth`` has one number per point, NaN if it is undefined; ``norms`` are distances from the
+    origin in the geometry of the vectors, None if it is Euclidean; ``edges`` has one pair of row numbers per relation.
 
     >>> space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]])
     >>> space.take(np.array([1, 0])).edges.tolist()
@@ -63,22 +62,22 @@ class Space(Evidence):
         edges: ArrayLike | None = None,
         unit_ids: ArrayLike | None = None,
     ) -> Self:
-        """Build the evidence from vectors and what is known about them.
+        """From a matrix of vectors, and columns with one entry per point.
 
         Parameters
         ----------
         vectors
-            A matrix (points x dimensions) of finite numbers.
+            A (points, dimensions) matrix of finite numbers.
         labels
             The class of each point.
         depth
-            The depth of each point in a hierarchy; NaN where it is undefined.
+            The depth of each point in a hierarchy, NaN if it is undefined.
         norms
-            The distance of each point from the origin, if that is not the Euclidean norm.
+            The distance of each point from the origin; by default the Euclidean norm.
         edges
-            Pairs of positions of related points, one row per pair.
+            Relations: pairs of row numbers.
         unit_ids
-            Ids of the points; 0, 1, 2, ... by default.
+            Ids of the points; by default 0, 1, 2, ...
         """
         matrix = _matrix(vectors)
         codes = classes = None
@@ -113,7 +112,7 @@ class Space(Evidence):
         )
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The same vectors and norms, with classes, depths and relations dealt to them at random."""
+        """The same vectors and norms, with classes, depths and relations assigned to them at random."""
         order = rng.permutation(len(self))
         return replace(
             self,

@@ -227,7 +227,7 @@ def nearest_in_shards(
     queries
         One vector per row.
     corpus
-        A ``Shards`` object, or anything that ``Shards.of`` accepts, such as a sequence of arrays.
+        The result of ``open_shards`` or ``write_shards``, or a sequence of arrays.
     k
         Number of neighbours per query.
     geometry

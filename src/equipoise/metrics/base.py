@@ -174,7 +174,20 @@ class BaseMetric(Metric[Any]):
     """Base class of custom metrics: a name and ``calculate``.
 
     ``calculate(evidence)`` returns one number per unit (NaN where it is undefined), which gets paired tests like any
-    built-in metric, or a single number for all units. The name may also be a class attribute.
+    built-in metric, or a single number for all units.
+
+    Parameters
+    ----------
+    name
+        The name of the metric; it may also be a class attribute.
+    better
+        ``up`` if higher values are better, ``down`` if lower ones are.
+    bounds
+        The smallest and the largest possible value.
+    title
+        The name in words.
+    evidence
+        The kind of evidence, such as ``Ranking``; None for any.
 
     >>> class Steep(BaseMetric):
     ...     def __init__(self):

@@ -300,10 +300,19 @@ class _Windows:
 
 @dataclass(frozen=True)
 class FixedSizeChunker(_Windows):
-    """Windows of ``chunk_size`` tokens, of which ``overlap`` are shared with the window before.
+    """Split a document into windows of ``chunk_size`` tokens, of which ``overlap`` are shared with the window before.
 
-    Every window adds new text, so the last may be shorter. Borders do not split characters: if one is
-    made of several tokens or has accents, a window is slightly shorter.
+    Every window adds new text, so the last may be shorter. A window is slightly shorter if its end would split a
+    character.
+
+    Parameters
+    ----------
+    chunk_size
+        Tokens per window.
+    overlap
+        Tokens that a window shares with the one before.
+    tokenizer
+        ``cl100k`` (the default), ``words``, the spec of a model with a tokenizer, or a tokenizer object.
 
     >>> [chunk.text for chunk in FixedSizeChunker(3, 1, "words").chunk("one two three four five")]
     ['one two three', 'three four five']
@@ -312,6 +321,7 @@ class FixedSizeChunker(_Windows):
     kind = "fixed"
 
     def chunk(self, document: str) -> list[Chunk]:
+        """The windows of a document, in order, each with its text and its position in characters."""
         layout = TokenSpans(check_text(document, "the document"), self._tokenizer)
         return _chunks(document, layout, layout.spans(0, len(document), self.chunk_size, self.overlap))
 

@@ -152,7 +152,7 @@ def retriever(
     threads
         Threads per model.
     **options
-        Options of the spec: ``retriever("bm25:", k1=1.2)`` is ``retriever("bm25:k1=1.2")``.
+        Options of the spec: ``retriever("bm25:", k1=1.2)`` is ``retriever("bm25:,k1=1.2")``.
 
     Returns
     -------

@@ -173,7 +173,9 @@ def compare(
         Names mapped to evidence or to results, or a sequence of results. A result that lacks a metric or the clusters
         is scored again from its evidence.
     metrics
-        Metric names such as ``nDCG@10`` or ``HR@{1,10}``, or metrics. By default those of ``DEFAULT_METRICS``.
+        Metric names such as ``nDCG@10`` or ``HR@{1,10}``, or metrics. By default nDCG@10, MRR, HR@1 and HR@10 of a
+        ``Ranking``, accuracy and macro F1 of ``Labels``, micro F1, precision and recall of ``Sets``, Spearman and
+        Pearson of ``Pairs``; a ``Space`` has no default.
     primary
         The metric that decides the order and the tie bands; by default the first one.
     config

@@ -52,7 +52,9 @@ def evaluate(
     evidence
         What the system returned for every unit, with the truth.
     metrics
-        Metric names such as ``nDCG@10`` or ``HR@{1,10}``, or metrics. By default those of ``DEFAULT_METRICS``.
+        Metric names such as ``nDCG@10`` or ``HR@{1,10}``, or metrics. By default nDCG@10, MRR, HR@1 and HR@10 of a
+        ``Ranking``, accuracy and macro F1 of ``Labels``, micro F1, precision and recall of ``Sets``, Spearman and
+        Pearson of ``Pairs``; a ``Space`` has no default.
     system
         The name of the system in the result.
     config

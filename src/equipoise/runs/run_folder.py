@@ -170,7 +170,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run that was read from disk: the result, the manifest, and its path."""
+    """A run that was read from disk: ``result``, ``manifest`` (command, versions, seed, hashes) and ``path``."""
 
     result: Result
     manifest: Manifest
@@ -210,7 +210,7 @@ def save_run(
     path: PathLike,
     result: Result,
     *,
-    manifest: Manifest,
+    manifest: Manifest | None = None,
     details: UnitContents | None = None,
     tuning: TuningRecord | None = None,
 ) -> Path:
@@ -226,7 +226,7 @@ def save_run(
     result
         The result to store, with its evidence.
     manifest
-        Provenance: system, command, seed, settings, inputs.
+        Provenance: system, command, seed, settings, inputs. By default only the system and the time are recorded.
     details
         Texts, expected answers and retrieved items of the units.
     tuning
@@ -241,10 +241,9 @@ def save_run(
     --------
     >>> import tempfile
     >>> from equipoise import Ranking, evaluate
-    >>> from equipoise.runs.manifest import Manifest
     >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="mine")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run = save_run(f"{folder}/mine", result, manifest=Manifest.start("mine"))
+    ...     run = save_run(f"{folder}/mine", result)
     ...     sorted(file.name for file in run.iterdir())
     ['cases.jsonl', 'evidence.npz', 'manifest.json', 'result.json']
     """
@@ -259,7 +258,7 @@ def save_run(
         files[DETAILS] = _bytes("".join(f"{line}\n" for line in detail_lines(details)))
     if tuning is not None:
         files[TUNING] = _encoded(tuning.to_dict())
-    complete = _completed(manifest, result, files)
+    complete = _completed(manifest or Manifest.start(result.system), result, files)
     # Until the last step the manifest in the directory has the status partial.
     partial = replace(complete, status=Status.PARTIAL, reason="the write was interrupted")
     try:
@@ -297,10 +296,9 @@ def load_run(path: PathLike, *, evidence: bool = True) -> StoredRun:
     --------
     >>> import tempfile
     >>> from equipoise import Ranking, evaluate
-    >>> from equipoise.runs.manifest import Manifest
     >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="mine")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run = save_run(f"{folder}/mine", result, manifest=Manifest.start("mine"))
+    ...     run = save_run(f"{folder}/mine", result)
     ...     round(load_run(run).result["MRR"].value, 4)
     0.5833
     """
@@ -480,10 +478,9 @@ def find_runs(*paths: PathLike) -> list[Path]:
     --------
     >>> import tempfile
     >>> from equipoise import Ranking, evaluate
-    >>> from equipoise.runs.manifest import Manifest
     >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="mine")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run = save_run(f"{folder}/mine", result, manifest=Manifest.start("mine"))
+    ...     run = save_run(f"{folder}/mine", result)
     ...     [path.name for path in find_runs(folder)]
     ['mine']
     """

@@ -307,8 +307,9 @@ def resumable_map(executor: Executor, folder: Path | str | None = None) -> MapFu
 
     Examples
     --------
-    >>> from equipoise.geometry.sharded_search import nearest_in_shards
-    >>> nearest_in_shards(np.eye(2), [np.eye(2)], 1, map_function=resumable_map(LocalExecutor())).indices.tolist()
+    >>> from equipoise.shards import executor, nearest_in_shards
+    >>> with executor("local") as engine:
+    ...     nearest_in_shards(np.eye(2), [np.eye(2)], 1, map_function=resumable_map(engine)).indices.tolist()
     [[0], [1]]
     """
     return partial(_map_in_order, executor, None if folder is None else Path(folder))

@@ -25,6 +25,17 @@ Bounds = tuple[float, float]
 class Interval:
     """A confidence interval and its method, or the reason why there is none.
 
+    Attributes
+    ----------
+    low, high
+        The ends; NaN if there is no interval.
+    confidence_level
+        The confidence level.
+    method
+        The name of the method, such as ``wilson``.
+    reason
+        Why there is no interval; empty if there is one.
+
     >>> Interval.unknown("one unit")
     Interval(low=nan, high=nan, confidence_level=0.95, method='none', reason='one unit')
     """

@@ -94,7 +94,8 @@ def nearest_nodes(tree: Tree, vectors: NodeVectors, node: str, k: int = 10) -> l
 
     Examples
     --------
-    >>> nearest_nodes(tree, embed(tree, dim=5), "1000", k=3)  # doctest: +SKIP
+    >>> vectors = tree_embedder("combinatorial").fit(tree, 5)  # doctest: +SKIP
+    >>> nearest_nodes(tree, vectors, "1000", k=3)  # doctest: +SKIP
     """
     if k < 1:
         raise ParameterError(f"k is {k}", hint="k is 1 or more")

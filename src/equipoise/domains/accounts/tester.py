@@ -35,11 +35,22 @@ _DIMS = ("dim", "embedding_dim", "dimension", "n_components")
 
 
 class AccountEmbedderTester:
-    """Evaluates embedders on a chart of accounts, or on any tree.
+    """Evaluates embedders on a chart of accounts, or on any tree. Scores are ranks and fractions.
 
-    ``database_name`` is a SQLite file, the URL of a database, any file with a tree, or a ``Tree``; ``business_id``
-    selects one tenant. ``reader_options`` are options of ``read_sql``: ``table``, ``schema`` and ``columns``. Scores
-    are ranks and fractions; percent is used only in print.
+    Parameters
+    ----------
+    database_name
+        A SQLite file, the URL of a database, any file with a tree, or a ``Tree``.
+    business_id
+        The business in the database.
+    relation
+        The ranking targets of a node: ``parent``, ``ancestors`` or ``closure`` (ancestors and descendants).
+    filtered
+        Whether the other targets of a node are left out of its ranks; by default unless the relation is ``parent``.
+    config
+        Confidence level, resamples and seed.
+    **reader_options
+        Options of ``read_sql``: ``table``, ``schema`` and ``columns``.
 
     >>> import numpy as np
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
@@ -88,7 +99,8 @@ class AccountEmbedderTester:
         """Fit an embedder, if it can be fitted, and evaluate its vectors with a distance.
 
         ``distance_metric`` is ``euclidean``, ``hyperbolic_poincare``, ``hyperbolic_lorentz`` or any other name of a
-        geometry. ``training`` is passed to ``fit``. See ``node_vectors_from`` for what an embedder may be. The
+        geometry. ``training`` is passed to ``fit``. An embedder is an object with ``fit`` or ``encode``,
+        a matrix with one row per node, or a mapping from ids to vectors. The
         built-in ones are trained on parents; use ``tree_embedder("lorentz", train_relation="closure")`` with a tester
         of that relation.
         """
@@ -120,9 +132,23 @@ class AccountEmbedderTester:
         distance_metric: str = "euclidean",
         **training: Any,
     ) -> DataFrame:
-        """One row per dimension: the embedder of the factory, fitted and evaluated.
+        """Evaluate an embedder in several numbers of dimensions.
 
-        Intervals are in columns that end in ``_low`` and ``_high``.
+        Parameters
+        ----------
+        embedder_factory
+            Takes the number of dimensions and returns an embedder, as for ``test_embedder``.
+        dimensions
+            Numbers of dimensions.
+        distance_metric
+            The distance, as for ``test_embedder``.
+        **training
+            Passed to ``fit``.
+
+        Returns
+        -------
+        DataFrame
+            One row per dimension. Intervals are in columns that end in ``_low`` and ``_high``.
         """
         pandas = require_extra("pandas", extra="accounts")
         if not dimensions:

@@ -48,8 +48,10 @@ N_STEPS = 2
 class LeaderboardEntry:
     """One model of a leaderboard.
 
-    Parameters
+    Attributes
     ----------
+    model
+        The name of the model.
     rank, rank_low, rank_high
         The position in the order of the aggregate, and the interval of the rank.
     mean, interval

@@ -207,6 +207,15 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
 class Reranking(BenchData):
     """Queries, each with its own positive and negative candidates.
 
+    Parameters
+    ----------
+    table
+        A path, a data frame, a ``datasets`` object, or rows in Python.
+    name
+        The name in reports. Default: the name of the file.
+    text
+        The columns of the query, the positives and the negatives, if their names are unusual.
+
     >>> data = Reranking([{"query": "rye", "positives": ["a grass"], "negatives": ["a train", "a bus"]}])
     >>> data.size
     '1 query, 3 candidates'

@@ -167,6 +167,17 @@ def row_cosines(one: Any, other: Any) -> Floats:
 class Similarity(_PairTable):
     """Pairs of texts with a similarity score by people.
 
+    Parameters
+    ----------
+    table
+        A path, a data frame, a ``datasets`` object, or rows in Python.
+    name
+        The name in reports. Default: the name of the file.
+    text
+        The two columns of text, if their names are unusual.
+    value
+        The column of the score, if its name is unusual.
+
     >>> rows = [{"text_a": "a", "text_b": "b", "score": 1}, {"text_a": "a", "text_b": "c", "score": 4}]
     >>> Similarity(rows).size
     '2 pairs'
@@ -187,6 +198,17 @@ class Similarity(_PairTable):
 
 class PairClassification(_PairTable):
     """Pairs of texts with a binary label: duplicates, paraphrases, entailment.
+
+    Parameters
+    ----------
+    table
+        A path, a data frame, a ``datasets`` object, or rows in Python.
+    name
+        The name in reports. Default: the name of the file.
+    text
+        The two columns of text, if their names are unusual.
+    value
+        The column of the label, if its name is unusual.
 
     >>> rows = [{"text_a": "a", "text_b": "b", "label": 1}, {"text_a": "a", "text_b": "c", "label": "no"}]
     >>> PairClassification(rows).size
@@ -227,6 +249,15 @@ class PairClassification(_PairTable):
 
 class Bitext(_PairTable):
     """Parallel sentences: each text must find its translation among all translations, in both directions.
+
+    Parameters
+    ----------
+    table
+        A path, a data frame, a ``datasets`` object, or rows in Python.
+    name
+        The name in reports. Default: the name of the file.
+    text
+        The two columns of text, if their names are unusual.
 
     >>> Bitext([{"en": "a dog", "de": "ein Hund"}, {"en": "a cat", "de": "eine Katze"}]).size
     '2 pairs, both directions'
@@ -414,12 +445,15 @@ class Classification(_LabelTable):
     Parameters
     ----------
     table
-        A table with text and label, and a column split or files train and test if there is a fixed split.
+        A table with text and label, as a path, a data frame, a ``datasets`` object, or rows in Python. A fixed split is
+        a column ``split``, or a folder with the files train and test.
+    name
+        The name in reports. Default: the name of the file.
     protocol
         ``probe``: logistic regression by stratified 5-fold cross-validation, or trained on the train split.
         ``few-shot``: MTEB's protocol, 8 texts per label, 10 experiments.
     text, label
-        The columns, where their names are unusual.
+        The columns, if their names are unusual.
 
     >>> rows = [{"text": f"text {i}", "label": "ab"[i % 2]} for i in range(8)]
     >>> Classification(rows).size
@@ -482,6 +516,15 @@ class Classification(_LabelTable):
 
 class Clustering(_LabelTable):
     """Texts with a label, compared with K-means clusters of the vectors.
+
+    Parameters
+    ----------
+    table
+        A path, a data frame, a ``datasets`` object, or rows in Python.
+    name
+        The name in reports. Default: the name of the file.
+    text, label
+        The columns, if their names are unusual.
 
     >>> rows = [{"text": f"text {i}", "label": "ab"[i % 2]} for i in range(8)]
     >>> Clustering(rows).primary

@@ -137,7 +137,24 @@ class Relation:
 class ConceptSet:
     """A concept set; parts without a file are None.
 
-    ``problems`` are those that are not fatal, or all of them if the set was only inspected.
+    Attributes
+    ----------
+    name
+        The name of the folder or file.
+    pairs
+        Pairs of texts with their expected similarity.
+    clusters
+        Concepts that belong together.
+    sentences
+        Sentences with marked entities.
+    relations
+        Subject, predicate and object of each relation.
+    concepts
+        The texts for embedding quality.
+    problems
+        Problems that do not prevent a run, or all of them if the set was only checked.
+    unread
+        Data files of the folder that are not part of a concept set.
     """
 
     __checks__: ClassVar[str] = "equipoise.domains.concepts.checks"
@@ -150,7 +167,6 @@ class ConceptSet:
     concepts: tuple[str, ...] | None = None
     problems: tuple[ConceptSetIssue, ...] = ()
     unread: tuple[str, ...] = ()
-    """Data files of the folder that are not part of a concept set."""
 
     @property
     def present(self) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ _READERS: dict[str, Callable[[SectionRows], Any]] = {
 def read_concept_set(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
     """Read a concept set.
 
-    The first entry that cannot be used is an error; ``read_with_issues`` collects all of them.
+    The first entry that cannot be used is an error; ``eq concepts check`` lists all of them.
 
     Parameters
     ----------

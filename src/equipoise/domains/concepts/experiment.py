@@ -63,7 +63,7 @@ def evaluate_concepts(
     command: Sequence[str] = (),
     engine: Executor | None = None,
 ) -> ConceptEvaluation:
-    """Score sentence embedding models on a concept set: five scores, their composite, recommendations.
+    """Score sentence embedding models on a concept set: ground-truth metrics, five weighted scores, recommendations.
 
     A model that fails is in ``failures``; if all fail, the first error is raised.
 

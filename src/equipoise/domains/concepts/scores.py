@@ -24,10 +24,22 @@ CONCEPT_STATS = StatsConfig(n_resamples=200)
 
 @dataclass(frozen=True, slots=True)
 class ScoreTerm:
-    """A part of a blend and how it enters: times a weight, capped, or taken from 1.
+    """A part of a weighted sum.
 
-    ``better`` and ``bounds`` are those of the part as it enters. ``fixed`` means
-    that no model can change it.
+    Attributes
+    ----------
+    part
+        The name of the part.
+    weight
+        Its weight.
+    cap
+        The largest value that counts; None for no limit.
+    from_one
+        Whether 1 minus the part is added.
+    better, bounds
+        Which direction is better, and the range, of the value that is added.
+    fixed
+        Whether the part depends on the data only, and not on the model.
 
     >>> ScoreTerm("mae", 0.2, from_one=True).adds(0.25), str(ScoreTerm("density", 0.3, cap=0.5))
     (0.15000000000000002, '0.3 x min(density, 0.5)')
@@ -64,12 +76,28 @@ class ScoreTerm:
 
 @dataclass(frozen=True, slots=True)
 class ConceptScore:
-    """A score that adds up weighted parts. A part that is not known leaves the blend unknown.
+    """A weighted sum of parts; it is undefined if a part is.
 
-    ``task`` is its short name, ``needs`` the section of a concept set that it is measured on, ``use`` what the
-    Daemonium document recommends the model with the highest score for, and ``truth`` the ground-truth metric,
-    which no scale and no collapse of the vectors can raise. ``chance_baseline`` is the baseline of its chance level,
-    ``limits`` what the score does not show.
+    Attributes
+    ----------
+    name, title
+        The name of the score, and its title in tables.
+    task
+        The task that it belongs to, such as ``similarity``.
+    needs
+        The section of a concept set that it is measured on.
+    use
+        The use for which the Daemonium document recommends the model with the highest score.
+    truth
+        The ground-truth metric that decides instead.
+    chance_baseline
+        The random baseline of its chance level.
+    terms
+        The parts with their weights.
+    readings
+        How ambiguous parts of the definition were read.
+    limits
+        What the score does not show.
     """
 
     name: str
@@ -264,7 +292,7 @@ def interpret_score(score: float, interval: Interval | None = None) -> str:
 
     Examples
     --------
-    >>> from equipoise.stats.intervals import Interval
+    >>> from equipoise import Interval
     >>> interpret_score(0.5), interpret_score(0.52, Interval(0.44, 0.6)), interpret_score(-0.1)
     ('good', 'moderate to good', 'poor')
     """

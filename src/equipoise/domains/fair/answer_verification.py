@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AnswerIssue:
-    """An issue of an answer. A missing answer has the severity issue, everything else is a tip."""
+    """A problem of an answer. A missing answer has the severity issue, everything else is a tip."""
 
     question: str
     answer: str

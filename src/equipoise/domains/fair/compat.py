@@ -154,7 +154,7 @@ class OpenAIEmbedding(_EmbeddingEvalEmbedder):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScore:
-    """The score of one question with an explanation; true if the question counts as answered."""
+    """The score of one question with an explanation. ``bool(score)`` is whether the question counts as answered."""
 
     score: float
     explanation: str
@@ -167,10 +167,22 @@ class EvaluationScore:
 class BinaryEvaluator:
     """Whether the retrieved chunks contain the expected answer.
 
-    ``matcher="words"`` searches the whole words of the answer within one chunk and scores 1 or 0.
-    ``matcher="source"`` is the rule of embedding-eval: the chunks are joined, word boundaries are ignored, and
-    a share of the answer's words of at least ``partial_match_threshold`` is a partial score. The defaults of
-    ``fuzzy_word_match`` and ``normalize_currency`` are False for "words" and True for "source".
+    Parameters
+    ----------
+    case_sensitive
+        Whether upper and lower case are different.
+    normalize_whitespace
+        Whether all white space is equal.
+    partial_match_threshold
+        Minimum share of the answer's words, for ``fuzzy_word_match``.
+    fuzzy_word_match
+        Whether a part of the answer's words is enough. The score is then 1 with the matcher ``words``, and the share of
+        the words with ``source``. By default False for ``words`` and True for ``source``.
+    normalize_currency
+        Whether ``$5`` also matches ``$ 5`` and ``5``. By default False for ``words`` and True for ``source``.
+    matcher
+        ``words`` searches the whole words of the answer within one chunk and scores 1 or 0. ``source`` is the rule of
+        embedding-eval: the chunks are joined, and word boundaries are ignored.
 
     >>> evaluator = BinaryEvaluator()
     >>> evaluator.evaluate("What is the capital?", "Paris", ["Paris is its capital."]).score

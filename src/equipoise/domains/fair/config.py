@@ -46,13 +46,35 @@ UNANSWERABLE_POLICIES = ("refuse", "zero", "skip")
 
 @dataclass(frozen=True)
 class FairConfig:
-    """One comparison, without its models, document and questions. Create it with ``checked_settings``.
+    """The settings of a comparison, without its models, document and questions.
 
-    Without a budget the grid is chunkers x chunk_sizes x overlaps x top_ks. With one, top_k is every
-    number up to the largest of ``top_ks``, and only configurations that retrieve at most ``budget`` tokens
-    per question on average are eligible. With one fold there is no nested cross-validation: the best
-    configuration is scored on the questions that selected it. The questions are split into folds ``repeats``
-    times, and scores are means over these splits.
+    ``run_fair_comparison`` takes them as arguments and describes them; ``FairComparison.plan`` has them.
+
+    Attributes
+    ----------
+    chunk_sizes, overlaps, top_ks, chunkers
+        The grid of configurations. With a budget, every number of chunks up to the largest of ``top_ks`` is tried.
+    rerank_depths
+        How many of the first chunks a reranker reorders.
+    baseline
+        The chunking and the number of chunks of the untuned baseline.
+    matcher
+        The rule by which a chunk contains an answer: ``words`` or ``source``.
+    budget
+        Maximum of the tokens retrieved per question on average.
+    folds, repeats
+        Folds of the nested cross-validation, and number of random splits into folds. With one fold the best
+        configuration is scored on the questions that selected it.
+    stats
+        Options of intervals and tests.
+    unanswerable
+        Policy for questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
+    allow_drafts
+        Whether draft questions are compared; otherwise they are an error.
+    tokenizer
+        Counts tokens; None for the default.
+    defaults
+        Which of chunk_sizes, overlaps, top_ks and baseline are defaults, which are fitted to the document.
     """
 
     chunk_sizes: tuple[int, ...] = CHUNK_SIZES
@@ -60,7 +82,6 @@ class FairConfig:
     top_ks: tuple[int, ...] = TOP_KS
     chunkers: tuple[str, ...] = ("fixed",)
     rerank_depths: tuple[int, ...] = RERANK_DEPTHS
-    """Only reranked models have this axis."""
     baseline: tuple[ChunkingParams, int] = (ChunkingParams("fixed", 512, 50), 10)
     matcher: str = "words"
     budget: float | None = None
@@ -69,10 +90,8 @@ class FairConfig:
     stats: StatsConfig = FAIR_STATS
     unanswerable: str = "refuse"
     allow_drafts: bool = False
-    """Whether draft questions are compared; otherwise they are an error."""
     tokenizer: Any = None
     defaults: frozenset[str] = frozenset()
-    """Which of chunk_sizes, overlaps, top_ks and baseline are defaults: these are fitted to the document."""
 
     @property
     def chunkings(self) -> tuple[ChunkingParams, ...]:

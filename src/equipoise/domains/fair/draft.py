@@ -64,7 +64,7 @@ T = TypeVar("T")
 class DraftSet:
     """Draft questions in the order of the document, how each was made, and how many candidates were dropped and why.
 
-    ``failure`` is the message of a chat model that stopped to answer; the drafts are those until then.
+    ``failure`` is the error message of a chat model that stopped answering; the drafts made before are kept.
     """
 
     questions: tuple[QuestionAnswer, ...]

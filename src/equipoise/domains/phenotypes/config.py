@@ -75,7 +75,45 @@ class TermRepresentation:
 
 @dataclass(frozen=True)
 class BenchmarkConfig:
-    """All settings that decide the scores, except models, cases and ontology."""
+    """All settings of a benchmark that decide the scores, except models, cases and ontology.
+
+    The fields are the ``**settings`` of ``run_benchmark``.
+
+    Attributes
+    ----------
+    representations
+        How the texts of a term become a score; one system per representation and model.
+    measure
+        Ontology similarity of near misses: ``lin``, ``resnik-normalised``, ``jiang-conrath``, ``edge`` or ``hybrid``.
+    reranker
+        True for late interaction, a spec such as ``cross-encoder:FOLDER``, or a reranker; None for none.
+    rerank_depth
+        Number of top terms that are reranked.
+    device
+        The device of models and rerankers that can use one, such as ``cuda``.
+    ks
+        Cutoffs of the default metrics.
+    metrics
+        Further metrics, as names or objects.
+    plugins
+        Python files that define further metrics.
+    annotations
+        Annotations for the information content: ``hpo``, a ``.hpoa`` file, or a table; None for the graph alone.
+    config
+        Options of intervals and tests.
+    index_dir
+        The folder of indexes; None for the user's data folder.
+    threads
+        Threads per model.
+    skip_unknown
+        Whether expected ids without a live term are left out instead of being an error.
+    translate
+        Whether texts with German words are also scored by their English translation.
+    translations
+        Files of translated labels; see ``read_translations``.
+    n_label_queries
+        Number of term labels that are searched as queries; 0 for none.
+    """
 
     representations: tuple[TermRepresentation, ...] = (TermRepresentation(),)
     measure: str = "lin"
@@ -84,22 +122,15 @@ class BenchmarkConfig:
     device: str | None = None
     ks: tuple[int, ...] = CUTOFFS
     metrics: tuple[Any, ...] = ()
-    """Further metrics, as names or objects."""
     plugins: tuple[str, ...] = ()
-    """Python files that define further metrics."""
     annotations: str | None = None
-    """Annotations that the information content of ``measure`` is computed from, instead of the graph alone."""
     config: StatsConfig = DEFAULT_STATS
     index_dir: str | None = None
     threads: int = 1
     skip_unknown: bool = False
-    """Whether expected ids without a live term are left out instead of being an error."""
     translate: bool = True
-    """Whether queries with German words are also scored by their English translation."""
     translations: tuple[str, ...] = ()
-    """Files of translated labels that help to translate queries; see ``read_translations``."""
     n_label_queries: int = 0
-    """The number of term labels that are searched as queries; 0 for none."""
 
     @property
     def further_metrics(self) -> tuple[str, ...]:
@@ -109,6 +140,7 @@ class BenchmarkConfig:
         return tuple(name for name in names if name not in default)
 
     def checked(self) -> BenchmarkConfig:
+        """The configuration, if it is valid; otherwise an error."""
         representations = tuple(representation.checked() for representation in self.representations)
         names = [representation.name for representation in representations]
         if not names:
@@ -195,30 +227,59 @@ MODE_DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class ExtractionConfig:
-    """How documents are split, candidates selected, and predictions scored."""
+    """How documents are split, candidates selected, and predictions scored.
+
+    The fields, and those of ``pipeline``, are the ``**settings`` of ``run_extraction``.
+
+    Attributes
+    ----------
+    pipeline
+        How terms are selected from candidates: ``num_results``, ``chunk_threshold``, ``min_confidence`` and
+        ``top_term_only``; see ``predict``.
+    chunkers
+        ``span`` for phrases that may name a term, or splitters from coarse to fine, such as ``sentence``, ``phrase``.
+    dictionary
+        Whether names in the text are matched by the dictionary; the model then scores the other phrases only.
+    branch
+        Only terms below this one are found; ignored by ontologies that lack it. None for all terms.
+    averaging
+        How the primary scores are averaged over documents: ``micro``, ``macro`` or ``weighted``.
+    include_assertions
+        Whether the primary scores count a term with a wrong assertion as an error.
+    bootstrap
+        Whether intervals are computed.
+    measure
+        Ontology similarity of near misses in the soft scores, as in ``term_similarity``.
+    multi_vector, strategy
+        How the texts of a term become a score, as in ``run_benchmark``.
+    config
+        Options of intervals and tests.
+    translations
+        Tables of translated labels, which the dictionary matches and the model uses to translate phrases.
+    index_dir
+        The folder of indexes; None for the user's data folder.
+    threads
+        Threads per model.
+    """
 
     pipeline: SelectionSettings = field(default_factory=SelectionSettings)
     chunkers: tuple[str, ...] = DEFAULT_CHUNKERS
     dictionary: bool = True
-    """Whether names in the text are matched by the dictionary, and the model scores the other phrases only."""
     branch: str | None = PHENOTYPES
-    """Only terms below this one are found; ignored by ontologies that lack it, None for all terms."""
     averaging: OverDocuments = "micro"
     include_assertions: bool = False
-    """Whether the primary metrics count a term with a wrong assertion as an error."""
     bootstrap: bool = True
     measure: str = "lin"
-    """Similarity measure of near misses in the soft scores."""
     multi_vector: bool = True
     strategy: str = DEFAULT_STRATEGY
     config: StatsConfig = DEFAULT_STATS
     translations: tuple[str, ...] = ()
-    """Tables of translated labels, which the dictionary matches and the model uses to translate phrases."""
     index_dir: str | None = None
     threads: int = 1
 
     @property
     def mode(self) -> Mode:
+        """The name of the primary mode in metrics: ``strict`` (with assertions) or ``id``."""
         return "strict" if self.include_assertions else "id"
 
     @property
@@ -239,6 +300,7 @@ class ExtractionConfig:
         return replace(self, pipeline=replace(self.pipeline, num_results=depth))
 
     def checked(self) -> ExtractionConfig:
+        """The configuration, if it is valid; otherwise an error."""
         if self.averaging not in AVERAGES:
             raise UnknownNameError.of("averaging", self.averaging, AVERAGES, more=f"there are {', '.join(AVERAGES)}")
         if not self.chunkers:

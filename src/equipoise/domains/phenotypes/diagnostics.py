@@ -52,6 +52,7 @@ class LabelDiagnostics:
         return (shares[SELF], *parts, shares[LOWER_CASE], shares[PURITY], *correlations.values())
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
         estimates = [*self.shares.estimates.values(), *self.correlations.estimates.values()]
         return {
             "terms": self.terms,

@@ -30,6 +30,7 @@ class CutoffTies:
         return len(self.bits)
 
     def add(self, unit: int, tied: Bools) -> None:
+        """Add a unit with a mask of its tied terms."""
         self.bits[unit] = np.packbits(tied)
 
     def items(self) -> Iterator[tuple[int, Ints]]:

@@ -89,7 +89,7 @@ class MobilityData:
 
 
 def read_mobility_data(history: PathLike, sequences: PathLike) -> MobilityData:
-    """Read training and test visits for ``run_checks``.
+    """Read training and test visits, and count what makes a test too easy or impossible.
 
     Parameters
     ----------

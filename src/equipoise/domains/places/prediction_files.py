@@ -29,7 +29,23 @@ UNIT = ("unit_id", "id", "row")
 
 @dataclass(frozen=True)
 class TopKPredictions:
-    """For each unit the right class, the predicted ones, best first or with scores, and its other columns."""
+    """Lists of the k best classes of each unit, with its true class.
+
+    Attributes
+    ----------
+    name
+        The name of the system.
+    targets
+        The true class of each unit.
+    predictions
+        The predicted classes of each unit, best first unless there are scores.
+    scores
+        The scores of the predicted classes; None if there are none.
+    unit_ids
+        Ids of the units.
+    columns
+        Other columns by name, such as ``user``.
+    """
 
     name: str
     targets: list[int]

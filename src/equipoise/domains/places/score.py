@@ -336,7 +336,7 @@ def score_top_k(
 
     Examples
     --------
-    >>> from equipoise.domains.places.prediction_files import TopKPredictions
+    >>> from equipoise.places import TopKPredictions
     >>> top = TopKPredictions("t", [2, 1], [[2, 1, 0], [0, 1, 2]])
     >>> score_top_k(top, classes=9, ks=(1, 3)).all["Acc@1"].value
     0.5

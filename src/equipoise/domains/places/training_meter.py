@@ -311,7 +311,7 @@ def _unit_gains(ranking: Ranking) -> Floats:
 class PlaceSummary:
     """The scores of all rows of a meter.
 
-    ``fractions`` is keyed by the names of the field (acc@1, mrr, ndcg, f1, f1_macro, f1_micro);
+    ``fractions`` has the scores by name (acc@1, mrr, ndcg, f1, f1_macro, f1_micro);
     ``answerable`` holds the same for the rows whose target was seen in training, ``by_user`` the means over
     users of each user's mean. ``tied`` counts rows whose target shares its score with another class,
     ``tied_top`` those where several classes share the largest one. ``notes`` name the default cutoffs that
@@ -366,12 +366,23 @@ class MeterBatch(NamedTuple):
 class PlaceMeter:
     """Collects batches of logits; any split of the rows and any order of merging give the same bytes.
 
-    ``ks`` are the cutoffs of the accuracy. Without them they are 1, 3, 5 and 10, as far as there are so many
-    classes; the summary's ``notes`` name those that were left out. A cutoff that was given and is above the
-    number of classes is an error.
-    ``padding`` names columns that are not classes, ``unseen`` classes without training data; rows whose
-    target is ``ignore_index`` are counted and left out; ``compiled`` is that of ``classify``. Only counts are
-    stored, not the logits, so a meter is small and can be pickled.
+    Only counts are stored, not the logits, so a meter is small and can be pickled.
+
+    Parameters
+    ----------
+    ks
+        Cutoffs of the accuracy. The defaults are 1, 3, 5 and 10, without those above the number of classes, which are
+        named in ``notes`` of the summary; a given cutoff above it is an error.
+    padding
+        A column, or columns, that are not classes.
+    unseen
+        Classes that do not occur in training; the summary then also has the scores of the other rows.
+    ties
+        How tied scores are ranked: ``expected``, ``by_id``, ``optimistic`` or ``pessimistic``.
+    ignore_index
+        Rows with this target are counted and left out.
+    compiled
+        Whether the compiled kernel is used (extra ``fast``); by default once many scores were counted.
 
     >>> meter = PlaceMeter(ks=(1, 2))
     >>> meter.update(np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]]), [1, 1])
@@ -399,7 +410,17 @@ class PlaceMeter:
         return sum(len(batch.output) for batch in self.batches)
 
     def update(self, logits: Any, targets: Any, *, users: Any = None) -> None:
-        """Add a batch: logits (rows x classes), the target of each row, and the user; it may have no rows."""
+        """Add a batch, which may have no rows.
+
+        Parameters
+        ----------
+        logits
+            A matrix (rows x classes) of numpy or of any array-API library.
+        targets
+            The true class of each row.
+        users
+            The user of each row; the summary then also has means over users. Give it for all batches or for none.
+        """
         logits, codes = as_host_array(logits), to_numpy(targets)
         names = None if users is None else as_ids(to_numpy(users), 0)
         if names is not None and len(names) != len(codes):

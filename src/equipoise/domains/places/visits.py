@@ -59,7 +59,19 @@ class VisitHistory:
 
     @classmethod
     def of(cls, users: Any, places: Any, *, classes: int | None = None, hours: Any = None) -> VisitHistory:
-        """From columns of equal length; ``classes`` is the number of places, visited or not."""
+        """From columns of equal length.
+
+        Parameters
+        ----------
+        users
+            The user of each visit; the visits of a user are in time order.
+        places
+            The place of each visit, as an integer from 0.
+        classes
+            Number of places, visited or not; by default the largest place plus 1.
+        hours
+            The hour of each visit.
+        """
         codes = as_class_codes(places, "places")
         if not len(codes):
             raise InputError("there are no visits", hint="give at least one user and one place")

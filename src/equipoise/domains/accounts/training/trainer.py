@@ -53,13 +53,13 @@ class TrainingConfig:
     temperature
         Temperature of the softmax.
     n_negatives
-        A third of the negatives that 64 chunks of positives share.
+        Random negatives: 64 chunks of positives share three times this number.
     n_branch_negatives
         Negatives from the ancestors and descendants of a random ancestor.
     n_neighbor_negatives
-        Negatives from the hard negatives of hard negatives.
+        Negatives among the hard negatives of the hard negatives of a node.
     n_hard_negatives
-        Nearest negatives kept per node.
+        Hard negatives: the nearest negatives of each node that were sampled so far.
     patience
         Training stops before ``epochs`` if the mean loss of the last ``patience`` epochs is not lower, by the fraction
         ``tol``, than that of as many epochs before; 0 disables early stopping.

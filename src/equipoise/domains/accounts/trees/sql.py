@@ -248,7 +248,15 @@ def _text(value: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """The names of the columns of the table."""
+    """The names of the columns of a table of nodes.
+
+    Attributes
+    ----------
+    id, parent, name
+        Columns of the id, of the parent's id, and of the name.
+    business
+        Column of the business, for tables with the accounts of several businesses.
+    """
 
     id: str = "id"
     parent: str = "parent_id"

@@ -116,7 +116,7 @@ def evaluate_assertions(
     language
         ``en`` or ``de``.
     cases
-        The cases; by default those of the project.
+        The cases; by default the included sentences.
     confidence_level
         The confidence level of the intervals.
 

@@ -1,6 +1,6 @@
 """The extractor: candidates of a document from the dictionary, from a dense or lexical model, or from both.
 
-The model scores phrases that the dictionary leaves free, and both kinds of candidates get a calibrated confidence, so
+The model scores phrases that the dictionary does not match. Both kinds of candidates get a calibrated confidence, so
 that one threshold applies to both.
 """
 
@@ -445,7 +445,7 @@ def extract(
     texts
         A text, a mapping from ids to texts, or documents.
     model
-        A model spec for the phrases that the dictionary leaves free; ``dict:`` for the dictionary alone.
+        A model spec for the phrases that the dictionary does not match; ``dict:`` for the dictionary alone.
     ontology
         ``hpo``, or the path of an OBO file.
     **settings

@@ -134,11 +134,26 @@ class TermHits:
 class TermRetriever:
     """Scores the terms of an ontology for texts, exactly, over all components of every term.
 
-    ``spec`` is any argument of ``models.retriever``. A dense model uses the vectors of ``index`` if an index of
-    that model is given; otherwise it embeds the components at first use. Lexical systems and fusions are fitted
-    on the components. ``multi_vector`` and ``strategy`` say how the texts of a term become a score; a
-    single-vector system has one text per term, and no strategy. With ``translate``, a query with German words is
-    also scored by its English translation; ``translations`` are translated labels that help.
+    Parameters
+    ----------
+    spec
+        A model spec, or any other argument of ``equipoise.retriever``.
+    ontology
+        The ontology.
+    multi_vector
+        Whether every label, synonym and definition has its own vector, or every term one.
+    strategy, weights
+        How the scores of several vectors are aggregated to the score of a term, as in ``run_benchmark``.
+    index
+        Stored vectors of dense models. Without them the texts are embedded at first use.
+    progress
+        Called with the progress of embedding.
+    threads
+        Threads per model.
+    translate
+        Whether a query with German words is also scored by its English translation.
+    translations
+        Translated labels; see ``read_translations``.
     """
 
     def __init__(
