@@ -187,7 +187,7 @@ def test_impossible_counts_are_errors() -> None:
         row_of({"acc@1": 20.0, "total": 5}, total=6)
     with pytest.raises(InputError):
         read_published_results({"latency": 3})
-    with pytest.raises(ParameterError, match=r"units.*0"):
+    with pytest.raises(ParameterError, match=r"visits.*0"):
         row_of({"acc@1": 20.0}, total=0)
 
 
