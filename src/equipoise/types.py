@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -72,6 +73,15 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.code} {with_label(self.subject, self.message)}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The evidence that the message does not already contain.
+
+        >>> Finding("EQ104", Severity.NOTE, "a", "1 of 9 values is undefined: q4", "", ("q4", "q41")).details
+        ('q41',)
+        """
+        return tuple(line for line in self.evidence if not re.search(rf"(?<!\w){re.escape(line)}(?!\w)", self.message))
 
     def _repr_html_(self) -> str:
         """A table of one row for notebooks."""

@@ -44,7 +44,7 @@ def test_the_table_is_in_percent(eq, monkeypatch) -> None:
     assert first[4] == "7.7"
     arguments = (*SCORE, "--padding", "0", "--train-counts", "counts.npy", "--ks", "1", "10")
     assert eq(*arguments).stdout.startswith("lstm: Acc@1 ")
-    assert "lstm, answerable visits: " in eq(*arguments, "-v").stdout
+    assert " visits whose target occurs in training" in eq(*arguments, "-v").stdout
 
 
 def test_counts_users_slices_and_history_are_used(eq) -> None:
@@ -57,7 +57,11 @@ def test_counts_users_slices_and_history_are_used(eq) -> None:
     assert set(content["baselines"]) == {"random", "majority", "user"}
     assert content["all"]["clusters"] == 6
     assert content["by_user"]["units"] == 6
-    assert {entry["name"] for entry in content["slices"]} == {"hour", "visits in training", "seen in training"}
+    assert {entry["name"] for entry in content["slices"]} == {
+        "hour",
+        "training visits of the target",
+        "target in training",
+    }
     assert content["percent"]["Acc@1"] == pytest.approx(100 * content["all"]["estimates"][0]["value"])
     assert content["all"]["estimates"][0]["unit"] == "fraction"
 
@@ -68,8 +72,8 @@ def test_verbose_reports_ties_users_and_slices(eq) -> None:
     assert "Mean over users: 6 users (percent)" in result.stdout
     assert "Lowest Acc@1: u" in result.stdout
     assert "Acc@1 by slice (percent)" in result.stdout
-    assert "Whole users are resampled (6)" in result.stdout
-    assert "few visits: the score is not reliable" in result.stdout
+    assert "visits of the same user (6 users)" in result.stdout
+    assert "Few visits: the score is not reliable" in result.stdout
 
 
 def test_run_directories_are_written_for_all_and_for_answerable_units(eq, folder: Path) -> None:
@@ -88,7 +92,7 @@ def test_run_directories_are_written_for_all_and_for_answerable_units(eq, folder
     page = (folder / "page.html").read_text()
     assert "60 visits" in page
     assert 'href="page-all-visits.html"' in page
-    assert (folder / "page-answerable-visits.html").is_file()
+    assert (folder / "page-visits-with-known-targets.html").is_file()
 
 
 def test_the_page_has_the_values_and_names_of_the_terminal(eq, folder: Path) -> None:
@@ -103,7 +107,7 @@ def test_the_page_has_the_values_and_names_of_the_terminal(eq, folder: Path) -> 
     for line in terminal.splitlines()[4:12]:
         for cell in line.split("  "):
             assert cell.strip() in page
-    for name in ("Accuracy over k", "Ranks of the target class", "Reliability of lstm", "Confusion matrix of lstm"):
+    for name in ("Accuracy over k", "Ranks of the target place", "Reliability of lstm", "Confusion matrix of lstm"):
         assert name in page
 
 
@@ -204,7 +208,7 @@ def test_truncated_predictions_are_scored_from_parquet(eq, folder: Path) -> None
     complete = json.loads(eq(*SCORE, "--json").stdout)
     for name in ("Acc@1", "Acc@10", "nDCG@10", "F1 weighted"):
         assert truncated["percent"][name] == pytest.approx(complete["percent"][name])
-    assert "beyond the predicted classes" in truncated["notes"][0]
+    assert "not among the predicted places" in truncated["notes"][0]
 
 
 @pytest.mark.parametrize("suffix", ["npz", "safetensors"])
@@ -300,7 +304,7 @@ def test_result_files_are_read_and_detected_as_predictions(eq, folder: Path) -> 
     assert ["result", "Acc@1", "Acc@5", "MRR", "nDCG@10", "F1", "weighted", "n"] in lines
     assert ["lstm_results", "24.00", "60.00", "41.00", "46.50", "23.00", "50"] in lines
     assert "Rejected: unclear, acc@1 0.4: it may be a fraction" in result.stdout
-    assert "12 of 50 units" in eq("places", "results", "lstm_results.json", "-v").stdout
+    assert "12 of 50 visits" in eq("places", "results", "lstm_results.json", "-v").stdout
     (row,) = json.loads(eq("places", "results", "lstm_results.json", "--json").stdout)["results"]
     assert row["values"]["HR@1"] == pytest.approx(12 / 50)
 

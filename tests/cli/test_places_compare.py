@@ -200,7 +200,7 @@ def test_an_empty_folder_and_mismatched_users_are_errors(eq: Eq, seeds: Path) ->
     np.save("few.npy", np.arange(3))
     odd = eq("places", "compare", "good/seed1", "bad/seed1", "--user", "few.npy")
     assert odd.exit_code == 2
-    assert "3 users for 40 units" in odd.output
+    assert "3 users for 40 visits" in odd.output
 
 
 def test_the_demo_prints_the_model_and_its_baselines(eq: Eq) -> None:

@@ -86,8 +86,7 @@ def test_findings_are_sorted_by_severity_with_one_hint_per_group() -> None:
         "! issue EQ1  a: is wrong\n"
         "             -> repair it\n"
         "+ tip   EQ3  a: is slow\n"
-        "- note  EQ2  b: is small\n"
-        "             c: is small\n"
+        "- note  EQ2  b, c: is small\n"
         "             -> grow\n"
     )
     assert "unit 7" not in text

@@ -125,8 +125,10 @@ def method_name(method: str) -> str:
     return METHOD_NAMES.get(method, method)
 
 
-def interval_methods(estimates: Iterable[Estimate]) -> str:
+def interval_methods(estimates: Iterable[Estimate], display: Callable[[str], str] = str) -> str:
     """The method of the intervals of each metric; the metrics of the most frequent method are not listed.
+
+    ``display`` gives the name of a metric that the report uses.
 
     >>> from equipoise import Ranking, evaluate
     >>> result = evaluate(Ranking.from_ranks([1, 2, 3, 1, 9], candidates=20), ["MRR", "nDCG@10", "HR@1"])
@@ -136,7 +138,7 @@ def interval_methods(estimates: Iterable[Estimate]) -> str:
     methods: dict[str, dict[str, None]] = {}
     for estimate in estimates:
         if estimate.interval.known:
-            methods.setdefault(estimate.metric, {})[method_name(estimate.interval.method)] = None
+            methods.setdefault(display(estimate.metric), {})[method_name(estimate.interval.method)] = None
     metrics: dict[str, list[str]] = {}
     for metric, names in methods.items():
         metrics.setdefault(" or ".join(names), []).append(metric)

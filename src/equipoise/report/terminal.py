@@ -11,6 +11,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
+from equipoise.checks.base import join_names
 from equipoise.redaction import inert
 from equipoise.types import Finding, Severity, with_label
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 10_000
 """The width of a pipe: one sentence stays one line there."""
+
+UNBROKEN_SPACE = "\ue000"
+"""Stands for a space at which a line is not folded; rich folds at U+00A0, too."""
 
 MAX_TEXT_WIDTH = 100
 """Paragraphs are not wider than this, however wide the screen is."""
@@ -82,9 +86,10 @@ class Paragraph:
             yield Text.assemble(first, self.text, no_wrap=True, overflow="ignore")
             return
         text = shorten(self.text, text_width, "end") if self.overflow == "end" else self.text
-        for number, line in enumerate(Text(text, style=self.style).wrap(console, text_width)):
-            line.rstrip()
-            yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), line)
+        text = text.replace(" %", f"{UNBROKEN_SPACE}%")
+        for number, line in enumerate(Text(text).wrap(console, text_width)):
+            folded = Text(line.plain.rstrip().replace(UNBROKEN_SPACE, " "), style=self.style)
+            yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), folded)
 
 
 def heading(text: str) -> Paragraph:
@@ -296,11 +301,25 @@ def at_least_severity(findings: Iterable[Finding], severity: str) -> list[Findin
 
 
 def grouped_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings of one code and hint together, most severe first."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    """Findings of one code and hint together, most severe first; those that differ only in their subject are merged."""
+    groups: dict[tuple[str, str], dict[tuple[str, tuple[str, ...]], list[Finding]]] = {}
     for finding in sort_by_severity(findings):
-        groups.setdefault((finding.code, finding.hint), []).append(finding)
-    return list(groups.values())
+        group = groups.setdefault((finding.code, finding.hint), {})
+        group.setdefault((finding.message, finding.evidence), []).append(finding)
+    return [
+        [replace(same[0], subject=join_names([finding.subject for finding in same])) for same in group.values()]
+        for group in groups.values()
+    ]
+
+
+SHORT_DETAIL = 24
+"""Details up to this length, such as ids, are listed in one paragraph."""
+
+
+def _detail_lines(finding: Finding) -> tuple[str, ...]:
+    """The details of a finding, one per line, or all in one if they are short."""
+    short = all(len(line) <= SHORT_DETAIL for line in finding.details)
+    return (", ".join(finding.details),) if short and finding.details else finding.details
 
 
 def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> list[Paragraph]:
@@ -315,7 +334,7 @@ def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> l
             lead = mark if number == 0 else " " * len(mark)
             parts.append(Paragraph(with_label(finding.subject, finding.message), lead=lead, mark=STYLES[severity]))
             if verbose:
-                parts += [Paragraph(line, indent=len(mark) + 2, style="dim") for line in finding.evidence]
+                parts += [Paragraph(line, indent=len(mark) + 2, style="dim") for line in _detail_lines(finding)]
         if hint:
             parts.append(Paragraph(hint, indent=len(mark), lead="-> "))
     return parts

@@ -101,7 +101,7 @@ def test_counts_show_percent_next_to_an_f1_that_is_a_fraction() -> None:
     assert row.values["MRR"] == pytest.approx(0.4084, abs=1e-4)
     assert row.values["F1"] == 0.212
     by_label = {entry.label: entry.unit for entry in row.accepted}
-    assert by_label == {"correct@1": "count", "rr": "sum over units", "ndcg": "percent", "f1": "fraction"}
+    assert by_label == {"correct@1": "count", "rr": "sum over visits", "ndcg": "percent", "f1": "fraction"}
 
 
 def test_a_value_below_one_without_other_values_is_rejected() -> None:
@@ -118,7 +118,7 @@ def test_hit_counts_decide_between_fraction_and_percent() -> None:
     assert "may be" in ambiguous.rejected[0].reason
     impossible = row_of({"acc@1": 0.37, "total": 50})
     assert impossible.values == {}
-    assert "no number of hits among 50 units" in impossible.rejected[0].reason
+    assert "no number of hits among 50 visits" in impossible.rejected[0].reason
 
 
 def test_the_unit_of_one_accuracy_determines_that_of_the_others() -> None:
@@ -175,7 +175,7 @@ def test_the_audit_reads_the_same_file(tmp_path: Path) -> None:
 
 
 def test_impossible_counts_are_errors() -> None:
-    with pytest.raises(InputError, match=r"9 hits.*1 among 5 units"):
+    with pytest.raises(InputError, match=r"9 hits.*1 among 5 visits"):
         row_of({"correct@1": 9, "total": 5})
     with pytest.raises(InputError, match=r"2 hits.*5"):
         row_of({"correct@1": 3, "correct@5": 2, "total": 5})
@@ -183,11 +183,11 @@ def test_impossible_counts_are_errors() -> None:
         row_of({"correct@1": -1, "total": 5})
     with pytest.raises(InputError):
         row_of({"correct@1": 1, "total": 5.5})
-    with pytest.raises(InputError, match=r"5 units.*6"):
+    with pytest.raises(InputError, match=r"5 visits.*6"):
         row_of({"acc@1": 20.0, "total": 5}, total=6)
     with pytest.raises(InputError):
         read_published_results({"latency": 3})
-    with pytest.raises(ParameterError, match=r"units.*0"):
+    with pytest.raises(ParameterError, match=r"visits.*0"):
         row_of({"acc@1": 20.0}, total=0)
 
 

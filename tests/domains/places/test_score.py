@@ -111,16 +111,16 @@ def test_slices_add_up_and_have_a_defined_order(scores):
     parts = {}
     for part in scores.slices:
         parts.setdefault(part.name, []).append(part)
-    assert list(parts) == ["hour", "visits in training", "seen in training"]
+    assert list(parts) == ["hour", "training visits of the target", "target in training"]
     assert all(sum(part.estimate.n for part in group) == ROWS for group in parts.values())
     assert [part.value for part in parts["hour"]] == [str(hour) for hour in range(24)]
-    names = [part.value for part in parts["visits in training"]]
+    names = [part.value for part in parts["training visits of the target"]]
     assert names == ["0", "1 to 9", "10 to 99", "100 to 999", "1000 or more"]
     hits = hits_at(np.arange(ROWS), 1)
-    rare = next(part for part in parts["visits in training"] if part.value == "1 to 9")
+    rare = next(part for part in parts["training visits of the target"] if part.value == "1 to 9")
     mask = (COUNTS[TARGETS] >= 1) & (COUNTS[TARGETS] <= 9)
     assert rare.estimate.value == pytest.approx(hits[mask].mean())
-    unseen = next(part for part in parts["seen in training"] if part.value == "no")
+    unseen = next(part for part in parts["target in training"] if part.value == "no")
     assert unseen.estimate.n == np.count_nonzero(COUNTS[TARGETS] == 0)
 
 
@@ -141,10 +141,10 @@ def test_without_training_counts_there_is_no_answerable_split():
     assert "unknown" in unknown.all_notes[0]
     all_seen = score_places(LOGITS, TARGETS, unseen=1, **QUICK)
     assert all_seen.answerable is all_seen.all
-    assert "All targets were seen" in all_seen.all_notes[0]
+    assert "All targets occur" in all_seen.all_notes[0]
     none_seen = score_places(LOGITS, TARGETS, train_counts=np.zeros(CLASSES, dtype=int), **QUICK)
     assert none_seen.answerable is None
-    assert "No target was seen" in none_seen.all_notes[0]
+    assert "No target occurs" in none_seen.all_notes[0]
 
 
 def test_the_same_seed_gives_the_same_bytes():
@@ -165,7 +165,7 @@ def test_top_k_predictions_score_like_logits_within_their_depth():
     assert truncated.all["MRR"].value < full.all["MRR"].value
     assert truncated.baselines == full.baselines
     assert len(set(truncated.all.clusters.tolist())) == 25
-    assert "beyond the predicted classes" in truncated.all_notes[0]
+    assert "not among the predicted places" in truncated.all_notes[0]
 
 
 def test_scores_beyond_the_depth_of_top_k_predictions_are_errors():

@@ -74,7 +74,7 @@ def test_the_confusion_matrix_shows_counts_per_pair_of_classes() -> None:
     assert "2 of 10 visits to home are predicted as work" in tooltips_of(chart)
     assert "5 of 10 visits to work are predicted as another class" in tooltips_of(chart)
     assert chart.description == (
-        "lstm predicts 12 of 20 visits to the 2 most frequent classes correctly; the most frequent error is "
+        "lstm predicts 12 of 20 visits to the 2 most frequent places correctly; the most frequent error is "
         "home predicted as work (2 visits)."
     )
 
@@ -90,7 +90,7 @@ def test_the_reliability_diagram_shows_confidence_and_accuracy_per_bin() -> None
     assert tooltips_of(chart)[0] == "confidence 25.0 %: accuracy 50.0 % [30.0 %, 70.0 %]; 10 visits"
     assert "confidence 95.0 %: accuracy 80.0 %; 30 visits" in tooltips_of(chart)
     assert "30 of them are in overconfident bins" in chart.description
-    assert chart.spec["title"]["subtitle"] == "Expected calibration error 12.0 %; by chance 3.0 %."
+    assert chart.spec["title"]["subtitle"] == "Expected calibration error 12.0 %; if perfectly calibrated 3.0 %."
 
 
 def test_names_are_escaped() -> None:

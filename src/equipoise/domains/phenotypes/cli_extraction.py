@@ -237,7 +237,8 @@ def _notes(terms: Ontology, candidates: Candidates, predicted: Predictions) -> l
     threshold = predicted.settings.chunk_threshold
     languages = ", ".join(sorted({document.detected_language for document in candidates.documents}))
     where = "" if len(predicted) == 1 else f" of {pluralize(len(predicted), 'note')}"
-    notes = [f"{n_terms} terms in {len(candidates)} phrases{where}; language {languages}; model {candidates.system}"]
+    found = f"{pluralize(n_terms, 'term')} in {pluralize(len(candidates), 'phrase')}{where}"
+    notes = [f"{found}; language {languages}; model {candidates.system}"]
     best = float(candidates.scores.max(initial=-np.inf))
     if not n_terms and np.isfinite(best):
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
@@ -612,5 +613,5 @@ def assertions(out: Output, file: str | None, language: str) -> int:
     if out.json:
         out.data([evaluation.to_dict() for evaluation in evaluations])
     else:
-        out.view(assertion_view(evaluations))
+        out.view(assertion_view(evaluations, included=file is None))
     return exits.DONE

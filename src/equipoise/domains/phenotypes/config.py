@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_CHUNKERS, SelectionSettings
@@ -344,6 +344,23 @@ def primary_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverageMet
     'F1(average=macro,mode=id)'
     """
     return tuple(kind(averaging, mode) for kind in METRIC_CLASSES)
+
+
+MODE_TITLES: dict[Mode, str] = {"strict": "with assertion", "present": "affirmed only", "id": "id only"}
+"""The modes as reports name them."""
+
+
+def metric_label(name: str) -> str:
+    """The name of an extraction metric as reports write it.
+
+    >>> metric_label("F1(average=macro,mode=id,soft)"), metric_label("P")
+    ('soft macro F1 (id only)', 'micro precision (with assertion)')
+    """
+    symbol, _, options = name.rstrip(")").partition("(")
+    given = dict(option.partition("=")[::2] for option in options.split(",")) if options else {}
+    title = {"P": "precision", "R": "recall"}.get(symbol, symbol)
+    mode = MODE_TITLES[cast("Mode", given.get("mode", "strict"))]
+    return f"{'soft ' if 'soft' in given else ''}{given.get('average', 'micro')} {title} ({mode})"
 
 
 def extraction_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverageMetric, ...]:

@@ -68,6 +68,38 @@ class MobilityData:
         rows = zip(map(str, self.test.users.tolist()), self.test.targets.tolist(), strict=True)
         return np.array([row not in known for row in rows], dtype=bool)
 
+    @cached_property
+    def shared_columns(self) -> tuple[str, ...]:
+        """The columns by which rows of both tables can be compared, besides the target."""
+        if self.train_rows is None:
+            return ()
+        tables = (self.test, self.train_rows)
+        return tuple(name for name in ROW_COLUMNS if all(getattr(table, name) is not None for table in tables))
+
+    @cached_property
+    def repeated_rows(self) -> Bools | None:
+        """Which test rows are training rows; None if no row can be recognised by its time or by a long sequence."""
+        if self.train_rows is None:
+            return None
+        test, train = (_row_keys(rows, self.shared_columns) for rows in (self.test, self.train_rows))
+        known = set(train) - {None}
+        return np.array([key in known for key in test], dtype=bool) if known and any(test) else None
+
+    @cached_property
+    def unchecked(self) -> tuple[str, ...]:
+        """The leaks that these tables do not allow to find, each with its reason."""
+        missing = []
+        if self.repeated_rows is None:
+            missing.append(
+                "whether test rows are training rows, which needs the time of each row in both tables, or sequences "
+                f"of at least {LONG_SEQUENCE} places"
+            )
+        if not self.test.features:
+            missing.append("whether a feature equals the target, because the test table has no features")
+        elif len(self.test) < MIN_ROWS:
+            missing.append(f"whether a feature equals the target, which needs at least {MIN_ROWS} test rows")
+        return tuple(missing)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values: counts of visits, users and places."""
         return {
@@ -115,10 +147,10 @@ def read_mobility_data(history: PathLike, sequences: PathLike) -> MobilityData:
     return MobilityData(read_history(history), read_test_sequences(sequences), train_rows)
 
 
-def share(mask: Bools) -> str:
-    """A share in percent with the count: ``5 of 20 (25 %)``."""
+def share(mask: Bools, noun: str) -> str:
+    """A count and its share in percent: ``5 of 20 rows (25 %)``."""
     count, total = int(np.count_nonzero(mask)), len(mask)
-    return f"{format_count(count)} of {format_count(total)} ({format_percent(round(count / total, 3))})"
+    return f"{format_count(count)} of {pluralize(total, noun)} ({format_percent(round(count / total, 3))})"
 
 
 def unseen_targets(data: MobilityData) -> Iterator[Observation]:
@@ -127,7 +159,8 @@ def unseen_targets(data: MobilityData) -> Iterator[Observation]:
         places = np.unique(data.test.targets[data.unseen]).tolist()
         yield Observation(
             data.test.name,
-            f"{share(data.unseen)} targets are places that do not occur in training: {join_names(places)}",
+            f"{share(data.unseen, 'target')} {'is a place' if data.unseen.sum() == 1 else 'are places'} without a "
+            f"training visit: {join_names([f'place {place}' for place in places])}",
             evidence_names([f"place {place}" for place in places]),
         )
 
@@ -138,9 +171,9 @@ def users_without_history(data: MobilityData) -> Iterator[Observation]:
         users = np.unique(data.test.users[data.new_users]).tolist()
         yield Observation(
             data.test.name,
-            f"{share(data.new_users)} rows belong to {pluralize(len(users), 'user')} without training visits: "
-            f"{join_names(users)}",
-            evidence_names([f"user {user}" for user in users]),
+            f"{share(data.new_users, 'row')} {'belongs' if data.new_users.sum() == 1 else 'belong'} to "
+            f"{pluralize(len(users), 'user')} without training visits: {join_names(users)}",
+            evidence_names(users),
         )
 
 
@@ -151,7 +184,7 @@ def leaked_target(data: MobilityData) -> Iterator[Observation]:
     for name, values in data.test.features.items():
         for what, mask in _matches(values, data.test.targets):
             if mask.mean() >= LEAKED:
-                yield Observation(data.test.name, f"{what} {name} equals the target in {share(mask)} rows", (name,))
+                yield Observation(data.test.name, f"{what} {name} equals the target in {share(mask, 'row')}", (name,))
                 break
 
 
@@ -176,28 +209,33 @@ def _text(value: Any) -> str:
 
 def repeated_test_rows(data: MobilityData) -> Iterator[Observation]:
     """EQ183: rows of the test data that are training rows, too."""
-    if data.train_rows is None:
-        return
-    known = set(_row_keys(data.train_rows)) - {None}
-    mask = np.array([key in known for key in _row_keys(data.test)], dtype=bool)
-    if mask.any():
+    mask = data.repeated_rows
+    if mask is not None and mask.any():
         rows = (np.flatnonzero(mask) + 1).tolist()
+        names = ["target", *(ROW_COLUMNS[name] for name in data.shared_columns)]
+        verb = "has" if len(rows) == 1 else "have"
         yield Observation(
             data.test.name,
-            f"{share(mask)} rows have the user, the target and the time or sequence of a training row",
+            f"{share(mask, 'row')} {verb} the same {', '.join(names[:-1])} and {names[-1]} as a training row",
             evidence_names([f"row {row}" for row in rows]),
         )
 
 
-def _row_keys(rows: TestSequences) -> list[tuple[Any, ...] | None]:
-    """What identifies a row: user, target, time and sequence; None without a time or a long sequence."""
-    empty = [None] * len(rows)
-    users = empty if rows.users is None else map(str, rows.users.tolist())
-    times = empty if rows.times is None else map(str, rows.times)
-    sequences = [()] * len(rows) if rows.sequences is None else [tuple(places.tolist()) for places in rows.sequences]
+ROW_COLUMNS = {"users": "user", "times": "time", "sequences": "sequence"}
+"""What identifies a row besides its target, and what it is called."""
+
+
+def _row_keys(rows: TestSequences, columns: Sequence[str]) -> list[tuple[Any, ...] | None]:
+    """The target and these columns of each row; None without a time or a long sequence."""
+    n = len(rows)
+    users = map(str, rows.users.tolist()) if "users" in columns and rows.users is not None else [None] * n
+    times = map(str, rows.times) if "times" in columns and rows.times is not None else [None] * n
+    sequences: list[tuple[int, ...]] = [()] * n
+    if "sequences" in columns and rows.sequences is not None:
+        sequences = [tuple(places.tolist()) for places in rows.sequences]
     return [
-        (user, target, time, sequence) if time is not None or len(sequence) >= LONG_SEQUENCE else None
-        for user, target, time, sequence in zip(users, rows.targets.tolist(), times, sequences, strict=True)
+        (target, user, time, sequence) if time is not None or len(sequence) >= LONG_SEQUENCE else None
+        for target, user, time, sequence in zip(rows.targets.tolist(), users, times, sequences, strict=True)
     ]
 
 
@@ -208,7 +246,9 @@ def repeated_places(data: MobilityData) -> Iterator[Observation]:
         return
     known = previous != NO_PREVIOUS_PLACE
     yield Observation(
-        data.test.name, f"{share(data.repeats)} targets equal the previous place", (f"{int(known.sum())} have one",)
+        data.test.name,
+        f"{share(data.repeats, 'target')} {'equals' if data.repeats.sum() == 1 else 'equal'} the previous place",
+        (f"{pluralize(int(known.sum()), 'target')} with a previous place",),
     )
 
 

@@ -174,7 +174,7 @@ def _one_system(context: click.Context, option: click.Parameter, words: tuple[st
     metavar="FILE",
     multiple=True,
     callback=_one_system,
-    help="Scores: one row per visit, one column per place. FILE or NAME=FILE.",
+    help="Scores of all places: one row per visit, one column per place. FILE or NAME=FILE.",
 )
 @click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the logits file.")
 @click.option(
@@ -216,7 +216,7 @@ def _one_system(context: click.Context, option: click.Parameter, words: tuple[st
     help="Cutoffs of the accuracy.",
 )
 @options.ties_option
-@options.stats_options()
+@options.stats_options(omit=("test", "correction", "n_permutations"))
 @options.device_option
 @options.fail_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write a run directory here.")
@@ -425,8 +425,8 @@ RESULTS_HELP = """
 Read result files of other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They
 may contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read
 if its unit follows from counts, or if no other unit is possible; otherwise it is rejected with a reason. With -v the
-unit of each value is shown with its proof. Such files have no visits, so there are no intervals and no tests;
-eq places score and eq places compare give them from logits or predictions. eq audit checks the same files
+unit of each value is shown with its proof. Such files have no scores of single visits, so there are no intervals and no
+tests; eq places score and eq places compare give them from logits or predictions. eq audit checks the same files
 for impossible values.
 """
 
@@ -464,7 +464,7 @@ CHECK_HELP = """
   eq places check --history visits.csv --sequences test.csv --fail-on issue
 
 Check a data set of visits: targets that do not occur in training, users without training visits, features that
-equal the target, test rows that are training rows, and targets that equal the previous place. A table has
+equal the target, test rows that are also training rows, and targets that equal the previous place. A table has
 one row per visit (user, place, time) or per example (user, sequence, target); other columns are features.
 """
 

@@ -138,7 +138,7 @@ def _id(table: Table, index: int, column: str) -> str | int:
 
 # Top-k predictions as evidence, like full logits.
 
-TRUNCATED_NOTE = "MRR and nDCG count a target beyond the predicted classes as 0"
+TRUNCATED_NOTE = "A target that is not among the predicted places counts as 0 in MRR and nDCG"
 
 
 def evidence_from_top_k(

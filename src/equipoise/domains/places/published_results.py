@@ -101,7 +101,7 @@ class ValueUnit(StrEnum):
 
     FRACTION = "fraction"
     PERCENT = "percent"
-    SUM = "sum over units"
+    SUM = "sum over visits"
 
 
 @dataclass(frozen=True)
@@ -174,17 +174,17 @@ def _refusal(written: WrittenValue, value_range: RoundingRange, total: int | Non
     """Why the score cannot have these values; empty if it can."""
     middle = _middle(value_range)
     if not value_range.meets(ANY):
-        return f"it would be {middle}, and a share is at most 1"
+        return f"it would be {middle}, but a share is at most 1"
     bounds = _bounds(written, curve)
     if not value_range.meets(bounds):
         return (
-            f"it would be {middle}, and the accuracies allow {format_value(bounds.low, _PLACES)} to "
+            f"it would be {middle}, but the accuracies allow {format_value(bounds.low, _PLACES)} to "
             f"{format_value(bounds.high, _PLACES)}"
         )
     # A count of hits is stronger evidence, and tied scores give fractional hits.
     counted = (written.k or 1) in curve
     if written.symbol == "HR" and not counted and total is not None and not _units_whole(value_range, total):
-        return f"it would be {middle}, which no number of hits among {format_count(total)} units gives"
+        return f"it would be {middle}, which no number of hits among {format_count(total)} visits gives"
     return ""
 
 
@@ -209,7 +209,8 @@ def _units_whole(value_range: RoundingRange, total: int) -> bool:
 
 
 def _middle(value_range: RoundingRange) -> str:
-    return f"{(value_range.low + value_range.high) / 2:.4g}"
+    middle = (value_range.low + value_range.high) / 2
+    return format_count(round(middle)) if middle >= 1000 else f"{middle:.4g}"
 
 
 def _words(unit: ValueUnit) -> str:
@@ -292,21 +293,23 @@ def read_published_results(
     >>> {name: round(value, 4) for name, value in row.values.items()}, row.empty
     ({'HR@1': 0.2961, 'MRR': 0.4084, 'F1': 0.212}, ('ndcg',))
     >>> row.accepted[2].proof
-    'as percent it would be 0.00212, and the accuracies allow 0.13525 to 0.45697'
+    'as percent it would be 0.00212, but the accuracies allow 0.13525 to 0.45697'
     """
     if f1 not in AVERAGES:
         raise ParameterError(f"no F1 is averaged by {f1}", hint=f"choose one of {', '.join(AVERAGES)}")
     if total is not None and total < 1:
-        raise ParameterError(f"the number of units is {total}", hint="give at least 1")
+        raise ParameterError(f"the number of visits is {total}", hint="give at least 1")
     rows: list[PublishedScores] = []
-    for published in read_published(source, _is_score_label):
+    sources = read_published(source, _is_score_label)
+    for published in sources:
         for record in published.records:
             if _is_libcity(record.cells):
                 rows.append(_libcity_scores(record.name or published.name, record.cells, total))
                 continue
             rows += [_scores(name, cells, total, f1) for name, cells in _groups(record, published.name)]
     if not rows:
-        raise InputError("it has no next-location metric", hint="it looks for acc@k, mrr, ndcg, f1 and correct@k")
+        names = ", ".join(published.name for published in sources)
+        raise InputError(f"{names} has no next-place metric", hint="known are acc@k, mrr, ndcg, f1, rr and correct@k")
     return tuple(rows)
 
 
@@ -418,7 +421,7 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
     decided = _decide_units(written_values, n, curve)
     counted = [
         AcceptedValue(
-            f"HR@{k}", times / n, f"correct@{k}", f"{times:.10g}", "count", f"{times:,.10g} of {format_count(n)} units"
+            f"HR@{k}", times / n, f"correct@{k}", f"{times:.10g}", "count", f"{times:,.10g} of {format_count(n)} visits"
         )
         for k, times in sorted(hits.items())
         if n
@@ -483,7 +486,7 @@ def _total(name: str, cells: Iterable[TableCell], stated: int | None) -> int | N
         totals.setdefault(stated, "total=")
     if len(totals) > 1:
         (one, first), (other, second), *_ = totals.items()
-        raise InputError(f"{name} has {one} units by {first} and {other} by {second}")
+        raise InputError(f"{name} has {one} visits by {first} and {other} by {second}")
     return next(iter(totals), None)
 
 
@@ -498,8 +501,8 @@ def _hits(name: str, cells: Iterable[TableCell], total: int | None) -> dict[int,
         invalid = [k for k in hits if hits[k] > total or any(hits[k] < hits[j] for j in hits if j < k)]
         if invalid:
             raise InputError(
-                f"{name} has {hits[invalid[0]]:g} hits within {invalid[0]} among {total} units, which cannot be",
-                hint="hits never fall as k grows, and there are no more than units",
+                f"{name} has {hits[invalid[0]]:g} hits within {invalid[0]} among {total} visits, which cannot be",
+                hint="the number of hits does not decrease as k grows, and is at most the number of visits",
             )
     return hits
 

@@ -13,7 +13,7 @@ import numpy as np
 from equipoise.checks.base import pluralize
 from equipoise.domains.places.charts import PlaceCharts
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer
-from equipoise.report.tables import caption
+from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
@@ -21,7 +21,6 @@ from equipoise.stats.formatting import (
     format_count,
     format_interval,
     format_percent,
-    format_range,
     format_value,
     n_decimals,
     shared_decimals,
@@ -44,12 +43,12 @@ Baselines = Mapping[str, Mapping[str, float]]
 """What each baseline scores, by metric."""
 
 BASELINES = {
-    "random": "a place chosen at random",
+    "random": "all places in random order",
     "majority": "the most frequent places in training",
-    "user": "the user's most frequent places",
-    "markov": "the places that the user most often visits after the previous one",
+    "user": "the user's most frequent places in training",
+    "markov": "the places that the user most often visited next after the previous place",
 }
-"""What each baseline does, in a few words."""
+"""What each baseline predicts, in a few words."""
 SPARSE = "*"
 N_EXTREME_USERS = 3
 """The number of best and of worst users that are shown."""
@@ -167,15 +166,29 @@ def _places_answer(scores: PlaceScores) -> Answer:
         ),
         columns=tuple(_score_columns(result, scores.baselines)),
         notes=(
-            f"Scores are in percent, among {format_count(scores.classified.classes)} classes. "
+            f"Scores are in percent; each visit has {format_count(scores.classified.classes)} candidate places. "
             f"{_baseline_note(scores.baselines)}".rstrip(),
             *_calibration_note(scores.calibration),
             *_distance_note(scores.distances),
             *(f"{note}." for note in scores.all_notes),
         ),
         findings=scores.findings,
-        details="Details: add -v (subsets, calibration, distances, users, slices, methods, findings with hints).",
+        details=f"Details: add -v ({', '.join(_details(scores))}).",
     )
+
+
+def _details(scores: PlaceScores) -> list[str]:
+    """What ``-v`` adds."""
+    parts = {
+        "visits with known targets": scores.partly_answerable,
+        "calibration": scores.calibration,
+        "distances": scores.distances,
+        "users": scores.by_user,
+        "slices": scores.slices,
+        "methods": True,
+        "findings with hints": scores.findings,
+    }
+    return [name for name, present in parts.items() if present]
 
 
 def _best_baseline(baselines: Baselines, first: Estimate) -> str:
@@ -185,12 +198,12 @@ def _best_baseline(baselines: Baselines, first: Estimate) -> str:
     if not known:
         return ""
     best = max(known, key=known.__getitem__)
-    return f"; the best baseline, {best}, has {_share(known[best])}"
+    return f"; the best baseline ({best}) has {_share(known[best])}"
 
 
 def _baseline_note(baselines: Baselines) -> str:
-    known = [f"{name} is {BASELINES[name]}" for name in baselines if name in BASELINES]
-    return f"Baselines: {'; '.join(known)}." if known else ""
+    known = [f"{name}: {BASELINES[name]}" for name in baselines if name in BASELINES]
+    return f"What the baselines predict: {'; '.join(known)}." if known else ""
 
 
 def _percent_columns(result: Result, header: str) -> tuple[list[ReportColumn], int]:
@@ -220,8 +233,7 @@ def _answerable_section(scores: PlaceScores) -> list[Section]:
     if scores.answerable is None or not scores.partly_answerable:
         return []
     visits = pluralize(len(scores.answerable.unit_ids), "visit")
-    classes = format_count(scores.classified.classes)
-    title = f"{scores.system}, answerable visits: {visits}, {classes} classes (percent)"
+    title = f"{scores.system} on the {visits} whose target occurs in training (percent)"
     return [Section.of_table(title, _score_columns(scores.answerable, scores.answerable_baselines))]
 
 
@@ -229,26 +241,32 @@ def tie_note(scores: PlaceScores) -> str:
     """The number of tied scores, and the range of the first metric over all orders of ties."""
     ties = scores.ties
     if not ties.targets and not ties.tops:
-        return "Ties: no target shares its score with another class, and no largest score is shared."
+        return "Ties: no target shares its score with another place, and no largest score is shared."
+    name = display_metric(ties.metric)
+    order = (
+        f"{name} does not depend on the order of equal scores."
+        if ties.low == ties.high
+        else f"Depending on the order of equal scores, {name} is between {format_value(100 * ties.low, 2)} and "
+        f"{format_value(100 * ties.high, 2)} %."
+    )
     return (
         f"Ties: {format_count(ties.targets)} of {format_count(len(scores.all.unit_ids))} targets share their score "
-        f"with another class, and {pluralize(ties.tops, 'visit')} {'has' if ties.tops == 1 else 'have'} several "
-        "classes with the largest score (F1 uses the one with the lowest class number). Depending on the order of "
-        f"equal scores {display_metric(ties.metric)} is {format_range(100 * ties.low, 100 * ties.high, 2)}."
+        f"with another place, and {pluralize(ties.tops, 'visit')} {'has' if ties.tops == 1 else 'have'} several "
+        f"places with the largest score (F1 uses the one with the lowest class number). {order}"
     )
 
 
 def _calibration_note(calibration: PlaceCalibration | None) -> tuple[str, ...]:
-    """The calibration error of the first place in one sentence."""
+    """The calibration error of the most probable place in one sentence."""
     if calibration is None or 1 not in calibration.curves:
         return ()
     curve = calibration.curves[1]
     level = format_percent(curve.confidence_level)
     verdict = "more" if curve.is_miscalibrated else "not significantly more"
     return (
-        f"The expected calibration error is {_share(curve.ece)}, {verdict} than that of a perfectly calibrated model "
-        f"on as many visits: {_share(curve.calibrated)} on average, and at most {_share(curve.calibrated_high)} in "
-        f"{level} of samples.",
+        f"The expected calibration error is {_share(curve.ece)}, {verdict} than a perfectly calibrated model would "
+        f"have on as many visits ({_share(curve.calibrated)} on average; at most {_share(curve.calibrated_high)} in "
+        f"{level} of samples).",
     )
 
 
@@ -263,19 +281,19 @@ def _calibration_section(calibration: PlaceCalibration | None, charts: tuple[Cha
     ]
     for k, curve in calibration.curves.items():
         shares = map(_share, (curve.calibrated, curve.confidence, curve.accuracy))
-        name = f"calibration error, first {'place' if k == 1 else f'{k} places'}"
+        name = f"calibration error, top {k}"
         rows.append((name, _share(curve.ece), "", *shares))
-    headers = ("metric", "value", _level(estimates), "calibrated model", "confidence", "accuracy")
-    ranks = (0, 0, 1, 2, 0, 0)
+    headers = ("metric", "value", _level(estimates), "if calibrated", "confidence", "accuracy")
+    ranks = (0, 0, 1, 0, 2, 2)
     columns = [
         ReportColumn(header, cells, right=header != "metric", rank=rank)
         for header, cells, rank in zip(headers, zip(*rows, strict=True), ranks, strict=True)
     ]
     notes = [
         "Probabilities are " + ("the softmax of the scores." if calibration.from_softmax else "the scores as given."),
-        "The calibration error is the mean difference between confidence and accuracy over bins of confidence. It is "
-        "above 0 even for a perfectly calibrated model, because the number of visits is finite, so its value is shown "
-        "too.",
+        "The calibration error of the top k compares confidence (the total probability of the k most probable places) "
+        'with accuracy (Acc@k): it is their mean absolute difference over bins of confidence. "If calibrated" is its '
+        "expected value for a perfectly calibrated model, which is above 0 because the number of visits is finite.",
     ]
     if calibration.impossible:
         count = pluralize(calibration.impossible, "target")
@@ -288,10 +306,15 @@ def _distance_note(errors: DistanceErrors | None) -> tuple[str, ...]:
         return ()
     mean, *near = errors.result.estimates.values()
     shares = ", ".join(f"{_share(estimate.value)} {estimate.metric}" for estimate in near)
+    located = f", on {_located(mean.n)}" if errors.undefined else ""
     return (
         f"The predicted place is {_km(mean.value)} km from the true one on average "
-        f"(median {_km(errors.median)} km): {shares}.",
+        f"(median {_km(errors.median)} km): {shares}{located}.",
     )
+
+
+def _located(n: int) -> str:
+    return f"the {pluralize(n, 'visit')} whose true and predicted places have coordinates"
 
 
 def _distance_section(errors: DistanceErrors | None, charts: tuple[Chart, ...]) -> list[Section]:
@@ -313,8 +336,7 @@ def _distance_section(errors: DistanceErrors | None, charts: tuple[Chart, ...]) 
         shares = [format_value(100 * values[estimate.metric], 1) for estimate in near]
         cells = [_km(values[mean.metric]), _km(values["median"]), *shares]
         columns.append(ReportColumn(name, cells, right=True, rank=rank))
-    visits = pluralize(errors.undefined, "visit")
-    note = f"{visits} without coordinates of the predicted or the true place were left out." if errors.undefined else ""
+    note = f"Distances are of {_located(mean.n)}." if errors.undefined else ""
     title = "Distance between the predicted and the true place"
     return [Section(title, (ReportTable.of(columns, note),), charts=charts)]
 
@@ -348,19 +370,21 @@ def _slice_section(scores: PlaceScores) -> list[Section]:
         ReportColumn("", [part.value for part in slices], shortens="end"),
         ReportColumn("n", n, right=True),
         ReportColumn("estimate", [format_value(100 * estimate.value, 1) for estimate in estimates], right=True),
-        ReportColumn("interval", intervals, right=True, rank=1),
+        ReportColumn(_level(estimates), intervals, right=True, rank=1),
     ]
-    note = f"{SPARSE} few visits: the score is not reliable." if any(part.few for part in slices) else ""
+    note = f"{SPARSE} Few visits: the score is not reliable." if any(part.few for part in slices) else ""
     return [Section.of_table(f"{display_metric(estimates[0].metric)} by slice (percent)", columns, note)]
 
 
 def _methods(scores: PlaceScores) -> str:
     results = [scores.all, *([scores.answerable] if scores.answerable is not None else [])]
-    text = caption(results).replace(" Chance is the expected score of a random baseline.", "")
+    estimates = [estimate for result in results for estimate in result.estimates.values()]
+    text = f"Intervals: {interval_methods(estimates, display_metric)}."
     clusters = scores.all.clusters
     if clusters is not None:
-        text += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
-    return f"{text} {_baseline_note(scores.baselines)}".rstrip()
+        users = pluralize(len(set(clusters.tolist())), "user")
+        text += f" They account for the dependence of visits of the same user ({users})."
+    return text
 
 
 # Results of other projects.
@@ -382,25 +406,25 @@ def published_view(rows: Sequence[PublishedScores]) -> View:
         ),
         ReportColumn("n", totals, right=True, rank=1),
     ]
-    accepted = [(row.name, value) for row in rows for value in row.accepted]
+    n_accepted = sum(len(row.accepted) for row in rows)
     rejected = [(row.name, value) for row in rows for value in row.rejected]
     answer = Answer(
-        f"{pluralize(len(rows), 'result')}: {pluralize(len(accepted), 'value')} read, {len(rejected)} rejected.",
+        f"{pluralize(len(rows), 'result')}: {pluralize(n_accepted, 'value')} read, {len(rejected)} rejected.",
         tuple(columns),
         notes=(
-            "Values are in percent. Result files have no visits, so there are no intervals and no tests.",
+            "Values are in percent. The files have no scores of single visits, so there are no intervals and no tests.",
             *(f"Rejected: {name}, {value.label} {value.text}: {value.reason}." for name, value in rejected),
         ),
         details="Details: add -v (the unit of each value and its proof).",
     )
-    unit_table = [
-        ReportColumn("result", [name for name, _ in accepted], shortens="middle"),
-        ReportColumn("metric", [value.label for _, value in accepted]),
-        ReportColumn("as written", [value.text for _, value in accepted], right=True),
-        ReportColumn("unit", [value.unit for _, value in accepted]),
-        ReportColumn("proof", [value.proof for _, value in accepted], shortens="end"),
-    ]
-    sections = (Section.of_table("Units", unit_table),) if accepted else ()
+    sections = tuple(
+        Section(
+            f"Units in {row.name}",
+            notes=tuple(f"{value.label} {value.text}: {value.unit} ({value.proof})." for value in row.accepted),
+        )
+        for row in rows
+        if row.accepted
+    )
     return View(answer, sections, title="results")
 
 
@@ -419,10 +443,12 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
     counts = data.to_dict()
     train, test = counts["train"], counts["test"]
     issues = [finding for finding in findings if finding.severity is Severity.ISSUE]
-    codes = ", ".join(dict.fromkeys(finding.code for finding in issues))
+    problems = ", ".join(dict.fromkeys(f"{finding.title} ({finding.code})" for finding in issues))
     headline = (
-        f"The scores of a model on these data would mislead: {codes}."
+        f"Scores on these data would be misleading: {problems}."
         if issues
+        else f"No leak was found in {pluralize(test['visits'], 'test visit')}, as far as the tables allow."
+        if data.unchecked
         else f"No leak was found in {pluralize(test['visits'], 'test visit')}."
     )
     sides = ("visits", "users", "places")
@@ -437,19 +463,22 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
     )
     n = test["visits"]
     facts = [
-        f"{_share(test['unseen_targets'] / n)} of the targets do not occur in training; "
-        f"the accuracy of a model that knows only training places is at most {_share(1 - test['unseen_targets'] / n)}."
+        f"{_share(test['unseen_targets'] / n)} of the targets do not occur in training, so the accuracy of a model "
+        f"that predicts only training places is at most {_share(1 - test['unseen_targets'] / n)}."
         if test["unseen_targets"]
         else "All targets occur in training.",
     ]
     if test["users"] is not None:
         facts.append(
-            f"{_share(test['unseen_for_user'] / n)} of the targets are new for their user; "
-            f"{_share(test['rows_of_new_users'] / n)} of the visits are by users without training visits."
+            f"{_share(test['unseen_for_user'] / n)} of the targets are places without a training visit of their user."
         )
+        if test["rows_of_new_users"]:
+            facts.append(f"{_share(test['rows_of_new_users'] / n)} of the visits are by users without training visits.")
     if test["repeats"] is not None:
         facts.append(f"{_share(test['repeats'] / n)} of the targets equal the previous place.")
-    answer = Answer(headline, columns, notes=tuple(facts), findings=tuple(findings), details="Details: add -v.")
+    facts += [f"Not checked: {what}." for what in data.unchecked]
+    details = "Details: add -v (findings with hints)." if findings else ""
+    answer = Answer(headline, columns, notes=tuple(facts), findings=tuple(findings), details=details)
     return View(answer, title="data set")
 
 

@@ -179,7 +179,7 @@ class SeedRunReader:
                 result, targets = self._seed(_result_folder(folder, answerable=self.answerable), model)
                 if targets is not None and first is not None and not np.array_equal(targets, first[1]):
                     raise PairingError(
-                        f"{folder} and {first[0]} have different targets, so their rows are not the same units",
+                        f"{folder} and {first[0]} have different targets, so their rows are not the same visits",
                         hint="all seeds must predict the same rows in the same order",
                     )
                 first = first or (None if targets is None else (folder, targets))
@@ -220,7 +220,7 @@ class SeedRunReader:
 
     def _users(self, users: NDArray[Any], units: int, folder: Path) -> Ids:
         if len(users) != units:
-            raise ShapeError(f"there are {len(users)} users for {units} units of {folder}", hint="give one per unit")
+            raise ShapeError(f"there are {len(users)} users for {units} visits of {folder}", hint="give one per visit")
         return as_ids(users, units)
 
 
@@ -242,7 +242,7 @@ def evaluate_seed(
     ``metrics`` are further ranking metrics.
     """
     if not len(classified):
-        raise InputError(f"{system} has no units to be scored", hint="check the targets")
+        raise InputError(f"{system} has no visits to be scored", hint="check the targets")
     unknown = Interval.unknown("one of several seeds")
     estimates, columns = {}, {}
     ranked = {metric.name: metric for metric in ranking_metrics(default_cutoffs(classified.classes)).values()}
@@ -270,8 +270,8 @@ def _result_folder(folder: Path, *, answerable: bool) -> Path:
     part = chosen.with_name(f"{chosen.name}{ANSWERABLE}")
     if not (part / MANIFEST).is_file():
         raise StoreError(
-            f"{chosen} has no run of its answerable units",
-            hint="eq places score --train-counts counts.npy -o FOLDER writes one where some are not",
+            f"{chosen} has no run of the visits whose target is in the training data",
+            hint="eq places score --train-counts counts.npy -o FOLDER writes one if some targets are not",
         )
     return part
 
@@ -319,13 +319,13 @@ def write_places_page(
     views = [_named_view(name, path) for name, path in scored or parts]
     other_pages: dict[str, Path] = {}
     cautions: list[str] = []
-    for title, group in [*_same_visits("all", scored), *_same_visits("answerable", parts)]:
+    for title, group in [*_same_visits("all visits", scored), *_same_visits("visits with known targets", parts)]:
         page = target.with_name(f"{target.stem}-{slug(title)}{target.suffix or '.html'}")
         progress(f"writing the full report of {title}")
         report = write_report(group, page, replace(options, charts_folder=None, view=None), split=True)
         cautions += report.cautions
         other_pages[title] = page
-    groups = [group for _, group in _same_visits("all", scored)]
+    groups = [group for _, group in _same_visits("all visits", scored)]
     not_compared = "they were scored on different visits" if len(groups) > 1 else ""
     views = [*(view for group in groups if len(group) > 1 for view in _comparison(group, options)), *views]
     if options.charts_folder is not None:
@@ -345,10 +345,9 @@ def _same_visits(part: str, runs: NamedRuns) -> list[tuple[str, NamedRuns]]:
         ids = load_run(run[1], evidence=False).result.unit_ids
         groups.setdefault(tuple(ids.tolist()), []).append(run)
     if len(groups) < 2:
-        return [(f"{part} visits", group) for group in groups.values()]
+        return [(part, group) for group in groups.values()]
     return [
-        (f"{part} visits of {join_names([name or path.name for name, path in group])}", group)
-        for group in groups.values()
+        (f"{part} of {join_names([name or path.name for name, path in group])}", group) for group in groups.values()
     ]
 
 

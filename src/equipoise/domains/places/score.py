@@ -106,12 +106,13 @@ class PlaceScores:
     def _about_answers(self) -> str:
         if self.partly_answerable:
             n_unseen = int(np.count_nonzero(~self.classified.answerable))
-            return f"{n_unseen:,} of {len(self.classified):,} targets were not seen in training"
+            verb = "does" if n_unseen == 1 else "do"
+            return f"{n_unseen:,} of {len(self.classified):,} targets {verb} not occur in training"
         if self.answerable is not None:
-            return "All targets were seen in training, so all units are answerable"
+            return "All targets occur in training"
         if not self.classified.answerable.any():
-            return "No target was seen in training, so no unit is answerable"
-        return "The training classes are unknown (no train counts or unseen classes)"
+            return "No target occurs in training"
+        return "Without a history, training counts or unseen classes, it is unknown which targets occur in training"
 
     def charts(self) -> tuple[Chart, ...]:
         """Accuracy over k, ranks, reliability, confusion of the most frequent places, and a map of the distances."""
@@ -163,8 +164,8 @@ class PlaceScores:
         }
 
 
-SEEN = "seen in training"
-FREQUENCY = "visits in training"
+SEEN = "target in training"
+FREQUENCY = "training visits of the target"
 
 
 def score_places(
@@ -362,7 +363,7 @@ def score_top_k(
         ks=cutoffs,
         **others,
     )
-    omitted = omitted_cutoffs_note(top.depth, f"the shortest list has {top.depth} classes")
+    omitted = omitted_cutoffs_note(top.depth, f"the shortest list has {pluralize(top.depth, 'place')}")
     truncated = () if evidence.ranking.complete else (TRUNCATED_NOTE,)
     return replace(scores, notes=(*truncated, *(omitted if ks is None else ()), *scores.notes))
 
@@ -428,7 +429,7 @@ def score_evidence(
         findings=result.findings,
         notes=(
             *notes,
-            *(omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else ()),
+            *(omitted_cutoffs_note(classes, f"there are {classes} places") if ks is None else ()),
             *_new_users_note(history, user_ids),
         ),
     )

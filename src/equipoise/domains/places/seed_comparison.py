@@ -198,20 +198,20 @@ class SeedComparison:
         unit_text = "each user's mean" if what == "users" else "each visit"
         sentences = [
             f"Over seeds: would other seeds show the same order on these {what}? Over {what} ({unit_text}, averaged "
-            f"over seeds): would other {what} show it with these models? t is the paired t test, permutation the "
+            f"over seeds): would other {what} show it with these models? t is the paired t test, perm. the "
             f"randomisation test; {self.family}."
         ]
         unpooled = dict.fromkeys(display_metric(row.metric) for row in self.rows if row.pooled is None)
         if unpooled:
-            verb = "are not means" if len(unpooled) > 1 else "is not a mean"
-            sentences.append(f"{', '.join(unpooled)} {verb} over visits: compared only over seeds.")
+            verb = "have" if len(unpooled) > 1 else "has"
+            sentences.append(f"{', '.join(unpooled)} {verb} no value per visit: compared only over seeds.")
         lowest = 2.0 ** (1 - self.seeds)  # the smallest p value of a two-sided sign-flip test
         if self.seeds == 1:
             sentences.append("One seed: how much the scores vary when training is repeated is unknown.")
         elif lowest > self.alpha:
             sentences.append(
                 f"With {self.seeds} seeds the p value of the randomisation test cannot be below "
-                f"{format_value(lowest, 3)}, so over seeds the t test decides."
+                f"{format_value(lowest, 3)}, and the verdict over seeds uses the t test."
             )
         return sentences
 
@@ -431,7 +431,7 @@ def _score_columns(comparison: SeedComparison) -> list[ReportColumn]:
     rows = comparison.rows
     names = [display_metric(row.metric) for row in rows]
     once = [name if at == 0 or names[at - 1] != name else "" for at, name in enumerate(names)]
-    level = f"{format_percent(comparison.confidence_level)} over {comparison.resampled}"
+    level = f"{format_percent(comparison.confidence_level)} interval ({comparison.resampled})"
     columns = [
         ReportColumn("metric", once),
         ReportColumn("system", [row.system for row in rows], shortens="middle"),
@@ -458,14 +458,14 @@ def _difference_columns(comparison: SeedComparison) -> list[ReportColumn]:
         ReportColumn("metric", [display_metric(pair.metric) for pair in pairs]),
         ReportColumn("difference", [f"{pair.a} - {pair.b}" for pair in pairs], shortens="middle"),
         ReportColumn("over seeds", [_spread(pair.seeds.differences, sign=True) for pair in pairs], right=True),
-        ReportColumn("seeds: t p", seeds_p, right=True),
-        ReportColumn("permutation p", [format_p(pair.p_seed_permutation) for pair in pairs], right=True, rank=3),
+        ReportColumn("p seeds (t)", seeds_p, right=True),
+        ReportColumn("p seeds (perm.)", [format_p(pair.p_seed_permutation) for pair in pairs], right=True, rank=3),
         ReportColumn(f"over {what}", differences, right=True),
         ReportColumn(
             f"{level} interval", [_in_percent(one.interval) if one else "" for one in over_users], right=True, rank=1
         ),
-        ReportColumn(f"{what}: t p", [_adjusted(pair.t) for pair in pairs], right=True, rank=2),
-        ReportColumn("permutation p", [_adjusted(one) for one in over_users], right=True),
+        ReportColumn(f"p {what} (t)", [_adjusted(pair.t) for pair in pairs], right=True, rank=2),
+        ReportColumn(f"p {what} (perm.)", [_adjusted(one) for one in over_users], right=True),
     ]
 
 

@@ -148,14 +148,14 @@ def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Seque
             {"x": x, "y": {"value": bottom + 14}},
             fontSize=SMALL_SIZE,
         ),
-        marks.column_header("rank of the target class", 0, y=bottom + 34),
+        marks.column_header("rank of the target place", 0, y=bottom + 34),
     ]
     return chart(
         "rank-distribution",
-        "Ranks of the target class",
+        "Ranks of the target place",
         _describe_ranks(rank_bins, fractions),
         layers,
-        subtitle="Percent of the visits in each range of ranks; equal scores share their ranks.",
+        subtitle="Percent of the visits in each range of ranks; of equal scores, each rank has an equal share.",
         width=RANK_WIDTH,
         height=bottom,
     )
@@ -234,7 +234,7 @@ def reliability_chart(
         f"Reliability of {shorten_label(system)}",
         _describe(system, bins, ece, calibrated_ece),
         layers,
-        subtitle=f"Expected calibration error {_percent(ece)}; by chance {_percent(calibrated_ece)}.",
+        subtitle=f"Expected calibration error {_percent(ece)}; if perfectly calibrated {_percent(calibrated_ece)}.",
         width=SIZE,
         height=SIZE,
     )

@@ -295,10 +295,10 @@ def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequen
     layers += shade_legend("0 %", "100 %", y=len(rows) * size.height + 20)
     return chart(
         f"confusion-{slug(system)}",
-        f"Confusion matrix of {shorten_label(system)} for the most frequent classes",
+        f"Confusion matrix of {shorten_label(system)} for the most frequent places",
         _describe_confusion(system, classes, counts),
         layers,
-        subtitle="Percent of the visits to each true class; framed: correct predictions.",
+        subtitle="Percent of the visits to each true place; framed: correct predictions.",
         **size.of(rows, columns),
     )
 
@@ -331,5 +331,5 @@ def _describe_confusion(system: str, classes: Sequence[str], counts: Sequence[Se
     confused = f"; the most frequent {noun} {pairs} ({format_count(most[0][0])} visits{suffix})" if most else ""
     return (
         f"{system} predicts {format_count(correct)} of {format_count(total)} visits to the {len(classes)} most "
-        f"frequent classes correctly{confused}."
+        f"frequent places correctly{confused}."
     )

@@ -437,7 +437,8 @@ class GoldAnnotations:
         notes = [self.lost_message] if self.lost else []
         if unannotated:
             notes.append(
-                f"{pluralize(len(unannotated), 'document')} without gold (recall undefined): {join_names(unannotated)}"
+                f"{pluralize(len(unannotated), 'document')} without gold terms, so without a recall: "
+                f"{join_names(unannotated)}"
             )
         if self.moved:
             kinds = Counter(resolution.how for resolution in self.moved)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.domains.phenotypes.config import MODE_DESCRIPTIONS, primary_metrics
-from equipoise.metrics.sets import AVERAGES, Mode, SetAverageMetric, SetF1, SetPrecision, SetRecall
+from equipoise.domains.phenotypes.config import MODE_DESCRIPTIONS, MODE_TITLES, metric_label
+from equipoise.metrics.sets import AVERAGES, SetAverageMetric, SetF1, SetPrecision, SetRecall
 from equipoise.report.answer import Answer
 from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
@@ -29,12 +29,23 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
     from equipoise.tuning.grid import Params
 
-TITLES: dict[Mode, str] = {"strict": "with assertion", "present": "affirmed only", "id": "id only"}
 SCORES: tuple[tuple[str, Callable[..., SetAverageMetric]], ...] = (
     ("precision", SetPrecision),
     ("recall", SetRecall),
     ("F1", SetF1),
 )
+STAGES: dict[str, str] = {
+    "chunking": "lost: no phrase contains or retrieves it",
+    "retrieval": "lost: no phrase retrieves it",
+    "num_results": "lost: it ranks below --top-k",
+    "top_term": "lost: another term ranks first in its phrase",
+    "threshold": "lost: its confidence is below --chunk-threshold",
+    "overlap": "lost: its phrase was dropped for an overlapping one",
+    "confidence": "lost: its mean confidence is below --min-confidence",
+    "assertion": "found with another assertion",
+    "found": "found",
+}
+"""What happened to a gold term, by its ``LossStage``."""
 MAX_LISTED = 100
 """Number of problems that are listed one by one."""
 _DECIMALS = 3
@@ -53,7 +64,8 @@ def _counts(title: str, counts: Iterable[int]) -> ReportColumn:
 
 
 def _intervals(title: str, intervals: Iterable[Interval], rank: int = 1) -> ReportColumn:
-    return ReportColumn(title, [format_interval(interval, _DECIMALS) for interval in intervals], right=True, rank=rank)
+    cells = [format_interval(interval, _DECIMALS).replace(" units ", " documents ") for interval in intervals]
+    return ReportColumn(title, cells, right=True, rank=rank)
 
 
 def _interval_title(estimates: Sequence[Estimate]) -> str:
@@ -82,8 +94,8 @@ def _extraction_answer(run: ExtractionRun) -> Answer:
         contrast = run.baseline.contrast
         notes.append(
             f"Difference from the dictionary alone (dict:) in {averaging} F1, paired by document: "
-            f"{format_difference(contrast.difference, _DECIMALS)} ({_known_interval(contrast.interval)}), "
-            f"p {format_p(contrast.p)}."
+            f"{format_difference(contrast.difference, _DECIMALS)}, {level} interval "
+            f"{_known_interval(contrast.interval)}, p {format_p(contrast.p)}."
         )
     rows = _primary_rows(run)
     estimates = [estimate for _, _, estimate in rows]
@@ -141,57 +153,56 @@ def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
 
 
 def _run_caption(run: ExtractionRun, primary: Sequence[Estimate]) -> str:
-    shown = [*primary, *(run.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES)]
-    methods = interval_methods(shown)
+    methods = interval_methods(primary, metric_label)
     method_note = f"Intervals over documents: {methods}. " if methods else ""
     rate = len(run.gold.annotated) / run.seconds if run.seconds else 0.0
     return (
         f"What is counted: {MODE_DESCRIPTIONS[run.settings.mode]}. Soft scores match terms one to one, with partial "
-        f"credit for similar terms. {method_note}Chance is the score of the same predictions, assigned to documents at "
-        "random. "
+        f"credit for similar terms. {method_note}Chance is the expected score if the predictions are assigned to "
+        "documents at random. "
         f"{format_count(len(run.candidates))} phrases in {format_value(run.seconds, 1)} s, "
         f"{format_value(rate, 1)} documents/s."
     )
 
 
 def _mode_section(run: ExtractionRun) -> Section:
-    rows = [(mode, average) for mode in TITLES for average in AVERAGES]
+    rows = [(mode, average) for mode in MODE_TITLES for average in AVERAGES]
     f1 = [run.result[SetF1(average, mode).name] for mode, average in rows]
     columns = [
-        ReportColumn("mode", [TITLES[mode] if average == AVERAGES[0] else "" for mode, average in rows]),
+        ReportColumn("mode", [MODE_TITLES[mode] if average == AVERAGES[0] else "" for mode, average in rows]),
         ReportColumn("average", [average for _, average in rows]),
         *(
             _values(title, [run.result[kind(average, mode).name].value for mode, average in rows])
             for title, kind in SCORES
         ),
-        _intervals("F1 interval", [estimate.interval for estimate in f1]),
+        _intervals(f"{_interval_title(f1)} of F1", [estimate.interval for estimate in f1]),
         ReportColumn("undefined", [str(estimate.undefined) for estimate in f1], right=True, rank=2),
     ]
-    return Section.of_table("By mode and average", columns)
+    return Section.of_table("By mode and average", columns, f"Intervals: {interval_methods(f1, metric_label)}.")
 
 
 def _stage_section(run: ExtractionRun) -> list[Section]:
-    """Where the gold entries ended."""
-    reached = {str(stage): number for stage, number in run.stages.items() if number}
+    """The gold terms that were found, and the stages at which the others were lost."""
+    reached = {stage: number for stage, number in run.stages.items() if number}
     if not reached:
         return []
     total = sum(reached.values())
     columns = [
-        ReportColumn("stage", list(reached)),
-        _counts("gold entries", reached.values()),
+        ReportColumn("", [STAGES[stage] for stage in reached]),
+        _counts("gold terms", reached.values()),
         _values("share", [number / total for number in reached.values()]),
     ]
-    return [Section.of_table("Gold terms by the stage that they reached", columns)]
+    return [Section.of_table("Where gold terms were lost", columns)]
 
 
 def _error_section(run: ExtractionRun) -> Section:
     counts = run.errors_by_kind.to_dict()
     columns = [
-        ReportColumn("kind", list(counts["predicted"])),
+        ReportColumn("kind", ["correct", *list(counts["predicted"])[1:]]),
         *(_counts(side, numbers.values()) for side, numbers in counts.items()),
     ]
-    note = "Parent, child, sibling: what was found, seen from the gold term of the same document."
-    return Section.of_table("Errors by kind", columns, note)
+    note = "Parent, child and sibling: the relation of the predicted term to a gold term of the same document."
+    return Section.of_table("Predicted and gold terms by kind of error", columns, note)
 
 
 def _gold_span_section(run: ExtractionRun) -> list[Section]:
@@ -199,34 +210,38 @@ def _gold_span_section(run: ExtractionRun) -> list[Section]:
     if oracle is None:
         return []
     columns = [
-        ReportColumn("gold spans as queries", [estimate.metric for estimate in oracle.estimates], shortens="end"),
+        ReportColumn("score", [estimate.metric for estimate in oracle.estimates], shortens="end"),
         _values("estimate", [estimate.value for estimate in oracle.estimates]),
-        _intervals("interval", [estimate.interval for estimate in oracle.estimates]),
+        _intervals(_interval_title(oracle.estimates), [estimate.interval for estimate in oracle.estimates]),
     ]
     n_found, chunker, model = oracle.n_found, oracle.n_lost_by_chunking, oracle.n_lost_by_model
     note = (
-        f"Marked gold terms: {format_count(n_found + chunker + model)}. Found: {format_count(n_found)}. Lost by "
-        f"the chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
-        f"model: {format_count(model)}, which their own words do not find either."
+        f"Of {pluralize(n_found + chunker + model, 'gold term')} with a marked span, {format_count(n_found)} "
+        f"{'was' if n_found == 1 else 'were'} found. Missed, but found if the span itself is the phrase (errors of "
+        f"splitting): {format_count(chunker)}. Missed even then (errors of the model or dictionary): "
+        f"{format_count(model)}."
     )
-    return [Section.of_table("Errors of the chunker and of the model", columns, note)]
+    return [Section.of_table("Gold spans as phrases: errors of splitting and of the model", columns, note)]
 
 
 def tuning_view(tuning: ExtractionTuning) -> View:
     """The held-out scores and what to deploy, then precision against recall and the folds of every model."""
     first = tuning.models[0].tuning
     documents = pluralize(len(tuning.gold.annotated), "document")
-    title = (
-        f"Held-out {first.trial_metric} on {documents} (nested cross-validation)"
+    score, protocol = (
+        (f"held-out {metric_label(first.trial_metric)}", "nested cross-validation")
         if first.folds
-        else f"Optimistic {first.metric} on {documents} (selected and scored on the same documents)"
+        else (f"optimistic {metric_label(first.metric)}", "selected and scored on the same documents")
     )
     comparison = tuning.comparison
+    only = tuning.models[0]
     answer = Answer(
-        headline=title if comparison is None else comparison.verdict("document"),
+        headline=f"{only.name}: {score} {_number(only.estimate.value)} on {documents} ({protocol})."
+        if comparison is None
+        else comparison.verdict("document"),
         columns=tuple(_model_columns(tuning)),
         notes=(
-            *(() if comparison is None else (f"{title}.",)),
+            *(() if comparison is None else (f"The scores are {score} on {documents} ({protocol}).",)),
             *map(_deployment_line, tuning.models),
             _tuning_caption(tuning),
             *(f"{note}." for note in tuning.notes),
@@ -271,12 +286,12 @@ def _model_columns(tuning: ExtractionTuning) -> list[ReportColumn]:
 def _deployment_line(model: TunedModel) -> str:
     """The parameters to deploy: the best trial, or the defaults if no trial is better."""
     tuning = model.tuning
-    default = None if tuning.baseline is None else tuning.trials[tuning.baseline]
-    if default is None or default.value < tuning.optimistic:
-        return f"Deploy {model.name} with {format_params(tuning.trials[tuning.best].params)}."
+    if model.best == tuning.trials[tuning.best].params:
+        return f"Deploy {model.name} with {format_params(model.best)}."
+    untuned = _number(tuning.trials[tuning.baseline or 0].value)
     return (
-        f"Deploy {model.name} with the default parameters ({format_params(default.params)}): they have "
-        f"{_number(default.value)}, and no trial is better."
+        f"Deploy {model.name} with the default parameters ({format_params(model.best)}): they score {untuned}, and no "
+        "trial scores higher."
     )
 
 
@@ -293,20 +308,24 @@ def format_params(params: Params) -> str:
 
 def _tuning_caption(tuning: ExtractionTuning) -> str:
     first, mode = tuning.models[0], tuning.settings.mode
-    distinct = ", ".join(f"{_n_distinct_trials(model)} of {model.name}" for model in tuning.models)
+    distinct = ", ".join(f"{model.name} {_n_distinct_trials(model)}" for model in tuning.models)
     trials = pluralize(len(first.tuning.grid), "trial")
     sentences = [
-        f"What is counted: {MODE_DESCRIPTIONS[mode]}. {trials} per model, from one grid; {distinct} have distinct "
-        "scores."
+        f"What is counted: {MODE_DESCRIPTIONS[mode]}. {trials} per model; trials with distinct scores: {distinct}. "
+        "Untuned is the score of the default parameters."
     ]
     if first.tuning.folds:
-        metrics = [metric for average in ("micro", "macro") for metric in primary_metrics(average, mode)]
-        unseen = ", ".join(f"{metric.name} {_number(metric.measure(first.sets).value)}" for metric in metrics)
+        unseen = ", ".join(
+            f"{average} {title} {_number(kind(average, mode).measure(first.sets).value)}"
+            for average in AVERAGES[:2]
+            for title, kind in SCORES
+        )
         sentences += [
             f"{len(first.tuning.folds)} folds: each document is scored with parameters selected on the others. "
-            "Optimistic is the score of the best trial on the documents used to select it. Thresholds are quantiles of "
+            "Optimistic is the score of the best trial on the documents used to select it, and gap is optimistic minus "
+            "held-out. Thresholds are quantiles of "
             "the model's scores on all texts, including the held-out fold; annotations are not used.",
-            f"On held-out documents {first.name} has {unseen}.",
+            f"On held-out documents, {first.name} has {unseen}.",
         ]
     return " ".join(sentences)
 
@@ -346,8 +365,17 @@ def _fold_section(model: TunedModel) -> list[Section]:
     return [Section.of_table(f"Folds of {model.name}", columns)]
 
 
-def assertion_view(evaluations: Sequence[AssertionEvaluation]) -> View:
-    """The accuracy of assertion detection by language and assertion; by kind of sentence and the errors in detail."""
+DEVELOPMENT_NOTE = (
+    "The rules were developed on these sentences, so the accuracy is optimistic. A file of your own sentences gives an "
+    "unbiased one."
+)
+
+
+def assertion_view(evaluations: Sequence[AssertionEvaluation], *, included: bool = False) -> View:
+    """The accuracy of assertion detection by language and assertion; by kind of sentence and the errors in detail.
+
+    ``included``: the sentences are those on which the rules were developed.
+    """
     totals = [(evaluation.language, evaluation.total) for evaluation in evaluations]
     parts = ", ".join(f"{code} {_number(total.value)} on {pluralize(total.n_cases, 'case')}" for code, total in totals)
     rows = [
@@ -358,7 +386,7 @@ def assertion_view(evaluations: Sequence[AssertionEvaluation]) -> View:
     sections = [
         Section.of_table(
             f"By kind of sentence ({evaluation.language})",
-            _accuracy_columns([(evaluation.language, group) for group in evaluation.by_kind]),
+            _accuracy_columns([(evaluation.language, group) for group in evaluation.by_kind], "kind of sentence"),
         )
         for evaluation in evaluations
     ]
@@ -369,20 +397,23 @@ def assertion_view(evaluations: Sequence[AssertionEvaluation]) -> View:
     ]
     sections += [Section("Errors", notes=tuple(errors[:MAX_LISTED]))] if errors else []
     answer = Answer(
-        headline=f"Accuracy of assertions: {parts}.",
-        columns=tuple(_accuracy_columns(rows)),
-        notes=("Intervals are Wilson's.",),
+        headline=f"Accuracy of assertion detection: {parts}.",
+        columns=tuple(_accuracy_columns(rows, "assertion")),
+        notes=(
+            "A case is a marked finding in a sentence. Intervals: Wilson.",
+            *((DEVELOPMENT_NOTE,) if included else ()),
+        ),
         details="Details: add -v (accuracy by kind of sentence, errors).",
     )
     return View(answer, tuple(sections))
 
 
-def _accuracy_columns(rows: Sequence[tuple[str, AssertionAccuracy]]) -> list[ReportColumn]:
+def _accuracy_columns(rows: Sequence[tuple[str, AssertionAccuracy]], title: str) -> list[ReportColumn]:
     groups = [group for _, group in rows]
     level = format_percent(groups[0].interval.confidence_level)
     return [
         ReportColumn("language", [language for language, _ in rows]),
-        ReportColumn("cases of", [group.group for group in groups]),
+        ReportColumn(title, [group.group for group in groups]),
         _values("accuracy", [group.value for group in groups]),
         _intervals(f"{level} interval", [group.interval for group in groups], rank=0),
         _counts("n", [group.n_cases for group in groups]),

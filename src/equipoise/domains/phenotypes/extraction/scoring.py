@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import ScoredResult, run_checks
-from equipoise.domains.phenotypes.config import ExtractionConfig, extraction_metrics, primary_metrics
+from equipoise.domains.phenotypes.config import ExtractionConfig, extraction_metrics, metric_label, primary_metrics
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan
 from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.evidence.sets import Sets
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology import Ontology
     from equipoise.domains.phenotypes.similarity import TermSimilarity
     from equipoise.stats.result import Estimate, Result
-    from equipoise.types import Bools, Floats, Ids
+    from equipoise.types import Bools, Finding, Floats, Ids
 
 NO_INTERVAL = "not asked for"
 
@@ -65,11 +65,32 @@ def extraction_result(sets: Sets, system: str, gold: GoldAnnotations, settings: 
         config=settings.interval_config,
     )
     result = without_intervals(result, settings)
+    result = replace(result, findings=_primary_findings(result, settings))
     return replace(result, settings={**result.settings, **comparability_settings(gold, settings)})
 
 
+def _primary_findings(result: Result, settings: ExtractionConfig) -> tuple[Finding, ...]:
+    """The findings about the primary metrics, under the names of the report; all 36 would repeat each other."""
+    metrics = {metric.name: metric for metric in primary_metrics(settings.averaging, settings.mode)}
+    primary = replace(
+        result,
+        estimates={name: result.estimates[name] for name in metrics},
+        per_unit={name: values for name, values in result.per_unit.items() if name in metrics},
+    )
+
+    def renamed(text: str) -> str:
+        for name in metrics:
+            text = text.replace(name, metric_label(name))
+        return text
+
+    return tuple(
+        replace(finding, message=renamed(finding.message), evidence=tuple(map(renamed, finding.evidence)))
+        for finding in run_checks(ScoredResult(primary, metrics))
+    )
+
+
 def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
-    """The result without intervals, if none were requested, and without findings about them."""
+    """The result without intervals, if none were requested."""
     if settings.bootstrap:
         return result
     estimates = {
@@ -78,9 +99,7 @@ def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
         )
         for name, estimate in result.estimates.items()
     }
-    result = replace(result, estimates=estimates)
-    metric_of = {metric.name: metric for metric in extraction_metrics(settings.averaging, settings.mode)}
-    return replace(result, findings=run_checks(ScoredResult(result, metric_of)))
+    return replace(result, estimates=estimates)
 
 
 def comparability_settings(gold: GoldAnnotations, settings: ExtractionConfig) -> dict[str, Any]:
@@ -201,7 +220,8 @@ class _ParentCache:
         return ErrorKind.OTHER
 
 
-FIRST_HIT = "gold span finds its term first"
+FIRST_HIT = "share of gold spans that rank their term first"
+IN_TOP = "share of gold spans that rank their term in the top"
 
 
 @dataclass(frozen=True)
@@ -222,7 +242,7 @@ class GoldSpanOracle:
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         scored = [
-            replace(estimate, metric=f"{name} with gold spans as chunks")
+            replace(estimate, metric=f"{metric_label(name)} with gold spans as phrases")
             for name, estimate in self.extraction.estimates.items()
         ]
         return (*self.retrieval.estimates.values(), *scored)
@@ -261,7 +281,7 @@ def evaluate_gold_spans(
             f"{name} {annotation.term} {annotation.assertion}"
             for name, (_, annotation) in zip(names, annotations, strict=True)
         ],
-        {FIRST_HIT: ranks <= 1} | ({f"gold span finds its term among {depth}": ranks <= depth} if depth > 1 else {}),
+        {FIRST_HIT: ranks <= 1} | ({f"{IN_TOP} {depth}": ranks <= depth} if depth > 1 else {}),
         config=replace(settings.interval_config, clusters=names),
     )
 

@@ -86,7 +86,9 @@ class TunedParameters:
         """EQ201 if an evaluated document was used for tuning."""
         if not self.documents & text_hashes(annotated):
             return ()
-        return run_checks(TunedSystem(system, self.tuning, nested=False))
+        chosen = deployed_trial(self.tuning)
+        tuning = replace(self.tuning, best=chosen, optimistic=self.tuning.trials[chosen].value)
+        return run_checks(TunedSystem(system, tuning, nested=False))
 
 
 FIXED_SETTINGS = ("multi_vector", "strategy", "include_assertions")
@@ -163,8 +165,8 @@ class TunedModel:
 
     @property
     def best(self) -> Params:
-        """What to deploy."""
-        return self.tuning.trials[self.tuning.best].params
+        """What to deploy: the best trial, or the default parameters if no trial scores higher."""
+        return self.tuning.trials[deployed_trial(self.tuning)].params
 
     @property
     def estimate(self) -> Estimate:
@@ -176,6 +178,12 @@ class TunedModel:
         """The Pareto-optimal trials of the grid in precision and recall, by increasing recall."""
         n_trials = len(self.tuning.grid)
         return pareto_frontier(self.trials.precision[:n_trials], self.trials.recall[:n_trials])
+
+
+def deployed_trial(tuning: TuningRecord) -> int:
+    """The best trial, or that of the default parameters if no trial scores higher."""
+    default = tuning.baseline
+    return tuning.best if default is None or tuning.trials[default].value < tuning.optimistic else default
 
 
 def pareto_frontier(precision: Sequence[float] | Floats, recall: Sequence[float] | Floats) -> list[int]:
