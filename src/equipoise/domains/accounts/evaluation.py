@@ -76,9 +76,7 @@ class Reconstruction:
     @property
     def origin_distances(self) -> Floats:
         """Distance of each node from the origin in its geometry: in the ball all norms are close to 1."""
-        if isinstance(self.geometry, Poincare):
-            return self.geometry.hyperbolic_norm(self.space.vectors)
-        return self.norms
+        return origin_distances(self.geometry, self.space.vectors)
 
     @property
     def depth(self) -> Ints:
@@ -149,6 +147,11 @@ def _ranking(points: PointArray, pairs: Ints, space: Geometry, ids: Any, device:
     from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
 
     return ranking_from_points_on(device, points, pairs, space, unit_ids=ids)
+
+
+def origin_distances(space: Geometry, points: PointArray) -> Floats:
+    """The distance of each point from the origin; in the Poincare ball that is not the norm."""
+    return space.hyperbolic_norm(points) if isinstance(space, Poincare) else space.norm(points)
 
 
 def check_has_edges(tree: Tree) -> None:
