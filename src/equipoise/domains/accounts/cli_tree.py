@@ -67,13 +67,16 @@ class TreeSource:
         named = self.named
         if len(named) != 1:
             several = " and ".join(f"--{name}" for name in named)
-            message = f"{several} are {len(named)} trees" if named else "there is no tree"
-            raise ParameterError(message, hint="give one: --tree accounts.csv or --database books.db")
+            message = f"several trees were given: {several}" if named else "no tree was given"
+            raise ParameterError(message, hint="give one, such as --tree accounts.csv or --database books.db")
         self._check_options_of_source()
         try:
             tree = self._read_source(*next(iter(named.items())))
         except InvalidTreeError as error:
-            if error.rows is None or self.orphans == "error":
+            if error.rows is None:
+                raise
+            if self.orphans == "error":
+                error.hint = f"{error.hint}; eq accounts check lists all problems"
                 raise
             tree = with_orphans(error.rows, self.orphans)
         if self.subtree is not None:
@@ -233,9 +236,10 @@ CHECK_HELP = """
   eq accounts check accounts.csv
   eq accounts check --database books.db --business-id acme
 
-List all problems in a tree: duplicate ids, nodes that are their own parent, parents that do not exist,
-cycles, missing roots, empty ids and names, siblings with the same name, and chains of single children. Also
-show the number of nodes at each depth. The exit status is 1 if a problem prevents an evaluation.
+List all problems in a tree: duplicate ids and edges, nodes that are their own parent, parents that do not
+exist, cycles, missing roots or edges, empty ids and names, siblings with the same name, and chains of single
+children. Also show the number of nodes at each depth. The exit status is 1 if a finding is an issue, marked
+with an exclamation mark.
 """
 
 
@@ -262,7 +266,8 @@ def _with_file(source: TreeSource, file: str | None) -> TreeSource:
     if file is None:
         return source
     if source.named:
-        raise ParameterError(f"{file} and --{next(iter(source.named))} are two trees", hint="give one of them")
+        option = f"--{next(iter(source.named))}"
+        raise ParameterError(f"two trees were given: {file} and {option}", hint="give one of them")
     return replace(source, tree=file)
 
 
@@ -281,6 +286,10 @@ def read_problems(source: TreeSource) -> TreeProblems:
     return tree_problems(TreeRows(nodes, tree.named_edges(), tree.source), tree)
 
 
+MAX_LEVELS = 20
+"""Levels of a tree whose nodes are counted one by one."""
+
+
 def _summary(problems: TreeProblems) -> list[str]:
     """The size of the tree, the number of problems, and the nodes by depth."""
     from equipoise.checks.base import pluralize
@@ -288,9 +297,14 @@ def _summary(problems: TreeProblems) -> list[str]:
 
     rows, tree = problems.rows, problems.tree
     count = pluralize(len(problems.findings), "finding") if problems.findings else "no problems"
-    depths = ", ".join(f"{n_nodes:,} at {depth}" for depth, n_nodes in enumerate(problems.nodes_by_depth)) or "n/a"
+    by_depth = problems.nodes_by_depth
+    shown = [f"{n_nodes:,} at {depth}" for depth, n_nodes in enumerate(by_depth[:MAX_LEVELS])]
+    if len(by_depth) > MAX_LEVELS:
+        shown.append(f"{sum(by_depth[MAX_LEVELS:]):,} at {MAX_LEVELS} or more")
+    depths = ", ".join(shown) or "n/a"
     if tree is None:
-        first = f"{rows.source}: {pluralize(len(rows.nodes), 'row')}, not a tree; {count}."
+        size = f"{pluralize(len(rows.nodes), 'node')}, {pluralize(len(rows.edges), 'edge')}"
+        first = f"{rows.source}: {size}, not a tree; {count}."
     else:
         first = f"{describe_tree(tree)}, {pluralize(len(tree.roots), 'root')}; {count}."
     return [first, f"Nodes by depth: {depths}."]

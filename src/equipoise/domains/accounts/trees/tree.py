@@ -187,7 +187,12 @@ class Tree:
 
     @classmethod
     def from_edges(
-        cls, pairs: Iterable[Edge], names: Mapping[str, str] | None = None, *, source: str = "edges"
+        cls,
+        pairs: Iterable[Edge],
+        names: Mapping[str, str] | None = None,
+        *,
+        source: str = "edges",
+        excerpt: ErrorExcerpt = lambda ids: "",
     ) -> Tree:
         """A tree of the nodes in the (child, parent) pairs, in order of appearance.
 
@@ -197,7 +202,7 @@ class Tree:
         edges = list(pairs)
         name_of = names or {}
         ids = dict.fromkeys(node for pair in edges for node in pair)
-        return cls.of([(node, name_of.get(node, node)) for node in ids], edges, source=source)
+        return cls.of([(node, name_of.get(node, node)) for node in ids], edges, source=source, excerpt=excerpt)
 
     def __len__(self) -> int:
         return len(self.ids)
