@@ -143,8 +143,8 @@ GNUCASH_XML = text(
 )
 GNUCASH_SQL = sqlite(
     "create table books(guid text, root_account_guid text, root_template_guid text); insert into books values('b','r','t');"
-    "create table accounts(guid text, parent_guid text, name text, account_type text);"
-    "insert into accounts values('r',null,'Root','ROOT'),('a','r','Assets','ASSET'),('c','a','Cash','CASH');"
+    "create table accounts(guid text, parent_guid text, name text, account_type text, code text);"
+    "insert into accounts values('r',null,'Root','ROOT',''),('a','r','Assets','ASSET','10'),('c','a','Cash','CASH','');"
 )
 TREE_SQL = sqlite(
     "create table accounts(id integer primary key, business_id integer, parent_id integer, name text);"

@@ -561,6 +561,10 @@ def test_training_continues_from_a_file(eq, folder: Path) -> None:
     assert read_node_vectors(folder / "second.npz").settings["new_nodes"] == 1
     as_json = json.loads(eq(*arguments, "--continue-from", "first.npz", "-o", "second.npz", "--json").stdout)
     assert (as_json["new_nodes"], as_json["unused_vectors"]) == (1, 2)
+    ball = eq(*arguments[:4], "--geometry", "poincare", "--continue-from", "first.npz", "-o", "ball.npz")
+    assert ball.exit_code == 0, ball.output
+    assert eq(*arguments[:4], "--continue-from", "ball.npz", "-o", "third.npz").exit_code == 0
+    assert read_node_vectors("third.npz").geometry == "poincare"
     other = eq(*arguments[:4], "--dim", "4", "--continue-from", "first.npz", "-o", "x.npz")
     assert (other.exit_code, "--dim is 4" in other.stderr) == (2, True)
     assert eq(*arguments[:4], "--embedder", "random", "--continue-from", "first.npz", "-o", "x.npz").exit_code == 2

@@ -436,14 +436,15 @@ MAX_ROWS = 10
 
 
 def _label(tree: Tree, key: str, *, with_path: bool = True) -> str:
-    """Id and name of a node; GnuCash's ids are random, so that the path of names is shown instead."""
+    """Id and name of a node, or its path of names if the id is a GUID of GnuCash."""
     from equipoise.domains.accounts.trees.tree import is_random_id
 
     position = tree.position(key)
     name = tree.names[position]
     if is_random_id(tree.ids[position]):
         return tree.path_of_names(position) if with_path else name
-    return name if name == tree.ids[position] else f"{tree.ids[position]} {name}"
+    # A name may begin with the id.
+    return name if name.startswith(tree.ids[position]) else f"{tree.ids[position]} {name}"
 
 
 PLACE_HELP = """
@@ -532,11 +533,11 @@ def place(
 
 
 def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: int, config: StatsConfig) -> int:
+    from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.embedders import tree_embedder
     from equipoise.domains.accounts.placement import evaluate_placement
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_interval, format_value
-    from equipoise.stats.verdict import Vocabulary
 
     with out.count("placing held-out accounts, epochs of training") as count:
         evaluation = evaluate_placement(
@@ -560,15 +561,15 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
     chance = results[0].estimates
     only = (
-        f" {evaluation.n_only_children:,} of the {evaluation.n_held_out:,} accounts have no sibling left, so their "
-        "parents cannot be found by name or by sibling."
+        f" Accounts without a sibling left, whose parents cannot be found by name or by sibling: "
+        f"{evaluation.n_only_children:,} of {evaluation.n_held_out:,}."
         if evaluation.n_only_children
         else ""
     )
     shares = ", ".join(f"{result.system} {100 * result.estimates['HR@1'].value:.0f} %" for result in results)
     out.show(
         Paragraph(
-            f"Share of {evaluation.n_held_out:,} held-out accounts whose parent is ranked first among "
+            f"{pluralize(evaluation.n_held_out, 'held-out account')}. Parent ranked first among "
             f"{evaluation.n_candidates:,} nodes: {shares}."
         ),
         Paragraph(""),
@@ -581,7 +582,7 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
         ),
     )
     if evaluation.comparison is not None:
-        out.show(Paragraph(evaluation.comparison.verdict(words=Vocabulary("account", "source", cluster="subtree"))))
+        out.show(Paragraph(evaluation.comparison.verdict()))
     return DONE
 
 

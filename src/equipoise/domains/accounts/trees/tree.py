@@ -228,7 +228,8 @@ class Tree:
         if not named:
             raise unknown_node_error(key, (*self.ids, *self.names), self.source)
         if len(named) > 1:
-            nodes = ", ".join(f"{self.ids[index]} ({self.path_of_names(index)})" for index in named[:5])
+            paths = [(self.ids[index], self.path_of_names(index)) for index in named[:5]]
+            nodes = ", ".join(path if is_random_id(node) else f"{node} ({path})" for node, path in paths)
             raise InputError(
                 f"{len(named)} nodes of {self.source} have the name {key!r}", hint=f"give an id or a path: {nodes}"
             )
@@ -405,7 +406,7 @@ ORPHAN_POLICIES = ("error", "root", "drop")
 
 
 def is_random_id(key: str) -> bool:
-    """Whether an id is one of GnuCash's, which are random and are replaced by names in output."""
+    """Whether an id is a GUID of GnuCash, which is replaced by names in output."""
     return re.fullmatch("[0-9a-f]{32}", key) is not None
 
 
