@@ -502,7 +502,7 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
         elif finding.code != MAP_IS_MRR:
             groups.setdefault((finding.code, finding.message), []).append(finding)
     return tuple(
-        _ceiling_finding(tuple(metrics), _merge(group), relation)
+        _ceiling_finding(tuple(metrics), group, relation)
         if code == AT_THE_CEILING
         else replace(_merge(group), hint=TREE_HINTS.get(code, group[0].hint))
         for (code, *metrics), group in groups.items()
@@ -525,7 +525,7 @@ def _equivalent_metric(name: str) -> str | None:
 
 def _merge(findings: list[Finding]) -> Finding:
     """One finding for several that state the same about different embeddings."""
-    if len(findings) == 1 and findings[0].code != AT_THE_CEILING:
+    if len(findings) == 1:
         return findings[0]
     return replace(
         findings[0],
@@ -534,11 +534,16 @@ def _merge(findings: list[Finding]) -> Finding:
     )
 
 
-def _ceiling_finding(metrics: tuple[str, ...], finding: Finding, relation: str) -> Finding:
-    """The finding with a message and a hint for trees."""
+def _ceiling_finding(metrics: tuple[str, ...], findings: list[Finding], relation: str) -> Finding:
+    """One finding with a message and a hint for trees; its evidence is one line per embedding."""
     verb = "is" if len(metrics) == 1 else "are"
+    values = [[line for line in finding.evidence if line.split()[0].rstrip(",") in metrics] for finding in findings]
     return replace(
-        finding,
+        findings[0],
+        subject=join_names(list(dict.fromkeys(finding.subject for finding in findings))),
+        evidence=tuple(
+            f"{finding.subject}: {'; '.join(lines)}" for finding, lines in zip(findings, values, strict=True)
+        ),
         message=f"{', '.join(metrics)} {verb} saturated and cannot distinguish good embeddings",
         hint=_ceiling_hint(metrics, relation),
     )

@@ -362,7 +362,7 @@ are simulated to measure how many of them such a list finds.
     type=click.FloatRange(0.0, 1.0),
     default=0.02,
     show_default=True,
-    help="List at most this share of the accounts, but always allow five. 1 lists all suspects.",
+    help="List at most this share of the accounts, or five if that is more. 1 lists all suspects.",
 )
 @options.table_options()
 @options.output_options
@@ -471,7 +471,7 @@ embedded, and the parent is predicted from the vectors.
     "siblings",
     cls=options.MultiValueOption,
     metavar="ID ...",
-    help="Ids of accounts that have the same parent.",
+    help="Accounts that have the same parent, by id, name or path of names.",
 )
 @model_option
 @click.option(
@@ -482,7 +482,13 @@ embedded, and the parent is predicted from the vectors.
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     help="Hold out this share of the accounts without children, and evaluate on them.",
 )
-@click.option("--dim", type=click.IntRange(min=2), default=5, show_default=True, help="Dimensions of the embedding.")
+@click.option(
+    "--dim",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Dimensions of the embedding for --held-out.",
+)
 @options.stats_options()
 @options.table_options()
 @options.output_options
@@ -604,7 +610,8 @@ NEAREST_HELP = """
   eq accounts nearest account_vectors.npz 1110 --tree accounts.csv -k 5
 
 List the nearest neighbours of an account in an embedding, and the ancestors that the embedding alone predicts: the
-nearest node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on.
+nearest node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on. The account is
+given by its id, its name, or its path of names such as Assets:Cash.
 """
 
 
