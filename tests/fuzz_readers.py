@@ -50,7 +50,7 @@ from equipoise.evidence.sets import Sets
 from equipoise.evidence.space import Space
 from equipoise.geometry.shards import open_shards
 from equipoise.io.arrays import array_names, read_array, read_matrix
-from equipoise.io.dag import edges
+from equipoise.io.dag import edge_lines
 from equipoise.io.dataset import Dataset
 from equipoise.io.documents import read_document
 from equipoise.io.obo import read_obo
@@ -143,8 +143,8 @@ GNUCASH_XML = text(
 )
 GNUCASH_SQL = sqlite(
     "create table books(guid text, root_account_guid text, root_template_guid text); insert into books values('b','r','t');"
-    "create table accounts(guid text, parent_guid text, name text, account_type text);"
-    "insert into accounts values('r',null,'Root','ROOT'),('a','r','Assets','ASSET'),('c','a','Cash','CASH');"
+    "create table accounts(guid text, parent_guid text, name text, account_type text, code text);"
+    "insert into accounts values('r',null,'Root','ROOT',''),('a','r','Assets','ASSET','10'),('c','a','Cash','CASH','');"
 )
 TREE_SQL = sqlite(
     "create table accounts(id integer primary key, business_id integer, parent_id integer, name text);"
@@ -280,7 +280,7 @@ def _file_targets() -> list[Target]:
         ("pairs.csv", read_data, text("text_a,text_b,score,split\na,b,1,test\nc,d,2.5,test\n")),
         ("labels.jsonl", read_data, text('{"text": "a", "label": 1}\n{"text": "b", "label": 2}\n' * 4)),
         ("rerank.jsonl", read_data, text('{"query": "a", "positives": ["b"], "negatives": ["c", "d"]}\n' * 2)),
-        ("edges.csv", edges, text("child,parent\na,b\nb,c\n")),
+        ("edges.csv", edge_lines, text("child,parent\na,b\nb,c\n")),
         (
             "top.jsonl",
             read_topk_predictions,

@@ -84,6 +84,8 @@ def test_zoom_pan_hover_and_collapse(opened: Any, page: Path) -> None:
     tab.mouse.move(left + x, top + y)
     tab.wait_for_function("treeChart.hovered() === 0")
     assert "Account 0" in tab.text_content("#tree-tooltip")
+    tooltip = tab.locator("#tree-tooltip").bounding_box()
+    assert tooltip["y"] + tooltip["height"] <= tab.viewport_size["height"]
     tab.mouse.click(left + x, top + y)
     assert chart(tab, "shown()") < 5000
     tab.mouse.click(left + x, top + y)

@@ -12,10 +12,10 @@ import pytest
 from equipoise.domains.accounts import cli
 from equipoise.domains.accounts.embedders import LorentzEmbedder
 from equipoise.domains.accounts.shape import tree_distances
+from equipoise.domains.accounts.trees.files import read_edges
 from equipoise.domains.accounts.trees.read import accounts, read_tree
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
-from equipoise.io.dag import edges as read_pairs
 from equipoise.report.view import View
 
 QUICK = ("--learning-rates", "0.3", "--epochs", "4", "--n-resamples", "40")
@@ -108,7 +108,7 @@ def test_a_database_is_detected_by_its_content(eq) -> None:
 
 
 def test_a_closure_file_is_detected_and_reported(eq, folder: Path) -> None:
-    tree_from_edges = Tree.from_edges(read_pairs(folder / "edges.tsv"))
+    tree_from_edges = read_edges(folder / "edges.tsv")
     pairs = [(tree_from_edges.ids[low], tree_from_edges.ids[high]) for low, high in tree_from_edges.closure()]
     (folder / "closure.tsv").write_text("".join(f"{low}\t{high}\n" for low, high in pairs))
     sizes = {}
@@ -561,6 +561,10 @@ def test_training_continues_from_a_file(eq, folder: Path) -> None:
     assert read_node_vectors(folder / "second.npz").settings["new_nodes"] == 1
     as_json = json.loads(eq(*arguments, "--continue-from", "first.npz", "-o", "second.npz", "--json").stdout)
     assert (as_json["new_nodes"], as_json["unused_vectors"]) == (1, 2)
+    ball = eq(*arguments[:4], "--geometry", "poincare", "--continue-from", "first.npz", "-o", "ball.npz")
+    assert ball.exit_code == 0, ball.output
+    assert eq(*arguments[:4], "--continue-from", "ball.npz", "-o", "third.npz").exit_code == 0
+    assert read_node_vectors("third.npz").geometry == "poincare"
     other = eq(*arguments[:4], "--dim", "4", "--continue-from", "first.npz", "-o", "x.npz")
     assert (other.exit_code, "--dim is 4" in other.stderr) == (2, True)
     assert eq(*arguments[:4], "--embedder", "random", "--continue-from", "first.npz", "-o", "x.npz").exit_code == 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from equipoise.errors import EquipoiseError
 from equipoise.io import run_files
 from equipoise.io.arrays import read_array
-from equipoise.io.dag import edges
+from equipoise.io.dag import edge_lines
 from equipoise.io.run_files import read_qrels, read_run
 from equipoise.io.tables import read_rows
 from equipoise.io.text import TextFile, open_text, read_text
@@ -30,7 +30,7 @@ TEXT_READERS = {
     "k.csv": read_rows,
     "l.json": read_rows,
     "m.jsonl": read_rows,
-    "n.csv": edges,
+    "n.csv": edge_lines,
     "p.txt": read_text,
 }
 VALID = [

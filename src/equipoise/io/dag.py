@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.errors import DuplicateError, FormatError, InputError
+from equipoise.errors import FormatError, InputError
 from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.io.tables import find_delimiter, records, table_format
 from equipoise.io.text import PathLike, TextFile, open_text
@@ -290,32 +290,23 @@ _WEIGHT = "weight"
 """A third column of many closure files; weights do not change the edges."""
 
 
-def edges(path: PathLike) -> list[Edge]:
-    """The (child, parent) edges of a CSV or TSV file with two columns, in the order of the file.
+def edge_lines(path: PathLike) -> tuple[TextFile, list[tuple[int, Edge]]]:
+    """A CSV or TSV file with two columns, and its (child, parent) edges with their lines.
 
     A first line that names the columns is a header, and then decides their order; it may name a third
     column ``weight``, which is ignored. Unknown names are a header if they look like
-    column names and occur nowhere else. An edge given twice and a cycle are errors; forests and several
-    parents are not.
+    column names and occur nowhere else. Duplicate edges and cycles are not checked.
     """
     file = open_text(path)
     lines = records(file, find_delimiter(file, table_format(path)))
     if not lines:
         raise InputError(f"{file.name} holds no edges", hint="an edge is two ids: child, parent")
     columns, weighted = _header(lines)
-    edges: dict[Edge, int] = {}
+    edges = []
     for line, fields in lines[1:] if columns else lines:
         left, right = _pair(file, line, fields[:-1] if weighted else fields)
-        edge = (right, left) if columns == ("parent", "child") else (left, right)
-        first = edges.setdefault(edge, line)
-        if first != line:
-            raise DuplicateError(
-                f"{file.name} lines {first} and {line} give the same edge {edge[0]} -> {edge[1]}",
-                excerpt=file.excerpt(first, line),
-                hint="keep one of them",
-            )
-    _check_acyclic(file, edges)
-    return list(edges)
+        edges.append((line, (right, left) if columns == ("parent", "child") else (left, right)))
+    return file, edges
 
 
 def _pair(file: TextFile, line: int, fields: list[str]) -> tuple[str, str]:
@@ -339,18 +330,6 @@ def _header(lines: list[tuple[int, list[str]]]) -> tuple[Roles | None, bool]:
         ids, (cell.strip() for _, row in lines[1:] for cell in row)
     )
     return (roles, weighted) if roles else (None, False)
-
-
-def _check_acyclic(file: TextFile, line_of: dict[Edge, int]) -> None:
-    cycle = find_cycle(line_of)
-    if not cycle:
-        return
-    lines = [line_of[edge] for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
-    raise InputError(
-        f"{file.name} has a cycle: {' -> '.join([*cycle, cycle[0]])}",
-        excerpt=file.excerpt(*lines[:5]),
-        hint="an ancestor cannot be its own descendant; remove one of these edges",
-    )
 
 
 def find_cycle(pairs: Iterable[Edge]) -> list[str]:

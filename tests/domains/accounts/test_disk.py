@@ -44,7 +44,7 @@ def test_points_near_the_boundary_are_moved_inwards_with_a_caption() -> None:
     projection = project_to_disk(ball_vectors(points))
     drawn_radii = lorentz_norm(ball_to_hyperboloid(projection.points))
     assert drawn_radii.max() == pytest.approx(MAX_DRAWN_RADIUS)
-    assert "shortened by a factor" in projection.caption
+    assert "distances from the origin are divided by" in projection.caption
     radii = lorentz_norm(ball_to_hyperboloid(points))
     assert drawn_radii[1] / drawn_radii[2] == pytest.approx(radii[1] / radii[2])
 

@@ -158,6 +158,34 @@ def test_ids_of_distances_may_be_numbers(tmp_path: Path, header: bool) -> None:
     np.testing.assert_array_equal(matrix, DISTANCES)
 
 
+def test_the_header_of_a_distance_table_may_be_the_only_ids(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.csv"
+    rows = "\n".join(",".join(map(str, row)) for row in DISTANCES.tolist())
+    for names in (["a", "b, c", "d", "e"], ["1000", "1100", "1110", "1111"]):
+        file.write_text(",".join(f'"{name}"' for name in names) + f"\n{rows}\n")
+        ids, matrix = read_distances(file)
+        assert ids == names
+        np.testing.assert_array_equal(matrix, DISTANCES)
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n", "0,1\n1\n", "0,1\nx,0\n", "id,name,x0\na,Cash,1\nb,Bank,2\n"])
+def test_a_table_that_is_no_matrix_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "matrix.csv").write_text(text)
+    with pytest.raises(EquipoiseError):
+        read_distances(tmp_path / "matrix.csv")
+
+
+def test_symmetric_matrices_of_other_programs_are_not_vectors(tmp_path: Path) -> None:
+    lines = [f"{key} {' '.join(map(str, row))}" for key, row in zip("abcd", DISTANCES.tolist(), strict=True)]
+    (tmp_path / "matrix.txt").write_text("4 4\n" + "\n".join(lines) + "\n")
+    with pytest.raises(FormatError, match="distances"):
+        read_node_vectors(tmp_path / "matrix.txt")
+    rows = [f"{key},{','.join(map(str, row))}" for key, row in zip("abcd", DISTANCES.tolist(), strict=True)]
+    (tmp_path / "matrix.csv").write_text(",a,b,c,d\n" + "\n".join(rows) + "\n")
+    with pytest.raises(FormatError, match="distances"):
+        read_node_vectors(tmp_path / "matrix.csv")
+
+
 def test_scores_of_distances_equal_hand_computed_ranks() -> None:
     order = np.array([LINE.ids.index(key) for key in "abcd"])
     aligned = align_distances(LINE, list("abcd"), DISTANCES)

@@ -92,7 +92,7 @@ def test_vectors_with_ids_are_put_into_the_order_of_the_tree() -> None:
     ("source", "options", "kind", "text"),
     [
         (ROWS[:2], {}, ShapeError, "shape (2, 2) for 3 nodes"),
-        ({"cash": [1.0]}, {}, InputError, "2 of 3 nodes have no vector, assets"),
+        ({"cash": [1.0]}, {}, InputError, "2 of 3 nodes have no vector; the first is assets"),
         ([["a"], ["b"], ["c"]], {}, InputError, "not numeric rows"),
         (object(), {}, ParameterError, "object has no vectors"),
         (ROWS, {"epochs": 3}, ParameterError, "no training options, and got epochs"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.domains.accounts.disk import TreeDrawing
-from equipoise.domains.accounts.evaluation import SPEARMAN
+from equipoise.domains.accounts.evaluation import SPEARMAN, origin_distances
 from equipoise.domains.accounts.experiment import COMBINATORIAL, HYPERBOLIC
 from equipoise.domains.accounts.results import (
     AccountsEvaluation,
@@ -26,6 +26,7 @@ from equipoise.domains.accounts.results import (
     read_stored_vectors,
     stored_systems,
 )
+from equipoise.domains.accounts.trees.tree import is_random_id
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
 from equipoise.errors import ParameterError, StoreError, UnknownNameError
 from equipoise.geometry.distances import ball_to_hyperboloid, lorentz_norm
@@ -121,7 +122,7 @@ def norm_position_chart(
         [(tenth / 10, format_value(tenth / 10, 1)) for tenth in range(0, 11, 2)],
         "position in the tree: 0 is a root, 1 is a leaf",
     )
-    y = scale_axis(norm_scale, "norm")
+    y = scale_axis(norm_scale, "norm (distance from the origin)")
     for axis in (x, y):
         axis["axis"]["grid"] = True
     rows: list[Row] = [
@@ -163,7 +164,7 @@ def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
 
 PROJECTED = "Projected to the two principal directions; distances from the origin are those of all dimensions."
 
-SPREAD = "Angles are evenly spaced in their order, since most points would overlap."
+SPREAD = "Angles are evenly spaced, in their original order, because most points would overlap."
 N_ANGLE_BINS, MIN_OCCUPIED_SHARE = 360, 0.6
 """Angles are spread if fewer than this share of the bins would have a point."""
 MAX_DRAWN_RADIUS = 5.0
@@ -234,10 +235,7 @@ def spread_angles(projection: DiskProjection) -> DiskProjection:
 
 
 def _shrink_caption(factor: float) -> str:
-    return (
-        f"All distances from the origin are shortened by a factor of {factor:.2g}, since most points would be "
-        "at the rim; directions are unchanged."
-    )
+    return f"All distances from the origin are divided by {factor:.2g}, because most points would be at the rim."
 
 
 def _principal_coordinates(rows: Floats) -> Floats:
@@ -312,7 +310,7 @@ class TreeCharts:
             title=f"{self.system} in {where}",
             kind=projection.kind,
             points=projection.points[order],
-            ids=[self.tree.ids[node] for node in order],
+            ids=["" if is_random_id(self.tree.ids[node]) else self.tree.ids[node] for node in order],
             names=[self.tree.names[node] for node in order],
             parents=np.where(parents >= 0, position[np.maximum(parents, 0)], -1),
             depth=self.tree.depth[order].astype(np.int64),
@@ -337,7 +335,7 @@ class TreeCharts:
 
     def norm_chart(self) -> Chart:
         """Norms against the position between root and leaf."""
-        norms = geometry_named(self.vectors.geometry).norm(self.vectors.vectors)
+        norms = origin_distances(geometry_named(self.vectors.geometry), self.vectors.vectors)
         estimates = [result.estimates[SPEARMAN] for result in self.results if result.system == self.system][:1]
         text = "".join(f"{format_value(item.value, 2)} {format_interval(item.interval, 2)}" for item in estimates)
         return norm_position_chart(self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=text)

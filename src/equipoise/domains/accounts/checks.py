@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 MIN_CHAIN = 2
 """Nodes in a row with a single child each that are reported as a chain."""
+MAX_SHOWN = 8
+"""The nodes of a longer chain or cycle are not all listed."""
 
 
 def duplicate_ids(rows: TreeRows) -> Iterator[Observation]:
-    """EQ170: several rows have the same id."""
+    """EQ170: several rows have the same id, or are the same edge."""
     counts = Counter(key for key, _ in rows.nodes if key)
     repeated = [key for key, count in counts.items() if count > 1]
     if repeated:
@@ -38,6 +40,12 @@ def duplicate_ids(rows: TreeRows) -> Iterator[Observation]:
             f"{pluralize(len(repeated), 'id')} in more than one row: {join_names(repeated)}",
             evidence_names([f"{key}: {counts[key]} rows" for key in repeated]),
         )
+    # The rows of a repeated id are reported above.
+    edges = Counter(edge for edge in rows.edges if counts[edge[0]] < 2)
+    names = [f"{child} -> {parent}" for (child, parent), count in edges.items() if count > 1]
+    if names:
+        message = f"{pluralize(len(names), 'edge')} in more than one row: {join_names(names)}"
+        yield Observation(rows.source, message, evidence_names(names))
 
 
 def self_parents(rows: TreeRows) -> Iterator[Observation]:
@@ -63,11 +71,17 @@ def cycles(rows: TreeRows) -> Iterator[Observation]:
     edges = dict.fromkeys(edge for edge in rows.edges if edge[0] != edge[1])
     paths = []
     while cycle := find_cycle(edges):
-        paths.append(" -> ".join([*cycle, cycle[0]]))
+        paths.append(_join_path([*cycle, cycle[0]]))
         # One edge less, so that the next cycle is found.
         edges.pop((cycle[-1], cycle[0]))
     if paths:
         yield Observation(rows.source, f"{pluralize(len(paths), 'cycle')}: {join_names(paths)}", evidence_names(paths))
+
+
+def _join_path(names: list[str]) -> str:
+    """The nodes of a path, without the middle of a long one."""
+    shown = names if len(names) <= MAX_SHOWN else [*names[:2], f"... {len(names) - 3:,} more", names[-1]]
+    return " -> ".join(shown)
 
 
 def no_root(rows: TreeRows) -> Iterator[Observation]:
@@ -75,8 +89,15 @@ def no_root(rows: TreeRows) -> Iterator[Observation]:
     children = {child for child, _ in rows.edges}
     if rows.nodes and all(key in children for key, _ in rows.nodes):
         parents = list(dict.fromkeys(parent for _, parent in rows.edges))
-        message = f"none of {pluralize(len(rows.nodes), 'node')} is a root"
+        message = f"none of the {pluralize(len(rows.nodes), 'node')} is a root"
         yield Observation(rows.source, message, evidence_names([f"parent {parent}" for parent in parents]))
+
+
+def no_edges(rows: TreeRows) -> Iterator[Observation]:
+    """EQ178: no node has a parent."""
+    if rows.nodes and not rows.edges:
+        message = f"no node has a parent ({pluralize(len(rows.nodes), 'node')})"
+        yield Observation(rows.source, message, evidence_names([key for key, _ in rows.nodes]))
 
 
 def empty_fields(rows: TreeRows) -> Iterator[Observation]:
@@ -95,14 +116,17 @@ def empty_fields(rows: TreeRows) -> Iterator[Observation]:
 def duplicate_names(rows: TreeRows) -> Iterator[Observation]:
     """EQ176: siblings with the same name."""
     parents: dict[str, str] = dict(rows.edges)
-    counts = Counter((parents.get(key, ""), " ".join(name.split()).casefold()) for key, name in rows.nodes if name)
-    repeated = [(parent, name) for (parent, name), count in counts.items() if count > 1]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key, name in rows.nodes:
+        if name:
+            groups.setdefault((parents.get(key, ""), " ".join(name.split()).casefold()), []).append(name)
+    repeated = [(parent, names) for (parent, _), names in groups.items() if len(names) > 1]
     if repeated:
         labels = _labels(rows)
         places = [f"under {labels.get(parent, parent)}" if parent else "at the top" for parent, _ in repeated]
-        names = [f"{name!r} {place}" for (_, name), place in zip(repeated, places, strict=True)]
-        message = f"{pluralize(len(repeated), 'name')} that siblings share: {join_names(names)}"
-        evidence = [f"{text}: {counts[key]} nodes" for text, key in zip(names, repeated, strict=True)]
+        shared = [f"{names[0]!r} {place}" for (_, names), place in zip(repeated, places, strict=True)]
+        message = f"{pluralize(len(repeated), 'name')} that siblings share: {join_names(shared)}"
+        evidence = [f"{text}: {len(names)} nodes" for text, (_, names) in zip(shared, repeated, strict=True)]
         yield Observation(rows.source, message, evidence_names(evidence))
 
 
@@ -114,8 +138,10 @@ def _labels(rows: TreeRows) -> dict[str, str]:
 def single_child_chains(rows: TreeRows) -> Iterator[Observation]:
     """EQ177: nodes in a row that have one child each."""
     children: dict[str, list[str]] = {}
+    known = {key for key, _ in rows.nodes}
     for child, parent in dict.fromkeys(rows.edges):
-        children.setdefault(parent, []).append(child)
+        if parent in known:
+            children.setdefault(parent, []).append(child)
     single = {parent: below[0] for parent, below in children.items() if len(below) == 1 and below[0] != parent}
     chains, labels = [], _labels(rows)
     for start in single.keys() - set(single.values()):
@@ -123,7 +149,7 @@ def single_child_chains(rows: TreeRows) -> Iterator[Observation]:
         while chain[-1] in single and len(chain) <= len(single):
             chain.append(single[chain[-1]])
         if len(chain) > MIN_CHAIN:
-            chains.append(" -> ".join(labels.get(key, key) for key in chain))
+            chains.append(_join_path([labels.get(key, key) for key in chain]))
     if chains:
         chains.sort()
         message = f"{pluralize(len(chains), 'chain')} of nodes with a single child: {join_names(chains)}"
@@ -143,14 +169,14 @@ def _example(nodes: str, edges: str) -> str:
 TREE_CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ170",
-        title="duplicate ids in a tree",
+        title="duplicate ids or edges in a tree",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
         function=duplicate_ids,
         why="""\
 Ids identify the nodes. If two rows share one, it is unknown which of them is the parent of the nodes below. Often a
 table has the accounts of several businesses, or one account was exported twice.""",
-        hint="keep one row per id, or read one business of the table: --business-id",
+        hint="keep one row per id or edge, or read one business of the table: --business-id",
         example=_example('("1", "Assets"), ("1", "Cash")', ""),
     ),
     Check(
@@ -200,6 +226,18 @@ Depth is counted from the nodes without a parent. If every node has one, either 
 does not exist, or there is a cycle.""",
         hint="leave the parent of the top nodes empty",
         example=_example('("1", "A")', '("1", "0")'),
+    ),
+    Check(
+        code="EQ178",
+        title="tree without edges",
+        severity=Severity.ISSUE,
+        applies_to=TreeRows,
+        function=no_edges,
+        why="""\
+Without edges there is no hierarchy to embed or to evaluate. Often the column of the parents was not recognised, or the
+codes have no separators, so that no code is a prefix of another.""",
+        hint="name the column of the parents (--columns parent=...), or split the codes (--codes with --code-widths)",
+        example=_example('("1", "A"), ("2", "B")', ""),
     ),
     Check(
         code="EQ175",
@@ -464,7 +502,7 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
         elif finding.code != MAP_IS_MRR:
             groups.setdefault((finding.code, finding.message), []).append(finding)
     return tuple(
-        _ceiling_finding(tuple(metrics), _merge(group), relation)
+        _ceiling_finding(tuple(metrics), group, relation)
         if code == AT_THE_CEILING
         else replace(_merge(group), hint=TREE_HINTS.get(code, group[0].hint))
         for (code, *metrics), group in groups.items()
@@ -487,7 +525,7 @@ def _equivalent_metric(name: str) -> str | None:
 
 def _merge(findings: list[Finding]) -> Finding:
     """One finding for several that state the same about different embeddings."""
-    if len(findings) == 1 and findings[0].code != AT_THE_CEILING:
+    if len(findings) == 1:
         return findings[0]
     return replace(
         findings[0],
@@ -496,11 +534,16 @@ def _merge(findings: list[Finding]) -> Finding:
     )
 
 
-def _ceiling_finding(metrics: tuple[str, ...], finding: Finding, relation: str) -> Finding:
-    """The finding with a message and a hint for trees."""
+def _ceiling_finding(metrics: tuple[str, ...], findings: list[Finding], relation: str) -> Finding:
+    """One finding with a message and a hint for trees; its evidence is one line per embedding."""
     verb = "is" if len(metrics) == 1 else "are"
+    values = [[line for line in finding.evidence if line.split()[0].rstrip(",") in metrics] for finding in findings]
     return replace(
-        finding,
+        findings[0],
+        subject=join_names(list(dict.fromkeys(finding.subject for finding in findings))),
+        evidence=tuple(
+            f"{finding.subject}: {'; '.join(lines)}" for finding, lines in zip(findings, values, strict=True)
+        ),
         message=f"{', '.join(metrics)} {verb} saturated and cannot distinguish good embeddings",
         hint=_ceiling_hint(metrics, relation),
     )

@@ -418,14 +418,16 @@ BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate
 
 @options.command(help=TRAIN_HELP)
 @tree_options
-@click.option("--geometry", metavar="NAME", help="lorentz, poincare or euclidean.  [default: lorentz]")
+@click.option(
+    "--geometry",
+    metavar="NAME",
+    help="lorentz, poincare or euclidean.  [default: lorentz, or that of --continue-from]",
+)
 @click.option("--embedder", type=TreeEmbedderParam(), help="Another embedder: combinatorial, random, text:MODEL.")
 @click.option("--dim", type=click.IntRange(min=1), help="Number of dimensions. Default: 10, or that of the text model.")
 @training_options
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
-@click.option(
-    "--continue-from", metavar="FILE", help="Train the vectors of this .npz file further; new nodes are added."
-)
+@click.option("--continue-from", metavar="FILE", help="Train the vectors of this file further; new nodes are added.")
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option("--filtered/--raw", default=None, help=FILTERED_HELP)
@@ -469,7 +471,9 @@ def train(
         raise ParameterError("--geometry and --embedder cannot be used together", hint="leave out one of them")
     check_suffix(Path(output), VECTOR_SUFFIXES, "vector")
     check_writable(Path(output), example="account_vectors.csv")
-    name = normalise_name(embedder) if embedder else embedder_for_geometry(geometry or "lorentz")
+    old = None if continue_from is None else read_node_vectors(continue_from)
+    default = "lorentz" if old is None else old.geometry
+    name = normalise_name(embedder) if embedder else embedder_for_geometry(geometry or default)
     if name in TRAINED:
         training = {"train_relation": relation} | training
     if learning_rate is not None:
@@ -489,16 +493,15 @@ def train(
     check_has_edges(tree)
     with out.count(f"training {name}", epochs or 1) as count:
         report = lambda done, total: count(done * (epochs or 1) // max(1, total))  # noqa: E731
-        if continue_from is None:
+        if old is None:
             # Without a dimension a text model keeps its full dimension.
             vectors = fit(tree, embedding_dim, seed, progress=report)  # type: ignore[arg-type]
         elif not isinstance(trainer, LorentzEmbedder) or fit != trainer.fit:
             raise ParameterError(
-                f"--continue-from needs a trained embedder on the processor, and {name} is not",
-                hint="use --geometry, without --device",
+                f"--continue-from needs an embedder that is trained on the CPU, and {name} is not",
+                hint="use --geometry lorentz, poincare or euclidean, without --device",
             )
         else:
-            old = read_node_vectors(continue_from)
             if dim not in {None, old.dim}:
                 raise ParameterError(
                     f"--dim is {dim}, but the vectors of {continue_from} have {pluralize(old.dim, 'dimension')}",

@@ -67,13 +67,16 @@ class TreeSource:
         named = self.named
         if len(named) != 1:
             several = " and ".join(f"--{name}" for name in named)
-            message = f"{several} are {len(named)} trees" if named else "there is no tree"
-            raise ParameterError(message, hint="give one: --tree accounts.csv or --database books.db")
+            message = f"several trees were given: {several}" if named else "no tree was given"
+            raise ParameterError(message, hint="give one, such as --tree accounts.csv or --database books.db")
         self._check_options_of_source()
         try:
             tree = self._read_source(*next(iter(named.items())))
         except InvalidTreeError as error:
-            if error.rows is None or self.orphans == "error":
+            if error.rows is None:
+                raise
+            if self.orphans == "error":
+                error.hint = f"{error.hint}; eq accounts check lists all problems"
                 raise
             tree = with_orphans(error.rows, self.orphans)
         if self.subtree is not None:
@@ -233,9 +236,10 @@ CHECK_HELP = """
   eq accounts check accounts.csv
   eq accounts check --database books.db --business-id acme
 
-List all problems in a tree: duplicate ids, nodes that are their own parent, parents that do not exist,
-cycles, missing roots, empty ids and names, siblings with the same name, and chains of single children. Also
-show the number of nodes at each depth. The exit status is 1 if a problem prevents an evaluation.
+List all problems in a tree: duplicate ids and edges, nodes that are their own parent, parents that do not
+exist, cycles, missing roots or edges, empty ids and names, siblings with the same name, and chains of single
+children. Also show the number of nodes at each depth. The exit status is 1 if a finding is an issue, marked
+with an exclamation mark.
 """
 
 
@@ -262,7 +266,8 @@ def _with_file(source: TreeSource, file: str | None) -> TreeSource:
     if file is None:
         return source
     if source.named:
-        raise ParameterError(f"{file} and --{next(iter(source.named))} are two trees", hint="give one of them")
+        option = f"--{next(iter(source.named))}"
+        raise ParameterError(f"two trees were given: {file} and {option}", hint="give one of them")
     return replace(source, tree=file)
 
 
@@ -281,6 +286,10 @@ def read_problems(source: TreeSource) -> TreeProblems:
     return tree_problems(TreeRows(nodes, tree.named_edges(), tree.source), tree)
 
 
+MAX_LEVELS = 20
+"""Levels of a tree whose nodes are counted one by one."""
+
+
 def _summary(problems: TreeProblems) -> list[str]:
     """The size of the tree, the number of problems, and the nodes by depth."""
     from equipoise.checks.base import pluralize
@@ -288,9 +297,14 @@ def _summary(problems: TreeProblems) -> list[str]:
 
     rows, tree = problems.rows, problems.tree
     count = pluralize(len(problems.findings), "finding") if problems.findings else "no problems"
-    depths = ", ".join(f"{n_nodes:,} at {depth}" for depth, n_nodes in enumerate(problems.nodes_by_depth)) or "n/a"
+    by_depth = problems.nodes_by_depth
+    shown = [f"{n_nodes:,} at {depth}" for depth, n_nodes in enumerate(by_depth[:MAX_LEVELS])]
+    if len(by_depth) > MAX_LEVELS:
+        shown.append(f"{sum(by_depth[MAX_LEVELS:]):,} at {MAX_LEVELS} or more")
+    depths = ", ".join(shown) or "n/a"
     if tree is None:
-        first = f"{rows.source}: {pluralize(len(rows.nodes), 'row')}, not a tree; {count}."
+        size = f"{pluralize(len(rows.nodes), 'node')}, {pluralize(len(rows.edges), 'edge')}"
+        first = f"{rows.source}: {size}, not a tree; {count}."
     else:
         first = f"{describe_tree(tree)}, {pluralize(len(tree.roots), 'root')}; {count}."
     return [first, f"Nodes by depth: {depths}."]
@@ -348,7 +362,7 @@ are simulated to measure how many of them such a list finds.
     type=click.FloatRange(0.0, 1.0),
     default=0.02,
     show_default=True,
-    help="List at most this share of the accounts, but always allow five. 1 lists all suspects.",
+    help="List at most this share of the accounts, or five if that is more. 1 lists all suspects.",
 )
 @options.table_options()
 @options.output_options
@@ -422,14 +436,15 @@ MAX_ROWS = 10
 
 
 def _label(tree: Tree, key: str, *, with_path: bool = True) -> str:
-    """Id and name of a node; GnuCash's ids are random, so that the path of names is shown instead."""
+    """Id and name of a node, or its path of names if the id is a GUID of GnuCash."""
     from equipoise.domains.accounts.trees.tree import is_random_id
 
     position = tree.position(key)
     name = tree.names[position]
     if is_random_id(tree.ids[position]):
         return tree.path_of_names(position) if with_path else name
-    return name if name == tree.ids[position] else f"{tree.ids[position]} {name}"
+    # A name may begin with the id.
+    return name if name.startswith(tree.ids[position]) else f"{tree.ids[position]} {name}"
 
 
 PLACE_HELP = """
@@ -456,7 +471,7 @@ embedded, and the parent is predicted from the vectors.
     "siblings",
     cls=options.MultiValueOption,
     metavar="ID ...",
-    help="Ids of accounts that have the same parent.",
+    help="Accounts that have the same parent, by id, name or path of names.",
 )
 @model_option
 @click.option(
@@ -467,7 +482,13 @@ embedded, and the parent is predicted from the vectors.
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     help="Hold out this share of the accounts without children, and evaluate on them.",
 )
-@click.option("--dim", type=click.IntRange(min=2), default=5, show_default=True, help="Dimensions of the embedding.")
+@click.option(
+    "--dim",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Dimensions of the embedding for --held-out.",
+)
 @options.stats_options()
 @options.table_options()
 @options.output_options
@@ -518,11 +539,11 @@ def place(
 
 
 def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: int, config: StatsConfig) -> int:
+    from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.embedders import tree_embedder
     from equipoise.domains.accounts.placement import evaluate_placement
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_interval, format_value
-    from equipoise.stats.verdict import Vocabulary
 
     with out.count("placing held-out accounts, epochs of training") as count:
         evaluation = evaluate_placement(
@@ -546,15 +567,15 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
     chance = results[0].estimates
     only = (
-        f" {evaluation.n_only_children:,} of the {evaluation.n_held_out:,} accounts have no sibling left, so their "
-        "parents cannot be found by name or by sibling."
+        f" Accounts without a sibling left, whose parents cannot be found by name or by sibling: "
+        f"{evaluation.n_only_children:,} of {evaluation.n_held_out:,}."
         if evaluation.n_only_children
         else ""
     )
     shares = ", ".join(f"{result.system} {100 * result.estimates['HR@1'].value:.0f} %" for result in results)
     out.show(
         Paragraph(
-            f"Share of {evaluation.n_held_out:,} held-out accounts whose parent is ranked first among "
+            f"{pluralize(evaluation.n_held_out, 'held-out account')}. Parent ranked first among "
             f"{evaluation.n_candidates:,} nodes: {shares}."
         ),
         Paragraph(""),
@@ -567,7 +588,7 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
         ),
     )
     if evaluation.comparison is not None:
-        out.show(Paragraph(evaluation.comparison.verdict(words=Vocabulary("account", "source", cluster="subtree"))))
+        out.show(Paragraph(evaluation.comparison.verdict()))
     return DONE
 
 
@@ -589,7 +610,8 @@ NEAREST_HELP = """
   eq accounts nearest account_vectors.npz 1110 --tree accounts.csv -k 5
 
 List the nearest neighbours of an account in an embedding, and the ancestors that the embedding alone predicts: the
-nearest node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on.
+nearest node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on. The account is
+given by its id, its name, or its path of names such as Assets:Cash.
 """
 
 

@@ -138,11 +138,16 @@
     context.globalAlpha = 1;
     context.lineWidth = 2;
     context.strokeStyle = ink;
+    context.beginPath();
     for (const [node, radius] of outlined) {
-      context.beginPath();
+      context.moveTo(screenX[node] + radius, screenY[node]);
       context.arc(screenX[node], screenY[node], radius, 0, 2 * Math.PI);
-      context.stroke();
     }
+    context.stroke();
+  }
+
+  function overlaps(a, b) {
+    return a.right >= b.left && b.right >= a.left && a.bottom >= b.top && b.bottom >= a.top;
   }
 
   function drawLabels(ink, paper) {
@@ -160,18 +165,18 @@
       const text = name.length > 28 ? name.slice(0, 27) + "…" : name;
       const [x, y] = [screenX[node], screenY[node]];
       if (!textWidth.has(text)) textWidth.set(text, context.measureText(text).width);
-      const box = { node: node, left: x + 8, right: x + 12 + textWidth.get(text), top: y - 8, bottom: y + 8 };
-      const clear = labels.every(
-        (other) =>
-          box.right < other.left || other.right < box.left || box.bottom < other.top || other.bottom < box.top,
-      );
-      if (!clear) continue;
+      const space = textWidth.get(text) + 4;
+      // To the right of the node, or to the left.
+      const box = [x + 8, x - 8 - space]
+        .map((left) => ({ node: node, left: left, right: left + space, top: y - 8, bottom: y + 8 }))
+        .find((candidate) => labels.every((other) => !overlaps(candidate, other)));
+      if (!box) continue;
       labels.push(box);
       context.lineWidth = 3;
       context.strokeStyle = paper;
-      context.strokeText(text, x + 10, y);
+      context.strokeText(text, box.left + 2, y);
       context.fillStyle = ink;
-      context.fillText(text, x + 10, y);
+      context.fillText(text, box.left + 2, y);
     }
   }
 
@@ -246,6 +251,7 @@
   }, { passive: false });
   let dragged = null;
   canvas.addEventListener("pointerdown", (event) => {
+    tooltip.hidden = true;
     dragged = { x: event.offsetX, y: event.offsetY, view: view, moved: false };
     canvas.setPointerCapture(event.pointerId);
   });
@@ -265,8 +271,14 @@
     tooltip.hidden = node < 0;
     if (node >= 0) {
       const below = size[node] > 1 ? " (" + (size[node] - 1).toLocaleString("en") + " below)" : "";
-      tooltip.textContent = data.id[node] + ": " + pathTo(node) + below;
+      tooltip.textContent = (data.id[node] ? data.id[node] + ": " : "") + pathTo(node) + below;
+      // Below the pointer, and inside the window.
+      tooltip.style.left = Math.max(0, Math.min(event.clientX, innerWidth - tooltip.offsetWidth - 20)) + "px";
+      tooltip.style.top = Math.min(event.clientY + 16, innerHeight - tooltip.offsetHeight) + "px";
     }
+  });
+  canvas.addEventListener("pointerleave", () => {
+    tooltip.hidden = true;
   });
   canvas.addEventListener("pointerup", (event) => {
     if (dragged && !dragged.moved) {

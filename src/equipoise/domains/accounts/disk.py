@@ -38,9 +38,12 @@ body{font:15px/1.5 system-ui,sans-serif;margin:1.5rem auto;max-width:76rem;paddi
 #tree{width:100%;height:80vh;display:block;border:1px solid #8884;color:#222;background:#fff;touch-action:none}
 .tree-tools{display:flex;gap:.6rem;align-items:center;flex-wrap:wrap;margin:.5rem 0}
 .tree-tools input{font:inherit;padding:.2rem .5rem;min-width:16rem}.tree-tools button{font:inherit;padding:.2rem .6rem}
-#tree-tooltip{min-height:1.5em}.groups span{margin-right:1rem;white-space:nowrap}
+#tree-tooltip{position:fixed;max-width:32rem;padding:.2rem .5rem;border:1px solid #8888;background:#fff;
+pointer-events:none}
+.groups span{margin-right:1rem;white-space:nowrap}
 .groups svg{width:.8em;height:.8em;margin-right:.3em}
-@media (prefers-color-scheme:dark){body{background:#181818;color:#ddd}#tree{color:#eee;background:#181818}}
+@media (prefers-color-scheme:dark){body{background:#181818;color:#ddd}#tree{color:#eee;background:#181818}
+#tree-tooltip{background:#181818}}
 @media print{.tree-tools{display:none}}
 """
 
@@ -181,20 +184,33 @@ def _subtree_sizes(parents: Ints) -> Ints:
     return sizes
 
 
+_Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+
+def _overlap(a: _Box, b: _Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
 def _svg_labels(drawing: TreeDrawing, places: Sequence[tuple[float, float]], sizes: Ints) -> list[str]:
     """Names, those of the largest subtrees first; a name that would overlap another one is left out."""
-    boxes: list[tuple[float, float, float, float]] = []
+    boxes: list[_Box] = []
     labels = []
     for node in np.argsort(-sizes, kind="stable").tolist():
         text = shorten_label(drawing.names[node], 28)
         x, y = places[node]
-        left, width = x + 6.0, LETTER * LABEL_SIZE * len(text)
-        if left + width > PRINT_SIZE:
-            left = x - 6.0 - width
-        box = (left, y - LABEL_SIZE / 2.0, left + width, y + LABEL_SIZE / 2.0)
-        if any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in boxes):
+        width = LETTER * LABEL_SIZE * len(text)
+        # To the right of the node, or to the left.
+        candidates = [
+            (left, y - LABEL_SIZE / 2.0, left + width, y + LABEL_SIZE / 2.0)
+            for left in (x + 6.0, x - 6.0 - width)
+            if left >= 0.0 and left + width <= PRINT_SIZE
+        ]
+        box = next((box for box in candidates if not any(_overlap(box, other) for other in boxes)), None)
+        if box is None:
             continue
         boxes.append(box)
+        left = box[0]
         labels.append(
             f'<text x="{left:.1f}" y="{y:.1f}" font-size="{LABEL_SIZE:g}" dominant-baseline="middle" '
             f'stroke="{LIGHT["paper"]}" stroke-width="3" paint-order="stroke">{escape(text)}</text>'

@@ -22,7 +22,8 @@ from equipoise.domains.accounts.vectors import is_number, rows_of_tree
 from equipoise.errors import FormatError, ShapeError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import read_array
-from equipoise.io.text import PathLike, display_path, open_text
+from equipoise.io.tables import find_delimiter, records, table_format
+from equipoise.io.text import PathLike, TextFile, display_path, open_text
 from equipoise.stats.estimate import estimate
 from equipoise.stats.result import DATA
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.stats.result import Result
     from equipoise.types import Floats
+
+
+SQUARE = "distances are a square symmetric matrix with zeros on its diagonal; --vectors reads vectors"
 
 
 def read_distances(path: PathLike) -> tuple[list[str] | None, Floats]:
@@ -42,25 +46,9 @@ def read_distances(path: PathLike) -> tuple[list[str] | None, Floats]:
     if Path(path).suffix.casefold() in (".npy", ".npz"):
         matrix = np.asarray(read_array(str(path)), dtype=np.float64)
     else:
-        file = open_text(path)
-        delimiter = "\t" if "\t" in file.first_line else ";" if ";" in file.first_line else ","
-        cells = [
-            [cell.strip() for cell in line.decode("utf-8").split(delimiter)] for line in file.lines if line.strip()
-        ]
-        # Ids may be numbers: then a header has a corner that is none, and the table is square.
-        if cells and not (is_number(cells[0][-1]) and (is_number(cells[0][0]) or len(cells) != len(cells[0]))):
-            cells = cells[1:]
-        if cells and len(cells[0]) == len(cells) + 1:
-            ids, cells = [row[0] for row in cells], [row[1:] for row in cells]
-        try:
-            matrix = np.array(cells, dtype=np.float64)
-        except ValueError as error:
-            raise FormatError(
-                f"{display_path(path)} is not a matrix of numbers: {error}",
-                hint="distances are a square symmetric matrix; eq accounts evaluate --vectors reads vectors",
-            ) from error
+        ids, matrix = _parse_distances(open_text(path))
     problem = (
-        f"has the shape {matrix.shape}"
+        f"has the shape {' x '.join(map(str, matrix.shape))}"
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]
         else "has values that are not finite"
         if not np.isfinite(matrix).all()
@@ -73,10 +61,34 @@ def read_distances(path: PathLike) -> tuple[list[str] | None, Floats]:
         else ""
     )
     if problem:
-        raise FormatError(
-            f"{display_path(path)} {problem}", hint="distances are a square symmetric matrix with zeros on its diagonal"
-        )
+        raise FormatError(f"{display_path(path)} {problem}", hint=SQUARE)
     return ids, matrix
+
+
+def _parse_distances(file: TextFile) -> tuple[list[str] | None, Floats]:
+    """The ids, from the first column or else from the header, and the numbers."""
+    rows = [
+        (line, [cell.strip() for cell in cells])
+        for line, cells in records(file, find_delimiter(file, table_format(file.name)))
+    ]
+    if not rows:
+        raise FormatError(f"{file.name} has no distances", hint=SQUARE)
+    header = rows[0][1]
+    # Ids may be numbers: then a header has a corner that is none, or the table has one row more than columns.
+    has_corner = not is_number(header[0]) and len(rows) == len(header)
+    ids = None
+    if not is_number(header[-1]) or has_corner or len(rows) == len(header) + 1:
+        rows = rows[1:]
+        ids = header if len(rows) == len(header) else None
+    if rows and len(rows[0][1]) == len(rows) + 1:
+        ids, rows = [cells[0] for _, cells in rows], [(line, cells[1:]) for line, cells in rows]
+    for line, cells in rows:
+        if len(cells) != len(rows):
+            raise file.error(FormatError, line, f"has {len(cells):,} columns for {len(rows):,} rows", hint=SQUARE)
+        invalid = next((cell for cell in cells if not is_number(cell)), None)
+        if invalid is not None:
+            raise file.error(FormatError, line, f"has {invalid!r}, which is not a number", hint=SQUARE)
+    return ids, np.array([cells for _, cells in rows], dtype=np.float64)
 
 
 def align_distances(tree: Tree, ids: list[str] | None, distances: Floats) -> Floats:
@@ -84,7 +96,7 @@ def align_distances(tree: Tree, ids: list[str] | None, distances: Floats) -> Flo
     if ids is None:
         if len(distances) != len(tree):
             raise ShapeError(
-                f"there are distances of {len(distances)} points for the {len(tree)} nodes of {tree.source}",
+                f"there are distances of {len(distances):,} points for the {len(tree):,} nodes of {tree.source}",
                 hint="give one row per node, or ids in the first column",
             )
         return distances

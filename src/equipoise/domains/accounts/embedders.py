@@ -28,7 +28,7 @@ from equipoise.domains.accounts.training.trainer import (
 )
 from equipoise.domains.accounts.training.turning_layout import static_layout
 from equipoise.domains.accounts.trees.tree import ANCESTORS, CLOSURE, PARENT, Tree
-from equipoise.domains.accounts.vectors import NodeVectors
+from equipoise.domains.accounts.vectors import NodeVectors, in_geometry
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.evidence.ranking_among_points import ranking_among_points
 from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball
@@ -191,10 +191,12 @@ class LorentzEmbedder:
         Only refinement runs, so that the existing points move little. Vectors of other nodes are left out.
         """
         check_fit_arguments(tree, vectors.dim)
+        if {vectors.geometry, self.geometry} <= {"lorentz", "poincare"}:
+            vectors = in_geometry(vectors, self.geometry)
         if vectors.geometry != self.geometry:
             raise ParameterError(
                 f"the vectors are in {vectors.geometry} space, and {self.name} trains in {self.geometry} space",
-                hint=f"continue with the embedder {vectors.geometry}",
+                hint=f"train in {vectors.geometry} space",
             )
         index_by_id = {key: index for index, key in enumerate(vectors.ids)}
         known = np.array([index_by_id.get(key, -1) for key in tree.ids], dtype=np.int64)

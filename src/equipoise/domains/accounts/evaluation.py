@@ -76,9 +76,7 @@ class Reconstruction:
     @property
     def origin_distances(self) -> Floats:
         """Distance of each node from the origin in its geometry: in the ball all norms are close to 1."""
-        if isinstance(self.geometry, Poincare):
-            return self.geometry.hyperbolic_norm(self.space.vectors)
-        return self.norms
+        return origin_distances(self.geometry, self.space.vectors)
 
     @property
     def depth(self) -> Ints:
@@ -149,6 +147,11 @@ def _ranking(points: PointArray, pairs: Ints, space: Geometry, ids: Any, device:
     from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
 
     return ranking_from_points_on(device, points, pairs, space, unit_ids=ids)
+
+
+def origin_distances(space: Geometry, points: PointArray) -> Floats:
+    """The distance of each point from the origin; in the Poincare ball that is not the norm."""
+    return space.hyperbolic_norm(points) if isinstance(space, Poincare) else space.norm(points)
 
 
 def check_has_edges(tree: Tree) -> None:
@@ -278,35 +281,40 @@ class BranchClusters:
         levels = "one level" if self.level == 1 else f"{self.level} levels"
         return (
             f"{resampled}. Each is a node {levels} below the top with its descendants, or a single node above that "
-            "level. There are too few subtrees at the top for any test."
+            "level. The subtrees at the top are too few for the tests."
         )
 
 
-def branch_clusters(tree: Tree) -> BranchClusters:
-    """The top-level branches; if there are fewer than ten, those of the first level with at least ten.
+MIN_BRANCHES = 20
+"""With 20 branches the smallest p value, 2 / 2^20, is significant also among hundreds of pairs."""
 
-    With five branches no pattern of signs has a probability below 1/16, so that not even the difference between a
-    random and a perfect embedding would be significant. A chart of accounts rarely has more at its top. A node above
-    the level is its own branch. If no level has ten branches, the top-level branches are used.
+
+def branch_clusters(tree: Tree) -> BranchClusters:
+    """The top-level branches; if there are fewer than ``MIN_BRANCHES``, those of the first level with that number.
+
+    With ten branches no pattern of signs has a probability below 2 / 1,024. After the correction for the 28 pairs of
+    eight embeddings, not even the difference between a random and a perfect embedding would be significant. A chart of
+    accounts rarely has more branches at its top. A node above the level is its own branch. If no level has enough
+    branches, the level with the most is used, or the top if that is fewer than ten.
 
     >>> from equipoise.domains.accounts.trees.tree import Tree
-    >>> groups = [f"{top}{group}" for top in "abc" for group in range(5)]
+    >>> groups = [f"{top}{group}" for top in "abc" for group in range(6)]
     >>> chart = [(group, group[0]) for group in groups] + [(f"{group}.1", group) for group in groups]
     >>> clusters = branch_clusters(Tree.from_edges(chart))
     >>> len(clusters), clusters.level
-    (18, 1)
+    (21, 1)
     """
-    clusters = BranchClusters(np.array(tree.branches, dtype=object), 0)
-    if len(clusters) >= FEW_RESAMPLING_UNITS:
-        return clusters
-    roots = {tree.positions[key] for key in clusters.labels.tolist()}
+    best = BranchClusters(np.array(tree.branches, dtype=object), 0)
+    roots = {tree.positions[key] for key in best.labels.tolist()}
     # The last level is excluded: it would make every node a branch, which is not a clustering.
     for level in range(1, int(tree.depth.max(initial=0.0))):
+        if len(best) >= MIN_BRANCHES:
+            break
         branch_nodes = [_ancestor(node, level, tree.first_parents, roots) for node in range(len(tree))]
-        ids = np.array([tree.ids[node] for node in branch_nodes], dtype=object)
-        if len(set(branch_nodes)) >= FEW_RESAMPLING_UNITS:
-            return BranchClusters(ids, level)
-    return clusters
+        lower = BranchClusters(np.array([tree.ids[node] for node in branch_nodes], dtype=object), level)
+        if len(lower) >= FEW_RESAMPLING_UNITS:
+            best = max(best, lower, key=len)
+    return best
 
 
 def _ancestor(node: int, level: int, parents: Ints, roots: set[int]) -> int:

@@ -38,6 +38,8 @@ Without the order of numbers 47 % are among the first 2 %, and 56 % among the fi
 """
 MIN_CONFIDENCE, MIN_CONFIDENCE_NUMBERED = 0.5, 0.2
 """The least confidence of the other parent by default, without and with the order of numbers."""
+MIN_NUMBERED = 0.95
+"""The order of numbers is used if at least this share of the accounts has one."""
 MIN_FOLLOWING, MAX_FOLLOWING_BY_CHANCE = 0.7, 0.5
 """Numbers follow the tree if at least this share of accounts is next to one of the same parent, and few by chance."""
 N_MOVES = 5
@@ -180,17 +182,17 @@ class _Evidence:
     def _is_next_to_sibling(self, node: int, parents: Ints) -> bool:
         if self._neighbors is None:
             return False
-        return any(np.isin(self.tree.parents(other), parents).any() for other in self._neighbors[node])
+        neighbors = self._neighbors.get(node, ())
+        return any(np.isin(self.tree.parents(other), parents).any() for other in neighbors)
 
 
 def _neighbors_by_number(tree: Tree, nodes: Ints) -> dict[int, list[int]] | None:
     """The accounts before and after each account in the order of the numbers; None if they do not follow the tree."""
-    keys = [tree.ids[node] for node in nodes.tolist()]
-    if any(map(is_random_id, keys)):  # the names of a GnuCash file may begin with the numbers
-        keys = [tree.names[node] if tree.names[node][:1].isdigit() else "" for node in nodes.tolist()]
-    if len(keys) < 2 or not all(re.search("[0-9]", key) for key in keys):
+    keys = [_number(tree, node) for node in nodes.tolist()]
+    numbered = [(_by_number(key), node) for key, node in zip(keys, nodes.tolist(), strict=True) if key]
+    if len(numbered) < max(2, MIN_NUMBERED * len(keys)):
         return None
-    ordered = [node for _, node in sorted(zip(map(_by_number, keys), nodes.tolist(), strict=True))]
+    ordered = [node for _, node in sorted(numbered)]
     parents = tree.first_parents[np.array(ordered)]
     same = parents[1:] == parents[:-1]
     following = float((np.append(same, False) | np.append(False, same)).mean())
@@ -201,6 +203,14 @@ def _neighbors_by_number(tree: Tree, nodes: Ints) -> dict[int, list[int]] | None
         node: [ordered[other] for other in (at - 1, at + 1) if 0 <= other < len(ordered)]
         for at, node in enumerate(ordered)
     }
+
+
+def _number(tree: Tree, node: int) -> str:
+    """The id, if it has digits; names of GnuCash, whose ids may be random, may begin with the number."""
+    key, name = tree.ids[node], tree.names[node]
+    if is_random_id(key):
+        return name if name[:1].isdigit() else ""
+    return key if re.search("[0-9]", key) else ""
 
 
 def _by_number(key: str) -> list[tuple[int, str]]:

@@ -25,6 +25,7 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.compare import compare
 from equipoise.stats.estimate import estimate
 from equipoise.stats.result import DATA
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
@@ -243,7 +244,7 @@ class AccountPlacer:
     def rank(self, name: str = "", siblings: Sequence[str] = (), k: int = 5) -> list[ParentCandidate]:
         """The most probable parents of a new account with this name, these known siblings, or both."""
         if not name.strip() and not siblings:
-            raise ParameterError("a new account needs a name or a sibling", hint="give one of them")
+            raise ParameterError("a new account needs a name or a sibling", hint="give --name, --sibling, or both")
         similarities = self._similarities([name])[0] if name.strip() else None
         log_probability = np.zeros(len(self.candidates))
         if similarities is not None:
@@ -434,7 +435,11 @@ def _placement_result(name: str, scores: Floats, truth: Ints, options: _Options)
         ids, np.ones(len(truth), dtype=np.int64), gain=np.ones(len(truth)), above=above, tied=tied, depth=pool,
         candidates=pool,
     )  # fmt: skip
-    settings = {DATA: {"tree": options.tree.fingerprint}}
+    settings = {
+        DATA: {"tree": options.tree.fingerprint},
+        UNIT_NOUN: "account",
+        DISPLAY: {"system": "source", "cluster": "subtree"},
+    }
     config = replace(options.config, clusters=options.clusters)
     metrics = [metric for text in METRICS for metric in parse_metrics(text)]
     return estimate(ranking, metrics, system=name, config=config, settings=settings)

@@ -106,7 +106,7 @@ def accounts_answer(data: AccountsEvaluation) -> Answer:
         baseline="A random embedding",
         notes=(
             *filter(None, [disagreement_note(rows)]),
-            f"{_title(data)}. {_target_text(data)}.",
+            f"{_title(data)}. {_target_text(data.settings.relation)}.",
             *training_relation_notes(data.evaluations, data.settings.relation),
             *_training_notes(data),
         ),
@@ -134,9 +134,8 @@ def distances_view(
         if comparison is None
         else [ReportColumn("MAP", _values([result.estimates["MAP"] for result in results]), right=True)]
     )
-    title = describe_tree(tree)
     notes = (
-        f"{title}. Each node ranks {TARGETS[relation]} among all other nodes by the given distances.",
+        f"{describe_tree(tree)}. {_target_text(relation, 'the given distances')}.",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
     options = AnswerOptions(
@@ -159,10 +158,9 @@ def dimension_sentence(data: AccountsEvaluation) -> str:
     if data.settings.relation != PARENT:
         return ""
     requested = [row for row in data.evaluations if row.system not in data.baselines] or list(data.evaluations)
-    embedder = requested[0].system.rpartition("-")[0]
-    rows = sorted((row for row in requested if row.system.rpartition("-")[0] == embedder), key=lambda row: row.dim)
-    if not embedder or not rows:
-        return ""
+    embedder = requested[0].system.removesuffix(f"-{requested[0].dim}")
+    rows = [row for row in requested if row.system.removesuffix(f"-{row.dim}") == embedder]
+    rows.sort(key=lambda row: row.dim)
     best = min(rows, key=lambda row: row.n_displaced)
     too_few = [] if best.n_displaced else [str(row.dim) for row in rows if row.dim < best.dim]
     suffix = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
@@ -244,10 +242,9 @@ def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) 
     ]
 
 
-def _target_text(data: AccountsEvaluation) -> str:
-    relation = data.settings.relation
-    verb = "is" if relation == "parent" else "are"
-    return f"For each node, {TARGETS[relation]} {verb} ranked among all other nodes by distance"
+def _target_text(relation: str, distance: str = "distance") -> str:
+    verb = "is" if relation == PARENT else "are"
+    return f"For each node, {TARGETS[relation]} {verb} ranked among all other nodes by {distance}"
 
 
 def captions(data: AccountsEvaluation) -> list[str]:
@@ -260,7 +257,7 @@ def captions(data: AccountsEvaluation) -> list[str]:
     first = data.evaluations[0]
     methods = interval_methods(item for row in data.evaluations for item in (row.mean_rank, row.map))
     notes = [
-        f"{_target_text(data)}; {ranks}. MR is the mean over edges, lower is better, and "
+        f"{_target_text(data.settings.relation)}; {ranks}. MR is the mean over edges, lower is better, and "
         f"{format_value(first.mean_rank.chance, 1)} by chance; MAP is the mean over nodes, "
         f"{format_value(first.map.chance, 3)} by chance. {NORM_POSITION}: Spearman correlation of the norm with "
         "the position between root (0) and leaf (1).",
@@ -275,8 +272,8 @@ def captions(data: AccountsEvaluation) -> list[str]:
         *rates, last_rate = (f"{rate:g}" for rate in data.settings.learning_rates)
         learning_rates = f"{', '.join(rates)} and {last_rate}"
         notes.append(
-            f"Every trained embedding was trained from several starts and at learning rates {learning_rates}; the run "
-            "with the lowest loss was kept. combinatorial, euclidean and random are baselines."
+            f"Trained embeddings were tried from several starts and at learning rates {learning_rates}, until the loss "
+            "was 0; the run with the lowest loss was kept. combinatorial, euclidean and random are baselines."
         )
     notes += training_relation_notes(data.evaluations, data.settings.relation)
     if data.comparison is not None:
@@ -386,7 +383,7 @@ def position_section(data: AccountsEvaluation) -> Section:
         ReportColumn("distance from the origin", from_origin, right=True),
         ReportColumn("distance to the parent", to_parent, right=True),
     ]
-    return Section.of_table("Mean ± standard deviation", columns)
+    return Section.of_table("Distances, mean ± standard deviation", columns)
 
 
 def _mean_and_deviation(values: MeanAndDeviation) -> str:

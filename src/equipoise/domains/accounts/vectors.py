@@ -127,6 +127,12 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
     --------
     >>> read_node_vectors("vectors.csv", "lorentz").geometry  # doctest: +SKIP
     """
+    vectors = _read_vectors(path, geometry)
+    check_not_distances(path, vectors.vectors)
+    return vectors
+
+
+def _read_vectors(path: PathLike, geometry: str | None) -> NodeVectors:
     if Path(path).suffix.casefold() == _NPZ:
         return _from_npz(path, geometry)
     reader = foreign_reader(path)
@@ -145,6 +151,8 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
             f"{display_path(path)} is a table of numbers without a header",
             hint="vectors need the columns id, x0, x1, ...; --distances reads a distance matrix",
         )
+    if "id" not in table.rows[0] and len(table.rows[0]) == len(table.rows) + 1:
+        raise _square_matrix_error(path, len(table.rows), "distances or similarities")
     table.require("id", *columns)
     if not columns:
         raise FormatError(f"{display_path(path)} has no columns of numbers", hint="it needs id, name, x0, x1, ...")
@@ -157,7 +165,6 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
             raise table.error(
                 FormatError, [index], f"has {row[invalid_column]!r} under {invalid_column}, which is not a number"
             ) from None
-    check_not_distances(path, vectors)
     ids = tuple(str(row["id"]) for row in table.rows)
     names = tuple(str(row.get("name") or row["id"]) for row in table.rows)
     return NodeVectors(ids, names, vectors, geometry or _geometry_of(vectors))
@@ -179,7 +186,6 @@ def _from_npz(path: PathLike, geometry: str | None) -> NodeVectors:
         )
     try:
         ids = tuple(map(str, arrays["ids"].tolist()))
-        check_not_distances(path, np.asarray(arrays["vectors"], dtype=np.float64))
         return NodeVectors(
             ids,
             tuple(map(str, arrays["names"].tolist())) if "names" in arrays else ids,
@@ -261,7 +267,7 @@ def rows_of_tree(tree: Tree, ids: Iterable[str], noun: str) -> list[int]:
     missing = [key for key in tree.ids if key not in row_of]
     if missing:
         raise InputError(
-            f"{len(missing)} of {len(tree)} nodes have no {noun}, {missing[0]} is the first",
+            f"{len(missing):,} of {len(tree):,} nodes have no {noun}; the first is {missing[0]}",
             hint=f"the ids of the {noun}s must be those of the tree",
         )
     return [row_of[key] for key in tree.ids]
@@ -410,7 +416,8 @@ def read_word2vec(path: PathLike) -> NamedVectors:
             raise file.error(FormatError, number, f"has no id before its {size} numbers", hint="write id x x x")
     if dim is not None and len(first) == 2 and first[0].isdigit() and int(first[0]) != len(ids) and rows is not lines:
         raise FormatError(
-            f"{display_path(path)} announces {first[0]} vectors and has {len(ids)}", hint="the file may be truncated"
+            f"{display_path(path)} should have {first[0]} vectors according to its first line, and has {len(ids)}",
+            hint="the file may be truncated",
         )
     return ids, np.array(vectors, dtype=np.float64), None
 
@@ -520,8 +527,11 @@ def check_not_distances(path: PathLike, matrix: Floats) -> None:
     n_rows, n_columns = matrix.shape
     if n_rows != n_columns or n_rows < 3 or not np.allclose(matrix, matrix.T, equal_nan=True):
         return
-    what = "similarities" if matrix.diagonal().any() else "distances"
-    raise FormatError(
-        f"{display_path(path)} is a symmetric matrix of {n_rows} x {n_rows}: {what}, not vectors",
+    raise _square_matrix_error(path, n_rows, "similarities" if matrix.diagonal().any() else "distances")
+
+
+def _square_matrix_error(path: PathLike, n_rows: int, what: str) -> FormatError:
+    return FormatError(
+        f"{display_path(path)} is a square matrix of {n_rows:,} x {n_rows:,}: {what}, not vectors",
         hint="eq accounts evaluate --distances reads distances; convert similarities to distances first",
     )

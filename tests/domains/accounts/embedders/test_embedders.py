@@ -324,7 +324,8 @@ def test_training_continues_with_new_nodes_next_to_their_parents(name: str) -> N
 def test_training_continues_only_in_the_same_space() -> None:
     tree = branching(2, 2)
     vectors = tree_embedder("lorentz", epochs=3).fit(tree, 3)
+    assert tree_embedder("poincare", epochs=3).fit_more(tree, vectors).geometry == "poincare"  # type: ignore[attr-defined]
     with pytest.raises(ParameterError):
-        tree_embedder("poincare", epochs=3).fit_more(tree, vectors)  # type: ignore[attr-defined]
+        tree_embedder("euclidean", epochs=3).fit_more(tree, vectors)  # type: ignore[attr-defined]
     with pytest.raises(InputError):
         tree_embedder("lorentz", epochs=3).fit_more(Tree.of(["x"], []), vectors)  # type: ignore[attr-defined]

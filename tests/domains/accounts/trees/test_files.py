@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from equipoise.domains.accounts.trees.files import read_edges, read_json, read_table, tree_from_closure
 from equipoise.domains.accounts.trees.read import from_networkx, read_obo_tree, read_tree
-from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.domains.accounts.trees.tree import InvalidTreeError, Tree
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
 
 EXPECTED = Tree.of(
@@ -97,6 +97,22 @@ def test_edges_are_read_with_and_without_header_and_weight(file):
     assert read_edges(file("parent\tchild\na\tb\n", "edges.tsv")).named_edges() == [("b", "a")]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "lines"),
+    [
+        ("a,b\nb,c\nc,d\nd,b\n", InputError, ["2 | b,c", "3 | c,d", "4 | d,b"]),
+        ("a,b\nx,x\n", InputError, ["2 | x,x"]),
+        ("a,b\nc,b\na,b\n", DuplicateError, ["1 | a,b", "3 | a,b"]),
+    ],
+)
+def test_invalid_edges_are_an_error_with_their_lines_and_all_rows(file, text, kind, lines):
+    with pytest.raises(kind) as error_info:
+        read_edges(file(text, "edges.csv"))
+    assert error_info.value.excerpt.splitlines() == lines
+    assert isinstance(error_info.value, InvalidTreeError)
+    assert len(error_info.value.rows.edges) == text.count("\n")
+
+
 def test_a_closure_file_gives_its_transitive_reduction(file):
     text = "id1,id2,weight\nc,b,1\nc,a,1\nb,a,1\n"
     tree = read_edges(file(text, "closure.csv"), closure=True)
@@ -127,13 +143,13 @@ def test_edges_are_a_closure_only_if_they_are_closed_and_not_reduced(pairs):
 @given(st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] > pair[1]), min_size=1))
 def test_a_closure_is_reduced_as_by_networkx(pairs):
     graph = nx.transitive_closure_dag(nx.DiGraph((str(low), str(high)) for low, high in pairs))
-    tree = tree_from_closure(list(graph.edges), "closure")
+    tree = tree_from_closure(Tree.from_edges(graph.edges), "closure")
     assert set(tree.named_edges()) == set(nx.transitive_reduction(graph).edges)
     assert {(tree.ids[low], tree.ids[high]) for low, high in tree.closure()} == set(graph.edges)
 
 
 def test_pairs_that_are_not_closed_are_an_error_with_an_example(file):
-    with pytest.raises(InputError, match=r"->.*->.*->.*1 such"):
+    with pytest.raises(InputError, match=r"->.*->.*->.*missing pairs: 1"):
         read_edges(file("c,b\nb,a\n", "closure.csv"), closure=True)
 
 

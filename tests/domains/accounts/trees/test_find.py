@@ -108,9 +108,9 @@ def test_columns_of_a_database_can_be_mapped(tmp_path):
 
 def test_a_small_gnucash_database_is_recognised(tmp_path):
     with closing(sqlite3.connect(tmp_path / "books.gnucash")) as connection, connection:
-        connection.execute("CREATE TABLE accounts (guid, name, account_type, parent_guid)")
+        connection.execute("CREATE TABLE accounts (guid, name, account_type, parent_guid, code)")
         connection.execute("CREATE TABLE books (guid, root_account_guid, root_template_guid)")
-        connection.execute("INSERT INTO accounts VALUES ('a', 'Assets', 'ASSET', NULL)")
+        connection.execute("INSERT INTO accounts VALUES ('a', 'Assets', 'ASSET', NULL, '')")
     assert read_tree(tmp_path / "books.gnucash").names == ("Assets",)
 
 

@@ -21,15 +21,17 @@ ROWS = [
     ("c", "a", "Cash & coins", "CASH"),
     ("e", "root", "Expenses", "EXPENSE"),
 ]
+CODES = {"a": "1000", "c": "1010", "e": ""}
 SCHEDULED = [("troot", "", "Template Root", "ROOT"), ("t", "troot", "Monthly rent", "BANK")]
 
 
 def element(row: tuple[str, str, str, str]) -> str:
     guid, parent, name, account_type = row
+    code = f"<act:code>{CODES[guid]}</act:code>" if guid in CODES else ""
     parent_element = f'<act:parent type="guid">{parent}</act:parent>' if parent else ""
     return (
         f'<gnc:account version="2.0.0"><act:name>{name.replace("&", "&amp;")}</act:name>'
-        f'<act:id type="guid">{guid}</act:id><act:type>{account_type}</act:type>{parent_element}</gnc:account>'
+        f'<act:id type="guid">{guid}</act:id><act:type>{account_type}</act:type>{code}{parent_element}</gnc:account>'
     )
 
 
@@ -46,13 +48,13 @@ def book() -> bytes:
 
 def database(path: Path) -> Path:
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE accounts (guid, name, account_type, parent_guid)")
+        connection.execute("CREATE TABLE accounts (guid, name, account_type, parent_guid, code)")
         connection.execute("CREATE TABLE books (guid, root_account_guid, root_template_guid)")
         connection.execute("CREATE TABLE commodities (guid)")
         connection.execute("INSERT INTO books VALUES ('b', 'root', 'troot')")
         connection.executemany(
-            "INSERT INTO accounts (guid, parent_guid, name, account_type) VALUES (?, ?, ?, ?)",
-            [(guid, parent or None, name, kind) for guid, parent, name, kind in ROWS + SCHEDULED],
+            "INSERT INTO accounts (guid, parent_guid, name, account_type, code) VALUES (?, ?, ?, ?, ?)",
+            [(guid, parent or None, name, kind, CODES.get(guid)) for guid, parent, name, kind in ROWS + SCHEDULED],
         )
     return path
 
@@ -61,9 +63,16 @@ def test_xml_gzip_and_sqlite_have_the_same_accounts_without_root_and_templates(t
     xml_path, gzip_path = tmp_path / "plain.gnucash", tmp_path / "packed.gnucash"
     xml_path.write_bytes(book())
     gzip_path.write_bytes(gzip.compress(book()))
-    expected = Tree.of([("a", "Assets"), ("c", "Cash & coins"), ("e", "Expenses")], [("c", "a")])
+    expected = Tree.of([("1000", "Assets"), ("1010", "Cash & coins"), ("e", "Expenses")], [("1010", "1000")])
     for path in (xml_path, gzip_path, database(tmp_path / "books.gnucash")):
         assert read_gnucash(path).fingerprint == expected.fingerprint
+
+
+def test_accounts_that_share_a_code_have_their_guids_as_ids(tmp_path, monkeypatch):
+    monkeypatch.setitem(CODES, "e", "1010")
+    path = tmp_path / "plain.gnucash"
+    path.write_bytes(book())
+    assert read_gnucash(path).ids == ("1000", "c", "e")
 
 
 def test_files_without_gnucash_accounts_are_errors(tmp_path):

@@ -61,6 +61,8 @@ def test_all_problems_of_a_file_are_reported_together(tmp_path: Path) -> None:
         ([("1", "A")], [("1", "0")], "EQ172"),
         ([("1", "A"), ("2", "B")], [("1", "2"), ("2", "1")], "EQ173"),
         ([("1", "A"), ("2", "B")], [("1", "2"), ("2", "1")], "EQ174"),
+        ([("1", "A"), ("2", "B")], [("2", "1"), ("2", "1")], "EQ170"),
+        ([("1", "A"), ("2", "B")], [], "EQ178"),
         ([("1", "A"), ("", "B")], [], "EQ175"),
         ([("1", "A"), ("2", "")], [], "EQ175"),
         ([("1", "Petty  cash"), ("2", "petty Cash")], [], "EQ176"),
@@ -75,7 +77,7 @@ def test_nodes_with_random_ids_are_reported_by_name() -> None:
     ids = [f"{index:032x}" for index in range(5)]
     nodes = list(zip(ids, ["Loans", "House", "Mortgage", "Mortgage", "Bank"], strict=True))
     rows = TreeRows(nodes, [(ids[1], ids[0]), (ids[2], ids[1]), (ids[3], ids[1])], "rows")
-    assert "'mortgage' under House" in next(duplicate_names(rows)).message
+    assert "'Mortgage' under House" in next(duplicate_names(rows)).message
     rows = TreeRows(nodes[:3], rows.edges[:2], "rows")
     assert next(single_child_chains(rows)).message.endswith(": Loans -> House -> Mortgage")
 

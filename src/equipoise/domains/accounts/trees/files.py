@@ -13,8 +13,7 @@ import numpy as np
 from equipoise.domains.accounts.trees.tree import MissingIdError, Node, Tree, TreeRows
 from equipoise.errors import FormatError, InputError, ParameterError, did_you_mean
 from equipoise.io import tables
-from equipoise.io.dag import Edge, transitive_reduction
-from equipoise.io.dag import edges as read_pairs
+from equipoise.io.dag import Edge, edge_lines, transitive_reduction
 from equipoise.io.json import parse_json
 from equipoise.io.tables import Table, find_delimiter, table_format, table_of_json
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
@@ -204,11 +203,17 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     --------
     >>> read_edges("edges.csv").named_edges()  # doctest: +SKIP
     """
-    pairs = read_pairs(path)
-    source = f"{display_path(path)}{_header_note(path, pairs)}"
+    file, lines = edge_lines(path)
+    pairs = [edge for _, edge in lines]
+
+    def excerpt(ids: Sequence[str]) -> str:
+        requested = set(ids)
+        return file.excerpt(*[line for line, (child, _) in lines if child in requested][:5])
+
+    source = f"{file.name}{_header_note(path, pairs)}"
+    tree = Tree.from_edges(pairs, source=source, excerpt=excerpt)
     if closure:
-        return replace(tree_from_closure(pairs, display_path(path)), source=source)
-    tree = Tree.from_edges(pairs, source=source)
+        return replace(tree_from_closure(tree, file.name), source=source)
     if closure is None:
         direct, missing = transitive_reduction(len(tree), tree.edges)
         if not len(missing) and not direct.all():
@@ -228,16 +233,15 @@ def _header_note(path: PathLike, pairs: list[Edge]) -> str:
     return f" (line 1 was read as an edge: {first[0]} -> {first[1]})"
 
 
-def tree_from_closure(pairs: list[Edge], source: str) -> Tree:
-    """The tree whose closure these pairs are; pairs that are not closed are an error with an example."""
-    closed = Tree.from_edges(pairs, source=source)
+def tree_from_closure(closed: Tree, source: str) -> Tree:
+    """The tree whose closure the edges of another one are; edges that are not closed are an error with an example."""
     direct, missing = transitive_reduction(len(closed), closed.edges)
     if len(missing):
         low, high = (closed.ids[index] for index in missing[0])
         between = _between(closed, *missing[0])
         raise InputError(
-            f"{source} is not closed: it has {low} -> {between} -> {high}, but not {low} -> {high}, "
-            f"and {len(missing)} such pairs in all",
+            f"{source} is not closed: it has {low} -> {between} -> {high}, but not {low} -> {high} "
+            f"(missing pairs: {len(missing):,})",
             hint="if the pairs are edges to parents, read it without closure",
         )
     return _direct_edges(closed, direct, source)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -206,7 +207,7 @@ ROOT_TYPE = "ROOT"
 _ACCOUNT = "{http://www.gnucash.org/XML/gnc}account"
 _TEMPLATES = "{http://www.gnucash.org/XML/gnc}template-transactions"
 _FIELD = "{http://www.gnucash.org/XML/act}"
-_ACCOUNTS_OF_BOOKS = "SELECT guid, parent_guid, name, account_type FROM accounts"
+_ACCOUNTS_OF_BOOKS = "SELECT guid, parent_guid, name, account_type, code FROM accounts"
 _TEMPLATE_ROOTS = "SELECT root_template_guid FROM books"
 
 
@@ -215,6 +216,7 @@ class _Account(NamedTuple):
     parent: str
     name: str
     kind: str
+    code: str
 
 
 def read_gnucash(path: PathLike) -> Tree:
@@ -231,7 +233,7 @@ def read_gnucash(path: PathLike) -> Tree:
     Returns
     -------
     Tree
-        One node per account; the ids are the GUIDs.
+        One node per account. The ids are the account codes; an account without a code of its own has its GUID.
 
     Examples
     --------
@@ -243,8 +245,19 @@ def read_gnucash(path: PathLike) -> Tree:
     visible = [account for account in accounts if account.guid not in hidden]
     if not visible:
         raise InputError(f"{display_path(path)} holds no accounts", hint="is it a GnuCash file?")
-    edges = [(account.guid, account.parent) for account in visible if account.parent and account.parent not in hidden]
-    return Tree.of([(account.guid, account.name) for account in visible], edges, source=display_path(path))
+    codes, guids = Counter(account.code for account in visible), Counter(account.guid for account in visible)
+    id_of = {
+        account.guid: account.code
+        for account in visible
+        if account.code and codes[account.code] == guids[account.guid] == 1
+    }
+    edges = [
+        (id_of.get(account.guid, account.guid), id_of.get(account.parent, account.parent))
+        for account in visible
+        if account.parent and account.parent not in hidden
+    ]
+    nodes = [(id_of.get(account.guid, account.guid), account.name) for account in visible]
+    return Tree.of(nodes, edges, source=display_path(path))
 
 
 def is_gnucash_database(path: PathLike) -> bool:
@@ -252,7 +265,7 @@ def is_gnucash_database(path: PathLike) -> bool:
     with explained_damage(path), closing(open_sqlite(path)) as connection:
         tables = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'books'")
         columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(accounts)")}
-        return tables.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= columns
+        return tables.fetchone() is not None and {"guid", "parent_guid", "name", "account_type", "code"} <= columns
 
 
 def _parse_xml(source: str, data: bytes) -> list[_Account]:
@@ -271,7 +284,7 @@ def _parse_xml(source: str, data: bytes) -> list[_Account]:
 
 
 def _account(element: ElementTree.Element) -> _Account:
-    fields = ((element.findtext(f"{_FIELD}{name}") or "").strip() for name in ("id", "parent", "name", "type"))
+    fields = ((element.findtext(f"{_FIELD}{name}") or "").strip() for name in ("id", "parent", "name", "type", "code"))
     return _Account(*fields)
 
 

@@ -187,7 +187,12 @@ class Tree:
 
     @classmethod
     def from_edges(
-        cls, pairs: Iterable[Edge], names: Mapping[str, str] | None = None, *, source: str = "edges"
+        cls,
+        pairs: Iterable[Edge],
+        names: Mapping[str, str] | None = None,
+        *,
+        source: str = "edges",
+        excerpt: ErrorExcerpt = lambda ids: "",
     ) -> Tree:
         """A tree of the nodes in the (child, parent) pairs, in order of appearance.
 
@@ -197,7 +202,7 @@ class Tree:
         edges = list(pairs)
         name_of = names or {}
         ids = dict.fromkeys(node for pair in edges for node in pair)
-        return cls.of([(node, name_of.get(node, node)) for node in ids], edges, source=source)
+        return cls.of([(node, name_of.get(node, node)) for node in ids], edges, source=source, excerpt=excerpt)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -223,7 +228,8 @@ class Tree:
         if not named:
             raise unknown_node_error(key, (*self.ids, *self.names), self.source)
         if len(named) > 1:
-            nodes = ", ".join(f"{self.ids[index]} ({self.path_of_names(index)})" for index in named[:5])
+            paths = [(self.ids[index], self.path_of_names(index)) for index in named[:5]]
+            nodes = ", ".join(path if is_random_id(node) else f"{node} ({path})" for node, path in paths)
             raise InputError(
                 f"{len(named)} nodes of {self.source} have the name {key!r}", hint=f"give an id or a path: {nodes}"
             )
@@ -400,7 +406,7 @@ ORPHAN_POLICIES = ("error", "root", "drop")
 
 
 def is_random_id(key: str) -> bool:
-    """Whether an id is one of GnuCash's, which are random and are replaced by names in output."""
+    """Whether an id is a GUID of GnuCash, which is replaced by names in output."""
     return re.fullmatch("[0-9a-f]{32}", key) is not None
 
 
