@@ -59,7 +59,7 @@ def test_a_cosine_of_zero_is_counted_above_zero() -> None:
         (0.0, 0.05),
         (0.5, 0.55),
     ]
-    assert "50 % of the pairs have a cosine from 0.00 to 0.05" in bars[1]["tooltip"]
+    assert "50 % of the pairs from 0.00 to 0.05" in bars[1]["tooltip"]
 
 
 def test_the_map_states_the_explained_variance() -> None:

@@ -125,7 +125,7 @@ def _histogram(
             "to": float(right),
             "base": base,
             "top": float(top),
-            "tooltip": f"{model}: {format_percent(float(share))} of the pairs have a cosine from {left:.2f} to {right:.2f}",
+            "tooltip": f"{model}: {format_percent(float(share))} of the pairs from {left:.2f} to {right:.2f}",
         }
         for left, right, share, top in zip(edges[:-1], edges[1:], shares, tops[0], strict=True)
         if share > 0
