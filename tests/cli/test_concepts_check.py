@@ -21,7 +21,7 @@ def write(folder: Path, **files: object) -> None:
 def test_the_built_in_concept_set_is_valid(eq) -> None:
     result = eq("concepts", "check")
     assert result.exit_code == 0
-    assert "240  expected 0.00 to 1.00" in result.output
+    assert "240  expected similarity 0.00 to 1.00" in result.output
     assert "can be used" in result.output
 
 
@@ -49,7 +49,7 @@ def test_categories_ratings_and_shared_hints_are_shown_once(eq, folder: Path) ->
     ]
     write(folder / "custom", pairs=pairs)
     scaled_output = " ".join(eq("concepts", "check", "custom", "--similarity-scale", "5").output.split())
-    assert "categories: a 4, b 2; 1 to 2 ratings per pair" in scaled_output
+    assert "Categories of pairs: a 4, b 2. Each pair has 1 to 2 ratings" in scaled_output
     unscaled_output = eq("concepts", "check", "custom").output
     assert unscaled_output.count("outside 0 to 1") == 5
     assert unscaled_output.count("--similarity-scale 5") == 1
@@ -73,7 +73,7 @@ def test_scores_of_another_scale_need_the_option(eq, folder: Path) -> None:
     assert unscaled.exit_code == 2
     assert "sts.csv line 5 expects the similarity 1.5, outside 0 to 1" in unscaled.output
     assert scaled.exit_code == 0
-    assert "expected 0.00 to 1.00" in scaled.output
+    assert "expected similarity 0.00 to 1.00" in scaled.output
 
 
 def test_a_tip_has_exit_status_0(eq, folder: Path) -> None:
@@ -111,12 +111,12 @@ def test_the_scores_without_data_are_listed_per_missing_file(eq, folder: Path) -
     write(folder / "custom", clusters=clusters)
     missing = json.loads(eq("concepts", "check", "custom", "--json").output)["missing"]
     assert list(missing) == ["pairs.json", "entities.json", "relations.json", "concepts.json"]
-    assert missing["pairs.json"].startswith("no semantic_similarity_score, no Spearman")
+    assert missing["pairs.json"].startswith("semantic_similarity_score, Spearman and composite_score are not computed")
     assert missing["pairs.json"].endswith(
-        "no composite_score; no recommendation for Semantic Similarity Tasks and General Knowledge Graph Tasks"
+        "no recommendation for Semantic Similarity Tasks or General Knowledge Graph Tasks"
     )
     assert "8 concepts of the clusters" in missing["concepts.json"]
-    assert "entities.json: no entity_recognition_score" in eq("concepts", "check", "custom").output
+    assert "entities.json: entity_recognition_score, " in eq("concepts", "check", "custom").output
     assert json.loads(eq("concepts", "check", "--json").output)["missing"] == {}
 
 

@@ -93,7 +93,7 @@ def test_json_has_every_score_with_interval_and_chance_level(concepts: Run) -> N
 def test_written_runs_can_be_compared(concepts: Run, eq: Run, folder: Path) -> None:
     result = concepts("--models", "hash,dim=64", "hash,dim=128", "--task", "similarity", "-o", "results", "-v")
     assert result.exit_code == 0, result.output
-    assert "Every pair" in result.stdout
+    assert "Differences between the models" in result.stdout
     assert (folder / "results" / "results.json").is_file()
     assert (folder / "results" / "view.json").is_file()
     command = result.stdout.split("Next: ")[1].split()

@@ -300,7 +300,7 @@ def test_an_undefined_score_has_the_part_and_the_reason() -> None:
     evaluation = evaluate_concepts({"flat": ConstantModel()}, tasks=["similarity"], **QUICK)
     assert evaluation["flat"]["semantic_similarity_score"].interval.reason == "correlation is undefined"
     (note,) = evaluation.notes
-    assert note.startswith("semantic_similarity_score of flat is undefined, as correlation is (")
+    assert note.startswith("semantic_similarity_score of flat is undefined, because correlation is undefined (")
 
 
 def test_weights_of_tasks_that_are_not_evaluated_give_a_note() -> None:

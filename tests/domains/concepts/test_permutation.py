@@ -199,9 +199,20 @@ def test_the_correction_covers_all_models_and_all_metrics() -> None:
     assert without_weights["Spearman"] == {"a": pytest.approx(0.04), "b": pytest.approx(0.04)}
     assert set(chance_p_values(scores, {"similarity": 1.0, "relations": 1.0})) == {
         "Spearman",
-        "MRR of the object",
+        "link MRR",
         GROUND_TRUTH,
     }
+
+
+def test_the_mean_of_an_incomplete_evaluation_is_corrected_separately() -> None:
+    values = np.arange(1.0, 100.0) / 200
+    tests = {"similarity": ChanceTest(0.5, values), "relations": ChanceTest(0.5, values)}
+    scores = {"a": {task: task_score(task, test) for task, test in tests.items()}}
+    complete = chance_p_values(scores, {"similarity": 1.0, "relations": 1.0})
+    incomplete = chance_p_values(scores, {"similarity": 1.0, "relations": 1.0, "clustering": 1.0})
+    assert complete["Spearman"]["a"] == pytest.approx(0.03)
+    assert incomplete["Spearman"]["a"] == pytest.approx(0.02)
+    assert incomplete[GROUND_TRUTH]["a"] == pytest.approx(0.01)
 
 
 def test_one_of_several_noise_models_is_above_chance_in_five_percent_of_runs() -> None:
@@ -221,7 +232,7 @@ def test_one_of_several_noise_models_is_above_chance_in_five_percent_of_runs() -
 
 @pytest.mark.engines("wordllama")
 def test_noise_is_rarely_recommended_next_to_a_real_model() -> None:
-    """40 runs with four noise models; in 5 % of the runs one of them is above chance by accident."""
+    """40 runs with four noise models and one metric, for which strong evidence is required."""
     texts, _ = pair_texts(PHILOSOPHY.pairs or ())
     vectors_by_text = dict(zip(texts, embedder("wordllama", cache=False).encode(texts), strict=True))
     n_real = n_noise = 0
@@ -240,10 +251,10 @@ def test_noise_is_rarely_recommended_next_to_a_real_model() -> None:
         comparison = ScoreComparison(
             "", "", "", estimates, (), {}, (), "", chance_p=chance_p_values(scores, {})["Spearman"]
         )
-        eligible = {name for name, p in comparison.chance_p.items() if p < comparison.required_p}
+        eligible = {name for name in scores if comparison.can_be_recommended(name)}
         n_real += "real" in eligible
         n_noise += bool(eligible - {"real"})
-    assert n_real >= 36
+    assert n_real >= 28
     assert n_noise <= 1
 
 

@@ -105,7 +105,7 @@ def test_other_files_are_listed_as_unread(tmp_path: Path) -> None:
 def test_folders_without_known_files_raise_input_error_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_concept_set(write_files(tmp_path, pair=PAIRS))
-    assert error.value.hint == "did you mean pairs.json?"
+    assert error.value.hint == "pair.json: did you mean pairs.json?"
 
 
 def test_tables_in_two_formats_raise_duplicate_error(tmp_path: Path) -> None:

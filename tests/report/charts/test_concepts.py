@@ -59,7 +59,7 @@ def test_a_cosine_of_zero_is_counted_above_zero() -> None:
         (0.0, 0.05),
         (0.5, 0.55),
     ]
-    assert "0.500 of all pairs are from 0.00 to 0.05" in bars[1]["tooltip"]
+    assert "50 % of the pairs from 0.00 to 0.05" in bars[1]["tooltip"]
 
 
 def test_the_map_states_the_explained_variance() -> None:
@@ -75,6 +75,13 @@ def test_labels_of_the_map_do_not_overlap() -> None:
     points = np.vstack([rng.uniform(size=(n_concepts, 2)), [[0.5, 0.5], [0.5, 0.5]]])
     names = [f"concept {index}" for index in range(n_concepts)] + ["duplicate one", "duplicate two"]
     chart = concept_projection("m", names, ["all"] * len(names), points, "")
-    labels = [row["text"] for row in chart.spec["layer"][-1]["data"]["values"]]
+    halo, texts = (
+        [(row["x"], row["text"]) for row in layer["data"]["values"]]
+        for layer in chart.spec["layer"]
+        if layer["mark"]["type"] == "text" and "x" in layer["data"]["values"][0]
+    )
+    assert halo == texts
+    labels = [text for _, text in texts]
     assert len(labels) > 15
+    assert len(labels) == len(set(labels))
     assert len({"duplicate one", "duplicate two"} & set(labels)) < 2

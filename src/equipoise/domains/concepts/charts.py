@@ -34,8 +34,7 @@ from equipoise.report.charts.marks import (
     text_marks,
     with_grid,
 )
-from equipoise.report.charts.projection import MAX_POINTS, projection_chart
-from equipoise.report.charts.projection import SIZE as MAP_SIZE
+from equipoise.report.charts.projection import projection_chart
 from equipoise.report.view_model import Point, Projection
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
 
@@ -44,20 +43,22 @@ if TYPE_CHECKING:
     from equipoise.evidence.space import Space
     from equipoise.types import Floats, Ints
 
-SIZE = 380
+SIZE = 440
 TENTHS = tuple((tenth / 10, format_value(tenth / 10, 1)) for tenth in range(-10, 11, 2))
 BAND, WIDTH, BIN = 64, 520, 0.05
-OTHER_CLUSTERS = 78
-NAME_SIZE, LONGEST_NAME = 9, 26
+MAX_MODEL_LENGTH = 20
+"""Characters of a model's name in a title."""
+SUBTITLE_WIDTH = 78
+"""Characters per line of a subtitle."""
 
 
 def similarity_chart(
     model: str, pairs: Sequence[str], predicted: Floats, expected: Floats, correlation: str = ""
 ) -> Chart:
-    """A dot per pair: the expected similarity, and the cosine; on the line they agree."""
+    """A dot per pair: the expected similarity, and the cosine; on the line they are equal."""
     low = min(0.0, float(np.floor(predicted.min(initial=0.0) * 5) / 5))
-    x = linear_axis(0.0, 1.0, [tick for tick in TENTHS if tick[0] >= 0], "expected similarity")
-    y = linear_axis(low, 1.0, [tick for tick in TENTHS if tick[0] >= low - 1e-9], "cosine")
+    x = linear_axis(0.0, 1.0, [tick for tick in TENTHS if tick[0] >= 0], "expected similarity (0 to 1)")
+    y = linear_axis(low, 1.0, [tick for tick in TENTHS if tick[0] >= low - 1e-9], "cosine of the two texts (-1 to 1)")
     where = position(with_grid(x), with_grid(y))
     rows: list[Row] = [
         {"x": float(value), "y": float(cosine), "tooltip": f"{name}: expected {value:.2f}, cosine {cosine:.2f}"}
@@ -67,13 +68,13 @@ def similarity_chart(
     suffix = f" {correlation}." if correlation else ""
     return chart(
         f"similarity-{slug(model)}",
-        f"Similarities of {shorten_label(model)} against what is expected",
+        f"Cosine and expected similarity: {shorten_label(model, MAX_MODEL_LENGTH)}",
         f"{format_count(len(rows))} pairs.{suffix} Farthest from the line: {rows[farthest]['tooltip']}.",
         [
             line([{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], where, LIGHT["chance"], strokeDash=[5, 3]),
             series_points(rows, where, LIGHT["lead"], "circle", size=56),
         ],
-        subtitle=f"Dashed: where both are the same.{suffix}",
+        subtitle=f"Dashed: cosine = expected.{suffix}",
         width=SIZE,
         height=SIZE,
     )
@@ -82,7 +83,7 @@ def similarity_chart(
 def cosine_histogram(
     cosines: Mapping[str, Floats], related: Mapping[str, Floats] | None = None, name: str = "cosines"
 ) -> Chart:
-    """A histogram per model: cosines of all pairs of concepts, and as a line those of one cluster."""
+    """A histogram per model: cosines of all pairs of concepts, and as a line those of pairs within a cluster."""
     all_cosines = [*cosines.values(), *(related or {}).values()]
     first = min(0, int(np.floor(min(values.min() for values in all_cosines) / BIN)))
     # Rounded, since a cosine of exactly 0 belongs above the edge at 0.
@@ -97,14 +98,14 @@ def cosine_histogram(
     label_position = {"x": {"value": -12}, "y": {"field": "at", **PIXELS}}
     layers.append(text_marks(names, label_position, align="right", fontSize=TEXT_SIZE))
     if related:
-        layers.append(column_header("bars: all pairs; line: pairs of one cluster", WIDTH, align="right"))
+        layers.append(column_header("bars: all pairs; line: pairs within a cluster", WIDTH, align="right"))
     means = [f"{model} {format_value(float(values.mean()), 2)}" for model, values in cosines.items()]
     return chart(
         name,
-        "Similarity of concepts per model",
+        "Cosines of pairs of concepts",
         f"Mean cosine of two concepts: {', '.join(means)}.",
         layers,
-        subtitle="Models differ in what a cosine means, so that no threshold fits two of them.",
+        subtitle="The scale of the cosines depends on the model: a threshold cannot be used for another one.",
         width=WIDTH,
         height=len(cosines) * BAND,
     )
@@ -113,7 +114,7 @@ def cosine_histogram(
 def _histogram(
     model: str, base: float, values: Floats, related_values: Floats | None, edges: Floats, x: Spec
 ) -> list[Spec]:
-    """The bars of all pairs on a line at ``base``, and the outline of the pairs of one cluster."""
+    """The bars of all pairs on a line at ``base``, and the outline of the pairs within a cluster."""
     shares = np.histogram(values, edges)[0] / max(len(values), 1)
     related = np.zeros(0) if related_values is None else related_values
     inner = np.histogram(related, edges)[0] / max(len(related), 1)
@@ -124,7 +125,7 @@ def _histogram(
             "to": float(right),
             "base": base,
             "top": float(top),
-            "tooltip": f"{model}: {format_value(float(share))} of all pairs are from {left:.2f} to {right:.2f}",
+            "tooltip": f"{model}: {format_percent(float(share))} of the pairs from {left:.2f} to {right:.2f}",
         }
         for left, right, share, top in zip(edges[:-1], edges[1:], shares, tops[0], strict=True)
         if share > 0
@@ -144,45 +145,19 @@ def _histogram(
 def concept_projection(
     model: str, names: Sequence[str], clusters: Sequence[str], points: Floats, caption: str
 ) -> Chart:
-    """Concepts in the plane by cluster; ``caption`` says how much of the neighbourhoods is left."""
-    drawn_points = tuple(
+    """Concepts in the plane by cluster; ``caption`` says how many of the nearest neighbours are kept."""
+    plotted = tuple(
         Point(float(at[0]), float(at[1]), label, group)
         for at, label, group in zip(points, names, clusters, strict=True)
     )
-    chart = projection_chart(
-        Projection(f"Concepts as {shorten_label(model)} sees them", "plane", drawn_points), f"map-{slug(model)}"
-    )
-    chart = replace(
-        chart, spec={**chart.spec, "layer": [*chart.spec["layer"], _names(drawn_points, chart.spec["layer"])]}
-    )
-    texts = (chart.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS))
-    title = {**chart.spec["title"], "subtitle": [text for text in texts if text]}
-    return replace(chart, spec={**chart.spec, "title": title}, description=f"{chart.description} {caption}")
+    title = f"The concepts in two dimensions: {shorten_label(model)}"
+    chart = projection_chart(Projection(title, "plane", plotted), f"map-{slug(model)}")
+    texts = (chart.spec["title"].get("subtitle", ""), *wrap(caption, SUBTITLE_WIDTH))
+    heading = {**chart.spec["title"], "subtitle": [text for text in texts if text]}
+    return replace(chart, spec={**chart.spec, "title": heading}, description=f"{chart.description} {caption}")
 
 
-def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
-    """As many names as fit: a static chart has no tooltips."""
-    marks = next(layer for layer in layers if layer["mark"]["type"] == "point")
-    axes = {side: marks["encoding"][side] for side in "xy"}
-    ends = [axes[side]["scale"]["domain"] for side in "xy"]
-    label_boxes: list[tuple[float, float, float]] = []
-    rows: list[Row] = []
-    for point in points[:MAX_POINTS]:
-        text = shorten_label(point.label, LONGEST_NAME)
-        across, up = (
-            (value - low) / (high - low) * MAP_SIZE for value, (low, high) in zip((point.x, point.y), ends, strict=True)
-        )
-        width = len(text) * NAME_SIZE * 0.55 + 4
-        if across + width <= MAP_SIZE and not any(
-            abs(up - other) < NAME_SIZE + 1 and across < left + wide and left < across + width
-            for left, other, wide in label_boxes
-        ):
-            label_boxes.append((across, up, width))
-            rows.append({"x": point.x, "y": point.y, "text": text})
-    return text_marks(rows, axes, align="left", dx=6, fontSize=NAME_SIZE, aria=False)
-
-
-# Points of many dimensions in the plane, and how much of their neighbourhoods is left there.
+# The projection of points to the plane, and the share of nearest neighbours that it keeps.
 
 NEIGHBOURS = 5
 
@@ -216,24 +191,24 @@ class PlaneProjection:
 def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProjection:
     """The directions along the two axes in which they differ most; points without a direction are left out."""
     units, is_nonzero = directions(space)
-    many = len(units)
-    centred = units - units.mean(axis=0) if many else units
+    n_points = len(units)
+    centred = units - units.mean(axis=0) if n_points else units
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    points = np.zeros((many, 2))
+    points = np.zeros((n_points, 2))
     width = min(2, len(sizes))
     points[:, :width] = left[:, :width] * sizes[:width]
     # The sign of a direction is arbitrary; the one with a positive largest coordinate is used.
-    largest = np.abs(points).argmax(axis=0) if many else np.zeros(2, dtype=np.int64)
-    points *= np.where(points[largest, [0, 1]] < 0, -1.0, 1.0) if many else 1.0
-    count = max(1, min(neighbours, many - 1))
+    largest = np.abs(points).argmax(axis=0) if n_points else np.zeros(2, dtype=np.int64)
+    points *= np.where(points[largest, [0, 1]] < 0, -1.0, 1.0) if n_points else 1.0
+    count = max(1, min(neighbours, n_points - 1))
     near, flat = nearest_neighbors(-(units @ units.T), count), nearest_neighbors(_squares(points), count)
     shared = [len(set(a) & set(b)) for a, b in zip(near.tolist(), flat.tolist(), strict=True)]
     total = float((sizes**2).sum())
     return PlaneProjection(
         points,
         np.flatnonzero(is_nonzero),
-        float(np.mean(shared)) / count if many > 1 else float("nan"),
-        count / (many - 1) if many > 1 else float("nan"),
+        float(np.mean(shared)) / count if n_points > 1 else float("nan"),
+        count / (n_points - 1) if n_points > 1 else float("nan"),
         float((sizes[:2] ** 2).sum()) / total if total else float("nan"),
         count,
     )
@@ -251,10 +226,10 @@ def _squares(points: Floats) -> Floats:
     return np.asarray((gaps**2).sum(axis=2))
 
 
-# The charts of an evaluation: similarities, maps, the star of scores, cosines.
+# The charts of an evaluation: the radar chart of the scores, similarities, cosines and projections.
 
 MIN_RADAR_AXES = 3
-"""A star of fewer scores is a line."""
+"""A radar chart of fewer scores is a line."""
 MIN_POINTS = 3
 
 
@@ -318,7 +293,7 @@ def _cosines(space: Space) -> Floats:
 
 
 def _related(space: Space) -> Floats:
-    """The cosines of two concepts of one cluster."""
+    """The cosines of the pairs within a cluster."""
     units, is_nonzero = directions(space)
     labels = np.zeros(len(units)) if space.labels is None else space.labels[is_nonzero]
     one, other = np.triu_indices(len(units), 1)

@@ -53,7 +53,7 @@ RUN_HELP = """
 
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity
 recognition, knowledge graph and embedding quality. For each use case, the model with the best score on
-labelled data (Spearman, ARI, linear probe or MRR) is recommended, unless it is at chance level. -v adds
+labelled data (Spearman, ARI, probe accuracy or link MRR) is recommended, unless it is at chance level. -v adds
 the weighted scores and their parts. Without --data the included concept set for philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,

@@ -1,8 +1,8 @@
-"""All models on one score: every pair compared on the same resamples, tie groups, and recommendations."""
+"""All models on one score: tests against chance, every pair compared on the same resamples, and tie groups."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import isnan, nan
@@ -13,9 +13,7 @@ import numpy as np
 from equipoise.domains.concepts.permutation import ChanceTest
 from equipoise.domains.concepts.scores import (
     COMPOSITE,
-    CONCEPT_SCORES,
     CONCEPT_STATS,
-    GENERAL_USE,
     GROUND_TRUTH,
     ConceptScore,
     ScoreTerm,
@@ -24,7 +22,7 @@ from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, c
 from equipoise.errors import EquipoiseError, ShapeError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.comparison import Contrast
-from equipoise.stats.formatting import format_interval, format_p, format_range, format_value, shared_decimals
+from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, order_by_score, tie_groups
 from equipoise.stats.pairing import compare_results
@@ -36,8 +34,8 @@ if TYPE_CHECKING:
 
 ByModel = Mapping[str, Estimate]
 
-STRONG_EVIDENCE = 0.1
-"""The share of the significance level below which a p-value against chance is strong evidence."""
+STRONG_EVIDENCE = 0.2
+"""The share of the significance level below which a single p-value against chance is sufficient."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,12 @@ class ScoreComparison:
 
     ``terms`` are the summands of the score; ``parts`` are their values, and ``reference_metrics``
     metrics without the faults of the score; each by name and then by model. ``letters`` are tie bands: two models
-    share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
-    says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
-    what p was corrected for. ``readings`` define ambiguous parts.
+    share one exactly if they are not significantly different. ``units`` are the units of the score, ``resampling``
+    says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``correction``
+    what p was corrected for. ``definitions`` define ambiguous parts.
     ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the adjusted p of "no
     better than the vectors of other texts" by model, ``truth_contrasts`` every pair of models on it.
+    ``n_above_chance`` counts, by model, the ground-truth metrics (their mean included) that are above chance.
     """
 
     score: str
@@ -60,14 +59,15 @@ class ScoreComparison:
     contrasts: tuple[Contrast, ...] = field(repr=False)
     letters: Mapping[str, tuple[str, ...]]
     order: tuple[str, ...]
-    drawn: str
+    resampling: str
     units: str = ""
     chance_baseline: str = ""
-    family: str = ""
+    correction: str = ""
     method: str = ""
-    readings: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
     truth: str = ""
     chance_p: Mapping[str, float] = field(default_factory=dict, repr=False)
+    n_above_chance: Mapping[str, int] = field(default_factory=dict, repr=False)
     truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
     terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
@@ -94,15 +94,14 @@ class ScoreComparison:
         """Whether the ground-truth metric is significantly above chance."""
         return self.chance_p.get(model, nan) < self.alpha
 
-    @property
-    def required_p(self) -> float:
-        """The p-value of the chance test below which a model can be recommended.
+    def can_be_recommended(self, model: str) -> bool:
+        """Whether the evidence against chance is strong, or significant in two tests.
 
-        If any model reaches ``STRONG_EVIDENCE``, all must. Noise that is above chance by accident is then not listed
-        next to a model that is far above chance, from which few units may not separate it.
+        If many models of noise are tested, one may have a p-value just below the significance level, but hardly in a
+        second test as well.
         """
-        strong = STRONG_EVIDENCE * self.alpha
-        return strong if any(p < strong for p in self.chance_p.values()) else self.alpha
+        p = self.chance_p.get(model, nan)
+        return p < STRONG_EVIDENCE * self.alpha or (p < self.alpha and self.n_above_chance.get(model, 0) > 1)
 
     def truth_contrast(self, a: str, b: str) -> Contrast | None:
         """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
@@ -136,22 +135,44 @@ def chance_p_values(
 ) -> dict[str, dict[str, float]]:
     """By ground-truth metric and model, the p-value of the permutation test against chance.
 
-    ``scores`` are by model and task. One correction covers all models and all metrics, with ``GROUND_TRUTH`` among
-    them: if every model is noise, any of them is recommended for any use with the error probability of one test.
+    ``scores`` are by model and task. One correction covers all models and all metrics, with the weighted mean
+    ``GROUND_TRUTH`` among them: if every model is noise, any of them is recommended for any use with the error
+    probability of one test. If a task with a weight was not measured, the mean decides no use and is corrected
+    separately.
     """
     p_values: dict[tuple[str, str], float] = {}
+    p_of_means: dict[tuple[str, str], float] = {}
     for model, task_scores in scores.items():
-        tests = {score.blend: score.observed.chance_test for score in task_scores.values()}
-        known = {blend: test for blend, test in tests.items() if test is not None}
-        p_values |= {(blend.truth, model): test.p for blend, test in known.items()}
-        weighted = {blend: weights[blend.task] for blend in known if blend.task in weights}
+        tests = {
+            score.blend: score.observed.chance_test
+            for score in task_scores.values()
+            if score.observed.chance_test is not None
+        }
+        p_values |= {(blend.truth, model): test.p for blend, test in tests.items()}
+        weighted = {blend: weights[blend.task] for blend in tests if blend.task in weights}
         if weighted:
-            combined = ChanceTest.weighted([known[blend] for blend in weighted], list(weighted.values()))
-            p_values[GROUND_TRUTH, model] = combined.p
+            mean = ChanceTest.weighted([tests[blend] for blend in weighted], list(weighted.values()))
+            p_of_means[GROUND_TRUTH, model] = mean.p
+    is_complete = all(set(weights) <= set(task_scores) for task_scores in scores.values())
     adjusted: dict[str, dict[str, float]] = {}
-    for (metric, model), p in zip(p_values, adjust(list(p_values.values()), config.correction), strict=True):
-        adjusted.setdefault(metric, {})[model] = float(p)
+    for tested in [p_values | p_of_means] if is_complete else [p_values, p_of_means]:
+        for (metric, model), p in zip(tested, adjust(list(tested.values()), config.correction), strict=True):
+            adjusted.setdefault(metric, {})[model] = float(p)
     return adjusted
+
+
+def count_above_chance(chance_p: Mapping[str, Mapping[str, float]], alpha: float) -> dict[str, int]:
+    """By model, the number of significant tests against chance. The mean of a single metric is not counted again.
+
+    >>> count_above_chance({"Spearman": {"a": 0.01}, "ARI": {"a": 0.2}, GROUND_TRUTH: {"a": 0.02}}, 0.05)
+    {'a': 2}
+    """
+    counts: dict[str, int] = {}
+    for metric, by_model in chance_p.items():
+        if metric != GROUND_TRUTH or len(chance_p) > 2:
+            for model, p in by_model.items():
+                counts[model] = counts.get(model, 0) + (p < alpha)
+    return counts
 
 
 def reference_contrasts(
@@ -183,9 +204,12 @@ def _result_with(measured: TaskScore, metric: str) -> Result:
 
 
 def compare_on_score(
-    measured: Mapping[str, TaskScore], chance_p: Mapping[str, float], *, config: StatsConfig = CONCEPT_STATS
+    measured: Mapping[str, TaskScore],
+    chance_p: Mapping[str, Mapping[str, float]],
+    *,
+    config: StatsConfig = CONCEPT_STATS,
 ) -> ScoreComparison:
-    """The models on the score of one task; ``chance_p`` is of its ground-truth metric, by model."""
+    """The models on the score of one task; ``chance_p`` is by ground-truth metric and model."""
     first = next(iter(measured.values()))
     blend, sampling = first.blend, first.observed.sampling
     return ScoreComparison(
@@ -193,11 +217,12 @@ def compare_on_score(
         title=blend.title,
         formula=blend.formula,
         units=f"{sampling.count:,} {sampling.unit}",
-        drawn=sampling.summary,
+        resampling=sampling.summary,
         chance_baseline=blend.chance_baseline,
         method=_method(measured),
-        readings=blend.readings,
-        chance_p=chance_p,
+        definitions=blend.definitions,
+        chance_p=chance_p.get(blend.truth, {}),
+        n_above_chance=count_above_chance(chance_p, config.alpha),
         truth=blend.truth,
         truth_contrasts=reference_contrasts(measured, config=config),
         terms={
@@ -230,7 +255,7 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
 def compare_on_composite(
     scores: Mapping[str, Mapping[str, TaskScore]],
     weights: Mapping[str, float],
-    chance_p: Mapping[str, float],
+    chance_p: Mapping[str, Mapping[str, float]],
     *,
     config: StatsConfig = CONCEPT_STATS,
 ) -> ScoreComparison:
@@ -250,14 +275,15 @@ def compare_on_composite(
         value = sum(share * task_scores[task].value for task, share in shares.items())
         chance = sum(share * task_scores[task].estimate.chance for task, share in shares.items())
         n = sum(task_scores[task].estimate.n for task in shares)
-        interval = _composite_reach(task_scores, spreads[name], value, config.confidence_level).clipped((low, high))
+        interval = _composite_interval(task_scores, spreads[name], value, config.confidence_level).clipped((low, high))
         estimates[name] = Estimate(COMPOSITE, value, interval, n, 0, chance, Direction.UP, "blend")
     return ScoreComparison(
         score=COMPOSITE,
         title="Composite",
         formula=_formula(blends, shares),
-        drawn="the resamples of its scores, each score by itself",
-        chance_p=chance_p,
+        resampling="the resamples of its scores, each score by itself",
+        chance_p=chance_p.get(GROUND_TRUTH, {}),
+        n_above_chance=count_above_chance(chance_p, config.alpha),
         **_ground_truth(scores, weights, config),
         **_claims(estimates, spreads, config),
     )
@@ -288,7 +314,7 @@ def _ground_truth(
     }
 
 
-def _composite_reach(
+def _composite_interval(
     task_scores: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float
 ) -> Interval:
     undefined = [score.blend.name for score in task_scores.values() if isnan(score.value)]
@@ -346,7 +372,7 @@ def _claims(
         "contrasts": tuple(contrasts),
         "letters": dict(zip(models, letters, strict=True)),
         "order": tuple(models[at] for at in order_by_score(np.array(scores), Direction.UP)),
-        "family": f"{title} over the {tested} pairs" if tested > 1 else "",
+        "correction": f"{title} over the {tested} pairs" if tested > 1 else "",
     }
 
 
@@ -423,183 +449,3 @@ def weight_sensitivity(
         totals += np.einsum("ws,msw->wm", weights, errors[:, :, np.arange(weightings) % errors.shape[2]])
     best = totals >= totals.max(axis=1, keepdims=True) - 1e-12
     return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
-# Which model to use for what: only models that are shown to be better than chance. A formula that adds up cosines can
-# rank a model of pure noise first: collapsed vectors make every pair look similar.
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """The recommended models for a kind of work.
-
-    ``models`` are the best in the ground-truth ``metric`` and those that are not significantly worse; none if no
-    model can be recommended, and ``message`` then says why. ``value`` is the metric of the first of them with interval
-    and chance level, ``test`` the result of the paired test. ``formula`` names the model that the ``score`` would
-    select, if another, and why it is not recommended. ``excluded`` are the models that cannot be recommended, with
-    reasons.
-    """
-
-    use: str
-    score: str
-    metric: str
-    models: tuple[str, ...] = ()
-    message: str = ""
-    value: str = ""
-    test: str = ""
-    formula: str = ""
-    excluded: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def names(self) -> str:
-        """The recommended models in words."""
-        return join_with(self.models, "or") if self.models else "none"
-
-    @property
-    def short(self) -> str:
-        """The models, the test and what the score would have picked; the table has the values."""
-        text = f"{self.names} ({self.test})" if self.models else f"no recommendation. {self.message}"
-        return f"{text}; {self.formula}" if self.formula else text
-
-    @property
-    def text(self) -> str:
-        """Everything in one sentence."""
-        parts = (f"{self.names}: {self.value}", self.test) if self.models else (f"no recommendation. {self.message}",)
-        return "; ".join(filter(None, (*parts, self.formula)))
-
-
-def join_with(names: Sequence[str], word: str) -> str:
-    """Names joined with commas and a conjunction.
-
-    >>> join_with(["a", "b", "c"], "or"), join_with(["a"], "and")
-    ('a, b or c', 'a')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
-
-
-USES = {COMPOSITE: GENERAL_USE} | {score.name: score.use for score in CONCEPT_SCORES.values() if score.use}
-"""What each score decides."""
-
-
-def recommend(
-    score_comparisons: Sequence[ScoreComparison], collapsed: Collection[str] = ()
-) -> tuple[Recommendation, ...]:
-    """For every use, the model with the best ground-truth metric, and all that are not significantly worse.
-
-    A model of ``collapsed``, one at chance, and one whose score does not exceed its chance level are left out.
-    """
-    by_score = {comparison.score: comparison for comparison in score_comparisons}
-    return tuple(_advice(use, by_score[score], collapsed) for score, use in USES.items() if score in by_score)
-
-
-def _advice(use: str, comparison: ScoreComparison, collapsed: Collection[str]) -> Recommendation:
-    estimates = comparison.ground_truth
-    measured = sorted(
-        (name for name, estimate in estimates.items() if not isnan(estimate.value)),
-        key=lambda name: -estimates[name].value,
-    )
-    reasons = {name: _reason_against(name, comparison, collapsed) for name in measured}
-    excluded = {name: reason for name, reason in reasons.items() if reason}
-    eligible = [name for name in measured if not reasons[name]]
-    no_advice = Recommendation(use, comparison.score, comparison.truth, excluded=excluded)
-    if not eligible:
-        return replace(no_advice, message=_no_model(comparison, measured, excluded, collapsed))
-    leader = eligible[0]
-    tied = [name for name in eligible[1:] if not comparison.is_better(leader, name)]
-    return replace(
-        no_advice,
-        models=(leader, *tied),
-        value=describe(comparison.truth, estimates[leader]),
-        test=_test(comparison, leader, tied, measured),
-        formula=_formula_pick(comparison, (leader, *tied), excluded),
-    )
-
-
-def _reason_against(name: str, comparison: ScoreComparison, collapsed: Collection[str]) -> str:
-    """Why a model cannot be the answer; empty if it can."""
-    if name in collapsed:
-        return "its vectors are collapsed (EQ310)"
-    if _is_at_chance(name, comparison):
-        value, chance = _value_and_chance(comparison.ground_truth[name])
-        return f"its {comparison.truth} {value} {_against_chance(name, comparison, chance)}"
-    score = comparison.estimates[name]
-    # The composite adds a quality score whose random baseline is above every trained model.
-    if comparison.score != COMPOSITE and score.value <= score.chance:
-        places = shared_decimals([score.interval])
-        value, chance = format_value(score.value, places), format_value(score.chance, places)
-        return f"its {comparison.score} {value} does not exceed its chance level {chance}"
-    return ""
-
-
-def _is_at_chance(name: str, comparison: ScoreComparison) -> bool:
-    """Whether the ground-truth metric is not far enough above chance for a recommendation."""
-    return not comparison.chance_p.get(name, nan) < comparison.required_p
-
-
-def _against_chance(name: str, comparison: ScoreComparison, chance: str) -> str:
-    """That a metric is not far enough above chance, as a clause without its subject."""
-    p = f"adjusted p {format_p(comparison.chance_p.get(name, nan))}"
-    if not comparison.above_chance(name):
-        return f"is not significantly above chance ({chance}, {p})"
-    return f"is above chance ({chance}) only with {p}; less than {format_p(comparison.required_p)} is required"
-
-
-def _no_model(
-    comparison: ScoreComparison, measured: Sequence[str], excluded: dict[str, str], collapsed: Collection[str]
-) -> str:
-    """Why no model can be recommended."""
-    if not measured:
-        return f"{comparison.truth or comparison.score} is undefined for every model"
-    best = measured[0]
-    if best not in collapsed and _is_at_chance(best, comparison):
-        value, chance = _value_and_chance(comparison.ground_truth[best])
-        return f"The highest {comparison.truth} ({best}, {value}) {_against_chance(best, comparison, chance)}"
-    return f"{best} has the highest {comparison.truth}, but {excluded[best]}"
-
-
-def _test(comparison: ScoreComparison, leader: str, tied: Sequence[str], measured: Sequence[str]) -> str:
-    """The result of the paired test of the leader and the other models."""
-    if len(measured) == 1:
-        return "the only model measured"
-    if tied:
-        known = _p_values(comparison, leader, tied)
-        least = f", adjusted p {'' if len(known) == 1 else 'at least '}{format_p(min(known))}" if known else ""
-        return f"not significantly different{least}"
-    better = [name for name in measured if name != leader and comparison.is_better(leader, name)]
-    if not better:
-        return "no other model can be recommended"
-    others = f"{len(better)} of {len(measured) - 1} others" if len(better) < len(measured) - 1 else "all others"
-    others = better[0] if len(measured) == 2 else others
-    return f"significantly better than {others}, adjusted p {format_p(max(_p_values(comparison, leader, better)))}"
-
-
-def _p_values(comparison: ScoreComparison, leader: str, others: Sequence[str]) -> list[float]:
-    contrasts = [comparison.truth_contrast(leader, name) for name in others]
-    return [contrast.adjusted for contrast in contrasts if contrast is not None and not isnan(contrast.adjusted)]
-
-
-def _formula_pick(comparison: ScoreComparison, recommended: Sequence[str], excluded: dict[str, str]) -> str:
-    """The model that the score would select, and why it is not recommended; empty if it is the same model."""
-    leader = comparison.leader
-    if leader is None or leader == recommended[0]:
-        return ""
-    score = comparison.estimates[leader]
-    value = format_value(score.value, shared_decimals([score.interval]))
-    sentence = f"{comparison.score} would recommend {leader} ({value})"
-    if leader in recommended:
-        return f"{sentence}, which is not significantly worse"
-    worse = f"its {comparison.truth} is significantly lower than that of {recommended[0]}"
-    return f"{sentence}, which is rejected because {excluded.get(leader, worse)}"
-
-
-def describe(metric: str, estimate: Estimate) -> str:
-    """A metric with its interval and its chance level: ``ARI 0.13 [0.05, 0.22], chance 0.00``."""
-    value, chance = _value_and_chance(estimate)
-    return f"{metric} {value}, chance {chance}"
-
-
-def _value_and_chance(estimate: Estimate) -> tuple[str, str]:
-    """The value with its interval, and the chance level, with equal decimals."""
-    places = max(shared_decimals([estimate.interval]), 2)
-    value, interval = format_value(estimate.value, places), format_interval(estimate.interval, places)
-    return f"{value} {interval}", format_value(estimate.chance, places)

@@ -64,8 +64,8 @@ def section_files(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
 
 def _hint(names: list[str]) -> str:
     expected = [f"{part}.json" for part in ("pairs", "clusters", "entities", "relations", "concepts")]
-    near = [did_you_mean(name, expected) for name in names]
-    return next(filter(None, near), f"name its files {', '.join(expected)}; any of them will do")
+    near = [f"{name}: {guess}" for name in names if (guess := did_you_mean(name, expected))]
+    return next(iter(near), f"name its files {', '.join(expected)}; any of them will do")
 
 
 def read_sections(path: Path, part: str | None = None) -> Iterator[tuple[str, SectionRows]]:

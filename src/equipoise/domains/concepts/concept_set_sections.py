@@ -164,7 +164,7 @@ def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[Conce
             continue
         if pair.first.casefold() == pair.second.casefold() and pair.expected < SELF_SIMILARITY_LIMIT:
             fact = f"pairs {pair.first!r} with itself and expects the similarity {pair.expected:g}"
-            entries.report(IssueKind.ENTRY, [row], fact, "a text is always equal to itself; leave it out")
+            entries.report(IssueKind.ENTRY, [row], fact, "leave it out: a text is always equal to itself")
             continue
         texts = frozenset((pair.first.casefold(), pair.second.casefold()))
         first, earlier = first_of.setdefault(texts, (row, pair))
@@ -268,7 +268,7 @@ def parse_clusters(entries: SectionRows) -> tuple[ConceptCluster, ...]:
     for _, name, concept in labelled:
         concepts_of.setdefault(name, []).append(concept)
     count = len(concepts_of) if table else len(entries)
-    entries.too_few(2, "cluster", count, "at least two clusters are needed")
+    entries.too_few(2, "cluster", count, "the score compares concepts of different clusters")
     return tuple(ConceptCluster(name, tuple(concepts)) for name, concepts in concepts_of.items())
 
 
@@ -364,7 +364,7 @@ def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
         relation = Relation(*(str(text) for text in texts))
         if relation.subject.casefold() == relation.object.casefold():
             fact = f"relates {relation.subject!r} to itself"
-            entries.report(IssueKind.ENTRY, [row], fact, "an entity is always equal to itself; leave it out")
+            entries.report(IssueKind.ENTRY, [row], fact, "leave it out: an entity is always equal to itself")
             continue
         if relation in relations:
             duplicates.append(row)
@@ -390,7 +390,7 @@ def parse_concepts(entries: SectionRows) -> tuple[str, ...]:
             duplicates.append(row)
         concepts.setdefault(concept.casefold(), concept)
     entries.report_duplicates(duplicates)
-    entries.too_few(2, "concept", len(entries) - len(duplicates), "one concept has no others to differ from")
+    entries.too_few(2, "concept", len(entries) - len(duplicates), "the score compares concepts with each other")
     return tuple(concepts.values())
 
 
@@ -421,7 +421,7 @@ def parse_sentences(entries: SectionRows) -> tuple[AnnotatedSentence, ...]:
     entries.report_duplicates(duplicates)
     if not any(problem.fatal for problem in entries.problems):
         types = {entity.label for sentence in sentences for entity in sentence.entities}
-        why = "at least two types are needed"
+        why = "the score compares entities of different types"
         entries.too_few(2, "type of entity", len(types), why, nouns="types of entities")
     return tuple(sentences)
 

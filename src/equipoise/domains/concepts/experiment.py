@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 
-VERSION = "concepts 4"
+VERSION = "concepts 5"
 """Increased when the same inputs give other scores."""
 
 
@@ -200,8 +200,8 @@ def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tu
     """
     tasks = {parse_task(name) for name in requested or ()}
     missing = {
-        task: f"{concept_set.name} has no {b.needs}"
-        for task, b in CONCEPT_SCORES.items()
+        task: f"{concept_set.name} has no {score.needs}"
+        for task, score in CONCEPT_SCORES.items()
         if not _has(concept_set, task)
     }
     for task in tasks & set(missing):

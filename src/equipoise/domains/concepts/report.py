@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.concepts.checks import MAX_DISSIMILAR
 from equipoise.domains.concepts.comparison import ByModel, ScoreComparison
+from equipoise.domains.concepts.evidence import annotator_ceiling
+from equipoise.domains.concepts.recommendation import decimals, join_with
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, GROUND_TRUTH, interpret_score
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
@@ -34,13 +36,11 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
     from equipoise.types import Finding
 
-SMALL = 10.0
-"""Values below this are no ranks."""
 MAX_REASON_LENGTH = 24
 """The longest reason that a table shows in place of an interval; results.json has them all."""
 
-Row = tuple[str, str, ByModel]
-"""The subject of a metric, its name, and the estimate of every model."""
+Row = tuple[str, ByModel]
+"""The name of a metric, and the estimate of every model."""
 
 
 def concepts_view(evaluation: ConceptEvaluation) -> View:
@@ -93,54 +93,63 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
 def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
     """``0.56 [0.44, 0.66]``, marked if it is not above chance."""
     estimates = comparison.ground_truth
-    places = _places(list(estimates.values()))
+    places = decimals(list(estimates.values()))
     return [
-        f"{format_value(estimates[name].value, places)} {_reach(estimates[name].interval, places)}"
-        + (" " if comparison.above_chance(name) else AT_CHANCE)
+        _value_with_interval(estimates[name], places) + (" " if comparison.above_chance(name) else AT_CHANCE)
         for name in order
     ]
 
 
 def _score_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
-    places = _places(list(comparison.estimates.values()))
+    places = decimals(list(comparison.estimates.values()))
     return [format_value(comparison.estimates[name].value, places) for name in order]
 
 
 def _decision(evaluation: ConceptEvaluation) -> str:
-    """The recommendation for general use, or for the first use that was measured."""
+    """The recommendation for general use, or for every use if there is none for general use."""
     name = evaluation.concept_set.name
-    if not evaluation.advice:
+    advice = evaluation.advice
+    if not advice:
         return f"Not decided: no task that was measured on {name} has labels to compare the models with."
-    advice = evaluation.advice[0]
-    if not advice.models:
-        return f"No model can be recommended on {name}. {advice.message}."
-    best, others = advice.models[0], advice.models[1:]
-    if len(evaluation.models) < 2:
-        return f"{best} on {name}: {advice.value}. One model alone does not show which is best: add a baseline."
+    first = advice[0]
+    if not any(recommendation.models for recommendation in advice):
+        return f"No model can be recommended on {name}. {first.message}."
+    alone = " One model alone does not show which is best: add a baseline." if len(evaluation.models) < 2 else ""
+    if len(advice) > 1 and (first.score != COMPOSITE or not first.models):
+        uses = [f"{recommendation.names} ({recommendation.use})" for recommendation in advice]
+        return f"Recommended on {name}: {', '.join(uses)}.{alone}"
+    best, others = first.models[0], first.models[1:]
+    if alone:
+        return f"{best} on {name}: {first.value}.{alone}"
     if others:
         verb = "is" if len(others) == 1 else "are"
         names = join_names(others)
-        return f"Not decided: {best} is highest on {name} ({advice.value}); {names} {verb} not significantly worse."
+        return f"Not decided: {best} is highest on {name} ({first.value}); {names} {verb} not significantly worse."
     count = len(evaluation.models)
-    if not advice.test.startswith("significantly better"):
-        return f"{best} is the only one of {count} models that can be recommended on {name} ({advice.value})."
-    return f"{best} is the best of {count} models on {name} ({advice.value})."
+    if not first.test.startswith("significantly better"):
+        return f"{best} is the only one of {count} models that can be recommended on {name} ({first.value})."
+    return f"{best} is the best of {count} models on {name} ({first.value})."
 
 
 def _chance_sentence(with_truth: Sequence[ScoreComparison]) -> str:
     """The chance level of each metric, and what the mark means."""
     known = [
-        (comparison.truth, _chance(comparison.ground_truth, _places(list(comparison.ground_truth.values()))))
+        (comparison.truth, _chance(comparison.ground_truth, decimals(list(comparison.ground_truth.values()))))
         for comparison in with_truth
     ]
     levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
     has_mark = any(not comparison.above_chance(name) for comparison in with_truth for name in comparison.ground_truth)
-    mark = f" {AT_CHANCE} is not significantly above chance." if has_mark else ""
-    return f"Chance levels: {levels}.{mark}" if levels else ""
+    mark = f" {AT_CHANCE} means not significantly above chance." if has_mark else ""
+    mean = (
+        f" {GROUND_TRUTH} is the mean of the metrics before it, each rescaled so that chance is 0 and the maximum 1."
+        if any(metric == GROUND_TRUTH for metric, _ in known)
+        else ""
+    )
+    return f"Chance levels: {levels}.{mark}{mean}" if levels else ""
 
 
 def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
-    """What to use, with the test, and what the published formula would have picked."""
+    """What to use, with the values and the tests, and why other models are not recommended."""
     advice = evaluation.advice
     if not advice:
         return []
@@ -150,11 +159,13 @@ def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
         ReportColumn("by", [recommendation.value or recommendation.metric for recommendation in advice], rank=1),
         ReportColumn("paired test", [recommendation.test for recommendation in advice], shortens="end", rank=3),
     ]
-    notes = [f"{recommendation.use}: {recommendation.formula}." for recommendation in advice if recommendation.formula]
-    notes += [
-        f"{recommendation.use}: {model} is not recommended, because {reason}."
-        for recommendation in advice
-        for model, reason in recommendation.excluded.items()
+    uses_of: dict[tuple[str, str], list[str]] = {}
+    for recommendation in advice:
+        for model, reason in recommendation.excluded.items():
+            uses_of.setdefault((model, reason), []).append(recommendation.use)
+    notes = [
+        f"{model} is not recommended for {join_with(uses, 'or') if len(uses) < len(advice) else 'any use'}: {reason}."
+        for (model, reason), uses in uses_of.items()
     ]
     return [Section.of_table("What to use, by ground truth", columns, *notes)]
 
@@ -179,15 +190,20 @@ def slice_section(evaluation: ConceptEvaluation) -> list[Section]:
             ReportColumn("n", [str(next(iter(by_model.values())).n) for by_model in shown.values()], right=True),
         ]
         for place, model in enumerate(evaluation.models):
-            cells = [_value_and_interval(by_model, model) for by_model in shown.values()]
+            cells = [
+                _value_with_interval(by_model[model], decimals(list(by_model.values()))) for by_model in shown.values()
+            ]
             columns.append(ReportColumn(model, cells, right=True, rank=place))
         sections.append(Section.of_table(f"{comparison.truth} by category", columns, note))
     return sections
 
 
-def _value_and_interval(by_model: ByModel, model: str) -> str:
-    places = _places(list(by_model.values()))
-    return f"{format_value(by_model[model].value, places)} {_reach(by_model[model].interval, places)}"
+def _value_with_interval(estimate: Estimate, places: int) -> str:
+    """``0.56 [0.44, 0.66]``, or ``n/a`` once if neither is defined."""
+    value = format_value(estimate.value, places)
+    if isnan(estimate.value):
+        return value
+    return f"{value} {format_interval(estimate.interval, places) if estimate.interval.known else '[n/a]'}"
 
 
 def score_section(evaluation: ConceptEvaluation) -> Section:
@@ -209,7 +225,7 @@ def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
     ]
     rows = []
     for score, estimates, order, letters in groups:
-        places = _places(list(estimates.values()))
+        places = decimals(list(estimates.values()))
         for number, name in enumerate(order):
             estimate = estimates[name]
             rows.append(
@@ -218,9 +234,9 @@ def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
                     (" ".join(letters[name]) or "-") if letters else "",
                     name,
                     format_value(estimate.value, places),
-                    format_interval(estimate.interval, places),
+                    _format_interval(estimate.interval, places),
                     format_value(estimate.chance, places),
-                    interpret_score(estimate.value, estimate.interval) if letters else "ground truth",
+                    interpret_score(estimate.value, estimate.interval) if letters else "-",
                 )
             )
     score_cells, band, model, value, interval, chance, rating = zip(*rows, strict=True)
@@ -251,7 +267,7 @@ def captions(evaluation: ConceptEvaluation) -> tuple[str, ...]:
     comparisons = evaluation.score_comparisons
     letters = (
         "Models that share a letter are not significantly different on that score "
-        f"({comparisons[0].family or 'one pair, so no correction'})."
+        f"({comparisons[0].correction or 'one pair, so no correction'})."
         if len(evaluation.models) > 1
         else ""
     )
@@ -259,7 +275,7 @@ def captions(evaluation: ConceptEvaluation) -> tuple[str, ...]:
         *filter(None, [letters]),
         "Intervals come from resampled data, chance levels from random baselines:",
         *(
-            f"{comparison.score}: {comparison.drawn}; chance: {comparison.chance_baseline}."
+            f"{comparison.score}: {comparison.resampling}; chance: {comparison.chance_baseline}."
             for comparison in comparisons
         ),
         "The ratings use the thresholds 0.3, 0.5 and 0.7, independent of chance.",
@@ -269,68 +285,58 @@ def captions(evaluation: ConceptEvaluation) -> tuple[str, ...]:
 def component_section(evaluation: ConceptEvaluation) -> Section:
     """What each score adds up, term by term."""
     comparisons = evaluation.score_comparisons
-    rows = [("ground truth", "  Spearman", by_model) for by_model in _spearman(evaluation)]
-    rows += [
-        (f"{score_comparison.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", by_model)
-        for score_comparison in comparisons
-        for place, (term, by_model) in enumerate(score_comparison.terms.items())
-    ]
+    rows: list[Row] = [("Spearman", by_model) for by_model in _spearman(evaluation)]
+    for comparison in comparisons:
+        rows.append((f"{comparison.score} =", {}))
+        rows += [
+            (f"{'+' if number else ' '} {term}", by_model)
+            for number, (term, by_model) in enumerate(comparison.terms.items())
+        ]
     methods = [comparison.method for comparison in comparisons if comparison.method]
-    methods += [line for comparison in comparisons for line in comparison.readings]
-    columns = _estimate_columns("score", "part", rows)
-    return Section.of_table("What the scores are made of", columns, *(f"{method}." for method in methods))
+    methods += [line for comparison in comparisons for line in comparison.definitions]
+    return Section.of_table("Parts of the scores", _estimate_columns("part", rows), *(f"{line}." for line in methods))
 
 
 def reference_metric_section(evaluation: ConceptEvaluation) -> Section:
     """The metrics that the faults of the scores do not affect."""
-    rows = [
-        (score_comparison.title if place == 0 else "", f"{name} {_arrow(by_model)}", by_model)
-        for score_comparison in evaluation.score_comparisons
-        for place, (name, by_model) in enumerate(score_comparison.reference_metrics.items())
-    ]
+    rows: list[Row] = []
+    for comparison in evaluation.score_comparisons:
+        rows.append((comparison.title, {}))
+        rows += [(f"  {name} {_arrow(by_model)}", by_model) for name, by_model in comparison.reference_metrics.items()]
     if evaluation.composite is not None and evaluation.composite.ground_truth:
-        rows.append(("All tasks", f"{evaluation.composite.truth} ↑", evaluation.composite.ground_truth))
+        rows.append((f"{evaluation.composite.truth} ↑", evaluation.composite.ground_truth))
     title = "Ground truth, and other metrics that do not depend on scale"
-    return Section.of_table(title, _estimate_columns("about", "metric", rows))
+    return Section.of_table(title, _estimate_columns("metric", rows))
 
 
-def _estimate_columns(first: str, second: str, rows: Sequence[Row]) -> list[ReportColumn]:
-    """One row per metric and model."""
-    digits = [_places(list(by_model.values())) for _, _, by_model in rows]
-    cells = [
-        (
-            about if place == 0 else "",
-            name if place == 0 else "",
-            model,
-            format_value(estimate.value, places),
-            _reach(estimate.interval, places),
-            format_value(estimate.chance, places),
-        )
-        for (about, name, by_model), places in zip(rows, digits, strict=True)
-        for place, (model, estimate) in enumerate(by_model.items())
-    ]
-    abouts, names, models, values, reaches, chance = zip(*cells, strict=True)
+def _estimate_columns(first: str, rows: Sequence[Row]) -> list[ReportColumn]:
+    """One row per metric and model; a metric without estimates is the heading of those below it."""
+    cells: list[tuple[str, ...]] = []
+    for name, by_model in rows:
+        places = decimals(list(by_model.values()))
+        if not by_model:
+            cells.append((name, "", "", "", ""))
+        cells += [
+            (
+                name if number == 0 else "",
+                model,
+                format_value(estimate.value, places),
+                _format_interval(estimate.interval, places),
+                format_value(estimate.chance, places),
+            )
+            for number, (model, estimate) in enumerate(by_model.items())
+        ]
+    names, models, values, intervals, chance = zip(*cells, strict=True)
     return [
-        ReportColumn(first, abouts, rank=5),
-        ReportColumn(second, names),
+        ReportColumn(first, names),
         ReportColumn("model", models, shortens="middle"),
         ReportColumn("value", values, right=True),
-        ReportColumn("interval", reaches, right=True, rank=1),
+        ReportColumn("interval", intervals, right=True, rank=1),
         ReportColumn("chance", chance, right=True, rank=2),
     ]
 
 
-def _places(estimates: Sequence[Estimate]) -> int:
-    """Decimals for values next to each other; two at least where they are small: a correlation is never 1.0."""
-    places = shared_decimals(estimate.interval for estimate in estimates)
-    return (
-        max(places, 2)
-        if all(abs(estimate.value) < SMALL or isnan(estimate.value) for estimate in estimates)
-        else places
-    )
-
-
-def _reach(interval: Interval, places: int) -> str:
+def _format_interval(interval: Interval, places: int) -> str:
     """An interval in a table of many: a reason must not be wider than an interval."""
     text = format_interval(interval, places)
     return text if len(text) <= MAX_REASON_LENGTH else "n/a"
@@ -357,35 +363,38 @@ def pairwise_section(evaluation: ConceptEvaluation) -> list[Section]:
     groups = [(comparison.truth, comparison.truth_contrasts) for comparison in comparisons]
     groups += [(comparison.score, comparison.contrasts) for comparison in comparisons]
     tables = tuple(ReportTable.of(_pair_columns(title, contrasts)) for title, contrasts in groups if contrasts)
-    return [Section("Every pair", tables)] if tables else []
+    return [Section("Differences between the models", tables)] if tables else []
 
 
 def _pair_columns(title: str, contrasts: Sequence[Contrast]) -> list[ReportColumn]:
-    """Every pair of models on one metric, whose name is the head of the first column."""
+    """Every pair of models on one metric."""
     pairs = [(contrast, shared_decimals([contrast.interval])) for contrast in contrasts]
+    differences = [format_difference(contrast.difference, places) for contrast, places in pairs]
+    intervals = [_format_interval(contrast.interval, places) for contrast, places in pairs]
     return [
-        ReportColumn(title, [contrast.a for contrast, _ in pairs], shortens="middle"),
-        ReportColumn("minus", [contrast.b for contrast, _ in pairs], shortens="middle"),
-        ReportColumn("difference", [format_difference(contrast.difference, at) for contrast, at in pairs], right=True),
-        ReportColumn("interval", [_reach(contrast.interval, at) for contrast, at in pairs], right=True, rank=2),
+        ReportColumn("model A", [contrast.a for contrast, _ in pairs], shortens="middle"),
+        ReportColumn("model B", [contrast.b for contrast, _ in pairs], shortens="middle"),
+        ReportColumn(f"{title}: A - B", differences, right=True),
+        ReportColumn("interval", intervals, right=True, rank=2),
         ReportColumn("adj. p", [format_p(contrast.adjusted) for contrast, _ in pairs], right=True, rank=1),
     ]
 
 
 def weight_section(evaluation: ConceptEvaluation) -> list[Section]:
     """The winners of the composite under other weights."""
-    if not evaluation.winning:
+    if not evaluation.weight_sensitivities:
         return []
-    ordered = sorted(evaluation.winning, key=lambda outcome: -outcome.share)
+    ordered = sorted(evaluation.weight_sensitivities, key=lambda outcome: -outcome.share)
     columns = [
         ReportColumn("model", [outcome.model for outcome in ordered], shortens="middle"),
         ReportColumn("these data", [_share(outcome.share) for outcome in ordered], right=True),
         ReportColumn("resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
     ]
     for by_model in _spearman(evaluation):
-        cells = [_value_and_interval(by_model, outcome.model) for outcome in ordered]
+        places = decimals(list(by_model.values()))
+        cells = [_value_with_interval(by_model[outcome.model], places) for outcome in ordered]
         columns.insert(1, ReportColumn("Spearman", cells, right=True))
-    note = "The weightings are those of the composite. All weightings are equally likely."
+    note = f"The weights are those of {COMPOSITE}. All weightings are equally likely."
     return [Section.of_table("Share of weightings in which each model is first", columns, note)]
 
 
@@ -404,7 +413,7 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
     columns = (
         ReportColumn("part", list(facts)),
         ReportColumn("entries", sizes, right=True),
-        ReportColumn("", list(facts.values()), shortens="end"),
+        ReportColumn("content", list(facts.values()), shortens="end"),
     )
     problems = concept_set.problems if verbose else concept_set.problems[:MAX_LISTED]
     following = [*(problem.hint for problem in problems[1:]), ""]
@@ -415,17 +424,25 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
     ]
     n_more = len(concept_set.problems) - len(lines)
     lines += [f"and {format_count(n_more)} more (-v shows all)"] if n_more else []
-    missing = [f"{file}: {cost}" for file, cost in missing_sections(concept_set).items()]
+    missing = [f"{file}: {cost}." for file, cost in missing_sections(concept_set).items()]
     codes = ", ".join(dict.fromkeys(finding.code for finding in findings if finding.code in _SUMMARISING))
     heading = f"{pluralize(len(concept_set.problems), 'problem')} ({codes})" if codes else "problems"
     sections = (
         Section(heading, notes=tuple(lines), always=True),
-        Section("Not computed because files are missing", notes=tuple(missing), always=True),
+        Section(
+            "Files that are missing or invalid, and what is not computed without them",
+            notes=tuple(missing),
+            always=True,
+        ),
+    )
+    notes = (
+        *pair_lines(concept_set),
+        *([f"Files that were not read: {', '.join(concept_set.unread)}."] if concept_set.unread else []),
     )
     answer = Answer(
         f"The concept set {concept_set.name} {_usability(concept_set, findings)}.",
         columns if facts else (),
-        notes=(f"not read: {', '.join(concept_set.unread)}",) if concept_set.unread else (),
+        notes=notes,
         findings=tuple(finding for finding in findings if finding.code not in _SUMMARISING),
     )
     return View(answer, tuple(section for section in sections if section.notes), title=concept_set.name)
@@ -466,15 +483,31 @@ def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
         if getattr(concept_set, score.needs) is not None:
             continue
         if score.task in tasks:
-            cost = (
-                f"{score.name} is measured on the {len(concept_set.standard_concepts or ())} concepts of the clusters"
-            )
+            n_concepts = len(concept_set.standard_concepts or ())
+            cost = f"{score.name} is computed on the {n_concepts} concepts of the clusters instead"
         else:
-            unmeasured = [score.name, *filter(None, [score.truth]), COMPOSITE]
+            unmeasured = [*filter(None, [score.name, score.truth]), COMPOSITE]
             uses = [*filter(None, [score.use]), GENERAL_USE]
-            cost = f"no {', no '.join(unmeasured)}; no recommendation for {' and '.join(uses)}"
+            cost = f"{join_with(unmeasured, 'and')} are not computed; no recommendation for {join_with(uses, 'or')}"
         costs[_FILES[score.needs]] = cost
     return costs
+
+
+def pair_lines(concept_set: ConceptSet) -> list[str]:
+    """The categories of the pairs and the number of ratings, if there are any."""
+    pairs = concept_set.pairs or ()
+    lines = []
+    categories = Counter(pair.category for pair in pairs if pair.category)
+    if categories:
+        counts = ", ".join(f"{name} {format_count(times)}" for name, times in categories.items())
+        lines.append(f"Categories of pairs: {counts}.")
+    n_ratings = {sum(not isnan(rating) for rating in pair.ratings) for pair in pairs}
+    if max(n_ratings, default=0) > 1:
+        span = f"{min(n_ratings)} to {max(n_ratings)}" if len(n_ratings) > 1 else f"{max(n_ratings)}"
+        ceiling = annotator_ceiling(pairs)
+        known = f"; the annotator ceiling is a Spearman correlation of {format_value(ceiling, 2)}"
+        lines.append(f"Each pair has {span} ratings{'' if isnan(ceiling) else known}.")
+    return lines
 
 
 def _pair_facts(concept_set: ConceptSet) -> str:
@@ -482,16 +515,9 @@ def _pair_facts(concept_set: ConceptSet) -> str:
     if not expected:
         return "none can be used"
     unlike = sum(similarity <= MAX_DISSIMILAR for similarity in expected)
-    span = f"expected {format_value(min(expected), 2)} to {format_value(max(expected), 2)}"
-    facts = [f"{span}, {format_count(unlike)} at {format_value(MAX_DISSIMILAR, 2)} or below"]
-    categories = Counter(pair.category for pair in concept_set.pairs or () if pair.category)
-    if categories:
-        facts.append(f"categories: {', '.join(f'{name} {format_count(times)}' for name, times in categories.items())}")
-    n_ratings = {sum(not isnan(rating) for rating in pair.ratings) for pair in concept_set.pairs or ()}
-    if max(n_ratings) > 1:
-        span = f"{min(n_ratings)} to {max(n_ratings)}" if len(n_ratings) > 1 else f"{max(n_ratings)}"
-        facts.append(f"{span} ratings per pair")
-    return "; ".join(facts)
+    span = f"{format_value(min(expected), 2)} to {format_value(max(expected), 2)}"
+    limit = format_value(MAX_DISSIMILAR, 2)
+    return f"expected similarity {span}, at most {limit} in {pluralize(unlike, 'pair')}"
 
 
 def _cluster_facts(concept_set: ConceptSet) -> str:
@@ -505,7 +531,8 @@ def _cluster_facts(concept_set: ConceptSet) -> str:
 def _sentence_facts(concept_set: ConceptSet) -> str:
     types = Counter(entity.label for sentence in concept_set.sentences or () for entity in sentence.entities)
     named = ", ".join(f"{label} {format_count(times)}" for label, times in types.most_common())
-    return f"{sum(types.values()):,} entities: {named}" if types else "no entities"
+    count = sum(types.values())
+    return f"{format_count(count)} {'entity' if count == 1 else 'entities'}: {named}" if types else "no entities"
 
 
 def _relation_facts(concept_set: ConceptSet) -> str:

@@ -14,18 +14,17 @@ import numpy as np
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
 from equipoise.domains.concepts.comparison import (
-    Recommendation,
     ScoreComparison,
     WeightSensitivity,
     chance_p_values,
     compare_on_composite,
     compare_on_score,
-    recommend,
     weight_sensitivity,
 )
 from equipoise.domains.concepts.evidence import annotator_ceiling
+from equipoise.domains.concepts.recommendation import Recommendation, recommend
 from equipoise.domains.concepts.report import concepts_view
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, GROUND_TRUTH, interpret_score
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.io.atomic import write_text
 from equipoise.report.terminal import render_text
@@ -109,11 +108,8 @@ class ConceptEvaluation:
     @cached_property
     def chance_p(self) -> dict[str, dict[str, float]]:
         """By ground-truth metric and model, the adjusted p-value of the permutation test against chance."""
-        # The weighted mean is tested only if it is defined.
-        weights = self.weights if set(self.weights) <= set(self.tasks) else {}
-        return chance_p_values(
-            {name: scores.tasks for name, scores in self.scores.items()}, weights, config=self.config
-        )
+        by_model = {name: scores.tasks for name, scores in self.scores.items()}
+        return chance_p_values(by_model, self.weights, config=self.config)
 
     @cached_property
     def score_comparisons(self) -> tuple[ScoreComparison, ...]:
@@ -121,7 +117,7 @@ class ConceptEvaluation:
         return tuple(
             compare_on_score(
                 {name: model_scores.tasks[task] for name, model_scores in self.scores.items()},
-                self.chance_p.get(CONCEPT_SCORES[task].truth, {}),
+                self.chance_p,
                 config=self.config,
             )
             for task in self.tasks
@@ -133,7 +129,7 @@ class ConceptEvaluation:
         if not self.weights or not set(self.weights) <= set(self.tasks):
             return None
         by_model = {name: model_scores.tasks for name, model_scores in self.scores.items()}
-        return compare_on_composite(by_model, self.weights, self.chance_p.get(GROUND_TRUTH, {}), config=self.config)
+        return compare_on_composite(by_model, self.weights, self.chance_p, config=self.config)
 
     @property
     def all_score_comparisons(self) -> tuple[ScoreComparison, ...]:
@@ -141,7 +137,7 @@ class ConceptEvaluation:
         return self.score_comparisons if self.composite is None else (*self.score_comparisons, self.composite)
 
     @cached_property
-    def winning(self) -> tuple[WeightSensitivity, ...]:
+    def weight_sensitivities(self) -> tuple[WeightSensitivity, ...]:
         """The share of random weightings of the composite in which each model is first."""
         if self.composite is None or len(self.scores) < 2:
             return ()
@@ -216,9 +212,9 @@ class ConceptEvaluation:
         if missing:
             notes.append(f"{COMPOSITE} is undefined without {' and '.join(missing)}")
         notes += [
-            f"{blend.name} of {name} is undefined, as {why}"
+            f"{blend.name} of {name} is undefined, because {why}"
             for name, model_scores in self.scores.items()
-            for blend, why in ((score.blend, score.lacking) for score in model_scores.tasks.values())
+            for blend, why in ((score.blend, score.undefined_part) for score in model_scores.tasks.values())
             if why
         ]
         if self.composite is not None and chosen:
@@ -323,6 +319,7 @@ _SPACES = {
     "quality": "the standard concepts",
     "entities": "the entities",
     "relations": "the related entities",
+    "similarity": "the texts of the pairs",
 }
 """The tasks whose vectors are checked for collapse: the first two that were measured."""
 
@@ -354,7 +351,7 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
             for advice in evaluation.advice
         ],
         "annotator_ceiling": None if isnan(evaluation.ceiling) else evaluation.ceiling,
-        "weight_sensitivity": [asdict(sensitivity) for sensitivity in evaluation.winning],
+        "weight_sensitivity": [asdict(sensitivity) for sensitivity in evaluation.weight_sensitivities],
         "findings": [asdict(finding) for finding in evaluation.findings],
         "notes": list(evaluation.notes),
         "failures": failures_to_dict(evaluation.failures),
@@ -371,11 +368,11 @@ def _comparison_dict(score_comparison: ScoreComparison) -> dict[str, Any]:
     return {
         "score": score_comparison.score,
         "formula": score_comparison.formula,
-        "resampled": score_comparison.drawn,
+        "resampled": score_comparison.resampling,
         "chance_of": score_comparison.chance_baseline,
         "method": score_comparison.method,
-        "readings": list(score_comparison.readings),
-        "correction": score_comparison.family,
+        "definitions": list(score_comparison.definitions),
+        "correction": score_comparison.correction,
         "order": list(score_comparison.order),
         "models": {
             name: {

@@ -108,7 +108,7 @@ class ConceptScore:
     truth: str
     chance_baseline: str
     terms: tuple[ScoreTerm, ...]
-    readings: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
     """Definitions of its parts where the specification is ambiguous."""
     limits: str = ""
 
@@ -174,7 +174,7 @@ _ALL = (
         "Entity recognition",
         "sentences",
         "Entity Recognition",
-        "linear probe",
+        "probe accuracy",
         "shuffled types, and other sentences",
         (ScoreTerm("entity_clustering_silhouette", 0.6), ScoreTerm("avg_entity_text_similarity", 0.4)),
         (
@@ -190,7 +190,7 @@ _ALL = (
         "Knowledge graph",
         "relations",
         "Relation Extraction",
-        "MRR of the object",
+        "link MRR",
         "all pairs of entities",
         (
             ScoreTerm("relation_coherence", 0.4),
@@ -253,7 +253,7 @@ def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:
     low, high = score.bounds
     facts = {
         "formula": score.formula,
-        "parts": "; ".join(score.readings),
+        "parts": "; ".join(score.definitions),
         "range": f"{low:.3g} to {high:.3g}; larger is better",
         "chance": score.chance_baseline,
         "measured on": score.needs,

@@ -130,6 +130,7 @@ def observe_similarity(encode: Encode, concept_set: ConceptSet, system: str, con
             "pairs", len(pairs), WITH_REPLACEMENT, lambda rows: measured_parts(pairs.take(rows)), groups=groups
         ),
         chance_test=_similarity_test(encode, concept_set.pairs or (), config.seed),
+        space=concept_space(encode, pair_texts(concept_set.pairs or ())[0]),
         pairs=pairs,
         slices=_by_category(pairs, concept_set.pairs or (), system, secondary),
     )
@@ -265,13 +266,13 @@ def observe_entities(encode: Encode, concept_set: ConceptSet, system: str, confi
         return {
             "entity_clustering_silhouette": value_or_nan(lambda part: EUCLIDEAN.measure(part).value, kinds),
             "avg_entity_text_similarity": float(evidence.entity_text[mask].mean()) if mask.any() else np.nan,
-            "linear probe": float(hits[np.unique(points[mask])].mean()) if mask.any() else np.nan,
+            "probe accuracy": float(hits[np.unique(points[mask])].mean()) if mask.any() else np.nan,
         }
 
     return TaskEvidence(
         CONCEPT_SCORES["entities"],
         parts,
-        {**_estimates(space, reference), "linear probe": probe_result.estimates[Accuracy().name]},
+        {**_estimates(space, reference), "probe accuracy": probe_result.estimates[Accuracy().name]},
         {"entities": space, "entity-text": text, "entity-types": probe_result},
         "entities",
         ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, resample),
@@ -297,7 +298,7 @@ def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, conf
     space = evaluate(evidence.space, list(reference.values()), system=system, config=stats)
     fixed = evaluate(evidence.space, list(graph.values()), system=system, config=replace(config, n_resamples=1))
     space = replace(space, estimates={**space.estimates, **fixed.estimates})
-    links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
+    links: Named = {"link MRR": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
     by_subject = replace(per_unit(config), clusters=evidence.subjects.tolist())
     ranked = evaluate(evidence.ranking, list(links.values()), system=system, config=by_subject)
     parts = _estimates(space, {"relation_coherence": EdgeCoherence(), **graph})
@@ -313,7 +314,7 @@ def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, conf
         return {
             **{name: np.zeros(draws) for name in graph},
             "relation_coherence": dyadic_errors(cosines, edges, points, draws, rng),
-            "MRR of the object": dyadic_errors(reciprocal_ranks, evidence.ends, points, draws, rng),
+            "link MRR": dyadic_errors(reciprocal_ranks, evidence.ends, points, draws, rng),
         }
 
     return TaskEvidence(

@@ -199,7 +199,7 @@ def combine_errors(spreads: Sequence[BootstrapErrors], weights: Sequence[float])
 
 # One task on one model: its score, parts, reference metrics and errors.
 
-MODEL_INDEPENDENT = "fixed by the data"
+MODEL_INDEPENDENT = "fixed"
 """Why a part has no interval that no model can change."""
 
 
@@ -266,12 +266,13 @@ class TaskScore:
         )
 
     @property
-    def lacking(self) -> str:
-        """Why there is no score: the undefined part and its reason; empty if there is one."""
+    def undefined_part(self) -> str:
+        """The part that leaves the score undefined, and why; empty if the score is defined."""
         for name, estimate in self.observed.parts.items():
             if isnan(estimate.value):
                 metric = find_metric(estimate.metric)
-                return f"{name} is ({metric.undefined})" if metric is not None and metric.undefined else f"{name} is"
+                why = f" ({metric.undefined})" if metric is not None and metric.undefined else ""
+                return f"{name} is undefined{why}"
         return ""
 
     @property
@@ -289,7 +290,7 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     blend, sampling = observed.blend, observed.sampling
     value = blend.value({name: estimate.value for name, estimate in observed.parts.items()})
     spread, of_parts = bootstrap_score(blend, sampling, config=config)
-    interval = _reach(observed, spread, value, confidence_level).clipped(blend.bounds)
+    interval = _interval(observed, spread, value, confidence_level).clipped(blend.bounds)
     chance = blend.value({name: part.chance for name, part in observed.parts.items()})
     estimate = Estimate(blend.name, value, interval, sampling.count, 0, chance, Direction.UP, "blend")
     parts = dict(observed.parts)
@@ -313,7 +314,7 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     return TaskScore(observed, estimate, spread, of_parts.get(blend.truth, unknown))
 
 
-def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
+def _interval(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
     """The interval of the blend, or which part leaves it without one."""
     undefined = [name for name, estimate in observed.parts.items() if isnan(estimate.value)]
     if undefined:

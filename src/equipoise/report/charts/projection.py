@@ -39,7 +39,7 @@ DISK = (-1.04, 1.04)
 
 
 def projection_chart(projection: Projection, name: str = "") -> Chart:
-    """The points with their links; the points with most links are labelled."""
+    """The points with their links; the points with most links are labelled, and without links as many as fit."""
     points = projection.points[:MAX_POINTS]
     links = [link for link in projection.links if max(link) < len(points)]
     groups = list(dict.fromkeys(point.group for point in points))
@@ -140,10 +140,11 @@ def _sizes(points: Sequence[Point]) -> list[float]:
 
 
 def _labels(points: Sequence[Point], links: Sequence[tuple[int, int]], x: Spec, y: Spec) -> list[Spec]:
-    """Names of the points with most links, without overlaps."""
+    """Names of the points with most links, or of any points without links; no two overlap."""
     degree = Counter(index for link in links for index in link)
     candidates = sorted(range(len(points)), key=lambda index: -degree[index])
-    if len(points) > MAX_LABELS:
+    max_labels = MAX_LABELS if links else len(points)
+    if len(points) > max_labels:
         candidates = [index for index in candidates if degree[index] > 1]
     x_domain, y_domain = (axis["scale"]["domain"] for axis in (x, y))
     placed: list[tuple[float, float, float]] = []
@@ -155,7 +156,7 @@ def _labels(points: Sequence[Point], links: Sequence[tuple[int, int]], x: Spec, 
             (point.y - y_domain[0]) / (y_domain[1] - y_domain[0]) * SIZE,
         )
         width = len(text) * marks.LETTER_WIDTH + 8
-        if len(rows) < MAX_LABELS and not any(_overlap(label, (*at, width)) for label in placed):
+        if len(rows) < max_labels and not any(_overlap(label, (*at, width)) for label in placed):
             placed.append((*at, width))
             rows.append({"x": point.x, "y": point.y, "text": text})
     # A halo in the background colour below the text keeps the name readable on top of links.

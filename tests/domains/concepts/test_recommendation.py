@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.domains.concepts.comparison import ScoreComparison, recommend
+from equipoise.domains.concepts.comparison import ScoreComparison
 from equipoise.domains.concepts.experiment import evaluate_concepts
+from equipoise.domains.concepts.recommendation import recommend
 from equipoise.domains.concepts.results import ConceptEvaluation
 from equipoise.stats.comparison import Contrast
 from equipoise.stats.intervals import Interval
@@ -45,7 +46,7 @@ def comparison(
         contrasts=(),
         letters={name: (name,) for name in ari},
         order=tuple(ari),
-        drawn="",
+        resampling="",
         truth="ARI",
         truth_contrasts=tuple(contrasts),
         chance_p={name: 0.4 if value is AT_CHANCE else 0.001 for name, value in ari.items()},
@@ -113,6 +114,24 @@ def test_permutation_p_values_and_not_intervals_decide_which_model_is_above_chan
     result = replace(comparison({"a": AT_CHANCE, "b": GOOD}), chance_p={"a": 0.01, "b": 0.2})
     assert result.above_chance("a")
     assert not result.above_chance("b")
+
+
+def test_a_weak_p_value_needs_a_second_metric_above_chance() -> None:
+    weak = replace(comparison({"a": GOOD}), chance_p={"a": 0.02})
+    (advice,) = recommend([replace(weak, n_above_chance={"a": 1})])
+    assert advice.models == ()
+    assert "adjusted p 0.020), but no second metric is" in advice.message
+    (advice,) = recommend([replace(weak, n_above_chance={"a": 2})])
+    assert advice.models == ("a",)
+
+
+def test_the_choice_of_the_score_is_named_if_no_model_is_recommended() -> None:
+    (advice,) = recommend([comparison({"a": BEST, "b": AT_CHANCE})], {"a"})
+    assert advice.models == ()
+    assert "its vectors are collapsed (EQ310)" in advice.message
+    assert advice.formula == "clustering_score would recommend a (0.90), which is rejected for the same reason"
+    (advice,) = recommend([comparison({"b": AT_CHANCE, "a": BEST})], {"a"})
+    assert advice.formula.startswith("clustering_score would recommend b (0.90), which is rejected because its ARI")
 
 
 class HashedWords:
