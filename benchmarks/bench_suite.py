@@ -1,4 +1,4 @@
-"""The harness of eq bench against that of mteb on the same precomputed vectors, and against the bare product."""
+"""eq bench, compared with mteb on the same precomputed vectors, and with the bare matrix product."""
 
 from __future__ import annotations
 
