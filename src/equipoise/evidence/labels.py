@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import (
@@ -46,7 +46,7 @@ class Labels(Evidence):
     tied_top: Bools | None = None
 
     @classmethod
-    def of(cls, true: Any, predicted: Any, *, unit_ids: Any = None) -> Self:
+    def of(cls, true: ArrayLike, predicted: ArrayLike, *, unit_ids: ArrayLike | None = None) -> Self:
         """From two columns of class names.
 
         Parameters
@@ -69,12 +69,12 @@ class Labels(Evidence):
     @classmethod
     def from_logits(
         cls,
-        logits: Any,
-        targets: Any,
+        logits: ArrayLike,
+        targets: ArrayLike,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         exclude: Iterable[int] = (),
-        unit_ids: Any = None,
+        unit_ids: ArrayLike | None = None,
     ) -> Self:
         """The class with the largest score in each row, and the target codes.
 
@@ -100,7 +100,7 @@ class Labels(Evidence):
         from equipoise.evidence.kernels.dispatch import rank_targets
 
         ranks = rank_targets(logits, targets, padding=exclude)
-        width = int(logits.shape[1])
+        width = int(np.shape(logits)[1])
         names = unique_ids(classes, width, noun="class")
         ids = unique_ids(unit_ids, len(ranks.true))
         return cls(ids, ranks.true, ranks.predicted, names, ranks.counts.tied_top)
@@ -141,7 +141,7 @@ class Labels(Evidence):
         )
 
 
-def as_class_labels(labels: Any, argument: str) -> Ids:
+def as_class_labels(labels: ArrayLike, argument: str) -> Ids:
     """A column of labels: int64 if all are integers, strings otherwise."""
     names = to_numpy(labels)
     if names.ndim != 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.evidence.base import (
     Arrays,
@@ -39,7 +39,7 @@ class Pairs(Evidence):
     expected: Floats
 
     @classmethod
-    def of(cls, predicted: Any, expected: Any, *, unit_ids: Any = None) -> Self:
+    def of(cls, predicted: ArrayLike, expected: ArrayLike, *, unit_ids: ArrayLike | None = None) -> Self:
         """From two columns of finite numbers of equal length.
 
         Parameters

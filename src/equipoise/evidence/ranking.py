@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.config import Ties
 from equipoise.errors import InputError
@@ -101,12 +101,12 @@ class Ranking(Evidence):
     @classmethod
     def from_lists(
         cls,
-        retrieved: Any,
-        relevant: Any,
+        retrieved: ArrayLike,
+        relevant: ArrayLike,
         *,
-        scores: Any = None,
-        gains: Any = None,
-        unit_ids: Any = None,
+        scores: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
         corpus_size: int | None = None,
     ) -> Ranking:
         """Build a ranking from retrieved and relevant ids.
@@ -143,7 +143,14 @@ class Ranking(Evidence):
         )
 
     @classmethod
-    def from_scores(cls, scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        targets: ArrayLike,
+        *,
+        exclude: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
+    ) -> Ranking:
         """Build a ranking from a matrix of scores or logits.
 
         Parameters
@@ -175,14 +182,14 @@ class Ranking(Evidence):
     @classmethod
     def from_embeddings(
         cls,
-        queries: Any,
-        corpus: Any,
-        relevant: Any,
+        queries: ArrayLike,
+        corpus: ArrayLike,
+        relevant: ArrayLike,
         *,
         geometry: str | Geometry = "cosine",
-        exclude: Any = None,
-        gains: Any = None,
-        unit_ids: Any = None,
+        exclude: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
         block_bytes: int | None = None,
         device: Any = None,
     ) -> Ranking:
@@ -237,13 +244,13 @@ class Ranking(Evidence):
     def from_blocks(
         cls,
         blocks: Iterable[tuple[slice, NDArray[Any]]],
-        relevant: Any,
+        relevant: ArrayLike,
         *,
         units: int,
         corpus: int,
-        exclude: Any = None,
-        gains: Any = None,
-        unit_ids: Any = None,
+        exclude: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
     ) -> Ranking:
         """From scores that come in blocks, such as a fitted retriever's ``score_blocks(queries)``.
 
@@ -271,7 +278,7 @@ class Ranking(Evidence):
         )
 
     @classmethod
-    def from_ranks(cls, ranks: Any, *, candidates: int, unit_ids: Any = None) -> Ranking:
+    def from_ranks(cls, ranks: ArrayLike, *, candidates: int, unit_ids: ArrayLike | None = None) -> Ranking:
         """Build a ranking from the rank of the single relevant item of each unit.
 
         Parameters

@@ -7,13 +7,13 @@ the vectors and do not depend on the division into shards; see ``geometry.sharde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import to_numpy, unique_ids
@@ -46,14 +46,14 @@ Blocks = Iterable[tuple[slice, NDArray[Any]]]
 
 
 def ranking_from_embeddings(
-    queries: Any,
-    corpus: Any,
-    relevant: Any,
+    queries: ArrayLike,
+    corpus: ArrayLike,
+    relevant: ArrayLike,
     *,
     geometry: str | Geometry = "cosine",
-    exclude: Any = None,
-    gains: Any = None,
-    unit_ids: Any = None,
+    exclude: ArrayLike | None = None,
+    gains: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
     block_bytes: int | None = None,
     device: Any = None,
 ) -> Ranking:
@@ -72,13 +72,13 @@ def ranking_from_embeddings(
 
 def ranking_from_blocks(
     blocks: Blocks,
-    relevant: Any,
+    relevant: ArrayLike,
     *,
     units: int,
     corpus: int,
-    exclude: Any = None,
-    gains: Any = None,
-    unit_ids: Any = None,
+    exclude: ArrayLike | None = None,
+    gains: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
 ) -> Ranking:
     """See ``Ranking.from_blocks``."""
     return RelevantRows.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
@@ -103,7 +103,9 @@ class RelevantRows:
     corpus: int
 
     @classmethod
-    def of(cls, relevant: Any, gains: Any, exclude: Any, *, units: int, corpus: int) -> RelevantRows:
+    def of(
+        cls, relevant: ArrayLike, gains: ArrayLike | None, exclude: ArrayLike | None, *, units: int, corpus: int
+    ) -> RelevantRows:
         """Validated rows, one list per query; rows with gains of 0 or less are not relevant."""
         rows = as_ragged_ids(_as_rows_per_query(relevant), "relevant rows")
         if len(rows.cells) != units:
@@ -127,7 +129,7 @@ class RelevantRows:
             )
         return cls(flat, counts, gain[is_relevant], hidden, corpus)
 
-    def ranked(self, blocks: Blocks, unit_ids: Any) -> Ranking:
+    def ranked(self, blocks: Blocks, unit_ids: ArrayLike | None) -> Ranking:
         """The ranking of the relevant rows from the scores of all rows, in blocks of units."""
         starts = segment_offsets(self.counts)
         above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
@@ -151,7 +153,7 @@ class RelevantRows:
         corpus: NDArray[Any],
         geometry: str | Geometry,
         block_bytes: int | None,
-        unit_ids: Any,
+        unit_ids: ArrayLike | None,
     ) -> Ranking:
         """The ranking with scores computed and counted on a device."""
 
@@ -161,7 +163,7 @@ class RelevantRows:
         counts = gpu_rank_counts(search, left, self.rows, self.counts, self.hidden, block_bytes)
         return self.counted(*counts, unit_ids)
 
-    def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
+    def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: ArrayLike | None) -> Ranking:
         """The ranking from counts in the order of the rows."""
         pool = self.corpus - (self.hidden >= 0)
         return Ranking.of_items(
@@ -192,7 +194,7 @@ def _excluded_rows(exclude: Any, units: int, corpus: int) -> Ints:
 
 
 def gpu_rank_counts(
-    search: Any, queries: Any, rows: Ints, counts: Ints, hidden: Ints, block_bytes: int | None = None
+    search: Any, queries: ArrayLike, rows: Ints, counts: Ints, hidden: Ints, block_bytes: int | None = None
 ) -> tuple[Ints, Ints, Ints]:
     """For each relevant row: how many candidates of its unit are above, tied, and tied with a preceding id.
 
@@ -218,7 +220,7 @@ def gpu_rank_counts(
 
 
 def ranking_from_points_on(
-    device: Any, points: PointArray, pairs: Ints, geometry: Geometry, *, unit_ids: Any = None
+    device: Any, points: PointArray, pairs: Ints, geometry: Geometry, *, unit_ids: ArrayLike | None = None
 ) -> Ranking:
     """The ranking of ``ranking_among_points``, from matrix products on a device instead of exact distances.
 
@@ -254,14 +256,14 @@ _ROWS_PER_READ = 4096
 
 
 def ranking_from_shards(
-    queries: Any,
-    corpus: Any,
-    relevant: Any,
+    queries: ArrayLike,
+    corpus: Shards | Sequence[ArrayLike],
+    relevant: ArrayLike,
     *,
     geometry: str | Geometry = "cosine",
-    exclude: Any = None,
-    gains: Any = None,
-    unit_ids: Any = None,
+    exclude: ArrayLike | None = None,
+    gains: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
     threads: int = 1,
     map_function: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ShapeError
 from equipoise.evidence.base import (
@@ -54,13 +54,13 @@ class Space(Evidence):
     @classmethod
     def of(
         cls,
-        vectors: Any,
+        vectors: ArrayLike,
         *,
-        labels: Any = None,
-        depth: Any = None,
-        norms: Any = None,
-        edges: Any = None,
-        unit_ids: Any = None,
+        labels: ArrayLike | None = None,
+        depth: ArrayLike | None = None,
+        norms: ArrayLike | None = None,
+        edges: ArrayLike | None = None,
+        unit_ids: ArrayLike | None = None,
     ) -> Self:
         """From a matrix of vectors, and columns with one entry per point.
 

@@ -8,7 +8,7 @@ library, and equal vectors have equal scores in any position.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -209,7 +209,7 @@ QUERIES_AT_ONCE = 1024
 
 def nearest_in_shards(
     queries: ArrayLike,
-    corpus: Any,
+    corpus: Shards | Sequence[ArrayLike],
     k: int,
     *,
     geometry: str | Geometry = "cosine",

@@ -76,8 +76,8 @@ def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ..
         A .json, .jsonl, .csv, .tsv or .parquet file, or a sample: ``english``, ``german``. A case has a ``text`` and a
         list of ids under ``hpo_ids``, ``expected_hpo_ids``, ``term_ids``, ``expected_ids`` or ``expected``; in CSV the
         ids are in one cell, separated by semicolons. JSON has a list of cases, or an object with that list under
-        ``cases``, ``test_cases`` or ``data``. ``id`` and ``language`` are optional. Every other field with a short value
-        is a slice.
+        ``cases``, ``test_cases`` or ``data``. ``id`` and ``language`` are optional. Every other field with a
+        short value is a slice.
     language
         The language of cases that do not name it.
 
