@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,7 +19,12 @@ from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.registry import ModelSpec, parse_spec
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equipoise.geometry.base import Geometry
+    from equipoise.models.cache import VectorCache
     from equipoise.models.encoder import ModelCard
+    from equipoise.models.stores.base import VectorStore
     from equipoise.models.stores.recall import IndexRecall
 
 Blocks = Iterator[tuple[slice, PointArray]]
@@ -123,9 +128,9 @@ FUSIONS = ("sum", "rrf")
 def retriever(
     system: str | ModelSpec | Retriever | object,
     *,
-    geometry: Any = None,
-    store: Any = None,
-    cache: Any = None,
+    geometry: str | Geometry | None = None,
+    store: str | VectorStore | None = None,
+    cache: VectorCache | Path | str | bool | None = None,
     threads: int = 1,
     **options: object,
 ) -> Retriever:
@@ -139,10 +144,10 @@ def retriever(
     system
         A spec, an alias, a path, a retriever, or an object with ``encode`` or ``embed``.
     geometry
-        How vectors are compared; ``cosine`` by default.
+        How vectors are compared: ``cosine`` (the default), ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
     store
         A vector store that answers ``search`` for an embedding model: a spec such as ``faiss:hnsw`` or an empty
-        ``Store``. ``FittedDense.index_recall`` measures what an approximate one misses.
+        ``VectorStore``. ``FittedDense.index_recall`` measures what an approximate one misses.
     cache
         As in ``embedder``.
     threads
