@@ -141,7 +141,7 @@ class Labels(Evidence):
         )
 
 
-def as_class_labels(labels: Any, argument: str) -> Ids:
+def as_class_labels(labels: ArrayLike, argument: str) -> Ids:
     """A column of labels: int64 if all are integers, strings otherwise."""
     names = to_numpy(labels)
     if names.ndim != 1:

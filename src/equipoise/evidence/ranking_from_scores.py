@@ -30,15 +30,17 @@ _BLOCK_BYTES = 16 << 20
 """Bytes of scores per block, so that a file larger than memory is read in blocks."""
 
 
-def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
+def ranking_from_scores(
+    scores: ArrayLike, targets: ArrayLike, *, exclude: ArrayLike | None = None, unit_ids: ArrayLike | None = None
+) -> Ranking:
     """See ``Ranking.from_scores``."""
-    scores = check_score_matrix(scores)
-    units, width = int(scores.shape[0]), int(scores.shape[1])
+    matrix: Any = check_score_matrix(scores)
+    units, width = int(matrix.shape[0]), int(matrix.shape[1])
     flat, counts = _targets(targets, units, width)
     columns = candidate_columns(exclude, width)
     check_targets(flat, len(flat), width, columns)
-    count = _count_many_targets if isinstance(scores, np.ndarray) and counts.max(initial=0) > 1 else _count_in_turn
-    above, tied, before = count(scores, flat, counts, np.setdiff1d(np.arange(width), columns.codes))
+    count = _count_many_targets if isinstance(matrix, np.ndarray) and counts.max(initial=0) > 1 else _count_in_turn
+    above, tied, before = count(matrix, flat, counts, np.setdiff1d(np.arange(width), columns.codes))
     pool = np.full(units, len(columns.codes), dtype=np.int64)
     return Ranking.of_items(
         unique_ids(unit_ids, units),
@@ -139,7 +141,7 @@ class RankingStream:
     array([1., 2.])
     """
 
-    exclude: Any = None
+    exclude: ArrayLike | None = None
     parts: list[Ranking] = field(default_factory=list)
 
     def update(self, scores: ArrayLike, targets: ArrayLike, *, unit_ids: ArrayLike | None = None) -> None:

@@ -46,14 +46,14 @@ Blocks = Iterable[tuple[slice, NDArray[Any]]]
 
 
 def ranking_from_embeddings(
-    queries: Any,
-    corpus: Any,
-    relevant: Any,
+    queries: ArrayLike,
+    corpus: ArrayLike,
+    relevant: ArrayLike,
     *,
     geometry: str | Geometry = "cosine",
-    exclude: Any = None,
-    gains: Any = None,
-    unit_ids: Any = None,
+    exclude: ArrayLike | None = None,
+    gains: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
     block_bytes: int | None = None,
     device: Any = None,
 ) -> Ranking:
@@ -72,13 +72,13 @@ def ranking_from_embeddings(
 
 def ranking_from_blocks(
     blocks: Blocks,
-    relevant: Any,
+    relevant: ArrayLike,
     *,
     units: int,
     corpus: int,
-    exclude: Any = None,
-    gains: Any = None,
-    unit_ids: Any = None,
+    exclude: ArrayLike | None = None,
+    gains: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
 ) -> Ranking:
     """See ``Ranking.from_blocks``."""
     return RelevantRows.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
@@ -103,7 +103,9 @@ class RelevantRows:
     corpus: int
 
     @classmethod
-    def of(cls, relevant: Any, gains: Any, exclude: Any, *, units: int, corpus: int) -> RelevantRows:
+    def of(
+        cls, relevant: ArrayLike, gains: ArrayLike | None, exclude: ArrayLike | None, *, units: int, corpus: int
+    ) -> RelevantRows:
         """Validated rows, one list per query; rows with gains of 0 or less are not relevant."""
         rows = as_ragged_ids(_as_rows_per_query(relevant), "relevant rows")
         if len(rows.cells) != units:
@@ -127,7 +129,7 @@ class RelevantRows:
             )
         return cls(flat, counts, gain[is_relevant], hidden, corpus)
 
-    def ranked(self, blocks: Blocks, unit_ids: Any) -> Ranking:
+    def ranked(self, blocks: Blocks, unit_ids: ArrayLike | None) -> Ranking:
         """The ranking of the relevant rows from the scores of all rows, in blocks of units."""
         starts = segment_offsets(self.counts)
         above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
@@ -151,7 +153,7 @@ class RelevantRows:
         corpus: NDArray[Any],
         geometry: str | Geometry,
         block_bytes: int | None,
-        unit_ids: Any,
+        unit_ids: ArrayLike | None,
     ) -> Ranking:
         """The ranking with scores computed and counted on a device; only the counts are copied from there."""
         from equipoise.geometry.gpu_search import GpuSearch, index_tensor
@@ -173,7 +175,7 @@ class RelevantRows:
                 before[items.start + item] = first
         return self.counted(above, tied, before, unit_ids)
 
-    def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
+    def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: ArrayLike | None) -> Ranking:
         """The ranking from counts in the order of the rows."""
         pool = self.corpus - (self.hidden >= 0)
         return Ranking.of_items(
@@ -204,7 +206,7 @@ def _excluded_rows(exclude: Any, units: int, corpus: int) -> Ints:
 
 
 def ranking_from_points_on(
-    device: Any, points: PointArray, pairs: Ints, geometry: Geometry, *, unit_ids: Any = None
+    device: Any, points: PointArray, pairs: Ints, geometry: Geometry, *, unit_ids: ArrayLike | None = None
 ) -> Ranking:
     """The ranking of ``ranking_among_points``, from matrix products on a device instead of exact distances.
 

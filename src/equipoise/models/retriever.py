@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -143,10 +143,10 @@ def retriever(
     system
         A spec, an alias, a path, a retriever, or an object with ``encode`` or ``embed``.
     geometry
-        How vectors are compared; ``cosine`` by default.
+        How vectors are compared: ``cosine`` (the default), ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
     store
         A vector store that answers ``search`` for an embedding model: a spec such as ``faiss:hnsw`` or an empty
-        ``Store``. ``FittedDense.index_recall`` measures what an approximate one misses.
+        ``VectorStore``. ``FittedDense.index_recall`` measures what an approximate one misses.
     cache
         As in ``embedder``.
     threads

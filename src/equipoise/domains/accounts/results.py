@@ -321,7 +321,7 @@ class AccountsEvaluation:
 
     @property
     def displaced_in(self) -> str:
-        """The embedding of ``displaced``."""
+        """The name of the embedding that ``displaced`` is about; empty if there is none."""
         requested = [item for item in self.evaluations if item.system not in self.baselines and item.n_displaced]
         return min((item.system for item in requested), key=lambda name: not name.startswith("text:"), default="")
 

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 
 
 def compare(
-    models: Any,
-    data: Any,
+    models: str | Sequence[object] | Mapping[str, object],
+    data: object,
     *,
     text: Sequence[str] = (),
     split: str | None = None,

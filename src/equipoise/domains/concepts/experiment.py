@@ -29,6 +29,7 @@ from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
+    from equipoise.models.cache import VectorCache
     from equipoise.runs.executors import Executor
     from equipoise.types import Floats
 
@@ -49,14 +50,14 @@ class ConceptContext:
 
 
 def evaluate_concepts(
-    models: Any,
+    models: str | Sequence[object] | Mapping[str, object],
     concept_set: ConceptSet | str | PathLike[str] | None = None,
     *,
     tasks: Sequence[str] | None = None,
     weights: Mapping[str, float] | None = None,
     scale: float | None = None,
     config: StatsConfig = CONCEPT_STATS,
-    cache: Any = None,
+    cache: VectorCache | Path | str | bool | None = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
     output: str | Path | None = None,

@@ -40,6 +40,7 @@ from equipoise.models.chunking import markdown_sections, sentence_starts
 from equipoise.models.registry import BY_ALIAS, parse_spec
 
 if TYPE_CHECKING:
+    from equipoise.domains.fair.validation import Documents
     from equipoise.io.documents import TextDocument
 
 GAP = "____"
@@ -111,7 +112,7 @@ def check_draft_path(path: Path) -> None:
 
 
 def draft_questions(
-    doc_content: Any,
+    doc_content: Documents,
     n_questions: int = 80,
     *,
     model: str | ChatModel | None = None,

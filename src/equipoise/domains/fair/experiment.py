@@ -53,6 +53,8 @@ from equipoise.tuning.nested_cv import majority_hits
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import QADataset
     from equipoise.domains.fair.results import OptimizationResult
+    from equipoise.domains.fair.validation import Documents
+    from equipoise.models.cache import VectorCache
     from equipoise.models.retriever import Retriever
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.executors import Executor
@@ -271,8 +273,8 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
 
 
 def run_fair_comparison(
-    models: Sequence[Any],
-    doc_content: Any,
+    models: Sequence[object],
+    doc_content: Documents,
     qa_pairs: Iterable[Any],
     chunk_sizes: Sequence[int] | None = None,
     overlaps: Sequence[int] | None = None,
@@ -290,8 +292,8 @@ def run_fair_comparison(
     seed: int = 0,
     unanswerable: str = "refuse",
     allow_drafts: bool = False,
-    tokenizer: Any = None,
-    cache: Any = None,
+    tokenizer: object = None,
+    cache: VectorCache | Path | str | bool | None = None,
     threads: int = 1,
     test: str = "randomisation",
     progress: Progress | None = None,
@@ -402,8 +404,8 @@ def run_fair_comparison(
 
 
 def optimize_model(
-    model_spec: Any,
-    doc_content: Any,
+    model_spec: object,
+    doc_content: Documents,
     qa_pairs: Iterable[Any],
     chunk_sizes: Sequence[int] | None = None,
     overlaps: Sequence[int] | None = None,

@@ -429,7 +429,7 @@ def run_benchmark(
     Parameters
     ----------
     models
-        Specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``.
+        Specs (``use``, ``tfidf``, ``sum:use+tfidf``) or objects with ``encode``.
     cases
         A file, dicts, or the name of a sample; by default the sample cases.
     ontology

@@ -36,7 +36,7 @@ ENGLISH_ONLY_MODELS = ("minilm", "glove", "wordllama")
 """Short names of models that support English only."""
 SURFACE_FORM_MODELS = {"tfidf": "letters", "bm25": "words", "hash": "words"}
 """Kinds that compare surface forms, and their units."""
-MULTILINGUAL_MODELS = "use, or sum:use+tfidf:"
+MULTILINGUAL_MODELS = "use, or sum:use+tfidf"
 """Models that support further languages."""
 USE_LANGUAGES = {
     "ar": "ara", "de": "deu ger", "en": "eng", "es": "spa", "fr": "fra fre", "it": "ita", "ja": "jpn",

@@ -43,7 +43,7 @@ def benchmark_metrics(
     return list(parse_metrics([*names, *metrics], catalogue=catalogue_with(plugins) if plugins else None))
 
 
-DEFAULT_MODEL = "sum:use+tfidf:"
+DEFAULT_MODEL = "sum:use+tfidf"
 """The best offline model for English and German: a multilingual model and character n-grams."""
 DEFAULT_STRATEGIES = ("label_synonyms_max", "all_max", "label_only", "all_weighted")
 DEFAULT_RERANKER = "maxsim:minilm"

@@ -80,7 +80,7 @@ def query(
     texts
         One text, or several.
     model
-        A model spec, such as ``use``, ``tfidf:`` or ``sum:use+tfidf:``.
+        A model spec, such as ``use``, ``tfidf:`` or ``sum:use+tfidf``.
     ontology
         The ontology, its path, or ``hpo``.
     k

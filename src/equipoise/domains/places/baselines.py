@@ -31,6 +31,8 @@ from equipoise.metrics.ranking import NDCG, HitRate, ReciprocalRank, harmonic_nu
 from equipoise.tasks.classification import ClassificationOutput
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from equipoise.types import Bools, Ids, Ints
 
 KS = (1, 3, 5, 10)
@@ -74,7 +76,9 @@ def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
     }
 
 
-def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
+def majority(
+    train_counts: ArrayLike, targets: ArrayLike, *, exclude: ArrayLike | None = None, unit_ids: ArrayLike | None = None
+) -> Ranking:
     """Rank places by their frequency in training, in the same order for every user.
 
     Parameters
@@ -102,7 +106,12 @@ def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: 
 
 
 def most_frequent_per_user(
-    history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+    history: VisitHistory,
+    users: ArrayLike,
+    targets: ArrayLike,
+    *,
+    exclude: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
 ) -> Ranking:
     """Rank the places of each user by the number of that user's visits; ties by the visits of all users.
 
@@ -137,12 +146,12 @@ def most_frequent_per_user(
 
 def markov(
     history: VisitHistory,
-    users: Any,
-    previous: Any,
-    targets: Any,
+    users: ArrayLike,
+    previous: ArrayLike,
+    targets: ArrayLike,
     *,
-    exclude: Any = None,
-    unit_ids: Any = None,
+    exclude: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
 ) -> Ranking:
     """Rank places by a first-order Markov chain: how often the user went there from the previous place.
 
@@ -178,7 +187,7 @@ def markov(
 
 
 def guess_majority(
-    train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+    train_counts: ArrayLike, targets: ArrayLike, *, exclude: ArrayLike | None = None, unit_ids: ArrayLike | None = None
 ) -> ClassificationOutput:
     """See ``majority``; with the first choices."""
     counts = to_numpy(train_counts)
@@ -193,7 +202,12 @@ def guess_majority(
 
 
 def guess_per_user(
-    history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+    history: VisitHistory,
+    users: ArrayLike,
+    targets: ArrayLike,
+    *,
+    exclude: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
 ) -> ClassificationOutput:
     """See ``most_frequent_per_user``; with the first choices."""
     levels = [CountLevel(user_visit_counts(history), _users(history, users, targets))]
@@ -201,7 +215,13 @@ def guess_per_user(
 
 
 def guess_markov(
-    history: VisitHistory, users: Any, previous: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
+    history: VisitHistory,
+    users: ArrayLike,
+    previous: ArrayLike,
+    targets: ArrayLike,
+    *,
+    exclude: ArrayLike | None = None,
+    unit_ids: ArrayLike | None = None,
 ) -> ClassificationOutput:
     """See ``markov``; with the first choices."""
     user_codes = _users(history, users, targets)

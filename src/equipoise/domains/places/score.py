@@ -40,6 +40,8 @@ from equipoise.tasks.classification import ClassificationOutput, classify
 from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from equipoise.domains.places.prediction_files import TopKPredictions
     from equipoise.domains.places.visits import VisitHistory
     from equipoise.report.charts.chart import Chart
@@ -169,20 +171,20 @@ FREQUENCY = "training visits of the target"
 
 
 def score_places(
-    logits: Any,
-    targets: Any,
+    logits: ArrayLike,
+    targets: ArrayLike,
     *,
-    padding: Any = None,
-    unseen: Any = None,
-    train_counts: Any = None,
-    users: Any = None,
+    padding: ArrayLike | None = None,
+    unseen: ArrayLike | None = None,
+    train_counts: ArrayLike | None = None,
+    users: ArrayLike | None = None,
     slices: Mapping[str, Any] | None = None,
     history: VisitHistory | None = None,
-    previous: Any = None,
-    coordinates: Any = None,
+    previous: ArrayLike | None = None,
+    coordinates: ArrayLike | None = None,
     calibration: bool = True,
     probabilities: bool | None = None,
-    unit_ids: Any = None,
+    unit_ids: ArrayLike | None = None,
     ks: Iterable[int] | None = None,
     system: str = "system",
     ties: Ties | str = Ties.EXPECTED,
@@ -305,8 +307,8 @@ def score_top_k(
     top: TopKPredictions,
     *,
     classes: int | None = None,
-    unseen: Any = None,
-    train_counts: Any = None,
+    unseen: ArrayLike | None = None,
+    train_counts: ArrayLike | None = None,
     history: VisitHistory | None = None,
     ks: Iterable[int] | None = None,
     **others: Any,
@@ -372,17 +374,17 @@ def score_evidence(
     classified: ClassificationOutput,
     *,
     train_counts: Ints | None = None,
-    padding: Any = None,
-    users: Any = None,
+    padding: ArrayLike | None = None,
+    users: ArrayLike | None = None,
     slices: Mapping[str, Any] | None = None,
     history: VisitHistory | None = None,
-    previous: Any = None,
+    previous: ArrayLike | None = None,
     split: bool = True,
     ks: Iterable[int] | None = None,
     system: str = "system",
     config: StatsConfig = DEFAULT_STATS,
     probability: ProbabilityColumns | None = None,
-    coordinates: Any = None,
+    coordinates: ArrayLike | None = None,
     notes: tuple[str, ...] = (),
 ) -> PlaceScores:
     """``score_places`` for classified units; ``split`` tells whether the training classes are known."""

@@ -29,6 +29,8 @@ from equipoise.metrics.ranking import hit_rate, ndcg, reciprocal_rank
 from equipoise.tasks.classification import ClassificationOutput, classify
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from equipoise.types import Floats, Ids, Ints
 
 # The functions that next-location projects call for each batch, by the names they have there.
@@ -41,7 +43,7 @@ MAX_CACHED_CLASSES = 100_000
 
 
 def calculate_correct_total_prediction(
-    logits: Any, true_y: Any, *, ties: Ties | str = Ties.EXPECTED, compiled: bool | None = None
+    logits: ArrayLike, true_y: ArrayLike, *, ties: Ties | str = Ties.EXPECTED, compiled: bool | None = None
 ) -> tuple[Floats, Ints, Ints]:
     """Compute the sums, the true labels and the top-1 predictions of a batch.
 
@@ -79,7 +81,7 @@ def calculate_correct_total_prediction(
     return np.array([*sums.tolist(), float(len(ranks.true))]), ranks.true, ranks.predicted
 
 
-def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties.EXPECTED) -> float:
+def top_k_accuracy(logits: ArrayLike, targets: ArrayLike, k: int, *, ties: Ties | str = Ties.EXPECTED) -> float:
     """Count the rows whose target is among the k best classes: a count, not a proportion.
 
     Parameters
@@ -107,7 +109,7 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
     return float(hit_rate(ranking, k).sum())
 
 
-def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
+def get_mrr(prediction: ArrayLike, targets: ArrayLike, *, ties: Ties | str = Ties.EXPECTED) -> float:
     """Compute the sum (not the mean) of the reciprocal ranks of the targets.
 
     Parameters
@@ -133,7 +135,7 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
     return float(reciprocal_rank(ranking).sum())
 
 
-def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
+def get_ndcg(prediction: ArrayLike, targets: ArrayLike, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
     """Compute the sum (not the mean) of 1/log2(rank + 1) over the targets that rank within k.
 
     Parameters
@@ -164,7 +166,11 @@ def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = T
 
 
 def get_performance_dict(
-    counts: Any, true_labels: Any = None, top1_predictions: Any = None, *, f1: float | None = None
+    counts: ArrayLike,
+    true_labels: ArrayLike | None = None,
+    top1_predictions: ArrayLike | None = None,
+    *,
+    f1: float | None = None,
 ) -> dict[str, float]:
     """Compute metrics in percent from the sums of one batch or of several batches.
 
@@ -409,7 +415,7 @@ class PlaceMeter:
     def __len__(self) -> int:
         return sum(len(batch.output) for batch in self.batches)
 
-    def update(self, logits: Any, targets: Any, *, users: Any = None) -> None:
+    def update(self, logits: ArrayLike, targets: ArrayLike, *, users: ArrayLike | None = None) -> None:
         """Add a batch, which may have no rows.
 
         Parameters
@@ -421,19 +427,20 @@ class PlaceMeter:
         users
             The user of each row; the summary then also has means over users. Give it for all batches or for none.
         """
-        logits, codes = as_host_array(logits), to_numpy(targets)
+        matrix: Any = as_host_array(logits)
+        codes = to_numpy(targets)
         names = None if users is None else as_ids(to_numpy(users), 0)
         if names is not None and len(names) != len(codes):
             raise ShapeError(f"there are {len(names)} users for {len(codes)} targets", hint="give one per row")
         rows = np.flatnonzero(codes != self.ignore_index)
         if self.ignore_index is not None and len(rows) < len(codes):
             self.ignored += len(codes) - len(rows)
-            logits, targets = take_rows(logits, rows), codes[rows]
+            matrix, targets = take_rows(matrix, rows), codes[rows]
             names = None if names is None else names[rows]
-        if not len(logits):
+        if not len(matrix):
             return
         output = classify(
-            logits, targets, padding=self.padding, unseen=self.unseen, ks=self.ks or (), compiled=self.compiled
+            matrix, targets, padding=self.padding, unseen=self.unseen, ks=self.ks or (), compiled=self.compiled
         )
         self._add([MeterBatch(output, names)])
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.domains.places.prediction_files import find_column, require_column
 from equipoise.errors import FormatError, InputError, ParameterError, ShapeError
@@ -58,7 +58,9 @@ class VisitHistory:
     hours: Ints | None = None
 
     @classmethod
-    def of(cls, users: Any, places: Any, *, classes: int | None = None, hours: Any = None) -> VisitHistory:
+    def of(
+        cls, users: ArrayLike, places: ArrayLike, *, classes: int | None = None, hours: ArrayLike | None = None
+    ) -> VisitHistory:
         """From columns of equal length.
 
         Parameters
@@ -167,7 +169,7 @@ class VisitHistory:
         return number, lengths[self.user_codes]
 
 
-def as_class_codes(places: Any, name: str) -> Ints:
+def as_class_codes(places: ArrayLike, name: str) -> Ints:
     """A column of integer class codes."""
     codes: NDArray[Any] = to_numpy(places)
     if codes.ndim != 1:
