@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.options import engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
+from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, n_decimals
@@ -37,8 +39,8 @@ _UNITS = {"fraction": "", "queries a second": "queries/s"}
 
 
 def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False) -> list[Part]:
-    """A title, a line a figure, and sentences on how they were measured."""
-    recall, *_ = result.estimates.values()
+    """The recall and the median latency, a table of all metrics, and sentences on how they were measured."""
+    recall, median = next(iter(result.estimates.values())), result["Latency(p50)"]
     vectors = int(result.settings["vectors"])
     rows = [_cells(estimate) for estimate in result.estimates.values()]
     names, values, units, reaches, n = zip(*rows, strict=True)
@@ -51,11 +53,18 @@ def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: 
             ReportColumn("n", n, right=True, rank=2),
         ]
     )
-    parts: list[Part] = [heading(f"{result.system} on {format_count(vectors)} vectors"), Paragraph(""), table]
     if quiet:
-        return parts
+        return [table]
+    k = recall.metric.partition("@")[2]
+    headline = (
+        f"{result.system}: recall {_cells(recall)[1]} of the {k} exact nearest neighbours "
+        f"among {format_count(vectors)} vectors, on {pluralize(recall.n, 'query', 'queries')}; median latency "
+        f"{_cells(median)[1]} ms."
+    )
     return [
-        *parts,
+        heading(headline),
+        Paragraph(""),
+        table,
         Paragraph(""),
         *map(Paragraph, _reasons(result)),
         Paragraph(_measured(result, cost, exact=exact)),
@@ -98,14 +107,13 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
         f"queries. Random results have a recall of {recall.chance:.2g}. The store was filled in "
         f"{cost['fill_seconds']:.3g} s and ready "
         f"{cost['build_seconds']:.3g} s later; exact search of the same vectors took "
-        f"{cost['exact_seconds']:.3g} s for all queries. Latency is measured for one query at "
-        "a time, including the network; throughput for batches of queries."
+        f"{cost['exact_seconds']:.3g} s for all queries. Latency is measured for one query at a time, including the "
+        "network, as the mean and as percentiles; throughput is measured for batches of queries."
     )
 
 
 def _methods(result: Result) -> str:
-    reaches = [estimate.interval for estimate in result.estimates.values() if estimate.interval.known]
-    methods = ", ".join(dict.fromkeys(interval.method for interval in reaches))
+    methods = interval_methods(result.estimates.values())
     return f"Intervals: {methods}." if methods else "No interval is known."
 
 
@@ -161,7 +169,7 @@ def geometries() -> list[str]:
 @click.option("--name", metavar="NAME", help="Name of the run; default: the spec of the store.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads for exact search.")
 @options.device_option
-@options.stats_options()
+@options.stats_options(omit=("test", "correction", "n_permutations"))
 @click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
 @options.log_option

@@ -82,7 +82,7 @@ class IndexMeasurement:
                 **self._rate(confidence_level),
             },
             per_unit={**result.per_unit, **slow.per_unit},
-            settings={**result.settings, "k": self.k, "vectors": self.vectors},
+            settings={**result.settings, UNIT_NOUN: "query", "k": self.k, "vectors": self.vectors},
         )
 
     def _rate(self, confidence_level: float) -> dict[str, Estimate]:
