@@ -249,7 +249,7 @@ class NeighborPurity(UnitMetric[Space]):
         return values
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The mean over all ways to deal out the classes, which is exact."""
+        """The exact mean over all ways to assign the classes."""
         is_nonzero = directions(evidence)[1]
         count = int(is_nonzero.sum())
         if count <= self.neighbours:

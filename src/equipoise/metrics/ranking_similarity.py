@@ -61,8 +61,7 @@ class MaxSimilarity(RankingMetric):
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
         """The credit of random candidates if the evidence has it, else the mean over shuffled evidence.
 
-        Shuffled evidence has similarities of retrieved items only, and sets those of all other
-        candidates for 0.
+        Shuffled evidence has similarities of retrieved items only; those of all other candidates count as 0.
         """
         near, k = evidence.random_near, self.k or 1
         if near is not None and k <= near.shape[1] and np.isfinite(near[:, k - 1]).any():
