@@ -31,7 +31,7 @@ from equipoise.redaction import redact
 
 
 class EquipoiseError(Exception):
-    """Base class of all errors: a message, a code, and a hint what to do.
+    """A usage error, such as a missing option; the base class of all errors, which have a message, a code and a hint.
 
     >>> print(EquipoiseError("runs/a.trec is empty", hint="check the path").render())
     error[E100]: runs/a.trec is empty
@@ -82,7 +82,7 @@ def _rebuild(kind: type[EquipoiseError], message: str, hint: str, excerpt: str) 
 
 
 class InputError(EquipoiseError):
-    """Bytes or values that cannot be read as what they should be."""
+    """Input that cannot be used: a missing or unreadable file, or values that are not what they should be."""
 
     code = "E200"
 
@@ -145,7 +145,7 @@ class RunNotFoundError(UnknownNameError):
 
 
 class ParameterError(EquipoiseError):
-    """A parameter outside its allowed range."""
+    """A parameter or option that is missing, outside its range, or in conflict with another one."""
 
     code = "E310"
 

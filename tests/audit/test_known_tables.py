@@ -31,7 +31,7 @@ def test_without_the_one_relevant_assumption_the_median_rank_gives_notes() -> No
     assert audit.impossible == ()
     notes = [finding for finding in audit.findings if finding.code == "EQ450"]
     assert len(notes) == 5
-    assert "impossible if every unit has one relevant item (EQ404); otherwise it may be correct" in notes[0].message
+    assert "impossible if every query has one relevant item (EQ404); otherwise it may be correct" in notes[0].message
     assert "--one-relevant" in notes[0].hint
 
 
@@ -99,7 +99,7 @@ def test_a_wilson_interval_of_the_best_of_27_is_misleading() -> None:
     assert (
         findings.message == "the interval of Acc 94.4% is valid for one fixed configuration, but this is the best of 27"
     )
-    assert "it is Wilson's interval of one share of 90 units" in findings.evidence
+    assert "it is Wilson's interval of one share of 90 queries" in findings.evidence
 
 
 @pytest.mark.parametrize("declared", [{}, {"no_ties": True}])
@@ -141,7 +141,9 @@ def test_the_text_of_the_file_can_declare_one_relevant_item(target: str, tmp_pat
     assert [(finding.code, finding.subject) for finding in audit.impossible] == [
         ("EQ404", finding) for finding in ("5", "10", "15", "25", "50")
     ]
-    assert audit.impossible[0].evidence[0].startswith("given that every unit has one relevant item, as the text says: ")
+    assert (
+        audit.impossible[0].evidence[0].startswith("given that every query has one relevant item, as the text says: ")
+    )
 
 
 def test_a_declaration_that_contradicts_the_values_is_ignored(tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ def test_precision_has_finer_steps() -> None:
 
 def test_with_possible_ties_granularity_is_a_note() -> None:
     assert codes({"HR@1": "0.333"}, n=10) == []
-    assert notes({"HR@1": "0.333"}, n=10)[0].startswith("HR@1 0.333 cannot be a mean over 10 units")
+    assert notes({"HR@1": "0.333"}, n=10)[0].startswith("HR@1 0.333 cannot be a mean over 10 queries")
     assert notes([{"HR@1": "0.333", "ties": "expected", "n": 10}]) == []
     assert codes([{"HR@1": "0.333", "ties": "by_id", "n": 10}]) == ["EQ407"]
 

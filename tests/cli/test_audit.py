@@ -42,7 +42,7 @@ def test_a_declared_assumption_changes_a_note_to_an_issue(eq, folder: Path) -> N
     table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
     without_assumption, with_assumption = eq("audit", table), eq("audit", table, "--one-relevant")
     assert (without_assumption.exit_code, with_assumption.exit_code) == (0, 1)
-    assert "impossible if every unit has one relevant item (EQ404)" in without_assumption.stdout
+    assert "impossible if every query has one relevant item (EQ404)" in without_assumption.stdout
     assert "1 result would be impossible under an assumption" in without_assumption.stdout
     assert "EQ404" in with_assumption.stdout
 
@@ -160,7 +160,7 @@ def test_an_invalid_n_in_the_table_is_an_error(n: str, eq, folder: Path) -> None
 def test_an_n_that_contradicts_the_table_is_an_error(eq, folder: Path) -> None:
     result = eq("audit", write(folder, "table.csv", "system,n,MRR\na,70,0.5\n"), "--n", "200")
     assert result.exit_code == 2
-    assert "a states 70 units, and --n is 200" in result.stderr
+    assert "a states 70 queries, and --n is 200" in result.stderr
 
 
 def test_nothing_to_audit_and_a_missing_file_are_errors(eq, folder: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_table_with_unreadable_values_is_an_error(eq, tmp_path: Path) -> None:
 
 def test_the_summary_names_the_option_of_an_assumption(eq, folder: Path) -> None:
     table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
-    summary = " ".join(eq("audit", table).stdout.split("\n\n")[-1].split())
+    _, summary = eq("audit", table).stdout.split("\n\n")[0].splitlines()
     assert summary == (
         "No impossible value was found. 1 result would be impossible under an assumption: if it holds, declare it with "
         "--one-relevant. That does not mean that the values are correct."

@@ -30,7 +30,7 @@ def vectors(folder: Path) -> None:
 def test_an_exact_store_has_full_recall(eq: Eq) -> None:
     result = eq(*COMMAND, "memory", "-k", "5")
     assert result.exit_code == 0, result.output
-    assert "memory on 500 vectors" in result.output
+    assert "exact nearest neighbours among 500 vectors" in result.output
     assert "it found all exact neighbours for 30 of 30 queries" in result.output
 
 

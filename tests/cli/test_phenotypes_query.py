@@ -171,7 +171,7 @@ def test_a_text_without_shared_words_has_no_results(eq) -> None:
 
 def test_a_lexical_model_warns_about_other_languages(eq) -> None:
     arguments = (*QUERY, "Anfall", *TOY, "--model-name", "bm25:", "--language")
-    assert "bm25 matches shared words" in eq(*arguments, "de").stderr
+    assert "bm25 matches only shared words" in eq(*arguments, "de").stderr
     assert "bm25 matches" not in eq(*arguments, "en").stderr
 
 
@@ -206,7 +206,7 @@ def test_the_multilingual_model_is_suggested_for_its_languages_only() -> None:
         assert language_notes(kinds, "de") == []
         assert language_notes(kinds, "zh-Hant") == []
         assert "no installed model supports cy" in language_notes(kinds, "cy")[0]
-    assert language_notes({"onnx:minilm": "onnx"}, "nl")[0].startswith("minilm supports English only")
+    assert language_notes({"onnx:minilm": "onnx"}, "nl")[0].startswith("minilm supports only English")
 
 
 def test_unknown_models_have_no_language_notes() -> None:

@@ -22,19 +22,16 @@ _OPTION = re.compile(r"--[a-z-]+")
 
 
 def audit_report(audit: Audit, *, quiet: bool = False) -> list[Paragraph]:
-    """Title, findings with their derivations, and the summary."""
+    """Title, summary, and findings with their derivations."""
     read = f"{pluralize(audit.n_values, 'value')} in {pluralize(audit.n_rows, 'row')}"
     parts = [heading(f"Audit of {audit.name}: {read}")]
+    if not quiet:
+        parts.append(Paragraph(audit_summary(audit)))
     findings = [finding for finding in audit.findings if not quiet or finding.severity is Severity.ISSUE]
     parts += findings_section(findings, verbose=not quiet)
-    if quiet:
-        return parts
-    if audit.unread:
-        parts += [
-            Paragraph(""),
-            Paragraph(f"Not recognised as a metric or a number: {join_names(audit.unread)}"),
-        ]
-    return [*parts, Paragraph(""), Paragraph(audit_summary(audit))]
+    if audit.unread and not quiet:
+        parts += [Paragraph(""), Paragraph(f"Not recognised as a metric or a number: {join_names(audit.unread)}.")]
+    return parts
 
 
 def audit_summary(audit: Audit) -> str:

@@ -90,10 +90,15 @@ def bound_violation(
         return
     bounds = mean_bounds(steps, weight, target.k)
     most = zip([0, *(int(step.k) for step in steps)], _most(steps, weight, target.k), strict=True)
-    why = tuple(f"a unit at rank {j + 1} or worse scores at most {format_digits(credit)}" for j, credit in most)
+    why = tuple(
+        f"a query whose best hit is at rank {j + 1} or worse scores at most {format_digits(credit)}"
+        for j, credit in most
+    )
     yield from too_large(target, steps, bounds.high, why, "on average that is", assumptions)
     least = zip(steps, _least(steps, weight, target.k), strict=False)
-    why = tuple(f"a unit within rank {int(step.k)} scores at least {format_digits(credit)}" for step, credit in least)
+    why = tuple(
+        f"a query with a hit in the top {int(step.k)} scores at least {format_digits(credit)}" for step, credit in least
+    )
     hint = "" if target.metric.k else f"if {target.metric} has a cutoff, name it"
     yield from too_small(target, steps, bounds.low, why, "on average that is", assumptions, hint)
 
@@ -109,7 +114,7 @@ def _mean_rank_too_small(row: PublishedRow, steps: Sequence[PublishedValue]) -> 
         return
     # The negated rank falls as the rank grows, so that the same sums apply.
     least = -mean_bounds(steps, lambda rank: -rank if not isinf(rank) else 0.0).high
-    why = tuple(f"a unit that is no hit within {int(step.k)} has rank {int(step.k) + 1} or more" for step in steps)
+    why = tuple(f"a query that is no hit within {int(step.k)} has rank {int(step.k) + 1} or more" for step in steps)
     yield from too_small(target, steps, least, why, "on average that is", REQUIRES_ONE_RELEVANT)
 
 
@@ -131,10 +136,10 @@ def _mrr_below_found(row: PublishedRow) -> Iterator[Violation]:
         k = int(part.k)
         share = "" if k == 1 else f" / {k}"
         why = (
-            f"a unit without a hit within {k} adds 0 to {part.metric}, and one with a hit adds 1 at most",
-            f"a unit with a hit within {k} has a reciprocal rank of 1/{k} at least"
+            f"a query without a hit within {k} adds 0 to {part.metric}, and one with a hit at most 1",
+            f"a query with a hit within {k} has a reciprocal rank of at least 1/{k}"
             if k > 1
-            else "a unit with a hit at the first rank has a reciprocal rank of 1",
+            else "a query with a hit at the first rank has a reciprocal rank of 1",
         )
         so = (f"so {target.metric} is at least {part.metric}{share}, which is {least}",)
         sentence = f"{target} is too small for {part}: at least {format_digits(least.low, 4)}"
@@ -148,8 +153,8 @@ def _mrr_gain_too_large(row: PublishedRow) -> Iterator[Violation]:
             j = int(first.k)
             most = first.range.high + max(0.0, 1.0 - first.range.high) / (j + 1)
             why = (
-                f"a unit that scores within {j} gains nothing after it, and scores at most 1",
-                f"so at least {first.metric} of the units are hits within {j}, and the others score at most 1/{j + 1}",
+                f"a query that scores within {j} gains nothing after it, and scores at most 1",
+                f"so at least {first.metric} of the queries are hits within {j}, and others score at most 1/{j + 1}",
             )
             yield from too_large(second, [first], most, why, f"{second.metric} is")
 
@@ -232,7 +237,7 @@ def _score_against_median(target: PublishedValue, median: PublishedValue) -> Ite
         (target, median),
         f"{target} is too large for a median rank of {median.text}: at most {format_digits(plain, 4)}",
         (
-            f"half of the units have rank {format_digits(low)} or worse and score at most 1/{format_digits(low)}",
+            f"half of the queries have rank {format_digits(low)} or worse and score at most 1/{format_digits(low)}",
             "the other half score at most 1",
         ),
         assumptions,
@@ -258,7 +263,7 @@ def _hits_against_median(hits: PublishedValue, median: PublishedValue) -> Iterat
         f"{hits} is too {side} for a median rank of {median.text}: "
         f"{'at least' if side == 'small' else 'at most'} {format_digits(bound, 4)}",
         (
-            f"half of the units have a rank of {words} the median",
+            f"half of the queries have a rank of {words} the median",
             f"a tie around rank m covers the ranks from 1 to 2m - 1 at most, and counts for {k} of them",
         ),
         REQUIRES_ONE_RELEVANT,

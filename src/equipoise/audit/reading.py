@@ -480,8 +480,8 @@ def _words(name: str) -> list[str]:
 def _declared_context(context: TableContext, declared: DeclaredContext, name: str) -> TableContext:
     if declared.n is not None and context.n not in (None, declared.n):
         raise ParameterError(
-            f"{name or 'the table'} states {context.n} units, and --n is {declared.n}",
-            hint="omit --n if the table states the number of units",
+            f"{name or 'the table'} states {context.n} queries, and --n is {declared.n}",
+            hint="omit --n if the table states the number of queries",
         )
     assumptions = context.assumed | declared.assumptions
     return replace(context, n=context.n if declared.n is None else declared.n, assumed=assumptions)

@@ -46,7 +46,7 @@ def _one_metric_twice(row: PublishedRow) -> Iterator[Violation]:
 def _first_rank_violations(row: PublishedRow) -> Iterator[Violation]:
     hits = [row.value_of("HR", 1), row.value_of("P", 1), row.value_of("MRR", 1), row.value_of("R", 1, capped="True")]
     present = [hit for hit in hits if hit is not None]
-    why = "a single retrieved item is either relevant, and all of them are 1, or not, and all are 0"
+    why = "a single retrieved item is relevant, and all of these metrics are 1, or it is not, and all are 0"
     for other in present[1:]:
         yield from _differ(present[0], other, why)
     if present:
@@ -125,7 +125,7 @@ def _differ(
 def _gap(first: ValueRange, second: ValueRange) -> str:
     high, low = (first, second) if first.low > second.high else (second, first)
     least, most = ValueRange(high.low, high.low), ValueRange(low.high, low.high)
-    return f"no value is in both: the one is at least {least}, the other at most {most}"
+    return f"no value is in both ranges: one is at least {least}, the other at most {most}"
 
 
 def log_discount(rank: float) -> float:
@@ -150,8 +150,8 @@ def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
 def _exceeds_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Violation]:
     for gain, hits in product(gains, hit_rates(row)):
         if hits.k >= gain.k and gain.range.is_above(hits.range):
-            why = f"a unit without a hit adds 0 to {gain.metric}, and one with a hit adds 1 at most"
-            sentence = f"{gain} is above {hits}, the share of units that add anything to it"
+            why = f"a query without a hit adds 0 to {gain.metric}, and one with a hit at most 1"
+            sentence = f"{gain} is above {hits}, the share of queries that add anything to it"
             yield Violation((gain, hits), sentence, (why,), gap=gain.range.low - hits.range.high)
 
 
@@ -193,8 +193,8 @@ def _against_average_precision(row: PublishedRow, gain: PublishedValue) -> Itera
     )
     why = (
         f"without grades AP@{k}, divided by min(k, R) or by R, is never above nDCG@{k}",
-        f"a unit whose first item is not relevant gets at most {format_digits(share, 4)} of its nDCG@{k} as AP@{k}",
-        *((f"only {first} of the units have a relevant first item",) if first else ()),
+        f"a query whose first item is not relevant gets at most {format_digits(share, 4)} of its nDCG@{k} as AP@{k}",
+        *((f"only {first} of the queries have a relevant first item",) if first else ()),
     )
     so = (f"so MAP@{k} is at most {format_digits(most)}",)
     values = (average, gain, *((first,) if first else ()))
@@ -231,7 +231,7 @@ def _recall_against_precision(row: PublishedRow) -> Iterator[Violation]:
             most = _max_recall_in_range(precision.range, k, j) if j <= k else 1.0
             why = (
                 f"{precision} means {precision.range * k} relevant items among the first {k}",
-                f"a unit with c of them has at least c relevant items, and its R@{j} is at most {j}/c",
+                f"a query with c of them has at least c relevant items, and its R@{j} is at most {j}/c",
             )
             violations += too_large(recall, [precision], most, why, f"on average R@{j} is")
         if violations:
@@ -254,9 +254,7 @@ def _hits_against_precision(row: PublishedRow) -> Iterator[Violation]:
         if k == hits.k == 1:
             continue
         if hits.k >= k:
-            too_few += _exceeds(
-                precision, hits, f"a unit without a hit adds 0 to P@{k}, and one with a hit adds 1 at most"
-            )
+            too_few += _exceeds(precision, hits, f"a query without a hit adds 0 to P@{k}, and one with a hit at most 1")
         if hits.k <= k and hits.range.is_above(most):
             why = (f"every hit within {int(hits.k)} has a relevant item among the first {k}",)
             so = (f"k P@k, the mean number of relevant items among the first {k}, is {most}",)
@@ -280,10 +278,12 @@ def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:
             by_precision = hits.metric.symbol == "P" and part.metric.symbol == "R"
             is_covered = hits.k == 1 and (part.metric.symbol == "MRR" or by_precision)
             if part.k <= hits.k and not is_covered:
-                yield from _exceeds(part, hits, f"a unit without a hit adds 0 to {part.metric}, others 1 at most")
+                yield from _exceeds(
+                    part, hits, f"a query without a hit adds 0 to {part.metric}, the others add at most 1"
+                )
         for nearest in row.values_by_cutoff("MaxOntSim"):
             if nearest.k >= hits.k:
-                yield from _exceeds(hits, nearest, "a unit with a hit has the similarity 1")
+                yield from _exceeds(hits, nearest, "a query with a hit has the similarity 1")
 
 
 def _capped_violations(row: PublishedRow) -> Iterator[Violation]:
@@ -295,7 +295,7 @@ def _capped_violations(row: PublishedRow) -> Iterator[Violation]:
                 yield from _exceeds(other, capped, f"min(R, k) is no more than {denominator}")
         hits = row.value_of("HR", k)
         if hits and k > 1:
-            yield from _exceeds(capped, hits, "a unit without a hit adds 0, others 1 at most")
+            yield from _exceeds(capped, hits, "a query without a hit adds 0, the others add at most 1")
 
 
 def _exceeds(small: PublishedValue, large: PublishedValue, why: str) -> Iterator[Violation]:

@@ -146,7 +146,7 @@ def mixed_units(table: AuditedTable) -> Iterator[Violation]:
             (
                 f"a share is at most 1, so values above 1 are percent: {join_names(table.percents)}",
                 f"all values of {join_names(table.ambiguous_columns)} are below 1 and have no percent sign",
-                "each row was read in every mixture of both; only what all of them forbid is called impossible",
+                "each row was checked with every combination of both; a value is impossible only if none allows it",
             ),
         )
 
@@ -186,7 +186,7 @@ def _as_wilson(row: PublishedRow, value: PublishedValue) -> tuple[str, ...]:
         not end.is_disjoint(ValueRange(printed.low - 0.005, printed.high + 0.005))
         for end, printed in zip(ends, value.interval, strict=True)
     )
-    return (f"it is Wilson's interval of one share of {n} units",) if near else ()
+    return (f"it is Wilson's interval of one share of {n} queries",) if near else ()
 
 
 _FUNCTIONS: dict[str, tuple[type, AuditRule]] = {

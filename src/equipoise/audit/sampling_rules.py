@@ -49,12 +49,12 @@ def _parts(value: PublishedValue) -> tuple[int, str, tuple[Assumption, ...]] | N
     """The number of steps per unit between 0 and 1, the reason, and the assumptions."""
     metric = value.metric
     if metric.symbol in ("HR", "Acc") and not metric.parameters:
-        return 1, "a unit is a hit or a miss", REQUIRES_BINARY_HITS
+        return 1, "a query is a hit or a miss", REQUIRES_BINARY_HITS
     if metric.symbol == "P" and metric.k is not None:
-        why = f"a unit has an integer number of relevant items among its first {metric.k}"
+        why = f"a query has an integer number of relevant items among its first {metric.k}"
         return metric.k, why, REQUIRES_BINARY_HITS
     if metric.symbol == "R" and metric.k is not None and not metric.parameters:
-        return 1, "a unit's one relevant item is found or not", (*REQUIRES_ONE_RELEVANT, Assumption.HITS)
+        return 1, "a query's one relevant item is found or not", (*REQUIRES_ONE_RELEVANT, Assumption.HITS)
     if metric.symbol == "MR" and not metric.parameters:
         return 2, "a rank is an integer, or a multiple of 1/2 if it is averaged over ties", REQUIRES_ONE_RELEVANT
     return None
@@ -73,9 +73,9 @@ def _fraction_violations(
     unit = f"{n}" if parts == 1 else f"({n} x {parts})"
     yield Violation(
         (value,),
-        f"{value} cannot be a mean over {pluralize(n, 'unit')}: the nearest are {format_digits(below / steps)} and "
-        f"{format_digits(above / steps)}",
-        (f"{why}, so the mean over {n} units is a multiple of 1/{unit}",),
+        f"{value} cannot be a mean over {pluralize(n, 'query', 'queries')}: the nearest are "
+        f"{format_digits(below / steps)} and {format_digits(above / steps)}",
+        (f"{why}, so the mean over {n} queries is a multiple of 1/{unit}",),
         assumptions,
         so=(
             f"{below}/{steps} = {format_digits(below / steps)} and {above}/{steps} = {format_digits(above / steps)} "
@@ -126,7 +126,7 @@ def _too_narrow(row: PublishedRow, value: PublishedValue, low: ValueRange, high:
         yield Violation(
             (value,),
             f"the interval of {value} is {format_digits(high.high - low.low, 4)} wide, too narrow for "
-            f"{pluralize(n, 'unit')}",
+            f"{pluralize(n, 'query', 'queries')}",
             (f"a share of {n} hits and misses varies by sqrt(p (1 - p) / n) from sample to sample",),
             (Assumption.HITS,),
             so=(
@@ -229,7 +229,7 @@ def _chance_deviation(
     if measured and row.n_units(value) is not None:
         return
     stated = (f"{pool.derived_from.derivation_step}; it is 1/n, so n is {pool}",) if pool.derived_from else ()
-    deviations = (f"on {n} units chance moves it by at most {format_digits(deviation, 4)}",) if not measured else ()
+    deviations = (f"on {n} queries chance moves it by at most {format_digits(deviation, 4)}",) if not measured else ()
     yield Violation(
         (value,),
         f"{value} is not the chance level among {pool}: {expected}",
@@ -240,7 +240,7 @@ def _chance_deviation(
             *deviations,
         ),
         (*_needs(value, pool, expected), *((Assumption.EXPECTED,) if measured else ())),
-        hint="if it was measured, give the number of units with --n or a column n" if measured else "",
+        hint="if it was measured, give the number of queries with --n or a column n" if measured else "",
     )
 
 

@@ -57,9 +57,9 @@ ANN = re.compile(
 class Assumption(StrEnum):
     """A condition under which a rule holds."""
 
-    ONE_RELEVANT = "every unit has one relevant item"
+    ONE_RELEVANT = "every query has one relevant item"
     BINARY = "items are relevant or not, without grades"
-    HITS = "every unit is a hit or a miss, without averaging over tied scores"
+    HITS = "every query is a hit or a miss, without averaging over tied scores"
     OVER_RELEVANT = "average precision is divided by the relevant items, not by those that were found"
     EXPECTED = "the row gives expected chance levels and was not measured"
     MEAN_RANK = "MR is a mean rank and not a miss rate"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.output import Output, pass_output
@@ -149,13 +150,13 @@ def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any)
     rate = report.texts / report.seconds if report.seconds else 0.0
     name = f"{model.card.name} on {model.card.device}" if model.card.device else model.card.name
     lines = [
-        f"wrote {report.path}: {report.texts:,} vectors of {report.dims:,} dimensions (model: {name})",
-        f"{report} in {report.seconds:.1f} s ({rate:,.0f} texts per second)",
+        f"wrote {report.path}: {pluralize(report.texts, 'vector')} of {report.dims:,} dimensions (model: {name})",
+        f"{report} in {report.seconds:.1f} s ({rate:,.{1 if rate < 10 else 0}f} texts/s)",
     ]
     if source.blank:
-        lines.append(f"skipped {source.blank:,} blank texts")
+        lines.append(f"skipped {pluralize(source.blank, 'blank text')}")
     if usage is not None and usage.requests:
         cost = "" if usage.cost is None else f", cost {usage.cost:.4f}"
-        cut = f", {usage.cut:,} texts truncated" if usage.cut else ""
-        lines.append(f"{usage.requests:,} requests, {usage.tokens:,} tokens{cost}{cut}")
+        cut = f", {pluralize(usage.cut, 'text')} truncated" if usage.cut else ""
+        lines.append(f"{pluralize(usage.requests, 'request')}, {usage.tokens:,} tokens{cost}{cut}")
     return lines

@@ -65,6 +65,9 @@ class InfoPage:
 # Formulas in LaTeX as a terminal can show them.
 
 _WORDS = {
+    r"\left": "",
+    r"\right": "",
+    r"\cdot": "*",
     r"\,": " ",
     r"\|": "|",
     r"\le": "<=",
@@ -93,7 +96,21 @@ def plain_formula(formula: str) -> str:
         text = _CHOOSE.sub(r"choose(\1, \2)", text)
         text = _FRACTION.sub(lambda match: f"({_bracketed(match[1])} / {_bracketed(match[2])})", text)
     text = _COMMAND.sub(lambda match: _WORDS.get(match[0], match[0][1:]), text)
-    return " ".join(text.split())
+    return _without_brackets(" ".join(text.split()))
+
+
+def _without_brackets(text: str) -> str:
+    """The text without brackets around all of it.
+
+    >>> _without_brackets("((a) / (b))"), _without_brackets("(a) / (b)")
+    ('(a) / (b)', '(a) / (b)')
+    """
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0 and at < len(text) - 1:
+            return text
+    return _without_brackets(text[1:-1]) if text.startswith("(") else text
 
 
 def _bracketed(part: str) -> str:
@@ -440,6 +457,16 @@ def _definition(documented: object) -> str:
 
 # The page about a metric, from its declaration.
 
+EVIDENCE = {
+    "ranking": "the ranking of the candidates of each unit",
+    "labels": "the true and the predicted class of each unit",
+    "sets": "the gold and the predicted terms of each document",
+    "pairs": "pairs of texts with a predicted and an expected similarity",
+    "space": "points, and their classes, depths or edges if the metric needs them",
+}
+"""What each kind of evidence holds."""
+TIES_BY_ID = {"infAP"}
+BY_ID = "by id, descending"
 TIES = {
     "ranking": "the expected value over all orders of tied scores; or --ties by_id, optimistic, pessimistic",
     "labels": "a tie for the largest score goes to the lowest class, and is reported",
@@ -462,9 +489,9 @@ def _page(metric: Metric[Any]) -> InfoPage:
         {
             "formula": plain_formula(metric.formula),
             "range": f"{format_bounds(metric.bounds)}{unit}; {direction} is better",
-            "evidence": metric.evidence.kind,
-            "undefined": "" if custom else metric.undefined,
-            "ties": "" if custom else TIES.get(metric.evidence.kind, ""),
+            "evidence": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
+            "undefined": "" if custom else metric.undefined.replace("a unit ", "a unit (such as a query) ", 1),
+            "ties": "" if custom else BY_ID if metric.symbol in TIES_BY_ID else TIES.get(metric.evidence.kind, ""),
             "chance": " ".join(_definition(type(metric).chance).split()),
             "parameters": _parameters(metric),
             "aliases": ", ".join(metric.aliases),
@@ -474,6 +501,9 @@ def _page(metric: Metric[Any]) -> InfoPage:
     )
 
 
+COMMON_PARAMETERS = {"k": "k, the cutoff", "rel": "rel, the smallest gain of a relevant item (default 1)"}
+
+
 def _parameters(metric: Metric[Any]) -> str:
     """``k (none), norm (min, or R)``: each parameter with its default and other choices."""
     if isinstance(metric, BaseMetric):
@@ -481,11 +511,11 @@ def _parameters(metric: Metric[Any]) -> str:
     types = get_type_hints(type(metric))
     described = []
     for parameter in fields(metric):  # type: ignore[arg-type]
-        if parameter.name == "k":
-            described.append("k, the cutoff")
+        if parameter.name in COMMON_PARAMETERS:
+            described.append(COMMON_PARAMETERS[parameter.name])
             continue
         kind = types[parameter.name]
         choices = " | ".join(map(str, get_args(kind))) if get_origin(kind) is Literal else ""
         default = "" if parameter.default is MISSING else f" (default {parameter.default})"
         described.append(f"{parameter.name}{'=' + choices if choices else ''}{default}")
-    return ", ".join(described)
+    return "; ".join(described)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.options import engine_options, executor_context
@@ -38,8 +39,8 @@ _UNITS = {"fraction": "", "queries a second": "queries/s"}
 
 
 def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False) -> list[Part]:
-    """A title, a line a figure, and sentences on how they were measured."""
-    recall, *_ = result.estimates.values()
+    """The recall and the median latency, a table of all metrics, and sentences on how they were measured."""
+    recall, median = next(iter(result.estimates.values())), result["Latency(p50)"]
     vectors = int(result.settings["vectors"])
     rows = [_cells(estimate) for estimate in result.estimates.values()]
     names, values, units, reaches, n = zip(*rows, strict=True)
@@ -52,11 +53,18 @@ def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: 
             ReportColumn("n", n, right=True, rank=2),
         ]
     )
-    parts: list[Part] = [heading(f"{result.system} on {format_count(vectors)} vectors"), Paragraph(""), table]
     if quiet:
-        return parts
+        return [table]
+    k = recall.metric.partition("@")[2]
+    headline = (
+        f"{result.system}: recall {_cells(recall)[1]} of the {k} exact nearest neighbours "
+        f"among {format_count(vectors)} vectors, on {pluralize(recall.n, 'query', 'queries')}; median latency "
+        f"{_cells(median)[1]} ms."
+    )
     return [
-        *parts,
+        heading(headline),
+        Paragraph(""),
+        table,
         Paragraph(""),
         *map(Paragraph, _reasons(result)),
         Paragraph(_measured(result, cost, exact=exact)),
@@ -99,8 +107,8 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
         f"queries. Random results have a recall of {recall.chance:.2g}. The store was filled in "
         f"{cost['fill_seconds']:.3g} s and ready "
         f"{cost['build_seconds']:.3g} s later; exact search of the same vectors took "
-        f"{cost['exact_seconds']:.3g} s for all queries. Latency is measured for one query at "
-        "a time, including the network; throughput for batches of queries."
+        f"{cost['exact_seconds']:.3g} s for all queries. Latency is measured for one query at a time, including the "
+        "network, as the mean and as percentiles; throughput is measured for batches of queries."
     )
 
 

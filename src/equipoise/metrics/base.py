@@ -129,7 +129,7 @@ class Metric(ABC, Generic[E]):
         return self.name
 
     def chance(self, evidence: E, rng: np.random.Generator) -> float:
-        """The chance level: the mean value over shuffled evidence."""
+        """The mean value over shuffled evidence."""
         return float(np.mean([self.measure(evidence.shuffled(rng)).value for _ in range(N_CHANCE_SHUFFLES)]))
 
 
@@ -164,7 +164,7 @@ class CorpusMetric(Metric[E]):
         return MetricValue(self.value(evidence))
 
     def chance(self, evidence: E, rng: np.random.Generator) -> float:
-        """The mean value over shuffled evidence; 0 where that is the mean over all permutations."""
+        """The mean value over shuffled evidence; exactly 0 if that is the mean over all permutations."""
         if self.zero_by_chance:
             return nan if isnan(self.value(evidence)) else 0.0
         return super().chance(evidence, rng)

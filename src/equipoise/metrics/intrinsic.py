@@ -54,15 +54,15 @@ class IntrinsicMetric(CorpusMetric[Space]):
     evidence = Space
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """NaN: shuffling does not change the vectors."""
+        """Undefined: shuffling labels or edges does not change the vectors."""
         return nan
 
 
 @dataclass(frozen=True)
 class EffectiveRank(IntrinsicMetric):
-    """e to the entropy of the singular values of the vectors' matrix, taken as shares of their sum.
+    """The exponential of the entropy of the singular values of the matrix of vectors, each divided by their sum.
 
-    From 1 (all vectors on a line through the origin) to the number of dimensions or points, the fewer;
+    From 1 (all vectors on a line through the origin) to the number of dimensions or of points, whichever is smaller;
     rescaling all vectors changes nothing.
 
     >>> round(EffectiveRank().measure(Space.of([[1.0, 0.0], [0.0, 1.0]])).value, 6)
@@ -327,8 +327,8 @@ class EmbeddingVariance(RandomBaselineMetric):
 class NormRatio(RandomBaselineMetric):
     """Standard deviation of the norms over their mean.
 
-    At least 0, and lower is more consistent: 0 when all vectors are equally long, as those of models that
-    set them to length one are. Directions do not matter, so random ones of the same norms earn the same.
+    At least 0, and lower is more consistent: 0 when all vectors are equally long, as are those of models that
+    normalise them. Directions do not matter, so random ones of the same norms earn the same.
 
     >>> NormRatio().measure(Space.of([[1.0, 0.0], [0.0, 3.0]])).value
     0.5

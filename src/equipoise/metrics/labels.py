@@ -97,7 +97,7 @@ class ClassAverageMetric(CorpusMetric[Labels]):
 
 @dataclass(frozen=True)
 class ClassF1(ClassAverageMetric):
-    """For a class, twice its rightly predicted units over its true plus its predicted units; then averaged.
+    """For a class, twice its correctly predicted units over its true plus its predicted units; then averaged.
 
     From 0 to 1; 0 where 0/0. Weighted F1 lets frequent classes dominate, macro does not; micro is accuracy.
 
@@ -119,7 +119,7 @@ class ClassF1(ClassAverageMetric):
 
 @dataclass(frozen=True)
 class ClassPrecision(ClassAverageMetric):
-    """For a class, its rightly predicted units over all units predicted as it; then averaged.
+    """For a class, its correctly predicted units over all units predicted as it; then averaged.
 
     From 0 to 1; 0 for a class that is never predicted.
 
@@ -140,7 +140,7 @@ class ClassPrecision(ClassAverageMetric):
 
 @dataclass(frozen=True)
 class ClassRecall(ClassAverageMetric):
-    """For a class, its rightly predicted units over all its units; then averaged.
+    """For a class, its correctly predicted units over all its units; then averaged.
 
     From 0 to 1; weighted recall is accuracy, macro recall gives a rare class the weight of a frequent one.
 

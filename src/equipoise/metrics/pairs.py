@@ -89,7 +89,7 @@ class Pearson(CorpusMetric[Pairs]):
 
 @dataclass(frozen=True)
 class Spearman(CorpusMetric[Pairs]):
-    """Pearson's correlation of the ranks of predicted and expected similarities; equals share a rank.
+    """Pearson's correlation of the ranks of predicted and expected similarities; equal values share a rank.
 
     From -1 to 1; undefined where either side is constant. Chance is exactly 0.
 
@@ -120,7 +120,7 @@ class Spearman(CorpusMetric[Pairs]):
 
 @dataclass(frozen=True)
 class MeanAbsoluteError(UnitMetric[Pairs]):
-    """Mean distance between predicted and expected similarity, whichever is larger.
+    """Mean absolute difference between predicted and expected similarity.
 
     At least 0, lower is better. It depends on the scale of the model's similarities, unlike a correlation.
 

@@ -55,7 +55,7 @@ class BinaryRankingMetric(RankingMetric):
 
 @dataclass(frozen=True)
 class ReciprocalRank(BinaryRankingMetric):
-    """One over the rank of the best relevant item; 0 below the cutoff, if there is one.
+    """One over the rank of the best relevant item; with a cutoff, 0 if that rank is beyond it.
 
     >>> ranking = Ranking.from_ranks([2, 1, 5], candidates=10)
     >>> round(ReciprocalRank().measure(ranking).value, 3)
@@ -242,7 +242,7 @@ class MeanRank(RankingMetric):
 
 @dataclass(frozen=True)
 class MedianRank(Metric[Ranking]):
-    """The median of the ranks of the relevant items: over all items, or over units of each one's median.
+    """The median of the ranks of the relevant items: over all items, or of the medians of the units.
 
     With ties each item enters with its expected rank.
 

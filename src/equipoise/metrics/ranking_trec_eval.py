@@ -182,7 +182,7 @@ class BinaryPreference(BinaryRankingMetric):
 class InferredAveragePrecision(BinaryRankingMetric):
     """Average precision estimated from sampled judgements: a gain of -1 marks an item that was pooled but not assessed.
 
-    Tied scores are ordered by id, as trec_eval does.
+    Tied scores are always ordered by id, descending, as in trec_eval.
 
     >>> InferredAveragePrecision().per_unit(Ranking.from_runs({"q": {"a": 1}}, {"q": {"a": 1.0, "b": 0.5}}))
     array([1.])

@@ -210,7 +210,7 @@ class SetAverageMetric(UnitMetric[Sets]):
         return "sets"
 
     def chance(self, evidence: Sets, rng: np.random.Generator) -> float:
-        """The expected score of the same predicted sets, assigned to the documents at random.
+        """The expected score if the same predicted sets are assigned to the documents at random.
 
         Exact micro scores have a closed form; soft ones add the sampled credit of near misses.
         """

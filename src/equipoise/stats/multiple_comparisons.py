@@ -14,7 +14,7 @@ from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Holm's step-down adjustment, which bounds the chance of any false positive in the family.
+    """Holm's step-down adjustment, which bounds the probability of any false positive in the family.
 
     The i-th smallest of m is multiplied by m - i + 1, then made monotone and capped at 1. NaN remains NaN and
     is not part of the family. (Holm, Scandinavian Journal of Statistics 1979.)
@@ -26,7 +26,7 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """Benjamini and Hochberg's adjustment, which bounds the share of false positives among the positives.
+    """Benjamini and Hochberg's adjustment, which bounds the expected share of false positives among the positives.
 
     The i-th smallest of m is multiplied by m / i, then made monotone from the largest down and capped at 1.
     NaN remains NaN and is not part of the family. (Journal of the Royal Statistical Society B, 1995.)
@@ -45,7 +45,7 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
 
 
 def unadjusted(p: ArrayLike) -> Floats:
-    """The p values as they are."""
+    """The p values are not adjusted."""
     return _adjust_families(p, lambda sorted_p, m: sorted_p)
 
 

@@ -50,8 +50,8 @@ def sign_flip_test(
     """Paired randomisation: the share of sign permutations whose mean is at least as extreme as the observed one.
 
     If two systems are exchangeable, each unit's difference is equally likely to have either sign; with ``clusters``,
-    all units of a cluster change sign together. All sign patterns are enumerated where there are at most
-    ``n_permutations`` of them (units without a difference do not count), and p is exact. Elsewhere ``n_permutations``
+    all units of a cluster change sign together. All sign patterns are enumerated if there are at most
+    ``n_permutations`` of them (units without a difference do not count), and p is exact. Otherwise ``n_permutations``
     random sign patterns are sampled and p = (b + 1) / (n_permutations + 1), so p is never 0. NaN if there are no units.
 
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
@@ -88,7 +88,7 @@ def paired_t_test(
 ) -> Floats:
     """Student's t on the mean difference; with ``clusters`` the error is cluster-robust, df = clusters - 1.
 
-    Ignoring clusters would make it anti-conservative. NaN below two blocks, and where all differences
+    Ignoring clusters would make it anti-conservative. NaN with fewer than two units or clusters, and if all differences
     are equal but not 0 (the standard error is 0); 1 if all differences are 0.
 
     >>> paired_t_test([[1.0], [2.0], [3.0], [0.0]]).round(4)
@@ -119,7 +119,7 @@ def wilcoxon_test(
 ) -> Floats:
     """Wilcoxon's signed-rank test: sign permutations of the ranks of the magnitudes, zeros left out.
 
-    The null distribution is enumerated or sampled as in ``sign_flip_test``, because the normal approximation
+    The null distribution is enumerated or sampled as in the randomisation test, because the normal approximation
     is off when many differences are equal, as they are for most metrics. The units of a cluster
     change sign together.
 

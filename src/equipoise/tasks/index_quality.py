@@ -29,6 +29,7 @@ from equipoise.models.stores.recall import exact_scores, recall_per_query
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval, quantile, quantile_interval
 from equipoise.stats.result import Estimate, Result
+from equipoise.stats.verdict import UNIT_NOUN
 from equipoise.types import Direction, Floats
 
 PERCENTILES = (50, 95, 99)
@@ -82,7 +83,7 @@ class IndexMeasurement:
                 **self._rate(confidence_level),
             },
             per_unit={**result.per_unit, **slow.per_unit},
-            settings={**result.settings, "k": self.k, "vectors": self.vectors},
+            settings={**result.settings, UNIT_NOUN: "query", "k": self.k, "vectors": self.vectors},
         )
 
     def _rate(self, confidence_level: float) -> dict[str, Estimate]:

@@ -89,7 +89,7 @@ RETRIEVAL_CHECKS: tuple[Check, ...] = (
         function=implausible_terms,
         why="""\
 A case with a wrong expected term penalises the system that answers it correctly. Scores alone do not show
-that a term is wrong: the text may be hard. But if every system ranks a term below a fifth of the ontology,
+that a term is wrong: the text may be hard. But if every system ranks a term behind the first fifth of the ontology,
 as it would a random term, and no top term is similar to it, the id often has a wrong digit. An expert should
 check it; the scores are not changed. Failed cases are ignored. If many terms rank low, the systems are weak,
 and there is no finding.""",

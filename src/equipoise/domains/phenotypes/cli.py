@@ -102,7 +102,7 @@ weights_option = click.option(
     "--weights",
     metavar="L,S,D",
     callback=_parse_weights,
-    help="Weights of label, synonyms and definition, for all_weighted.",
+    help="Weights of label, synonyms and definition, for all_weighted.  [default: 0.5,0.3,0.2]",
 )
 
 

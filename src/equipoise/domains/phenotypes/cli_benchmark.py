@@ -271,7 +271,8 @@ def run(
 
 BENCHMARK_COMPARE_HELP = """
 \b
-  eq phenotypes benchmark compare results/runs/use-single results/runs/tfidf-single
+  eq phenotypes benchmark compare results/runs/use-label_synonyms_max \\
+     results/runs/tfidf-label_synonyms_max
   eq phenotypes benchmark compare results/ others/ --primary "HR@1"
 
 Compare stored runs of a benchmark; a folder means all runs in it. The runs must have the same cases. This is eq

@@ -54,7 +54,7 @@ labels to the dictionary. eq phenotypes extraction run evaluates this command, w
 branch_option = click.option(
     "--branch",
     metavar="TERM",
-    help="Find only terms below this one, or all terms (all).  [default: HP:0000118, phenotypic abnormalities]",
+    help="Find only terms below this one; all means every term.  [default: HP:0000118, phenotypic abnormalities]",
 )
 generator_options = options.joined(
     click.option(

@@ -36,7 +36,7 @@ ENGLISH_ONLY_MODELS = ("minilm", "glove", "wordllama")
 """Short names of models that support English only."""
 SURFACE_FORM_MODELS = {"tfidf": "letters", "bm25": "words", "hash": "words"}
 """Kinds that compare surface forms, and their units."""
-MULTILINGUAL_MODELS = "use, or sum:use+tfidf"
+MULTILINGUAL_MODELS = '"use" and "sum:use+tfidf"'
 """Models that support further languages."""
 USE_LANGUAGES = {
     "ar": "ara", "de": "deu ger", "en": "eng", "es": "spa", "fr": "fra fre", "it": "ita", "ja": "jpn",
@@ -67,14 +67,16 @@ def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
     if language is None or primary_subtag(language) == "en" or not all(known):
         return []
     if primary_subtag(language) not in USE_LANGUAGES:
-        return [f"no installed model supports {language}; only shared letters match"]
+        return [f"no installed model supports {language}; only terms that share letters with the text are found"]
     english = [name for name in known if name in ENGLISH_ONLY_MODELS]
     if "use" in known:
         return []
     if english:
-        return [f"{', '.join(english)} supports English only; {MULTILINGUAL_MODELS}, supports {language}"]
+        verb = "supports" if len(english) == 1 else "support"
+        return [f"{', '.join(english)} {verb} only English; models for {language}: {MULTILINGUAL_MODELS}"]
     units = SURFACE_FORM_MODELS[known[0]]
-    return [f"{', '.join(known)} matches shared {units} only; {MULTILINGUAL_MODELS}, supports {language}"]
+    verb = "matches" if len(known) == 1 else "match"
+    return [f"{', '.join(known)} {verb} only shared {units}; models for {language}: {MULTILINGUAL_MODELS}"]
 
 
 def primary_subtag(language: str) -> str:
@@ -233,7 +235,7 @@ def _show(
     elif unmatched:
         out.note(f"no term shares words or letters with: {', '.join(unmatched)}")
     if not several and (english := system.translation(texts[0])):
-        out.note(f"also scored by its translation: {english}")
+        out.note(f"also scored by its English translation: {english}")
     for line in _notes(system, language):
         out.note(line)
 
@@ -446,6 +448,7 @@ def _similarity_report(
         TerminalTable(columns),
         Paragraph(""),
         *(Paragraph(f"{item.measure.name}: {item.measure.formula}") for item in similarities),
+        *([Paragraph("IC: information content")] if any("IC" in item.measure.formula for item in similarities) else []),
         Paragraph(ontology.citation),
     ]
 

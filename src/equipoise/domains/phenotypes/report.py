@@ -58,11 +58,14 @@ def _answer(benchmark: PhenotypeBenchmark) -> Answer:
     n_cases, model = len(cases.cases), _only_model(benchmark)
     scored = "" if cases.scored == n_cases else f"{format_count(cases.scored)} of "
     where = f"{scored}{pluralize(n_cases, 'case')}, {format_count(len(ontology))} terms ({ontology.title})"
+    details = ["all metrics"]
+    details += ["slices"] if benchmark.outcomes[0].slices else []
+    details += ["findings with hints"] if benchmark.findings else []
     options = AnswerOptions(
         Vocabulary("case", "mode" if model else "system"),
         notes=(f"{where}{f', {model}' if model else ''}.", *(f"{note}." for note in benchmark.notes)),
         findings=benchmark.findings,
-        details="Details: add -v (all metrics, slices, label queries, findings with hints).",
+        details=f"Details: add -v ({', '.join(details)}).",
     )
     shown = list(dict.fromkeys((*ANSWER_METRICS, *benchmark.bench.settings.further_metrics)))
     if comparison is None:
@@ -93,7 +96,7 @@ def _metric_sections(benchmark: PhenotypeBenchmark) -> list[Section]:
     )
     caption = (
         f"{text} All {format_count(len(benchmark.bench.ontology))} terms are ranked for every case, so that all "
-        f"systems have the same depth. MaxOntSim by {benchmark.bench.similarity.name}."
+        f"systems have the same depth. MaxOntSim uses the similarity measure {benchmark.bench.similarity.name}."
     )
     sections = [Section("Every metric", (metric_table,), (caption,))]
     if comparison is None:
@@ -184,7 +187,7 @@ def _slice_section(benchmark: PhenotypeBenchmark) -> list[Section]:
         ReportColumn(metric, estimates, right=True),
         ReportColumn(f"{confidence_level} interval", intervals, right=True, rank=1),
     ]
-    note = f"{_FEW_CASES_MARK} few cases, low precision." if any(part.few for part in first) else ""
+    note = f"{_FEW_CASES_MARK} Few cases: the score is not reliable." if any(part.few for part in first) else ""
     return [Section(f"{metric} by slice of the cases", (_table(benchmark, columns, note),))]
 
 
@@ -206,18 +209,20 @@ def _diagnosis_section(benchmark: PhenotypeBenchmark) -> list[Section]:
         for system, estimate in ((system, scores[at]) for system, scores in diagnosed)
     ]
     metrics, systems, estimates, intervals, chance_levels, sizes = zip(*rows, strict=True)
+    level = diagnosed[0][1][0].interval.confidence_level
     columns = [
         ReportColumn("metric", metrics),
         ReportColumn("system", systems, shortens="middle"),
         ReportColumn("estimate", estimates, right=True),
-        ReportColumn("interval", intervals, right=True, rank=1),
+        ReportColumn(f"{format_percent(level)} interval", intervals, right=True, rank=1),
         ReportColumn("chance", chance_levels, right=True, rank=3),
         ReportColumn("n", sizes, right=True, rank=2),
     ]
     note = (
-        "The labels of a random sample of terms are the queries. Self-match: the term itself ranks first. "
-        "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
-        "of the system's distance with path length, of its score with Resnik; means over terms."
+        "The queries are the labels of a random sample of terms. Self-match: the term itself ranks first. "
+        "Branch purity: the share of the 10 nearest terms in a common top-level branch. Spearman correlations, means "
+        "over terms: of the system's distance with the path length in the ontology, and of its score with the Resnik "
+        "similarity."
     )
     return [Section("Ontology labels as queries", (_table(benchmark, columns, note),), always=True)]
 

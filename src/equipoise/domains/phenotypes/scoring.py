@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.checks.base import join_names, pluralize
+from equipoise.checks.base import ScoredResult, join_names, pluralize, run_checks
 from equipoise.domains.phenotypes.config import PRIMARY, BenchmarkConfig, benchmark_metrics
 from equipoise.domains.phenotypes.max_similarity import CutoffTies, with_max_similarity
 from equipoise.errors import (
@@ -220,16 +220,13 @@ def benchmark_result(
         cutoff_ties=retrieved.cutoff_ties,
         chance=chance,
     )
-    result = evaluate(
-        ranking,
-        benchmark_metrics(settings.ks, settings.metrics, settings.plugins),
-        system=system,
-        config=settings.config,
-    )
+    metrics = benchmark_metrics(settings.ks, settings.metrics, settings.plugins)
+    result = evaluate(ranking, metrics, system=system, config=settings.config)
     all_settings: dict[str, Any] = {DATA: dataset_settings(resolved_cases, similarity), UNIT_NOUN: "case"}
     if retrieved.failures:
         all_settings |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_message(retrieved)), strict=True))
-    return replace(result, settings={**result.settings, **all_settings})
+    result = replace(result, settings={**result.settings, **all_settings})
+    return replace(result, findings=run_checks(ScoredResult(result, {metric.name: metric for metric in metrics})))
 
 
 def dataset_settings(resolved_cases: ResolvedCases, similarity: TermSimilarity) -> dict[str, str]:

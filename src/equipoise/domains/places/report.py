@@ -76,6 +76,8 @@ _TERMS = (
     ("relevant items", "targets"),
     ("candidate", "place"),
     ("one cluster", "one user"),
+    ("the size of the corpus", "the number of places"),
+    ("items that could have been retrieved: corpus_size=N or --corpus-size N", "places: --n-classes N"),
 )
 
 

@@ -309,7 +309,7 @@ function explore(data, home) {
 
   const keys = make("p", { class: "note keys" }, make("kbd", {}, "/"), " search, ", make("kbd", {}, "↑"), " ", make("kbd", {}, "↓"),
     ` move between ${data.nouns[1]}, `, make("kbd", {}, "Enter"), " open, ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"),
-    " previous/next question, ", make("kbd", {}, "Esc"), " close.");
+    ` previous/next ${data.nouns[0]}, `, make("kbd", {}, "Esc"), " close.");
   home.append(filters, count, make("div", { class: "wide", role: "region", "aria-label": upper(data.nouns[1]), tabindex: "0" }, table), pager, keys, panel);
   home.hidden = false;
   draw();

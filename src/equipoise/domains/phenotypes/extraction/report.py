@@ -340,7 +340,7 @@ def _frontier_section(model: TunedModel) -> list[Section]:
         return []
     edge, tuning = model.frontier, model.tuning
     columns = [
-        ReportColumn("", ["chosen" if place == tuning.best else "" for place in edge]),
+        ReportColumn("", ["best trial" if place == tuning.best else "" for place in edge]),
         _values("precision", [model.trials.precision[place] for place in edge]),
         _values("recall", [model.trials.recall[place] for place in edge]),
         _values("F1", [tuning.trials[place].value for place in edge]),
@@ -358,9 +358,9 @@ def _fold_section(model: TunedModel) -> list[Section]:
     columns = [
         ReportColumn("fold", [str(number) for number in range(1, len(folds) + 1)], right=True),
         ReportColumn("documents", [str(fold.n) for fold in folds], right=True),
-        _values("inner", [fold.inner for fold in folds]),
-        _values("outer", [fold.outer for fold in folds]),
-        ReportColumn("chosen", [format_params(fold.params) for fold in folds]),
+        _values("selection score", [fold.inner for fold in folds]),
+        _values("held-out score", [fold.outer for fold in folds]),
+        ReportColumn("selected parameters", [format_params(fold.params) for fold in folds]),
     ]
     return [Section.of_table(f"Folds of {model.name}", columns)]
 

@@ -45,6 +45,7 @@ from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jo
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import FOLDS, GRID, TRIALS
 from equipoise.stats.tuning_uncertainty import RESAMPLE_ID
+from equipoise.stats.verdict import UNIT_NOUN
 from equipoise.tuning.grid import NESTED, FoldSelection, Params, Trial, TuningRecord, parameter_grid
 from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, selection_errors
 
@@ -514,6 +515,7 @@ def _result(
         config=settings.config,
         settings={
             **comparability_settings(gold, settings),
+            UNIT_NOUN: "document",
             FOLDS: max(1, len(choice.folds)),
             TRIALS: len(tuning.grid),
             GRID: {
