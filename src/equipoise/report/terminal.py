@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -55,6 +56,12 @@ def console(stream: TextIO, width: int | None = None) -> Console:
     )
 
 
+_UNBROKEN = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[=<] \d)|(?<=\bp [=<]) (?=\d)")
+"""Blanks at which no line ends: those of ``95 %`` and ``p = 0.02``."""
+_BLANK = "\ue000"
+"""Stands for such a blank while a text is folded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """Text that is folded between words, further lines indented under the first.
@@ -82,8 +89,8 @@ class Paragraph:
             yield Text.assemble(first, self.text, no_wrap=True, overflow="ignore")
             return
         text = shorten(self.text, text_width, "end") if self.overflow == "end" else self.text
-        for number, line in enumerate(Text(text, style=self.style).wrap(console, text_width)):
-            line.rstrip()
+        for number, line in enumerate(Text(_UNBROKEN.sub(_BLANK, text), style=self.style).wrap(console, text_width)):
+            line.plain = line.plain.replace(_BLANK, " ").rstrip()
             yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), line)
 
 

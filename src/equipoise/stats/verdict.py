@@ -225,13 +225,15 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
         f"{higher} than that of {others[0]} (by {_certainty(contrast, score_format(comparison, words))})"
-        f"{_and_others(len(others) - 1)}.{tail}"
+        f"{_and_others(len(others) - 1, words)}.{tail}"
     )
 
 
-def _and_others(n: int) -> str:
-    """The end of a clause that names the first of several systems."""
-    return f" and than that of {n} {'other' if n == 1 else 'others'}" if n else ""
+def _and_others(n: int, words: Vocabulary) -> str:
+    """The end of a clause about the score of the first of several systems."""
+    if not n:
+        return ""
+    return f" and that of 1 other {words.system}" if n == 1 else f" and those of {n} other {words.system}s"
 
 
 def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocabulary, *, brief: bool) -> str:
