@@ -36,7 +36,7 @@ def test_the_report_has_verdict_table_chance_level_and_findings(eq, monkeypatch)
     rows = {line.split()[1]: line.split() for line in result.stdout.splitlines()[5:8]}
     assert [rows[name][-1] for name in ("middle", "bad")] == ["tied", "worse"]
     assert "A random baseline scores 0.20.\n" in result.stdout
-    assert "\n! EQ302  bad: HR@1 is 0" in result.stdout
+    assert "\n! EQ302  bad: HR@1 0.00" in result.stdout
     assert "unit" not in result.stdout
     assert len(result.stdout.splitlines()) <= 17
 
@@ -58,7 +58,7 @@ def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
         "(not shown: diff. interval; widen the terminal or use --json)",
         "Intervals of differences (Gaffke) are not adjusted for the number of pairs,",
         "so an interval can exclude 0 although the adjusted p is above 0.05.",
-        "! issue EQ302  bad: HR@1 is 0",
+        "! issue EQ302  bad: HR@1 0.00",
     ):
         assert text in " ".join(printed.split("\n")), text
 

@@ -18,6 +18,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.options import engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
+from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, n_decimals
@@ -104,8 +105,7 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
 
 
 def _methods(result: Result) -> str:
-    reaches = [estimate.interval for estimate in result.estimates.values() if estimate.interval.known]
-    methods = ", ".join(dict.fromkeys(interval.method for interval in reaches))
+    methods = interval_methods(result.estimates.values())
     return f"Intervals: {methods}." if methods else "No interval is known."
 
 

@@ -101,7 +101,7 @@ def heading(text: str) -> Paragraph:
 
 GAP = 2
 ELLIPSIS = "…"
-SHORTEST = {"middle": 10, "end": 16, "fold": 24}
+SHORTEST = {"middle": 10, "end": 16, "fold": 16}
 """How narrow a column may become that loses the middle of names or the end of texts, or folds its texts."""
 
 
