@@ -256,3 +256,24 @@ def test_tables_of_scores_per_unit_are_compared_without_judgements(eq, folder: P
     assert (result["leader"], result["primary"], result["n"]) == ("after", "faithfulness", 6)
     scored = json.loads(eq("score", "before.csv", "--json").stdout)["results"][0]
     assert scored["estimates"][0]["value"] == pytest.approx(1.7 / 6)
+
+
+def test_aliases_of_tests_are_accepted(eq) -> None:
+    by_alias = eq(*COMPARE, "--test", "ttest", "--json")
+    assert by_alias.exit_code == 0, by_alias.stderr
+    assert by_alias.stdout == eq(*COMPARE, "--test", "t", "--json").stdout
+
+
+def test_a_sample_that_is_too_small_for_the_test_is_stated(eq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    queries = [f"q{number}" for number in range(5)]
+    Path("truth.qrels").write_text("".join(f"{query} 0 a 1\n" for query in queries))
+    for name, items in (("good", "abcd"), ("bad", "bcda")):
+        lines = [
+            f"{query} Q0 {item} {rank} {9 - rank} x\n" for query in queries for rank, item in enumerate(items, start=1)
+        ]
+        Path(f"{name}.trec").write_text("".join(lines))
+    result = eq("compare", "good.trec", "bad.trec", "--qrels", "truth.qrels", "-m", "MRR", "--corpus-size", "50")
+    assert "too few for the test of good against bad: it cannot give a p value below 0.06" in " ".join(
+        result.stdout.split()
+    )

@@ -293,6 +293,13 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
     if _is_equal(contrast):
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
+    smallest = _smallest_p(contrast)
+    is_planned = contrast.needed.known and contrast.needed.value > contrast.n
+    if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
+        return (
+            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
+            f"it cannot give a p value below {format_p(smallest)}"
+        )
     if contrast.needed.reason:
         return (
             f"how many {plural(words.unit)} would be needed to distinguish {contrast.a} from {contrast.b} is unknown, "
@@ -305,12 +312,6 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
                 f"{units} would be needed to distinguish {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
             )
         return f"{units} {_planned_test(comparison, contrast, words)}"
-    smallest = _smallest_p(contrast)
-    if smallest >= comparison.alpha or (smallest and 0 in (contrast.wins, contrast.losses)):
-        return (
-            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
-            f"it cannot give a p value below {format_p(smallest)}"
-        )
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
         f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "
