@@ -60,7 +60,7 @@ def roles() -> list[str]:
 @click.option("--skip-blank", is_flag=True, help="Skip blank texts.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
-@options.device_option
+@options.model_device_option
 @click.option("--no-cache", is_flag=True, help="Do not use the cache.")
 @options.output_options
 @pass_output

@@ -271,9 +271,9 @@ log_option = click.option(
     help="Log the scores to this experiment tracker; may be repeated.",
 )
 
-device_option = click.option(
-    "--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu. Default: a GPU if there is one."
-)
+_DEVICES = "Compute on this device: cuda, cuda:1, mps or cpu."
+device_option = click.option("--device", metavar="NAME", help=_DEVICES)
+model_device_option = click.option("--device", metavar="NAME", help=f"{_DEVICES} Default: a GPU if there is one.")
 
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model."
