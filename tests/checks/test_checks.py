@@ -254,7 +254,7 @@ def test_distances_used_as_scores_are_worse_than_chance() -> None:
     ranking = Ranking.from_ranks([20, 19, 18, 20, 17] * 10, candidates=20)
     for metric in ("MRR", "MR"):
         finding = only_finding("EQ302", evaluate(ranking, metric).findings)
-        assert "worse than chance" in finding.message
+        assert "worse than the chance level" in finding.message
         assert "distances" in finding.hint
 
 

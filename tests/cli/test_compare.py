@@ -36,7 +36,7 @@ def test_the_report_has_verdict_table_chance_level_and_findings(eq, monkeypatch)
     rows = {line.split()[1]: line.split() for line in result.stdout.splitlines()[5:8]}
     assert [rows[name][-1] for name in ("middle", "bad")] == ["tied", "worse"]
     assert "A random baseline scores 0.20.\n" in result.stdout
-    assert "\n! EQ302  bad: HR@1 is 0" in result.stdout
+    assert "\n! EQ302  bad: HR@1 0.00" in result.stdout
     assert "unit" not in result.stdout
     assert len(result.stdout.splitlines()) <= 17
 
@@ -58,7 +58,7 @@ def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
         "(not shown: diff. interval; widen the terminal or use --json)",
         "Intervals of differences (Gaffke) are not adjusted for the number of pairs,",
         "so an interval can exclude 0 although the adjusted p is above 0.05.",
-        "! issue EQ302  bad: HR@1 is 0",
+        "! issue EQ302  bad: HR@1 0.00",
     ):
         assert text in " ".join(printed.split("\n")), text
 
@@ -256,3 +256,24 @@ def test_tables_of_scores_per_unit_are_compared_without_judgements(eq, folder: P
     assert (result["leader"], result["primary"], result["n"]) == ("after", "faithfulness", 6)
     scored = json.loads(eq("score", "before.csv", "--json").stdout)["results"][0]
     assert scored["estimates"][0]["value"] == pytest.approx(1.7 / 6)
+
+
+def test_aliases_of_tests_are_accepted(eq) -> None:
+    by_alias = eq(*COMPARE, "--test", "ttest", "--json")
+    assert by_alias.exit_code == 0, by_alias.stderr
+    assert by_alias.stdout == eq(*COMPARE, "--test", "t", "--json").stdout
+
+
+def test_a_sample_that_is_too_small_for_the_test_is_stated(eq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    queries = [f"q{number}" for number in range(5)]
+    Path("truth.qrels").write_text("".join(f"{query} 0 a 1\n" for query in queries))
+    for name, items in (("good", "abcd"), ("bad", "bcda")):
+        lines = [
+            f"{query} Q0 {item} {rank} {9 - rank} x\n" for query in queries for rank, item in enumerate(items, start=1)
+        ]
+        Path(f"{name}.trec").write_text("".join(lines))
+    result = eq("compare", "good.trec", "bad.trec", "--qrels", "truth.qrels", "-m", "MRR", "--corpus-size", "50")
+    assert "too few for the test of good against bad: it cannot give a p value below 0.06" in " ".join(
+        result.stdout.split()
+    )

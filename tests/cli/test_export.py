@@ -120,7 +120,7 @@ def test_stored_retrieved_lists_are_exported_as_a_trec_run(eq, results: Path, fo
     assert "one by one" in eq("export", "results", "--to", "trec").stderr
     without_lists = eq("export", "results/bad", "--to", "trec")
     assert without_lists.exit_code == 2
-    assert "does not keep what was retrieved" in without_lists.stderr
+    assert "does not contain the retrieved lists" in without_lists.stderr
 
 
 def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:

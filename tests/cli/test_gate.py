@@ -115,7 +115,7 @@ def test_only_a_significant_loss_fails(eq, stored: Stored) -> None:
     assert "; no significant loss" in result.stdout
     result = eq("gate", clearly, "--no-worse-than", base)
     assert result.exit_code == 1
-    assert "; a significant loss (p <0.001, 20 queries)" in result.stdout
+    assert "; a significant loss (p < 0.001, 20 queries)" in result.stdout
     assert eq("gate", base, "--no-worse-than", clearly).exit_code == 0
 
 

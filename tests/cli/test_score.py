@@ -113,7 +113,7 @@ def test_findings_can_fail_the_command(eq) -> None:
     for quiet in ((), ("-q",)):
         result = eq(*arguments, "--fail-on", "issue", *quiet)
         assert result.exit_code == 1
-        assert result.stderr.startswith("--fail-on issue: EQ302 bad: HR@1 is 0")
+        assert result.stderr.startswith("--fail-on issue: EQ302 bad: HR@1 0.00")
     assert eq(*arguments, "--fail-on", "issue", "--json").stderr == ""
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from equipoise.report.terminal import ReportColumn, TerminalTable, fit_columns, shorten, total_width
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, fit_columns, shorten, total_width
 
 NAMES = ["all-MiniLM-L6-v2", "bm25", "a-system-with-a-really-long-name", "日本語モデル"]
 COLUMNS = [
@@ -105,3 +105,22 @@ def test_shortened_names_are_unique(width: int) -> None:
         [ReportColumn("system", names, shortens="middle"), ReportColumn("MRR", ["0.5"] * 4)], width
     )
     assert len(set(visible[0].cells)) == 4
+
+
+@given(st.integers(24, 80))
+def test_folded_texts_are_complete(width: int) -> None:
+    details = ["works if its server is running", "ok"]
+    columns = [ReportColumn("what", ["vllm", "numpy"]), ReportColumn("detail", details, shortens="fold")]
+    lines = render_lines(columns, width)
+    assert all(cell_len(line) <= width for line in lines)
+    assert " ".join(" ".join(lines[2:]).split()) == "vllm works if its server is running numpy ok"
+
+
+@given(st.integers(20, 60))
+def test_p_values_and_percentages_are_not_broken(width: int) -> None:
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(
+        Paragraph("by 0.08, 95 % interval [0.01, 0.16], adjusted p = 0.023 and p < 0.001")
+    )
+    text = stream.getvalue()
+    assert all(part in text for part in ("95 %", "p = 0.023", "p < 0.001"))

@@ -133,7 +133,7 @@ def test_exports_are_those_of_the_command(viewer) -> None:
 @pytest.mark.parametrize(
     ("query", "expected_text"),
     [
-        ("run=bm25&to=trec", "does not keep what was retrieved"),
+        ("run=bm25&to=trec", "does not contain the retrieved lists"),
         ("run=bm25&run=deep/minilm&to=trec", "one system"),
         ("run=bm25&to=latx", "did you mean latex"),
         ("run=bm25", "no form is called"),

@@ -168,8 +168,8 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     if below:
         yield Observation(
             scored.result.system,
-            _against_chance(below, "which is worse than chance"),
-            tuple(map(_value_and_chance, below)),
+            _against_chance(below, "significantly worse than"),
+            tuple(map(_evidence_of_chance, below)),
             OF_OTHER_DOCUMENTS
             if sets
             else "check whether the scores are distances: a higher score must mean a better candidate",
@@ -177,8 +177,8 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     if within:
         yield Observation(
             scored.result.system,
-            _against_chance(within, "which is not significantly better than chance"),
-            tuple(map(_value_and_chance, within)),
+            _against_chance(within, "not significantly better than"),
+            tuple(map(_evidence_of_chance, within)),
             MORE_DOCUMENTS if sets else _chance_hint(scored, within),
         )
 
@@ -242,13 +242,19 @@ def _tolerance(estimate: Estimate) -> float:
 def _against_chance(estimates: list[Estimate], verdict: str) -> str:
     others = [estimate.metric for estimate in estimates[1:]]
     more = f"; the same holds for {join_names(others)}" if others else ""
-    return f"{_value_and_chance(estimates[0])}, {verdict}{more}"
+    value, chance = _value_and_chance(estimates[0])
+    return f"{value} is {verdict} the chance level, {chance}{more}"
 
 
-def _value_and_chance(estimate: Estimate) -> str:
+def _value_and_chance(estimate: Estimate) -> tuple[str, str]:
+    """The metric with its value and interval, and the chance level."""
     places = n_decimals(estimate.interval)
     value, chance = format_value(estimate.value, places), format_value(estimate.chance, places)
-    return f"{estimate.metric} is {value} {format_interval(estimate.interval, places)}, chance {chance}"
+    return f"{estimate.metric} {value} {format_interval(estimate.interval, places)}", chance
+
+
+def _evidence_of_chance(estimate: Estimate) -> str:
+    return ", chance ".join(_value_and_chance(estimate))
 
 
 def _near_best(metric: Metric[Any], value: float) -> bool:

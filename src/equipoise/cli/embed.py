@@ -56,12 +56,12 @@ def roles() -> list[str]:
     show_default=True,
     help="The role of the texts, which selects the model's prompt.",
 )
-@click.option("--column", metavar="NAME", help="The column with the texts.")
-@click.option("--id-column", metavar="NAME", help="The column with their ids.")
+@click.option("--column", metavar="NAME", help="The column with the texts; found by its usual names if not given.")
+@click.option("--id-column", metavar="NAME", help="The column with the ids of the texts.")
 @click.option("--skip-blank", is_flag=True, help="Skip blank texts.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
-@options.device_option
+@options.model_device_option
 @click.option("--no-cache", is_flag=True, help="Do not use the cache.")
 @options.output_options
 @pass_output
@@ -151,7 +151,7 @@ def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any)
     name = f"{model.card.name} on {model.card.device}" if model.card.device else model.card.name
     lines = [
         f"wrote {report.path}: {pluralize(report.texts, 'vector')} of {report.dims:,} dimensions (model: {name})",
-        f"{report} in {report.seconds:.1f} s ({rate:,.{1 if rate < 10 else 0}f} texts/s)",
+        f"{report} in {report.seconds:.1f} s{f' ({rate:,.0f} texts per second)' if report.embedded else ''}",
     ]
     if source.blank:
         lines.append(f"skipped {pluralize(source.blank, 'blank text')}")

@@ -181,7 +181,8 @@ HELP = """
   eq explain --token-budget
 
 Explain a metric, with its formula and a worked example; the code of a finding (EQ301) or of
-an error (E204); a paired test or a correction; or an option of any command.
+an error (E204); a paired test, a correction or the method of an interval; or an option of any
+command.
 """
 
 _CHECK = re.compile(r"EQ\d+", re.IGNORECASE)

@@ -53,8 +53,12 @@ scores, and too few queries for any p value to be significant.
     help="A requirement, such as 'nDCG@10>=0.60' or 'MR<=5'; may be repeated.",
 )
 @click.option("--confident", is_flag=True, help="Apply --require to the less favourable bound of the interval.")
-@click.option("--no-worse-than", "baseline", metavar="BASELINE", help="Fail on a significant loss against this run.")
-@click.option("--margin", type=float, default=0.0, show_default=True, help="The tolerated loss.")
+@click.option(
+    "--no-worse-than", "baseline", metavar="BASELINE", help="Fail if RUN is significantly worse than this run."
+)
+@click.option(
+    "--margin", type=float, default=0.0, show_default=True, help="The tolerated loss, in the unit of the metric."
+)
 @click.option(
     "--test",
     type=click.Choice(TESTS),

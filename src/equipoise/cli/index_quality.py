@@ -169,7 +169,7 @@ def geometries() -> list[str]:
 @click.option("--name", metavar="NAME", help="Name of the run; default: the spec of the store.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads for exact search.")
 @options.device_option
-@options.stats_options(omit=("test", "correction", "n_permutations"))
+@options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
 @options.log_option

@@ -159,7 +159,7 @@ class EvidenceOptions:
         if self.qrels is None:
             raise ParameterError(
                 "run files need relevance judgements",
-                hint="add --qrels truth.qrels; a table of scores needs a column unit and no documents",
+                hint="add --qrels truth.qrels; only a table with scores per unit (a column unit) needs none",
             )
         return read_qrels(self.qrels)
 

@@ -38,15 +38,20 @@ else:
 class ChoiceWithHint(NamedType):
     """A name out of a few; a mistyped one gets a did-you-mean. The names may be loaded late.
 
-    ``pointers`` are other names that users try, each with its hint.
+    ``pointers`` are other names that users try, each with its hint; ``aliases`` are other names that are accepted.
     """
 
     def __init__(
-        self, kind: str, names: Callable[[], Iterable[str]], pointers: Mapping[str, str] | None = None
+        self,
+        kind: str,
+        names: Callable[[], Iterable[str]],
+        pointers: Mapping[str, str] | None = None,
+        aliases: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         self.name = kind
         self.names = names
         self.pointers = pointers or {}
+        self.aliases = {alias: name for name, others in (aliases or {}).items() for alias in others}
 
     def get_metavar(self, *args: Any, **options: Any) -> str:
         """``[holm|bh|none]`` in the help."""
@@ -54,13 +59,13 @@ class ChoiceWithHint(NamedType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name as it is written in the table."""
-        known = {name.casefold(): name for name in self.names()}
+        known = {name.casefold(): name for name in self.names()} | self.aliases
         word = str(value).casefold()
         if word in self.pointers:
             raise UnknownNameError(f"no {self.name} is called {value!r}", hint=self.pointers[word])
         if word not in known:
             raise UnknownNameError.of(
-                self.name, str(value), known.values(), more=f"choose one of {', '.join(known.values())}"
+                self.name, str(value), known.values(), more=f"choose one of {', '.join(self.names())}"
             )
         return known[word]
 
@@ -266,9 +271,9 @@ log_option = click.option(
     help="Log the scores to this experiment tracker; may be repeated.",
 )
 
-device_option = click.option(
-    "--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu. Default: a GPU if there is one."
-)
+_DEVICES = "Compute on this device: cuda, cuda:1, mps or cpu."
+device_option = click.option("--device", metavar="NAME", help=_DEVICES)
+model_device_option = click.option("--device", metavar="NAME", help=f"{_DEVICES} Default: a GPU if there is one.")
 
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model."
@@ -325,7 +330,13 @@ cluster_options: Decorator = joined(
 )
 """Queries that are resampled together."""
 
-test_option = one_of("--test", "paired test", tests, "randomisation", "Paired test of a difference.")
+test_option = click.option(
+    "--test",
+    type=ChoiceWithHint("paired test", tests, aliases=TEST_ALIASES),
+    default="randomisation",
+    show_default=True,
+    help="Paired test of a difference.",
+)
 
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 

@@ -145,7 +145,7 @@ scores are those that another library would print; eq why explains the differenc
 )
 @options.ties_option
 @options.cluster_options
-@options.stats_options(omit=("test", "correction", "n_permutations"))
+@options.stats_options()
 @options.plugin_option
 @options.fail_option
 @options.log_option

@@ -25,8 +25,8 @@ from equipoise.report.sections import (
     slice_table,
     value_distributions,
 )
+from equipoise.report.tables import bounded_systems, extra_costs
 from equipoise.report.tables import caption as score_caption
-from equipoise.report.tables import extra_costs
 from equipoise.report.unit_explorer import Slices, build_unit_explorer, read_unit_slices
 from equipoise.report.view import RunsView, View
 from equipoise.report.view_model import ProtocolEntry, ProtocolGroup, ProtocolSection, SystemInfo
@@ -38,14 +38,14 @@ from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary
-from equipoise.types import Finding
+from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
     from equipoise.runs.manifest import Manifest
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
     from equipoise.tuning.grid import Trial, TuningRecord
-    from equipoise.types import Direction, Finding, Floats
+    from equipoise.types import Floats
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_DATASETS = 3
@@ -328,11 +328,13 @@ def verdict(subject: RunSet) -> str:
     estimate = subject.estimates(subject.primary)[0]
     shown = ScoreFormat.of([estimate.interval], percent=words.percent)
     chance = "n/a (not computed)" if np.isnan(estimate.chance) else shown.value(estimate.chance)
+    if subject.names[0] in bounded_systems(subject.findings):
+        chance = f"at {'most' if estimate.better == Direction.UP else 'least'} {chance}"
     return (
         f"{subject.names[0]} scores {shown.value(estimate.value)} on {words.metric} "
         f"({format_percent(estimate.interval.confidence_level)} interval {shown.interval(estimate.interval)}; "
         f"chance {chance}) over {words.units(estimate.n)}. "
-        f"A single run does not show whether another {words.system} is better: report it together with a baseline."
+        f"One {words.system} alone does not show which is best: add a baseline."
     )
 
 

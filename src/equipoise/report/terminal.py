@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 10_000
 """The width of a pipe: one sentence stays one line there."""
-
-UNBROKEN_SPACE = "\ue000"
-"""Stands for a space at which a line is not folded; rich folds at U+00A0, too."""
 
 MAX_TEXT_WIDTH = 100
 """Paragraphs are not wider than this, however wide the screen is."""
@@ -59,6 +57,12 @@ def console(stream: TextIO, width: int | None = None) -> Console:
     )
 
 
+_UNBROKEN = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[=<] \d)|(?<=\bp [=<]) (?=\d)")
+"""Blanks at which no line ends: those of ``95 %`` and ``p = 0.02``."""
+_BLANK = "\ue000"
+"""Stands for such a blank while a text is folded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """Text that is folded between words, further lines indented under the first.
@@ -86,10 +90,9 @@ class Paragraph:
             yield Text.assemble(first, self.text, no_wrap=True, overflow="ignore")
             return
         text = shorten(self.text, text_width, "end") if self.overflow == "end" else self.text
-        text = text.replace(" %", f"{UNBROKEN_SPACE}%")
-        for number, line in enumerate(Text(text).wrap(console, text_width)):
-            folded = Text(line.plain.rstrip().replace(UNBROKEN_SPACE, " "), style=self.style)
-            yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), folded)
+        for number, line in enumerate(Text(_UNBROKEN.sub(_BLANK, text), style=self.style).wrap(console, text_width)):
+            line.plain = line.plain.replace(_BLANK, " ").rstrip()
+            yield Text.assemble(first if number == 0 else " " * cell_len(first.plain), line)
 
 
 def heading(text: str) -> Paragraph:
@@ -99,7 +102,7 @@ def heading(text: str) -> Paragraph:
 
 GAP = 2
 ELLIPSIS = "…"
-SHORTEST = {"middle": 10, "end": 16, "fold": 24}
+SHORTEST = {"middle": 10, "end": 16, "fold": 16}
 """How narrow a column may become that loses the middle of names or the end of texts, or folds its texts."""
 
 

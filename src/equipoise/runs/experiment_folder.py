@@ -82,6 +82,9 @@ def is_json_file(output: str | Path) -> bool:
     return Path(output).suffix.casefold() == ".json"
 
 
+FILE_SUFFIXES = (".csv", ".html", ".json", ".jsonl", ".md", ".pdf", ".png", ".svg", ".tex", ".txt", ".xlsx")
+
+
 def check_writable(output: str | Path, *, example: str | None = None) -> None:
     """Raise ``StoreError`` before any work if the output cannot be written. Nothing is created.
 
@@ -95,6 +98,11 @@ def check_writable(output: str | Path, *, example: str | None = None) -> None:
         raise StoreError(f"there is no folder {target.parent}", hint=f"create it first: mkdir -p {target.parent}")
     if example is None and target.exists() and not target.is_dir():
         raise StoreError(f"{target} is a file, not a folder", hint="name another folder with -o")
+    if example is None and not target.exists() and target.suffix in FILE_SUFFIXES:
+        raise StoreError(
+            f"the output is a folder, and {target} looks like a file",
+            hint=f"write -o {target.stem}; eq report FOLDER writes HTML, and --to csv, md or latex prints tables",
+        )
     inside = target.absolute() if example is None else target.absolute().parent
     existing = next(folder for folder in (inside, *inside.parents) if folder.exists())
     try:

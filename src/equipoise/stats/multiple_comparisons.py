@@ -16,7 +16,7 @@ from equipoise.types import Bools, Direction, Floats, Ids, Ints
 def holm(p: ArrayLike) -> Floats:
     """Holm's step-down adjustment, which bounds the probability of any false positive in the family.
 
-    The i-th smallest of m is multiplied by m - i + 1, then made monotone and capped at 1. NaN remains NaN and
+    The i-th smallest of m p values is multiplied by m - i + 1, then made monotone and capped at 1. NaN remains NaN and
     is not part of the family. (Holm, Scandinavian Journal of Statistics 1979.)
 
     >>> holm([0.01, 0.04, 0.03]).round(4)

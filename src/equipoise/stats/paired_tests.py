@@ -52,7 +52,8 @@ def sign_flip_test(
     If two systems are exchangeable, each unit's difference is equally likely to have either sign; with ``clusters``,
     all units of a cluster change sign together. All sign patterns are enumerated if there are at most
     ``n_permutations`` of them (units without a difference do not count), and p is exact. Otherwise ``n_permutations``
-    random sign patterns are sampled and p = (b + 1) / (n_permutations + 1), so p is never 0. NaN if there are no units.
+    random sign patterns are sampled, b of them are at least as extreme as the observed one, and
+    p = (b + 1) / (n_permutations + 1), so p is never 0. p is NaN if there are no units.
 
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
@@ -134,9 +135,9 @@ def wilcoxon_test(
 
 
 def mcnemar_test(differences: ArrayLike, *, alternative: str = "two-sided") -> Floats:
-    """McNemar's exact test for hits and misses: of the units that differ, do half favour each system?
+    """McNemar's exact test for hits and misses: does each system win half of the units on which they differ?
 
-    The differences must be -1, 0 or 1; other values are an error. 1 if no unit differs.
+    The differences must be -1, 0 or 1; other values are an error. p is 1 if no unit differs.
 
     >>> mcnemar_test([[1.0], [1.0], [1.0], [1.0], [-1.0], [0.0]])
     array([0.375])

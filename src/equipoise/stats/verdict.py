@@ -225,13 +225,15 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
         f"{higher} than that of {others[0]} (by {_certainty(contrast, score_format(comparison, words))})"
-        f"{_and_others(len(others) - 1)}.{tail}"
+        f"{_and_others(len(others) - 1, words)}.{tail}"
     )
 
 
-def _and_others(n: int) -> str:
-    """The end of a clause that names the first of several systems."""
-    return f" and than that of {n} {'other' if n == 1 else 'others'}" if n else ""
+def _and_others(n: int, words: Vocabulary) -> str:
+    """The end of a clause about the score of the first of several systems."""
+    if not n:
+        return ""
+    return f" and that of 1 other {words.system}" if n == 1 else f" and those of {n} other {words.system}s"
 
 
 def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocabulary, *, brief: bool) -> str:
@@ -291,6 +293,13 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
     if _is_equal(contrast):
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
+    smallest = _smallest_p(contrast)
+    is_planned = contrast.needed.known and contrast.needed.value > contrast.n
+    if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
+        return (
+            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
+            f"it cannot give a p value below {format_p(smallest)}"
+        )
     if contrast.needed.reason:
         return (
             f"how many {plural(words.unit)} would be needed to distinguish {contrast.a} from {contrast.b} is unknown, "
@@ -303,12 +312,6 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
                 f"{units} would be needed to distinguish {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
             )
         return f"{units} {_planned_test(comparison, contrast, words)}"
-    smallest = _smallest_p(contrast)
-    if smallest >= comparison.alpha or (smallest and 0 in (contrast.wins, contrast.losses)):
-        return (
-            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
-            f"it cannot give a p value below {format_p(smallest)}"
-        )
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
         f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "

@@ -231,7 +231,7 @@ def test_a_single_run_has_no_comparison(built: BuiltReport) -> None:
     assert report.pairwise is None
     assert len(report.systems) == 1
     assert report.leaderboard.rows[0].tie_groups == ()
-    assert "A single run" in report.answer.headline
+    assert "One system alone" in report.answer.headline
     assert report.explorer is not None
     assert report.slices is not None
 

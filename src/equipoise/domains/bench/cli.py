@@ -107,7 +107,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     metavar="MODEL=USD ...",
     help="Price of a hosted model in US dollars per million tokens.",
 )
-@options.device_option
+@options.model_device_option
 @options.threads_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results and runs here, and resume from here.")
 @options.stats_options()

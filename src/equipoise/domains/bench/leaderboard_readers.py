@@ -258,7 +258,7 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
         np.array(scores),
         printed=printed,
         unreadable=tuple(unreadable),
-        notes=(f"not scores of data sets, left out: {join_names(left_out)}",) if left_out else (),
+        notes=(f"columns that are not data sets are left out: {join_names(left_out)}",) if left_out else (),
     )
 
 

@@ -300,7 +300,7 @@ def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
     text_at = LEADERBOARD_WIDTH + GAP
     kinds = [
         ("circle", LIGHT["lead"], LIGHT["lead"], "may be first"),
-        ("diamond", LIGHT["paper"], LIGHT["behind"], "may not be first"),
+        ("diamond", LIGHT["paper"], LIGHT["behind"], "cannot be first"),
     ]
     layers = [
         row_lines(LEADERBOARD_WIDTH),

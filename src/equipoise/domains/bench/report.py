@@ -112,9 +112,8 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
         *_skipped(comparison),
     ]
     if suite.incomplete:
-        notes.append(
-            f"Not in this table, because they were not scored on all data sets: {join_names(suite.incomplete)}."
-        )
+        were = "was" if len(suite.incomplete) == 1 else "were"
+        notes.append(f"Not in this table: {join_names(suite.incomplete)}, which {were} not scored on all data sets.")
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS, explains_codes=True)
     return View(title="All data sets", answer=answer)

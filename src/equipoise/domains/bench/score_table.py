@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -244,7 +245,7 @@ def missing_cells(table: ScoreTable) -> Iterator[Observation]:
         rows = np.flatnonzero(gaps.any(axis=1))
         names = [f"{table.models[row]}: {pluralize(int(gaps[row].sum()), 'data set')}" for row in rows]
         yield Observation(
-            table.name,
+            Path(table.name).name,
             f"{int(gaps.sum()):,} of {gaps.size:,} cells {'has' if gaps.sum() == 1 else 'have'} no score "
             f"({pluralize(len(rows), 'model')}, {pluralize(int(gaps.any(axis=0).sum()), 'data set')})",
             evidence_names(names),
@@ -260,7 +261,7 @@ def mixed_scales(table: ScoreTable) -> Iterator[Observation]:
         direction = "lower is better" if name in table.lower else "higher is better"
         groups.setdefault(f"{scale}, {direction}", []).append(name)
     yield Observation(
-        table.name,
+        Path(table.name).name,
         f"the data sets have different scales: {'; '.join(groups)}",
         tuple(f"{kind}: {join_names(names)}" for kind, names in groups.items()),
     )
@@ -283,8 +284,9 @@ def misplaced_cells(table: ScoreTable) -> Iterator[Observation]:
                 cells.append(f"{table.models[row]}, {name}: {scores[row]:g} (median {typical:g})")
     if cells:
         yield Observation(
-            table.name,
-            f"{pluralize(len(cells), 'score')} may be {'a fraction' if len(cells) == 1 else 'fractions'}: {cells[0]}",
+            Path(table.name).name,
+            f"{pluralize(len(cells), 'score')} may be {'a fraction' if len(cells) == 1 else 'fractions'}: "
+            f"{join_names(cells, '; ')}",
             tuple(cells),
         )
 
@@ -293,7 +295,9 @@ def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
     """EQ423: data sets whose name is that of an error measure."""
     names = [name for name in table.datasets if name not in table.lower and LOWER_IS_BETTER.search(name)]
     if names:
-        yield Observation(table.name, f"{join_names(names)}: higher scores are taken as better", evidence_names(names))
+        yield Observation(
+            Path(table.name).name, f"{join_names(names)}: higher scores are taken as better", evidence_names(names)
+        )
 
 
 def few_datasets(table: ScoreTable) -> Iterator[Observation]:
@@ -301,7 +305,7 @@ def few_datasets(table: ScoreTable) -> Iterator[Observation]:
     count = len(table.datasets)
     if count < FEW_DATASETS and table.oriented_units is None:
         yield Observation(
-            table.name,
+            Path(table.name).name,
             f"{pluralize(count, 'data set')} cannot show a significant difference between two models: "
             f"the smallest p value of a randomisation test is {min(1.0, 2.0 ** (1 - count)):.3g}",
             evidence_names(table.datasets),
@@ -313,7 +317,7 @@ def unreadable_cells(table: ScoreTable) -> Iterator[Observation]:
     if table.unreadable:
         count = pluralize(len(table.unreadable), "cell or file", "cells or files")
         yield Observation(
-            table.name, f"{count} could not be read: {table.unreadable[0]}", evidence_names(table.unreadable)
+            Path(table.name).name, f"{count} could not be read: {table.unreadable[0]}", evidence_names(table.unreadable)
         )
 
 

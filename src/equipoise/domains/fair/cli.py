@@ -197,7 +197,7 @@ def _several(
 @tokenizer_option
 @options.stats_options(n_resamples=FAIR_STATS.n_resamples)
 @options.threads_option
-@options.device_option
+@options.model_device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Output folder; a .json file gets only a list of results.")
 @click.option("--charts", is_flag=True, help="Also write all charts to the output folder, as PNG and SVG.")
 @engine_options
@@ -519,7 +519,7 @@ DEMO_BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
     show_default=True,
     help="The output folder.",
 )
-@options.device_option
+@options.model_device_option
 @options.stats_options(n_resamples=FAIR_STATS.n_resamples)
 @options.table_options(file=False)
 @options.output_options

@@ -366,13 +366,15 @@ def prepare_inputs(full_dataset: QADataset, requested: FairConfig, matcher: Answ
 
 def _fitted_note(settings: FairConfig, tokens: int) -> str:
     """A note on default values that were reduced for a short document."""
-    values = {
-        "chunk sizes": settings.chunk_sizes,
-        "overlaps": settings.overlaps,
-        "top_k": settings.top_ks,
-    }
-    listed = ", ".join(f"{name} {'/'.join(map(str, axis))}" for name, axis in values.items())
-    return f"The default grid was adapted to a document of {tokens:,} tokens: {listed}"
+    sizes, overlaps, top_ks = (
+        "/".join(map(str, axis)) for axis in (settings.chunk_sizes, settings.overlaps, settings.top_ks)
+    )
+    if settings.budget is not None:  # every top_k is tried
+        top_ks = f"1 to {max(settings.top_ks)}"
+    return (
+        f"The default grid was adapted to a document of {tokens:,} tokens: chunk sizes {sizes}, overlaps {overlaps}, "
+        f"top_k {top_ks}"
+    )
 
 
 def _skipped_note(questions: int) -> str:

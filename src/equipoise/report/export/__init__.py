@@ -64,7 +64,7 @@ def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> 
     lists = {str(unit): detail.retrieved for unit, detail in run.details.items() if detail.retrieved}
     if not lists:
         raise StoreError(
-            f"the run of {run.result.system} does not keep what was retrieved, so there is no TREC run to write",
+            f"the run of {run.result.system} does not contain the retrieved lists, so no TREC run can be written",
             hint="--to csv --units writes the values of every query or question",
         )
     scored = all(map(_falls, lists.values()))
