@@ -190,7 +190,6 @@ class Ranking(Evidence):
         exclude: ArrayLike | None = None,
         gains: ArrayLike | None = None,
         unit_ids: ArrayLike | None = None,
-        block_bytes: int | None = None,
         device: object = None,
     ) -> Ranking:
         """Build a ranking from vectors: the ranks of the relevant rows among all rows of the corpus.
@@ -211,8 +210,6 @@ class Ranking(Evidence):
             Gains of the relevant rows; 1 by default.
         unit_ids
             Ids of the units.
-        block_bytes
-            Size of the blocks in which distances are computed.
         device
             Where distances are computed, such as ``cuda``. Scores that differ only by rounding may swap ranks there.
 
@@ -236,7 +233,6 @@ class Ranking(Evidence):
             exclude=exclude,
             gains=gains,
             unit_ids=unit_ids,
-            block_bytes=block_bytes,
             device=device,
         )
 
@@ -317,7 +313,6 @@ class Ranking(Evidence):
         copies: Ints | None = None,
         depth: Ints,
         candidates: Ints | None = None,
-        unknown_units: tuple[str, ...] = (),
     ) -> Ranking:
         """From counts for each relevant item, in any order within its unit; they are sorted by rank.
 
@@ -345,8 +340,8 @@ class Ranking(Evidence):
             before = np.zeros_like(above)
         pool_known = candidates is not None
         if candidates is None:
-            n_missing = segments.segment_sums((above == NOT_RETRIEVED).astype(np.float64), starts)
-            candidates = depth + np.nan_to_num(n_missing).astype(np.int64)
+            unit_of = np.repeat(np.arange(len(counts)), counts)
+            candidates = depth + np.bincount(unit_of[above == NOT_RETRIEVED], minlength=len(counts))
         if order is not None:
             gain, above, tied, before = gain[order], above[order], tied[order], before[order]
             copies = None if copies is None else copies[order]
@@ -360,7 +355,6 @@ class Ranking(Evidence):
             candidates,
             depth,
             pool_known=pool_known,
-            unknown_units=unknown_units,
             copies=copies,
         )
 
