@@ -430,7 +430,7 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
     sections = (
         Section(heading, notes=tuple(lines), always=True),
         Section(
-            "Files that are missing or invalid, and what is not computed without them",
+            "Missing or invalid files",
             notes=tuple(missing),
             always=True,
         ),
