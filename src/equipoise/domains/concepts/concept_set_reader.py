@@ -107,7 +107,7 @@ def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRo
         value = [value]
     if not isinstance(value, list):
         raise FormatError(
-            f"{file.name} is JSON, but no list of entries", hint='write [{...}, ...] or {"relations": [...]}'
+            f"{file.name} is JSON, but not a list of entries", hint='write [{...}, ...] or {"relations": [...]}'
         )
     yield from _sections(SectionRows(file.name, value), section)
 
@@ -216,7 +216,7 @@ def read_concept_set(path: PathLike | None = None, *, scale: float | None = None
 def read_with_issues(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
     """``read_concept_set`` that continues after invalid entries and keeps all problems."""
     if scale is not None and not 0 < scale < inf:
-        raise ParameterError(f"the scale of the similarities is {scale}", hint="it is a number above 0")
+        raise ParameterError(f"the scale of the similarities is {scale}", hint="give a number above 0")
     if path is None:
         with as_file(files("equipoise.io") / "samples" / SAMPLE) as folder:
             return replace(read_with_issues(folder), name=SAMPLE)
