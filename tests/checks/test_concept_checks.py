@@ -72,9 +72,12 @@ def test_points_on_a_line_through_the_origin_are_collapsed_though_their_cosines_
 
 
 def test_a_space_of_zero_vectors_is_collapsed() -> None:
-    (finding,) = run_checks(ConceptSpace("m", Space.of(np.zeros((4, 3)))))
-    assert finding.code == "EQ310"
-    assert "fewer than two of the concepts have a direction" in finding.message
+    for n_nonzero in (0, 1):
+        vectors = np.zeros((4, 3))
+        vectors[:n_nonzero] = np.eye(3)[:n_nonzero]
+        (finding,) = run_checks(ConceptSpace("m", Space.of(vectors)))
+        assert finding.code == "EQ310"
+        assert finding.message == f"only {n_nonzero} of 4 vectors of the concepts are not zero"
 
 
 def test_texts_with_a_vector_of_zeros_are_counted_and_named() -> None:

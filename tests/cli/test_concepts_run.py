@@ -186,7 +186,7 @@ def test_the_suggested_report_command_works_for_one_model(concepts: Run, eq: Run
 
 def test_verbose_explains_the_scores_and_truncates_nothing(concepts: Run) -> None:
     result = concepts("--models", "hash,dim=32", "hash,dim=64", "--task", "relations", "-v")
-    assert "clustering_coefficient that of the graph without" in " ".join(result.stdout.split())
+    assert "relation_coherence is the mean cosine of related entities" in " ".join(result.stdout.split())
     assert "…" not in result.stdout
 
 

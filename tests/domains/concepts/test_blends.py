@@ -84,7 +84,7 @@ def test_every_score_is_explained_with_its_formula_and_ground_truth_metric(name:
     title, text, facts = page
     assert title.startswith(name)
     assert text
-    assert (facts["formula"], facts["decide by"]) == (score.formula, score.truth)
+    assert (facts["formula"], facts["compare models by"]) == (score.formula, score.truth)
 
 
 def test_the_composite_and_the_ground_truth_score_are_explained_and_other_names_are_not() -> None:

@@ -125,6 +125,14 @@ def test_a_weak_p_value_needs_a_second_metric_above_chance() -> None:
     assert advice.models == ("a",)
 
 
+def test_a_value_at_most_its_chance_level_is_not_recommended_with_any_p_value() -> None:
+    result = comparison({"a": estimate(0.029, 0.028, 0.05, chance=0.03)})
+    assert not result.above_chance("a")
+    (advice,) = recommend([result])
+    assert advice.models == ()
+    assert advice.message.endswith("does not exceed its chance level 0.030")
+
+
 def test_the_choice_of_the_score_is_named_if_no_model_is_recommended() -> None:
     (advice,) = recommend([comparison({"a": BEST, "b": AT_CHANCE})], {"a"})
     assert advice.models == ()
@@ -206,3 +214,13 @@ def test_the_included_set_separates_a_sentence_model_from_hashed_words() -> None
     assert list(strata) == ["easy: paraphrase", "medium: topic", "hard: term", "hard: contrast"]
     assert strata["easy: paraphrase"] > strata["medium: topic"] > max(strata["hard: term"], strata["hard: contrast"])
     assert strata["easy: paraphrase"] - by_category["hash"]["easy: paraphrase"] > 0.5
+
+
+@pytest.mark.engines("wordllama")
+def test_without_a_composite_the_headline_names_every_use() -> None:
+    tasks = ["similarity", "relations"]
+    config = StatsConfig(n_resamples=24)
+    models = {"wordllama": "wordllama", "cone": Cone()}
+    evaluation = evaluate_concepts(models, tasks=tasks, cache=False, config=config)
+    first_line = evaluation.summary.splitlines()[0]
+    assert first_line == "Recommended on philosophy: wordllama (Semantic Similarity Tasks, Relation Extraction)."

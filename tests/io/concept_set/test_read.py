@@ -255,6 +255,19 @@ def test_relations_are_read_from_lists_of_texts(tmp_path: Path, suffix: str) -> 
         ]
 
 
+def test_texts_with_entities_and_relations_are_read_as_both(tmp_path: Path) -> None:
+    texts = [
+        {"text": "Plato wrote Laws.", "entities": [{"text": "Plato", "label": "PERSON"}], "relations": RELATIONS},
+        {"text": "Laws", "entities": [{"text": "Laws", "label": "WORK"}], "relations": []},
+    ]
+    folder = write_files(tmp_path, relations=texts, annotated=texts)
+    both, relations = read_concept_set(folder / "annotated.json"), read_concept_set(folder)
+    assert both.present == ("sentences", "relations")
+    assert relations.present == ("relations",)
+    assert both.relations == relations.relations
+    assert len(both.relations or ()) == len(RELATIONS)
+
+
 def test_problems_of_texts_with_relations_name_their_entry(tmp_path: Path) -> None:
     (tmp_path / "relations.json").write_text(json.dumps({"text": "...", "relations": RELATIONS}), encoding="utf-8")
     assert len(read_concept_set(tmp_path).relations or ()) == 2

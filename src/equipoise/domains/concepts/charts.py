@@ -105,7 +105,7 @@ def cosine_histogram(
         "Cosines of pairs of concepts",
         f"Mean cosine of two concepts: {', '.join(means)}.",
         layers,
-        subtitle="The scale of the cosines depends on the model: a threshold cannot be used for another one.",
+        subtitle="The scale of cosines depends on the model: a threshold for one does not fit another.",
         width=WIDTH,
         height=len(cosines) * BAND,
     )

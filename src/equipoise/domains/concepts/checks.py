@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from math import isnan
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -24,13 +23,15 @@ if TYPE_CHECKING:
 
 COLLAPSED_MEAN_COSINE = 0.9
 """From this mean cosine on, the vectors are in a narrow cone."""
+MIN_NONZERO = 0.5
+"""With a smaller share of vectors that are not zero, most texts have the same vector."""
 EQUAL_TOLERANCE = 1e-9
 """Values that differ by less, relative to the largest, are the same."""
 
 
 @dataclass(frozen=True)
 class ConceptSpace:
-    """The vectors that a model gave to some concepts."""
+    """The vectors of some concepts by one model."""
 
     model: str
     space: Space
@@ -63,19 +64,25 @@ class ScoreComponent:
 
 
 def collapsed_space(space: ConceptSpace) -> Iterator[Observation]:
-    """EQ310: vectors that all point the same way."""
-    cosine, rank = MeanCosine().value(space.space), EffectiveRank().value(space.space)
-    if isnan(cosine):
-        yield Observation(space.model, f"fewer than two of {space.what} have a direction: the other vectors are zero")
+    """EQ310: vectors that all point the same way, lie on one line, or are mostly zero."""
+    n_points = len(space.space)
+    n_nonzero = int(np.count_nonzero(space.space.vectors.any(axis=1)))
+    if n_nonzero < max(2, MIN_NONZERO * n_points):
+        yield Observation(space.model, f"only {n_nonzero} of {n_points} vectors of {space.what} are not zero")
         return
-    flat = len(space.space) > 2 and rank < 2.0
-    if cosine >= COLLAPSED_MEAN_COSINE or flat:
-        yield Observation(
-            space.model,
-            f"{space.what} have nearly one direction: their mean cosine is {format_value(cosine, 3)}, their "
-            f"effective rank {format_value(rank, 1)} of {min(space.space.vectors.shape)} possible",
-            (f"mean cosine {format_value(cosine, 4)}", f"effective rank {format_value(rank, 2)}"),
-        )
+    cosine, rank = MeanCosine().value(space.space), EffectiveRank().value(space.space)
+    if cosine >= COLLAPSED_MEAN_COSINE:
+        fact = f"point in nearly the same direction: their mean cosine is {format_value(cosine, 3)}"
+    elif n_points > 2 and rank < 2.0:
+        fact = "lie nearly on one line"
+    else:
+        return
+    yield Observation(
+        space.model,
+        f"the vectors of {space.what} {fact}; their effective rank is {format_value(rank, 1)}, "
+        f"at most {min(space.space.vectors.shape)} is possible",
+        (f"mean cosine {format_value(cosine, 4)}", f"effective rank {format_value(rank, 2)}"),
+    )
 
 
 def zero_vectors(subject: ZeroVectors) -> Iterator[Observation]:
@@ -101,7 +108,7 @@ def constant_component(part: ScoreComponent) -> Iterator[Observation]:
     reason = "is computed from the data alone" if part.fixed else f"is the same for all {len(values)} models"
     yield Observation(
         part.blend,
-        f"{part.part} {reason}: it adds {format_value(share, 4)} to every model and does not distinguish models",
+        f"{part.part} {reason}: it adds {format_value(share, 4)} to the score of every model",
         (f"{part.part} = {format_value(float(values[0]), 4)}, weight {format_value(part.weight, 2)}",),
     )
 
@@ -130,7 +137,8 @@ CONCEPTS_CHECKS: tuple[Check, ...] = (
         why="""\
 If all vectors point in nearly the same direction, every cosine is high. Related entities then look coherent, names look
 near their sentences, and pairs that should be similar are similar, although the model does not discriminate. Scores
-that add up such cosines reward the collapse; those compared with shuffled pairs do not.""",
+that add up such cosines reward the collapse; those compared with shuffled pairs do not. Vectors on one line have only
+cosines of 1 and -1, and if most vectors are zero, most cosines are equal.""",
         hint="use the scale-free metrics: correlation, ranks, coherence against shuffled pairs",
         example="""\
 from equipoise.checks.base import run_checks
@@ -164,10 +172,10 @@ run_checks(ScoreComponent("knowledge_graph_score", "graph_density", 0.3, Directi
         applies_to=ScoreComponent,
         function=reversed_component,
         why="""\
-A blend adds values for which higher is better. If it adds one for which lower is better, the model with the
+A weighted score adds values for which higher is better. If it adds one for which lower is better, the model with the
 worst value gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
-called consistency, and it is 0 for the most consistent model. The blend is computed as it is
-defined, so that it can be compared with published ones; this finding explains its meaning.""",
+called consistency, and it is 0 for the most consistent model. The score is computed as it is
+defined, so that it can be compared with published ones.""",
         hint="do not select by this part; use the score without it",
         example="""\
 from equipoise.checks.base import run_checks
@@ -185,7 +193,7 @@ run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, 
         why="""\
 A vector of zeros has no direction: the model has no representation of the text. Its cosine with any other counts as 0
 here, which is right for pairs that have nothing in common, raises diversity and separation, and makes norms uneven,
-which a blend may even reward. A worse model can rank first.""",
+which a weighted score may reward. A worse model can rank first.""",
         hint="find out why the model returns zero vectors for these texts, or remove them for every model",
         example="""\
 from equipoise.checks.base import run_checks
@@ -327,7 +335,7 @@ run_checks(ConceptSet("sts", problems=(high,)))""",
 Start and end are the position of an entity in characters of its sentence. If other words are there, either
 the sentence was edited after it was marked, or the offsets count bytes or words. The scores here use the
 entity's text and do not change, but a recogniser trained on the file would learn wrong spans.""",
-        hint="write the offsets again; text[start:end] must be the entity",
+        hint="correct the offsets: text[start:end] must be the entity",
         example="""\
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
@@ -387,7 +395,7 @@ run_checks(ConceptSet("both", clusters=(ethics, logic)))""",
     ),
     Check(
         code="EQ135",
-        title="a score that no model can have",
+        title="score undefined for every model",
         severity=Severity.ISSUE,
         applies_to=ConceptSet,
         function=undefined_scores,

@@ -53,8 +53,9 @@ RUN_HELP = """
 
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity
 recognition, knowledge graph and embedding quality. For each use case, the model with the best score on
-labelled data (Spearman, ARI, probe accuracy or link MRR) is recommended, unless it is at chance level. -v adds
-the weighted scores and their parts. Without --data the included concept set for philosophy is used.
+labelled data (Spearman, ARI, probe accuracy or link MRR) is recommended, unless it is at chance level
+or its vectors are collapsed. -v adds the weighted scores and their parts. Without --data the included
+concept set for philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
 .jsonl, .csv, .tsv or .parquet, or one such file. With -o FOLDER, the command writes report.html (everything on

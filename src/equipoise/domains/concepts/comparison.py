@@ -46,7 +46,7 @@ class ScoreComparison:
     metrics without the faults of the score; each by name and then by model. ``letters`` are tie bands: two models
     share one exactly if they are not significantly different. ``units`` are the units of the score, ``resampling``
     says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``correction``
-    what p was corrected for. ``definitions`` define ambiguous parts.
+    what p was corrected for. ``definitions`` are those of the parts.
     ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the adjusted p of "no
     better than the vectors of other texts" by model, ``truth_contrasts`` every pair of models on it.
     ``n_above_chance`` counts, by model, the ground-truth metrics (their mean included) that are above chance.
@@ -92,7 +92,15 @@ class ScoreComparison:
 
     def above_chance(self, model: str) -> bool:
         """Whether the ground-truth metric is significantly above chance."""
-        return self.chance_p.get(model, nan) < self.alpha
+        return self.chance_p.get(model, nan) < self.alpha and self.exceeds_chance(model)
+
+    def exceeds_chance(self, model: str) -> bool:
+        """Whether the ground-truth metric has a higher value than its chance level.
+
+        If many vectors are equal, all permutations may be slightly below the chance level.
+        """
+        estimate = self.ground_truth.get(model)
+        return estimate is None or isnan(estimate.chance) or estimate.value > estimate.chance
 
     def can_be_recommended(self, model: str) -> bool:
         """Whether the evidence against chance is strong, or significant in two tests.
@@ -100,6 +108,8 @@ class ScoreComparison:
         If many models of noise are tested, one may have a p-value just below the significance level, but hardly in a
         second test as well.
         """
+        if not self.exceeds_chance(model):
+            return False
         p = self.chance_p.get(model, nan)
         return p < STRONG_EVIDENCE * self.alpha or (p < self.alpha and self.n_above_chance.get(model, 0) > 1)
 

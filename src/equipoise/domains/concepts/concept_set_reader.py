@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 from math import inf
@@ -84,11 +84,11 @@ def read_sections(path: Path, part: str | None = None) -> Iterator[tuple[str, Se
         file = open_text(path)
         numbered = parse_lines(file)
         values, lines = [value for _, value in numbered], [line for line, _ in numbered]
-        entries = _join_relations(SectionRows(file.name, values, lines, file))
+        entries = SectionRows(file.name, values, lines, file)
     else:
         table = read_parquet(path) if form == "parquet" else parse_table(open_text(path), form)
         entries = SectionRows(table.name, table.rows, table.line_numbers, table.file)
-    yield section or guess_section(entries), entries
+    yield from _sections(entries, section)
 
 
 def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRows]]:
@@ -99,7 +99,7 @@ def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRo
         for key, rows in lists.items():
             if section in (None, SECTION_OF_NAME[key]) or len(lists) > 1:
                 name = f"{file.name} {key}" if len(lists) > 1 else file.name
-                yield SECTION_OF_NAME[key], _join_relations(SectionRows(name, rows))
+                yield from _sections(SectionRows(name, rows), SECTION_OF_NAME[key])
             else:
                 raise FormatError(f"{file.name} has {key}, but its name is {section}", hint="rename the file")
         return
@@ -107,10 +107,9 @@ def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRo
         value = [value]
     if not isinstance(value, list):
         raise FormatError(
-            f"{file.name} is JSON, but no list of entries", hint='write [{...}, ...] or {"relations": [...]}'
+            f"{file.name} is JSON, but not a list of entries", hint='write [{...}, ...] or {"relations": [...]}'
         )
-    entries = _join_relations(SectionRows(file.name, value))
-    yield section or guess_section(entries), entries
+    yield from _sections(SectionRows(file.name, value), section)
 
 
 def _lists(value: Any) -> dict[str, list[Any]]:
@@ -120,24 +119,32 @@ def _lists(value: Any) -> dict[str, list[Any]]:
     return {key: rows for key, rows in value.items() if key in SECTION_OF_NAME and isinstance(rows, list)}
 
 
-def _join_relations(entries: SectionRows) -> SectionRows:
-    """The relations themselves, if each entry is an object with a list of them, such as those of one text.
+def _sections(entries: SectionRows, section: str | None) -> Iterator[tuple[str, SectionRows]]:
+    """The entries with their section; texts with entities and relations are two, unless the file name decides.
 
-    A relation that several texts state is one relation.
+    Each entry may be an object with a list of relations, such as those of one text. A relation that several texts
+    state is one relation.
     """
-    holders = [entry for entry in entries.values if isinstance(entry, Mapping) and "relations" in entry]
-    if not holders or len(holders) < len(entries) or any("entities" in entry for entry in holders):
-        return entries
+    texts = [entry for entry in entries.values if isinstance(entry, Mapping) and "relations" in entry]
+    has_relations = bool(texts) and len(texts) == len(entries)
+    has_entities = any("entities" in text for text in texts)
+    if section not in (None, "relations") or not has_relations or (section is None and has_entities):
+        yield section or guess_section(entries), entries
+    if has_relations and section in (None, "relations"):
+        yield "relations", _join_relations(entries, texts)
+
+
+def _join_relations(entries: SectionRows, texts: Sequence[Mapping[str, Any]]) -> SectionRows:
+    """The relations of all texts."""
     values, positions = [], []
     stated: set[str] = set()
-    for row, entry in enumerate(holders):
-        relations = entry["relations"] if isinstance(entry["relations"], list) else [entry["relations"]]
-        texts = [repr(relation) for relation in relations]
-        other_relations = [relation for relation, text in zip(relations, texts, strict=True) if text not in stated]
-        stated.update(texts)
+    for row, text in enumerate(texts):
+        relations = text["relations"] if isinstance(text["relations"], list) else [text["relations"]]
+        other_relations = [relation for relation in relations if repr(relation) not in stated]
+        stated.update(map(repr, relations))
         values += other_relations
         positions += [row + 1 if entries.lines is None else entries.lines[row]] * len(other_relations)
-    return SectionRows(entries.name, values, positions if len(holders) > 1 else None, entries.file)
+    return SectionRows(entries.name, values, positions if len(texts) > 1 else None, entries.file)
 
 
 def guess_section(entries: SectionRows) -> str:
@@ -209,7 +216,7 @@ def read_concept_set(path: PathLike | None = None, *, scale: float | None = None
 def read_with_issues(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
     """``read_concept_set`` that continues after invalid entries and keeps all problems."""
     if scale is not None and not 0 < scale < inf:
-        raise ParameterError(f"the scale of the similarities is {scale}", hint="it is a number above 0")
+        raise ParameterError(f"the scale of the similarities is {scale}", hint="give a number above 0")
     if path is None:
         with as_file(files("equipoise.io") / "samples" / SAMPLE) as folder:
             return replace(read_with_issues(folder), name=SAMPLE)

@@ -175,7 +175,7 @@ def evaluate_job(job: Job[Any], context: JobContext[ConceptContext]) -> JobOutpu
     scores = {}
     with _thread_limit(inputs.threads):
         for task in inputs.tasks:
-            context.progress(f"{job.name}: {task}")
+            context.progress(f"{job.name}: {CONCEPT_SCORES[task].title.lower()}")
             evidence = TASKS[task](encode_and_record, inputs.concept_set, job.name, inputs.config)
             scores[task] = score_task(evidence, config=inputs.config)
     zeros = tuple(text for text, known in is_embedded.items() if not known)
@@ -201,13 +201,13 @@ def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tu
     """
     tasks = {parse_task(name) for name in requested or ()}
     missing = {
-        task: f"{concept_set.name} has no {score.needs}"
+        task: f"{concept_set.name} has no {'sentences with entities' if score.needs == 'sentences' else score.needs}"
         for task, score in CONCEPT_SCORES.items()
         if not _has(concept_set, task)
     }
     for task in tasks & set(missing):
         raise InputError(
-            f"{missing[task]}, which {task} is measured on",
+            f"{missing[task]}, which {CONCEPT_SCORES[task].name} needs",
             hint=f"the concept set has {', '.join(concept_set.present) or 'nothing'}; eq concepts check lists problems",
         )
     if not tasks and len(missing) == len(CONCEPT_SCORES):
@@ -243,7 +243,7 @@ def validate_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     by_task = {parse_task(name): float(weight) for name, weight in weights.items()}
     for task, weight in by_task.items():
         if not (isfinite(weight) and weight >= 0):
-            raise ParameterError(f"the weight of {task} is {weight}", hint="it is 0 or more")
+            raise ParameterError(f"the weight of {task} is {weight}", hint="give a number that is 0 or more")
     positive = {task: weight for task, weight in by_task.items() if weight > 0}
     if not positive:
         raise ParameterError("no score has a weight", hint="give at least one, such as similarity=1")

@@ -205,28 +205,29 @@ def permuted_mrr(scores: Floats, ends: Ints, rivals: Sequence[Sequence[int]], or
     """
     n_relations, n_entities = scores.shape
     ordered = np.sort(scores, axis=1)
-    below = np.array([np.searchsorted(row, values) for row, values in zip(ordered, scores, strict=True)])
-    upto = np.array([np.searchsorted(row, values, side="right") for row, values in zip(ordered, scores, strict=True)])
-    # Relations without a further other answer point to an additional column that is below every score.
-    widest = max((len(others) for others in rivals), default=0)
-    excluded = np.full((n_relations, widest + 1), n_entities)
-    excluded[:, 0] = ends[:, 0]
-    for row, others in enumerate(rivals):
-        excluded[row, 1 : len(others) + 1] = others
-    padded = np.column_stack([scores, np.full(n_relations, -np.inf)])
+    ranges = [
+        [np.searchsorted(row, values, side=side) for row, values in zip(ordered, scores, strict=True)]
+        for side in ("left", "right")
+    ]
+    n_below, n_upto = np.array(ranges, dtype=np.int32)
+    n_above, n_equal = n_entities - n_upto, n_upto - n_below
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n_entities + 1))])
-    rows = np.arange(n_relations)
+    relations = np.arange(n_relations)
+    left_out = [(relations, ends[:, 0])]
+    for place in range(max((len(others) for others in rivals), default=0)):
+        rows = np.array([row for row, others in enumerate(rivals) if len(others) > place])
+        left_out.append((rows, np.array([rivals[row][place] for row in rows])))
 
     def mean_reciprocal_ranks(part: Ints) -> Floats:
-        columns = np.column_stack([part, np.full(len(part), n_entities)])
         target = part[:, ends[:, 1]]
-        left_out = padded[rows[:, None], columns[:, excluded]]
-        score = scores[rows, target][:, :, None]
-        above = n_entities - upto[rows, target] - (left_out > score).sum(axis=2)
-        equal = upto[rows, target] - below[rows, target] - (left_out == score).sum(axis=2)
+        above, equal, position = (counts[relations, target] for counts in (n_above, n_equal, n_below))
+        for rows, entities in left_out:
+            other = n_below[rows, part[:, entities]]
+            above[:, rows] -= other > position[:, rows]
+            equal[:, rows] -= other == position[:, rows]
         return np.asarray(((harmonic[above + equal] - harmonic[above]) / equal).mean(axis=1))
 
-    return _in_blocks(mean_reciprocal_ranks, orders, n_relations * (widest + 1))
+    return _in_blocks(mean_reciprocal_ranks, orders, n_relations)
 
 
 def permuted_probe(vectors: Floats, labels: Ints, orders: Ints) -> Floats:

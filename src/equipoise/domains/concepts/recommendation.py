@@ -131,9 +131,12 @@ def _reason_against(name: str, comparison: ScoreComparison, collapsed: Collectio
 
 def _against_chance(name: str, comparison: ScoreComparison, chance: str) -> str:
     """That a metric is not far enough above chance, as a clause without its subject."""
-    p = f"adjusted p {format_p(comparison.chance_p.get(name, nan))}"
-    if not comparison.above_chance(name):
+    p_value = comparison.chance_p.get(name, nan)
+    p = f"adjusted p {format_p(p_value)}"
+    if not p_value < comparison.alpha:
         return f"is not significantly above chance ({chance}, {p})"
+    if not comparison.exceeds_chance(name):
+        return f"does not exceed its chance level {chance}"
     strong = format_p(STRONG_EVIDENCE * comparison.alpha)
     return (
         f"is above chance ({chance}, {p}), but no second metric is: a single one must have an adjusted p below {strong}"
@@ -218,5 +221,5 @@ def describe(metric: str, estimate: Estimate) -> str:
 def _value_and_chance(estimate: Estimate) -> tuple[str, str]:
     """The value with its interval, and the chance level, with equal decimals."""
     places = decimals([estimate])
-    value, interval = format_value(estimate.value, places), format_interval(estimate.interval, places)
-    return f"{value} {interval}", format_value(estimate.chance, places)
+    interval = f" {format_interval(estimate.interval, places)}" if estimate.interval.known else ""
+    return f"{format_value(estimate.value, places)}{interval}", format_value(estimate.chance, places)

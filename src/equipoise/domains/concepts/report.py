@@ -116,8 +116,11 @@ def _decision(evaluation: ConceptEvaluation) -> str:
         return f"No model can be recommended on {name}. {first.message}."
     alone = " One model alone does not show which is best: add a baseline." if len(evaluation.models) < 2 else ""
     if len(advice) > 1 and (first.score != COMPOSITE or not first.models):
-        uses = [f"{recommendation.names} ({recommendation.use})" for recommendation in advice]
-        return f"Recommended on {name}: {', '.join(uses)}.{alone}"
+        uses_of: dict[str, list[str]] = {}
+        for recommendation in advice:
+            uses_of.setdefault(recommendation.names, []).append(recommendation.use)
+        groups = ", ".join(f"{names} ({', '.join(uses)})" for names, uses in uses_of.items())
+        return f"Recommended on {name}: {groups}.{alone}"
     best, others = first.models[0], first.models[1:]
     if alone:
         return f"{best} on {name}: {first.value}.{alone}"
@@ -157,7 +160,7 @@ def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
         ReportColumn("use", [recommendation.use for recommendation in advice]),
         ReportColumn("recommended", [recommendation.names for recommendation in advice], shortens="middle"),
         ReportColumn("by", [recommendation.value or recommendation.metric for recommendation in advice], rank=1),
-        ReportColumn("paired test", [recommendation.test for recommendation in advice], shortens="end", rank=3),
+        ReportColumn("paired test", [recommendation.test or "-" for recommendation in advice], shortens="end", rank=3),
     ]
     uses_of: dict[tuple[str, str], list[str]] = {}
     for recommendation in advice:
@@ -430,7 +433,7 @@ def concept_set_view(concept_set: ConceptSet, findings: Sequence[Finding], *, ve
     sections = (
         Section(heading, notes=tuple(lines), always=True),
         Section(
-            "Files that are missing or invalid, and what is not computed without them",
+            "Missing or invalid files",
             notes=tuple(missing),
             always=True,
         ),

@@ -1,4 +1,4 @@
-"""The five concept scores and their composite, as their source writes them: each a blend of parts."""
+"""The five concept scores and their composite, as the Daemonium document defines them: weighted sums of parts."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class ConceptScore:
         The random baseline of its chance level.
     terms
         The parts with their weights.
-    readings
-        How ambiguous parts of the definition were read.
+    definitions
+        How its parts are defined where the document leaves a choice.
     limits
         What the score does not show.
     """
@@ -109,7 +109,7 @@ class ConceptScore:
     chance_baseline: str
     terms: tuple[ScoreTerm, ...]
     definitions: tuple[str, ...] = ()
-    """Definitions of its parts where the specification is ambiguous."""
+    """Definitions of its parts."""
     limits: str = ""
 
     def value(self, parts: Mapping[str, float]) -> float:
@@ -142,8 +142,13 @@ _ALL = (
             ScoreTerm("correlation", 0.4),
             ScoreTerm("mae", 0.2, from_one=True),
         ),
-        limits="Accuracy and MAE compare cosines with expected similarities as they are: a model whose cosines have "
-        "another scale scores low, although it may order the pairs correctly.",
+        (
+            "accuracy is the share of pairs whose cosine is within 0.1 of the expected similarity",
+            "correlation is the Pearson correlation, mae the mean absolute error",
+        ),
+        limits="Agreement of the cosines of pairs with their expected similarities. Accuracy and MAE compare the "
+        "values as they are: a model whose cosines have another scale scores low, although it may order the pairs "
+        "correctly.",
     ),
     ConceptScore(
         "clustering_score",
@@ -159,14 +164,14 @@ _ALL = (
             ScoreTerm("cluster_separation", 0.2, bounds=(0.0, 2.0)),
         ),
         (
+            "silhouette_score is the silhouette of the clusters that K-means found, with euclidean distances",
             "cluster_coherence is the mean cosine of the pairs within each found cluster, averaged over the "
-            "clusters; one of a single concept is left out",
+            "clusters; clusters of a single concept are left out",
             "cluster_separation is the mean of 1 - cosine over the points of two found clusters, averaged "
             "over the pairs of clusters",
-            "silhouette_score is that of the found clusters, with euclidean distances",
         ),
-        "Every part is computed on the clusters that K-means found, not on the true ones: vectors in a few tight "
-        "groups score high, whatever they mean.",
+        "Compactness and separation of clusters of concepts. Every part is computed on the clusters that K-means "
+        "found, not on the true ones: vectors in a few tight groups score high, whatever they mean.",
     ),
     ConceptScore(
         "entity_recognition_score",
@@ -175,14 +180,15 @@ _ALL = (
         "sentences",
         "Entity Recognition",
         "probe accuracy",
-        "shuffled types, and other sentences",
+        "shuffled types, and entities paired with other sentences",
         (ScoreTerm("entity_clustering_silhouette", 0.6), ScoreTerm("avg_entity_text_similarity", 0.4)),
         (
-            "entity_clustering_silhouette counts an entity once, in however many sentences it is named, with "
-            "euclidean distances",
-            "avg_entity_text_similarity is over all mentions, each with its sentence",
+            "entity_clustering_silhouette is the silhouette of the entities by type, with euclidean distances; an "
+            "entity counts once, in however many sentences it is named",
+            "avg_entity_text_similarity is the mean cosine of every mention of an entity with its sentence",
         ),
-        "The mean cosine of an entity with its sentence is highest for collapsed vectors.",
+        "Separation of the types of entities, and similarity of entities to their sentences. The mean cosine of an "
+        "entity with its sentence is highest for collapsed vectors.",
     ),
     ConceptScore(
         "knowledge_graph_score",
@@ -198,11 +204,13 @@ _ALL = (
             ScoreTerm("clustering_coefficient", 0.3, bounds=(0.0, 1.0), fixed=True),
         ),
         (
-            "relation_coherence counts a pair of entities once, in however many ways they are related",
-            "graph_density is that of the directed graph, clustering_coefficient that of the graph without directions",
+            "relation_coherence is the mean cosine of related entities; a pair counts once, in however many ways it "
+            "is related",
+            "graph_density is the share of possible directed edges, clustering_coefficient the mean local one of the "
+            "undirected graph",
         ),
-        "Density and clustering coefficient depend on the data alone, and the coherence is highest for collapsed "
-        "vectors.",
+        "Similarity of related entities, and density of the graph of relations. Density and clustering coefficient "
+        "depend on the data alone, and the coherence is highest for collapsed vectors.",
     ),
     ConceptScore(
         "embedding_quality_score",
@@ -217,9 +225,14 @@ _ALL = (
             ScoreTerm("embedding_variance", 0.3, cap=1.0, bounds=(0.0, 1.0)),
             ScoreTerm("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN, bounds=(0.0, 1.0)),
         ),
-        ("Variances and standard deviations are those of a population, divided by n",),
-        "It uses no labels. Random directions have the largest diversity, and uneven norms raise the score: noise "
-        "scores higher than trained models.",
+        (
+            "diversity_score is 1 - the mean cosine of all pairs of concepts",
+            "embedding_variance is the mean variance of the dimensions",
+            "norm_std/norm_mean is the standard deviation of the norms over their mean; variances and standard "
+            "deviations divide by n",
+        ),
+        "Diversity, variance and norms of the vectors of the concepts. It uses no labels. Random directions have the "
+        "largest diversity, and uneven norms raise the score: noise scores higher than trained models.",
     ),
 )
 
@@ -235,15 +248,15 @@ def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:
     if name == COMPOSITE:
         measured = " + ".join(score.name for score in CONCEPT_SCORES.values())
         text = (
-            "The mean of the five concept scores; --weight changes the weights. Noise can rank first, because most "
-            "parts need no labels. eq concepts therefore recommends models by ground_truth_score."
+            "The mean of the five weighted scores of eq concepts; --weight changes the weights. Noise can rank first, "
+            "because most parts need no labels. eq concepts therefore recommends models by ground_truth_score."
         )
-        return f"{COMPOSITE}  composite of the concept scores", text, {"formula": f"({measured}) / 5"} | _COMMON
+        return f"{COMPOSITE}  composite of eq concepts", text, {"formula": f"({measured}) / 5"} | _COMMON
     if name == GROUND_TRUTH:
         truths = [score.truth for score in CONCEPT_SCORES.values() if score.truth]
         text = (
             f"The mean of {', '.join(truths[:-1])} and {truths[-1]}, each rescaled so that chance is 0 and the maximum "
-            "1. With --weight it is weighted like the composite."
+            f"1. With --weight, it has the same weights as {COMPOSITE}."
         )
         facts = {"formula": "mean of (metric - chance) / (1 - chance)", "range": "at most 1; larger is better"}
         return f"{GROUND_TRUTH}  mean of the ground-truth metrics", text, {**facts, "chance": "0"}
@@ -257,9 +270,9 @@ def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:
         "range": f"{low:.3g} to {high:.3g}; larger is better",
         "chance": score.chance_baseline,
         "measured on": score.needs,
-        "decide by": score.truth,
+        "compare models by": score.truth,
     }
-    return f"{score.name}  {score.title.lower()} of a concept set", score.limits, facts | _COMMON
+    return f"{score.name}  weighted score of eq concepts", score.limits, facts | _COMMON
 
 
 # The grade of a score: poor, moderate, good or excellent, according to its interval.

@@ -238,7 +238,8 @@ def observe_entities(encode: Encode, concept_set: ConceptSet, system: str, confi
     points = evidence.entity_of
     reference: Named = {"neighbours, same type": NeighborPurity()}
     stats = replace(config, n_resamples=SPACE_RESAMPLES)
-    space = evaluate(evidence.space, [EUCLIDEAN, *reference.values()], system=system, config=stats)
+    space = evaluate(evidence.space, list(reference.values()), system=system, config=stats)
+    space = _with_parts(space, [EUCLIDEAN], config)
     text = result_from_values(
         system,
         evidence.mention_ids,
@@ -295,9 +296,8 @@ def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, conf
     graph: Named = {"graph_density": GraphDensity(), "clustering_coefficient": GraphClustering()}
     reference: Named = {"coherence": EdgeCoherence(), "alignment": Alignment()}
     stats = replace(config, n_resamples=SPACE_RESAMPLES)
-    space = evaluate(evidence.space, list(reference.values()), system=system, config=stats)
-    fixed = evaluate(evidence.space, list(graph.values()), system=system, config=replace(config, n_resamples=1))
-    space = replace(space, estimates={**space.estimates, **fixed.estimates})
+    space = evaluate(evidence.space, [Alignment()], system=system, config=stats)
+    space = _with_parts(space, [EdgeCoherence(), *graph.values()], config)
     links: Named = {"link MRR": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
     by_subject = replace(per_unit(config), clusters=evidence.subjects.tolist())
     ranked = evaluate(evidence.ranking, list(links.values()), system=system, config=by_subject)
@@ -346,7 +346,8 @@ def observe_quality(encode: Encode, concept_set: ConceptSet, system: str, config
     if len(space) > N_NEIGHBORS + 1:
         reference = {**reference, "hubness": Hubness(N_NEIGHBORS)}
     stats = replace(config, n_resamples=SPACE_RESAMPLES)
-    result = evaluate(space, [*metrics.values(), *reference.values()], system=system, config=stats)
+    result = evaluate(space, list(reference.values()), system=system, config=stats)
+    result = _with_parts(result, list(metrics.values()), config)
     parts, measured_parts = _estimates(result, metrics), _measured_parts(metrics)
     return TaskEvidence(
         CONCEPT_SCORES["quality"],
@@ -356,6 +357,18 @@ def observe_quality(encode: Encode, concept_set: ConceptSet, system: str, config
         "quality",
         ResamplingPlan("concepts", len(space), HALF_SAMPLES, lambda rows: measured_parts(space.take(rows))),
         space=space,
+    )
+
+
+def _with_parts(result: Result, metrics: Sequence[Metric[Any]], config: StatsConfig) -> Result:
+    """The result with the parts of a score, whose intervals come from the resamples of the score."""
+    assert result.evidence is not None
+    parts = evaluate(result.evidence, metrics, system=result.system, config=replace(config, n_resamples=1))
+    return replace(
+        result,
+        estimates={**parts.estimates, **result.estimates},
+        per_unit={**parts.per_unit, **result.per_unit},
+        weights={**parts.weights, **result.weights},
     )
 
 
