@@ -310,19 +310,24 @@ def branch_clusters(tree: Tree) -> BranchClusters:
     for level in range(1, int(tree.depth.max(initial=0.0))):
         if len(best) >= MIN_BRANCHES:
             break
-        branch_nodes = [_ancestor(node, level, tree.first_parents, roots) for node in range(len(tree))]
-        lower = BranchClusters(np.array([tree.ids[node] for node in branch_nodes], dtype=object), level)
+        labels = np.array([tree.ids[node] for node in _branch_nodes(tree, roots, level)], dtype=object)
+        lower = BranchClusters(labels, level)
         if len(lower) >= FEW_RESAMPLING_UNITS:
             best = max(best, lower, key=len)
     return best
 
 
-def _ancestor(node: int, level: int, parents: Ints, roots: set[int]) -> int:
-    """The ancestor that is this many levels below the top of its branch."""
-    path = [node]
-    while path[-1] not in roots and parents[path[-1]] >= 0:
-        path.append(int(parents[path[-1]]))
-    return path[max(0, len(path) - 1 - level)]
+def _branch_nodes(tree: Tree, roots: set[int], level: int) -> list[int]:
+    """The ancestor of each node that is this many levels below the top of its branch, or the node itself."""
+    branch_nodes, below = list(range(len(tree))), [0] * len(tree)
+    for node in np.argsort(tree.depth, kind="stable").tolist():
+        parent = int(tree.first_parents[node])
+        if node in roots or parent < 0:
+            continue
+        below[node] = below[parent] + 1
+        if below[node] > level:
+            branch_nodes[node] = branch_nodes[parent]
+    return branch_nodes
 
 
 SPEARMAN = NormDepthCorrelation().name

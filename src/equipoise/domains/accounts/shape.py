@@ -7,6 +7,7 @@ edges between them; roots are connected to each other by two edges, as if there 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,8 +68,8 @@ class EmbeddingShape:
 
 def tree_shape(tree: Tree) -> TreeShape | None:
     """The hyperbolicity of a tree; None for fewer than four nodes."""
-    sample = sample_nodes(len(tree))
-    return shape_of_distances(tree_distances(tree, sample)) if len(sample) >= 4 else None
+    sample, edges = _sampled_distances(tree)
+    return shape_of_distances(edges) if len(sample) >= 4 else None
 
 
 def shape_of_distances(distances: Floats) -> TreeShape:
@@ -94,10 +95,9 @@ def shape_of_distances(distances: Floats) -> TreeShape:
 
 def embedding_shape(tree: Tree, vectors: NodeVectors) -> EmbeddingShape | None:
     """Distortion and Dasgupta cost of an embedding; None for fewer than four nodes."""
-    sample = sample_nodes(len(tree))
+    sample, edges = _sampled_distances(tree)
     if len(sample) < 4:
         return None
-    edges = tree_distances(tree, sample)
     points = vectors.vectors[sample]
     space = geometry_named(vectors.geometry)
     measured = np.array([space.distance(point, points) for point in points])
@@ -113,6 +113,13 @@ def embedding_shape(tree: Tree, vectors: NodeVectors) -> EmbeddingShape | None:
         float(ratios.max()) / least if least > 0.0 else float("inf"),
         dasgupta_cost(tree, sample, np.exp(-measured / np.median(measured[upper]))),
     )
+
+
+@lru_cache(maxsize=1)
+def _sampled_distances(tree: Tree) -> tuple[Ints, Floats]:
+    """A sample of the nodes and their distances, which all embeddings of the tree are compared with."""
+    sample = sample_nodes(len(tree))
+    return sample, tree_distances(tree, sample)
 
 
 def tree_distances(tree: Tree, sample: Ints) -> Floats:

@@ -56,9 +56,9 @@ def test_codes_gnucash_files_and_databases_are_recognised(file, tmp_path):
     assert read_tree(tmp_path / "books.db").ids == read_tree(f"sqlite:///{tmp_path}/books.db").ids == ("a",)
 
 
-def test_the_error_for_an_unknown_table_lists_the_accepted_sources(file):
+def test_the_error_for_an_unknown_file_lists_the_accepted_sources(file):
     with pytest.raises(InputError) as error_info:
-        read_tree(file("w,x,y,z\n1,2,3,4\n", "table.csv"))
+        read_tree(file("w\n", "text.csv"))
     assert "GnuCash" in error_info.value.hint
 
 

@@ -39,8 +39,8 @@ from equipoise.io.text import PathLike, TextFile, display_path, open_text, read_
 WORDNET = "wordnet"
 _TABLES = ("jsonl", "parquet")
 _FORMS = (
-    "a database URL, a SQLite file, GnuCash, OBO, JSON, a CSV or TSV with id and parent, edges, codes, "
-    "wordnet:noun or wordnet:verb"
+    "database URLs, SQLite files, GnuCash, OBO, JSON, CSV or TSV with id and parent, edges, codes, wordnet:noun and "
+    "wordnet:verb"
 )
 
 _NAME_THEM = "name them with --columns id=...,parent=..."
@@ -165,8 +165,8 @@ def _read_delimited(path: str, file: TextFile) -> Tree:
         return read_codes(path)
     columns_text = f": its columns are {', '.join(header)}" if len(header) > 1 else ""
     raise InputError(
-        f"{display_path(path)} is not a known format of hierarchies{columns_text}",
-        hint=f"{_NAME_THEM}; it may also be {_FORMS}" if columns_text else f"it may be {_FORMS}",
+        f"{display_path(path)} is not in a known format of trees{columns_text}",
+        hint=_NAME_THEM if columns_text else f"known are {_FORMS}",
     )
 
 
