@@ -21,9 +21,8 @@ from equipoise.domains.bench.experiment import score
 from equipoise.domains.bench.systems import MeasuredEncoder, OpenSystem, SystemPool, SystemSpec
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
-from equipoise.models.encoder import EncodedBatch
+from equipoise.models.encoder import EncodedBatch, Role
 from equipoise.stats.result import Result
-from equipoise.types import Role
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "domains" / "bench"))
 

@@ -13,7 +13,7 @@ from benchmarks.row import Row
 from benchmarks.timing import extra_megabytes, fastest, number_printed_by
 from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import embedder
-from equipoise.types import Role
+from equipoise.models.encoder import Role
 
 DIMS = 384
 GOAL = 50_000

@@ -15,8 +15,7 @@ from equipoise.domains.bench.retrieval_data import Retrieval, retrieve
 from equipoise.evidence.ranking import Ranking
 from equipoise.models.dense import DenseRetriever, MemoisedEmbedder
 from equipoise.models.embedder import embedder
-from equipoise.models.encoder import Vectors
-from equipoise.types import Role
+from equipoise.models.encoder import Role, Vectors
 
 FLOAT32 = "minilm,device=cpu"
 SYSTEMS = {"float32": FLOAT32, "int8": "minilm,precision=int8", "minilm-int8": "minilm-int8"}

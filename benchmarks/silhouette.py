@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.row import Row
 from benchmarks.timing import fastest
 from equipoise.evidence.space import Space
-from equipoise.metrics.class_separation import Silhouette
+from equipoise.metrics.structure import Silhouette
 
 DIMENSIONS, CLASSES = 384, 50
 

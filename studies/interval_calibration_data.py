@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from equipoise.evidence.base import Arrays, Evidence
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.clustering import AdjustedRand, MutualInformation
+from equipoise.metrics.labels import AdjustedRand, MutualInformation
 from equipoise.stats.bootstrap_mean import OPEN_REACH, UNBOUNDED
 from equipoise.stats.corpus_metrics import HALVES_AND_MOST, SubsampleFractions
 from equipoise.stats.pairing import DIFFERENCE_REACH

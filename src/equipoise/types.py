@@ -32,13 +32,6 @@ class Direction(StrEnum):
     DOWN = "down"
 
 
-class Role(StrEnum):
-    """Whether a text is embedded as a query or a document; many models use a different prompt for each."""
-
-    QUERY = "query"
-    DOCUMENT = "document"
-
-
 class Severity(StrEnum):
     """The severity of a finding."""
 

@@ -18,10 +18,15 @@ from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.metrics import intrinsic
 from equipoise.metrics.base import Metric
-from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity
 from equipoise.metrics.intrinsic import Diversity, EmbeddingVariance, NormRatio, random_vectors
 from equipoise.metrics.parser import parse_metrics
-from equipoise.metrics.structure import GraphClustering, GraphDensity
+from equipoise.metrics.structure import (
+    ClusterCoherence,
+    ClusterSeparation,
+    GraphClustering,
+    GraphDensity,
+    NeighborPurity,
+)
 from equipoise.runs.evaluate import evaluate
 
 

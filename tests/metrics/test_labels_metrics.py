@@ -12,16 +12,20 @@ from sklearn import metrics as sklearn
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.clustering import (
+from equipoise.metrics.labels import (
     MAX_CLASSES,
+    METRICS,
+    Accuracy,
     AdjustedRand,
+    ClassF1,
+    ClassPrecision,
+    ClassRecall,
     Completeness,
     Homogeneity,
     MutualInformation,
     VMeasure,
     contingency,
 )
-from equipoise.metrics.labels import METRICS, Accuracy, ClassF1, ClassPrecision, ClassRecall
 
 COLUMNS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 CLUSTERING = (

@@ -15,7 +15,6 @@ from sklearn.metrics import silhouette_samples, silhouette_score
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.metrics import intrinsic
-from equipoise.metrics.class_separation import Silhouette
 from equipoise.metrics.intrinsic import (
     EffectiveRank,
     Hubness,
@@ -24,7 +23,7 @@ from equipoise.metrics.intrinsic import (
     Uniformity,
     k_occurrences,
 )
-from equipoise.metrics.structure import METRICS, Alignment, EdgeCoherence, GraphMetric, NormDepthCorrelation
+from equipoise.metrics.structure import METRICS, Alignment, EdgeCoherence, GraphMetric, NormDepthCorrelation, Silhouette
 
 SHAPES = [(2, 2), (7, 3), (40, 5), (25, 40)]
 COSINE_METRICS = (

@@ -24,9 +24,8 @@ from equipoise.errors import (
 from equipoise.models.backends.model_files import is_installed
 from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder, embedder
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role
 from equipoise.models.registry import parse_spec
-from equipoise.types import Role
 
 
 def digest(text: str) -> np.ndarray:

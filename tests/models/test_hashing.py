@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from equipoise.errors import ParameterError
 from equipoise.models.backends.hashing import HashEncoder, load
+from equipoise.models.encoder import Role
 from equipoise.models.registry import ModelSpec
 from equipoise.models.retriever import retriever
-from equipoise.types import Role
 
 WORDS = st.lists(st.sampled_from(["fox", "red", "Größe", "sea", "2"]), min_size=1, max_size=6)
 

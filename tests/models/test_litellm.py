@@ -15,8 +15,8 @@ from embedding_server import Service, vector
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
 from equipoise.models.backends.hosted_retry import RetryPolicy
 from equipoise.models.backends.litellm import LitellmEncoder, load
+from equipoise.models.encoder import Role
 from equipoise.models.registry import parse_spec
-from equipoise.types import Role
 
 KEY = "not-a-real-key-0123456789abcdef"
 TEXTS = [f"text number {number}" for number in range(7)]

@@ -12,9 +12,9 @@ import pytest
 
 from equipoise.errors import InputError, MissingExtraError
 from equipoise.models.embedder import embedder
+from equipoise.models.encoder import Role
 from equipoise.models.registry import parse_spec
 from equipoise.models.worker_pool import PortableModel
-from equipoise.types import Role
 
 TEXTS = [f"text {'long ' * (number % 7)}{number}" for number in range(700)]
 

@@ -32,9 +32,9 @@ from equipoise.models.backends.openai import OpenAIEncoder, load
 from equipoise.models.cache import VectorCache
 from equipoise.models.corpus import embed_to_file
 from equipoise.models.embedder import Embedder
+from equipoise.models.encoder import Role
 from equipoise.models.registry import parse_spec
 from equipoise.runs.manifest import Manifest
-from equipoise.types import Role
 from marked import marked
 
 KEY = "sk-not-a-real-key-0123456789abcdef"

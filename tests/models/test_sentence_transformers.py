@@ -14,7 +14,7 @@ import pytest
 
 from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError
 from equipoise.models.embedder import Embedder, embedder
-from equipoise.types import Role
+from equipoise.models.encoder import Role
 
 pytestmark = [pytest.mark.engines("torch", "sentence_transformers"), pytest.mark.slow]
 

@@ -6,7 +6,7 @@ from studies.interval_calibration_data import NumberRows
 
 from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
+from equipoise.metrics.labels import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
 from equipoise.stats.corpus_metrics import HALVES_AND_MOST, evidence_intervals, n_subsamples, resampled_rows
 from equipoise.stats.estimate import estimate
 

@@ -17,7 +17,7 @@ from equipoise.evidence.kernels import rank_counts_llvm
 from equipoise.evidence.kernels.rank_counts import ClassColumns, NumpyRankCounter
 from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel
 from equipoise.evidence.kernels.rank_counts_llvm import should_use_llvm
-from equipoise.evidence.kernels.threshold_counts import NanScoreError
+from equipoise.evidence.kernels.threshold_counts import InvalidScoreError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.tasks.classification import classify
@@ -124,7 +124,7 @@ def test_the_compiled_kernel_agrees_with_numpy_for_unaligned_rows(dtype, width, 
             np.testing.assert_array_equal(getattr(compiled, name), getattr(plain, name), err_msg=f"{name} {before}")
         np.testing.assert_array_equal(compiled.rank_histogram(width), plain.rank_histogram(width))
         block[4, width // 2] = np.nan
-        with pytest.raises(NanScoreError) as error:
+        with pytest.raises(InvalidScoreError) as error:
             rank_counts_llvm.LlvmRankCounter(columns, rows)(block, targets)
         assert error.value.row == 4
 

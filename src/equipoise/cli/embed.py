@@ -39,7 +39,7 @@ resumes. eq ls models lists the models.
 
 def roles() -> list[str]:
     """The roles of a text: query or document."""
-    from equipoise.types import Role
+    from equipoise.models.encoder import Role
 
     return list(Role)
 

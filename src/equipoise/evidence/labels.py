@@ -47,7 +47,17 @@ class Labels(Evidence):
 
     @classmethod
     def of(cls, true: ArrayLike, predicted: ArrayLike, *, unit_ids: ArrayLike | None = None) -> Self:
-        """From two columns of class names: integers, or values that are converted to strings."""
+        """Build the evidence from two columns of classes.
+
+        Parameters
+        ----------
+        true
+            The true class of each unit: integers, or values that are converted to strings.
+        predicted
+            The predicted class or cluster of each unit.
+        unit_ids
+            Ids of the units; 0, 1, 2, ... by default.
+        """
         truth, guess = as_class_labels(true, "true labels"), as_class_labels(predicted, "predicted labels")
         check_same_length(truth, guess, "true labels", "predicted ones")
         if truth.dtype == object or guess.dtype == object:
@@ -66,11 +76,24 @@ class Labels(Evidence):
         exclude: Iterable[int] = (),
         unit_ids: ArrayLike | None = None,
     ) -> Self:
-        """The class with the largest score in each row, and the target codes.
+        """Build the evidence from logits: the class with the largest score in each row is predicted.
 
-        ``logits`` is a (units, classes) matrix of numpy or of any array-API library; the maximum is computed on
-        its device. Columns in ``exclude``, such as padding, can be neither predictions nor targets.
+        Parameters
+        ----------
+        logits
+            A matrix (units x classes) of any library that follows the array API; the maximum is computed on its
+            device.
+        targets
+            The column of the true class of each unit.
+        classes
+            Names of the classes; 0, 1, 2, ... by default.
+        exclude
+            Columns that can be neither predictions nor targets, such as padding.
+        unit_ids
+            Ids of the units; 0, 1, 2, ... by default.
 
+        Examples
+        --------
         >>> labels = Labels.from_logits(np.array([[9.0, 1, 2], [9.0, 3, 3]]), [2, 2], exclude=[0])
         >>> labels.predicted.tolist(), labels.tied_top.tolist()
         ([2, 1], [False, True])

@@ -40,7 +40,17 @@ class Pairs(Evidence):
 
     @classmethod
     def of(cls, predicted: ArrayLike, expected: ArrayLike, *, unit_ids: ArrayLike | None = None) -> Self:
-        """From two columns of finite numbers of equal length."""
+        """Build the evidence from two columns of similarities.
+
+        Parameters
+        ----------
+        predicted
+            The similarity of each pair as a model predicts it: finite numbers.
+        expected
+            The expected similarity of each pair, such as a human rating.
+        unit_ids
+            Ids of the pairs; 0, 1, 2, ... by default.
+        """
         similarities, targets = (
             float_column(predicted, "the predicted similarities"),
             float_column(expected, "the expected ones"),

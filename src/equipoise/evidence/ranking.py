@@ -252,10 +252,24 @@ class Ranking(Evidence):
         gains: ArrayLike | None = None,
         unit_ids: ArrayLike | None = None,
     ) -> Ranking:
-        """From scores that come in blocks, such as a fitted retriever's ``score_blocks(queries)``.
+        """Build a ranking from scores that come in blocks, such as those of ``score_blocks`` of a fitted retriever.
 
-        Each block is a slice of the ``units`` with their scores against all ``corpus`` items, higher
-        being better; it is overwritten. ``relevant``, ``exclude`` and ``gains`` as for vectors.
+        Parameters
+        ----------
+        blocks
+            Slices of the units, each with the scores of all candidates (higher is better), which are overwritten.
+        relevant
+            Row numbers of the relevant candidates: one per unit, or a sequence per unit.
+        units
+            Number of units.
+        corpus
+            Number of candidates.
+        exclude
+            One row per unit that is not a candidate, -1 for none.
+        gains
+            Gains of the relevant rows; 1 by default.
+        unit_ids
+            Ids of the units.
         """
         from equipoise.evidence.ranking_from_vectors import ranking_from_blocks
 

@@ -14,11 +14,11 @@ from equipoise.evidence.kernels.dispatch import (
     candidate_columns,
     check_score_matrix,
     check_targets,
-    nan_error,
     rank_targets,
+    score_error,
     take_rows,
 )
-from equipoise.evidence.kernels.threshold_counts import NanScoreError, count_above_and_tied
+from equipoise.evidence.kernels.threshold_counts import InvalidScoreError, count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import as_ragged_ids
 from equipoise.io.arrays import segment_offsets
@@ -99,8 +99,8 @@ def _count_many_targets(scores: NDArray[Any], flat: Ints, counts: Ints, dropped:
         limit = block[row, flat[items]]
         try:
             above[items], tied[items] = count_above_and_tied(block, limit, n_relevant, check_nan=real)
-        except NanScoreError as error:
-            raise nan_error(part.start + error.row) from None
+        except InvalidScoreError as error:
+            raise score_error(part.start + error.row) from None
         if dropped.size:
             others = block[:, dropped][row]
             above[items] -= (others > limit[:, None]).sum(axis=1)

@@ -100,9 +100,15 @@ class Sets(Evidence):
 
     @classmethod
     def of(cls, gold: Mapping[Any, Iterable[Element]], predicted: Mapping[Any, Iterable[Element]]) -> Self:
-        """Sets by document; a bare term is affirmed. The documents of ``gold`` are the units.
+        """Build the evidence from sets of terms by document.
 
-        A duplicate entry in one set is an error.
+        Parameters
+        ----------
+        gold
+            The annotated terms of each document, which is a unit: a term (affirmed), or a pair of term and assertion.
+            A duplicate entry in one set is an error.
+        predicted
+            The predicted terms of each document, in the same form.
         """
         truth, answer = _entries_by_document(gold, "gold"), _entries_by_document(predicted, "predicted")
         pairs = {entry for side in (truth, answer) for entries in side.values() for entry in entries}

@@ -63,7 +63,23 @@ class Space(Evidence):
         edges: ArrayLike | None = None,
         unit_ids: ArrayLike | None = None,
     ) -> Self:
-        """A (points, dimensions) matrix of finite numbers and columns that fit it."""
+        """Build the evidence from vectors and what is known about them.
+
+        Parameters
+        ----------
+        vectors
+            A matrix (points x dimensions) of finite numbers.
+        labels
+            The class of each point.
+        depth
+            The depth of each point in a hierarchy; NaN where it is undefined.
+        norms
+            The distance of each point from the origin, if that is not the Euclidean norm.
+        edges
+            Pairs of positions of related points, one row per pair.
+        unit_ids
+            Ids of the points; 0, 1, 2, ... by default.
+        """
         matrix = _matrix(vectors)
         codes = classes = None
         if labels is not None:

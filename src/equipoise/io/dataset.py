@@ -106,10 +106,18 @@ class Dataset:
 
     @classmethod
     def from_beir(cls, folder: PathLike, *, split: str | None = None, name: str | None = None) -> Dataset:
-        """A folder in BEIR's layout: corpus, queries and qrels/SPLIT.tsv, in any table format.
+        """Read a folder in the layout of BEIR: corpus, queries and qrels/SPLIT.tsv, in any table format.
 
-        Without ``split``, all splits are read. Units are the queries that have judgements; the text of
-        an item is its title, a space, and its text.
+        Units are the queries with judgements. The text of an item is its title, a space, and its text.
+
+        Parameters
+        ----------
+        folder
+            The folder with ``corpus``, ``queries`` and ``qrels``.
+        split
+            The split to read; all splits by default.
+        name
+            The name in reports; that of the folder by default.
         """
         from equipoise.io.retrieval_tables import beir_files, choose_split
 

@@ -76,6 +76,9 @@ class Metric(ABC, Generic[E]):
     """What to do about undefined units, if the judgements are not the cause."""
     cite: ClassVar[str] = ""
 
+    needs_distinct_units: ClassVar[bool] = False
+    """Whether repeated units distort the value, so that its interval comes from subsamples without replacement."""
+
     @cached_property
     def name(self) -> str:
         """The canonical name, for example ``MAP(norm=R)@10``."""
@@ -111,6 +114,10 @@ class Metric(ABC, Generic[E]):
     @abstractmethod
     def measure(self, evidence: E) -> MetricValue:
         """The value, with the unit values if it is a mean over units."""
+
+    def why_no_interval(self, evidence: E) -> str:
+        """Why resamples of this evidence show no spread of the value; empty if they do."""
+        return ""
 
     def bounds_on(self, evidence: E) -> tuple[float, float]:
         """The range of possible values on this evidence; ``bounds`` unless the evidence narrows it."""

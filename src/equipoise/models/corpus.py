@@ -25,7 +25,7 @@ import numpy as np
 from equipoise.errors import DuplicateError, InputError, ParameterError, StoppedError, StoreError
 from equipoise.io.atomic import write_error, write_text
 from equipoise.models.encode_texts import check_texts
-from equipoise.types import Role
+from equipoise.models.encoder import Role
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder, EmbedStats

@@ -26,14 +26,14 @@ from equipoise.io.atomic import write_array
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.embedder import DeferredEncoder, Embedder, EmbedResult, EmbedStats
 from equipoise.models.encode_texts import Progress, TruncationCounter, check_texts, unique_texts
-from equipoise.models.encoder import ModelCard, Vectors
+from equipoise.models.encoder import ModelCard, Role, Vectors
 from equipoise.models.registry import ModelSpec, parse_spec
 from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint
 from equipoise.models.stores import open_store
 from equipoise.models.stores.base import Block, VectorStore, ingest, without_secrets
 from equipoise.models.stores.recall import IndexRecall, index_recall
 from equipoise.models.worker_pool import embed_parts
-from equipoise.types import Ints, Role
+from equipoise.types import Ints
 
 if TYPE_CHECKING:
     from equipoise.evidence.ranking import Ranking

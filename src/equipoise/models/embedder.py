@@ -23,6 +23,7 @@ from equipoise.models.encoder import (
     Encoder,
     LocalEncoder,
     ModelCard,
+    Role,
     VectorPostprocessing,
     encode_with_token_counts,
 )
@@ -38,7 +39,7 @@ from equipoise.models.registry import (
     parse_spec,
 )
 from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
-from equipoise.types import Closable, Role
+from equipoise.types import Closable
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors

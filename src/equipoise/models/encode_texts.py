@@ -19,7 +19,8 @@ from equipoise.models.worker_pool import ExecutorMap, encode_remote
 if TYPE_CHECKING:
     from equipoise.models.cache import VectorCache
     from equipoise.models.embedder import Embedder
-    from equipoise.types import Ints, Role
+    from equipoise.models.encoder import Role
+    from equipoise.types import Ints
 
 # Unique texts in batches of similar length, and back to the input order.
 

@@ -16,7 +16,13 @@ from equipoise.geometry.shards import quantize_int8
 
 if TYPE_CHECKING:
     from equipoise.models.registry import ModelSpec
-    from equipoise.types import Role
+
+
+class Role(StrEnum):
+    """Whether a text is embedded as a query or a document; many models use a different prompt for each."""
+
+    QUERY = "query"
+    DOCUMENT = "document"
 
 
 @dataclass(frozen=True, slots=True)

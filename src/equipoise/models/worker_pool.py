@@ -27,8 +27,7 @@ from equipoise.models.registry import ModelSpec, load_encoder
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder
-    from equipoise.models.encoder import Vectors
-    from equipoise.types import Role
+    from equipoise.models.encoder import Role, Vectors
 
 
 class WorkerJob(Protocol):

@@ -295,7 +295,7 @@ def resumable_map(executor: Executor, folder: Path | str | None = None) -> MapFu
     Parameters
     ----------
     executor
-        The executor, see ``equipoise.shards.executor``.
+        The executor, see ``equipoise.executor``.
     folder
         Folder for finished shards. A shard that is stored there is not computed again, so repeating an interrupted call
         resumes it.

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 BINS = 15
 """The default of Guo et al. (ICML 2017)."""
-SCHEMES = ("width", "mass")
 N_SIMULATIONS = 500
 _INTERVALS, _CALIBRATED = range(2)
 """Streams of randomness."""
@@ -81,15 +80,14 @@ def reliability(
     correct: Any,
     *,
     bins: int = BINS,
-    scheme: str = "width",
     clusters: Ids | None = None,
     n_simulations: int = N_SIMULATIONS,
     config: StatsConfig = DEFAULT_STATS,
 ) -> CalibrationCurve:
     """Compare the probability of the first choice with how often it is right.
 
-    ``correct`` is 1 or 0 per unit, or a share where the first choice is tied. Bins have equal width, or equal
-    ``mass`` of units; a confidence on an edge belongs to the bin below it. With ``clusters`` (the users) the
+    ``correct`` is 1 or 0 per unit, or a share where the first choice is tied. Bins have equal width; a
+    confidence on an edge belongs to the bin below it. With ``clusters`` (the users) the
     intervals of the bins resample clusters.
 
     >>> curve = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, n_simulations=10)
@@ -106,7 +104,7 @@ def reliability(
         raise InputError("there are no units")
     if clusters is not None and len(clusters) != len(confidences):
         raise ShapeError(f"there are {len(clusters)} clusters for {len(confidences)} units", hint="give one per unit")
-    edges = _edges(confidences, bins, scheme)
+    edges = np.linspace(0.0, 1.0, bins + 1)
     member = np.searchsorted(edges[1:-1], confidences)
     size = np.bincount(member, minlength=bins)
     bin_rngs = config.rng(_INTERVALS).spawn(int((size > 0).sum()))
@@ -152,13 +150,6 @@ def _calibrated_errors(
         sums = np.add.reduceat(hits.astype(np.int64), starts, axis=1)
         errors[start : start + size] = np.abs(sums - expected[filled]).sum(axis=1) / len(confidences)
     return errors
-
-
-def _edges(confidences: Floats, bins: int, scheme: str) -> Floats:
-    if scheme not in SCHEMES:
-        raise ParameterError(f"no bins are made by {scheme}", hint=f"choose one of {', '.join(SCHEMES)}")
-    edges: Floats = np.linspace(0.0, 1.0, bins + 1)
-    return edges if scheme == "width" else np.percentile(confidences, edges * 100)
 
 
 def _shares(values: Any, name: str) -> Floats:

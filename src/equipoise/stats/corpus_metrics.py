@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 # The subsample sizes for metrics that are not means over units.
 
-
 SubsampleFractions = tuple[float, ...]
 WITH_REPLACEMENT: SubsampleFractions = ()
 """Parts as large as the evidence, with repetition."""
@@ -46,36 +45,13 @@ HALF_SAMPLES: SubsampleFractions = (0.5,)
 HALVES_AND_MOST: SubsampleFractions = (0.5, 0.9)
 """Halves and nine tenths: halves measure the variability of a metric near its extremum, such as the agreement of
 independent partitions; nine tenths measure it at nearly the full size, where cells are sparse."""
-FEWEST_PAIRS = 5
-"""With fewer pairs of units that share class and cluster, the adjusted Rand index has no visible spread."""
 
 
 def subsample_fractions(metric: Metric[Any], evidence: Evidence) -> SubsampleFractions:
-    """The kind of parts that this metric can be measured on."""
+    """The sizes of the parts that this metric can be measured on."""
     if evidence.kind == "space":
         return HALF_SAMPLES
-    from equipoise.metrics import clustering
-
-    agreements = (
-        clustering.AdjustedRand,
-        clustering.MutualInformation,
-        clustering.Homogeneity,
-        clustering.Completeness,
-        clustering.VMeasure,
-    )
-    return HALVES_AND_MOST if isinstance(metric, agreements) else WITH_REPLACEMENT
-
-
-def why_not_resampled(metric: Metric[Any], evidence: Evidence) -> str:
-    """Why parts of this evidence show no spread of this metric, or nothing when they do."""
-    from equipoise.evidence.labels import Labels
-    from equipoise.metrics.clustering import AdjustedRand, contingency
-
-    if isinstance(metric, AdjustedRand) and isinstance(evidence, Labels):
-        cells = contingency(evidence).cells
-        if (cells * (cells - 1)).sum() / 2 < FEWEST_PAIRS:
-            return f"fewer than {FEWEST_PAIRS} pairs of units share class and cluster"
-    return ""
+    return HALVES_AND_MOST if metric.needs_distinct_units else WITH_REPLACEMENT
 
 
 def n_subsamples(kind: str, units: int, requested: int) -> int:
@@ -403,7 +379,7 @@ def resample_jointly(metric: Metric[Any] | None, pairing: AlignedResults, config
     table = np.full((parts, len(evidence)), nan)
     if len(blocks) >= MIN_RESAMPLING_UNITS:
         table = _measure_parts([(value, system) for system in evidence], blocks, shares, parts, config.rng(2)).T
-    reasons = (why_not_resampled(metric, system) for system in evidence)
+    reasons = (metric.why_no_interval(system) for system in evidence)
     return JointResamples(values, table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
 
 

@@ -153,7 +153,7 @@ def _intervals_of_corpus(
     metrics: Sequence[Metric[Any]], evidence: Evidence, clusters: Any, config: StatsConfig
 ) -> dict[str, Interval]:
     """Metrics with the same kind of resamples share them."""
-    from equipoise.stats.corpus_metrics import CorpusValue, evidence_intervals, subsample_fractions, why_not_resampled
+    from equipoise.stats.corpus_metrics import CorpusValue, evidence_intervals, subsample_fractions
 
     kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
     estimated: dict[str, Interval] = {}
@@ -169,7 +169,7 @@ def _intervals_of_corpus(
             rng=config.rng(CORPUS, *(round(100 * share) for share in shares)),
         )
         for metric, interval in zip(batch, intervals, strict=True):
-            reason = why_not_resampled(metric, evidence)
+            reason = metric.why_no_interval(evidence)
             estimated[metric.name] = (
                 Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
             )

@@ -103,13 +103,13 @@ def format_value(value: float, decimals: int = DEFAULT_DECIMALS, *, reason: str 
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
 
 
-def format_difference(value: float, decimals: int = DEFAULT_DECIMALS) -> str:
+def format_difference(value: float, decimals: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
     """A difference, with its sign.
 
     >>> format_difference(0.01, 2), format_difference(-0.5, 1), format_difference(0.0001, 2)
     ('+0.01', '-0.5', '0.00')
     """
-    text = format_value(value, decimals)
+    text = format_value(value, decimals, reason=reason)
     return f"+{text}" if value > 0 and float(text.replace(",", "")) != 0 else text
 
 

@@ -212,23 +212,28 @@ move one way, Student's t covers 88 %, and 1 covers 96 %. Where 5 % move one way
 
 @dataclass(frozen=True, slots=True)
 class MetricColumn:
-    """A metric with per-unit values of all systems; ``bounds`` are those of a difference of two values."""
+    """A metric with per-unit values of all systems.
+
+    ``bounds`` are those of a difference of two values. ``untestable`` is why the requested test cannot be run on the
+    metric; empty if it can.
+    """
 
     metric: str
     better: Direction
     values: Floats
     weights: Floats | None
     bounds: Bounds
+    untestable: str = ""
 
 
-def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> str:
-    """Why the test cannot be run on this metric; empty when it can."""
+def _column(pairing: AlignedResults, metric: str, bounds: Bounds, test: str) -> MetricColumn:
+    values, weights = pairing.per_unit(metric), pairing.weights(metric)
     paired_test = get_test(test)
-    reason = paired_test.why_unsupported(clusters=clusters, weights=column.weights)
-    if not reason and paired_test.binary_only:
-        defined = column.values[~np.isnan(column.values)]
-        return "" if np.isin(defined, (0.0, 1.0)).all() else f"{paired_test.noun} needs hits and misses"
-    return reason
+    untestable = paired_test.why_unsupported(clusters=pairing.clusters, weights=weights)
+    if not untestable and paired_test.binary_only and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        untestable = f"{paired_test.noun} needs hits and misses"
+    better = pairing.results[0].estimates[metric].better
+    return MetricColumn(metric, better, values, weights, bounds, untestable)
 
 
 def unit_contrasts(
@@ -240,25 +245,23 @@ def unit_contrasts(
     """
     pairs = list(combinations(range(len(systems)), 2))
     contrasts: list[Contrast] = []
-    for stack in _stacks(columns, len(pairs), clusters, config.test):
+    for stack in _stacks(columns, len(pairs)):
         differences = np.column_stack([column.values[:, i] - column.values[:, j] for column in stack for i, j in pairs])
         labels = [(column, systems[i], systems[j]) for column in stack for i, j in pairs]
         contrasts += _stacked_contrasts(differences, labels, stack[0].weights, clusters, config)
     return contrasts
 
 
-def _stacks(columns: Sequence[MetricColumn], pairs: int, clusters: Ids | None, test: str) -> list[list[MetricColumn]]:
+def _stacks(columns: Sequence[MetricColumn], pairs: int) -> list[list[MetricColumn]]:
     """Metrics that one call can test: unweighted, with the same test, and within the memory bound."""
     stacks: list[list[MetricColumn]] = []
-    kinds: list[tuple[bool, str]] = []
     for column in columns:
-        kind = (column.weights is None, why_not_testable(column, clusters, test))
-        fits = bool(stacks) and (len(stacks[-1]) + 1) * pairs * len(column.values) <= STACK_CELLS
-        if fits and kind[0] and kind == kinds[-1]:
+        first = stacks[-1][0] if stacks else None
+        is_similar = first is not None and first.weights is None and first.untestable == column.untestable
+        if is_similar and column.weights is None and (len(stacks[-1]) + 1) * pairs * len(column.values) <= STACK_CELLS:
             stacks[-1].append(column)
         else:
             stacks.append([column])
-            kinds.append(kind)
     return stacks
 
 
@@ -270,7 +273,7 @@ def _stacked_contrasts(
     config: StatsConfig,
 ) -> list[Contrast]:
     """Contrasts of columns that share their weights and have the same test."""
-    reason = why_not_testable(labels[0][0], clusters, config.test)
+    reason = labels[0][0].untestable
     p = np.full(len(labels), nan)
     if not reason:
         p = run_test(
@@ -355,16 +358,11 @@ def compare_results(
     check_same_protocol(pairing.results)
     names = _chosen(pairing, metrics, primary)
     bounds = {name: _difference_bounds(pairing.results, known.get(name)) for name in names}
-    columns = {
-        name: MetricColumn(name, results[0].estimates[name].better, pairing.per_unit(name), pairing.weights(name), pair)
-        for name, pair in bounds.items()
-        if pairing.has_parts(name)
-    }
+    columns = {name: _column(pairing, name, bounds[name], config.test) for name in names if pairing.has_parts(name)}
     primary = primary or next(iter(columns), names[0])
     column = columns.get(primary)
-    reason = "" if column is None else why_not_testable(column, pairing.clusters, config.test)
-    if reason:  # on other metrics this only leaves a gap
-        raise UndefinedError(f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'")
+    if column is not None and column.untestable:  # other metrics are left without a test
+        raise UndefinedError(f"{column.untestable}, so it cannot test {primary}", hint="use the test 'randomisation'")
     contrasts, joint = _contrasts(pairing, columns, bounds, known, config)
     adjusted = {
         name: _adjusted([contrast for contrast in contrasts if contrast.metric == name], config) for name in names

@@ -19,8 +19,8 @@ from equipoise.errors import (
 from equipoise.io.documents import TextDocument
 from equipoise.models import tokenizers
 from equipoise.models.embedder import Embedder
-from equipoise.models.encoder import Encoder, ModelCard
-from equipoise.types import Role, install_command
+from equipoise.models.encoder import Encoder, ModelCard, Role
+from equipoise.types import install_command
 from fair_sample import SETTINGS, Counting, document, pairs
 
 TEXT = document()

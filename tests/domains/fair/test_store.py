@@ -21,11 +21,10 @@ from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, Pa
 from equipoise.io.documents import TextDocument
 from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder
-from equipoise.models.encoder import Encoder, ModelCard
+from equipoise.models.encoder import Encoder, ModelCard, Role
 from equipoise.runs import manifest
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import exit_code
-from equipoise.types import Role
 from fair_sample import SETTINGS, Counting, document, pairs
 
 TEXT = document()

@@ -17,12 +17,11 @@ units = st.lists(st.tuples(st.floats(0, 1, allow_nan=False), st.integers(0, 1)),
 )
 
 
-@given(units, st.integers(1, 12), st.sampled_from(["width", "mass"]))
-def test_bins_equal_scikit_learn(pairs: list[tuple[float, int]], bins: int, scheme: str) -> None:
+@given(units, st.integers(1, 12))
+def test_bins_equal_scikit_learn(pairs: list[tuple[float, int]], bins: int) -> None:
     confidences, hits = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
-    curve = reliability(confidences, hits, bins=bins, scheme=scheme, n_simulations=1)
-    strategy = {"width": "uniform", "mass": "quantile"}[scheme]
-    expected_accuracy, expected_confidence = calibration_curve(hits, confidences, n_bins=bins, strategy=strategy)
+    curve = reliability(confidences, hits, bins=bins, n_simulations=1)
+    expected_accuracy, expected_confidence = calibration_curve(hits, confidences, n_bins=bins)
     assert [bin_.accuracy for bin_ in curve.bins] == pytest.approx(expected_accuracy.tolist())
     assert [bin_.confidence for bin_ in curve.bins] == pytest.approx(expected_confidence.tolist(), abs=1e-12)
     assert sum(bin_.n for bin_ in curve.bins) == len(pairs)
@@ -77,8 +76,6 @@ def test_bad_input_is_an_error() -> None:
         reliability([], [])
     with pytest.raises(ShapeError, match=r"2 confidences.*1 right"):
         reliability([0.5, 0.5], [1])
-    with pytest.raises(ParameterError):
-        reliability([0.5], [1], scheme="depth")
     with pytest.raises(ParameterError, match="0 bins"):
         reliability([0.5], [1], bins=0)
     with pytest.raises(ShapeError, match=r"1 clusters.*2 units"):

@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from equipoise.errors import InputError
+from equipoise.models.encoder import Role
 from equipoise.stats.formatting import format_count
-from equipoise.types import Floats, Role
+from equipoise.types import Floats
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence

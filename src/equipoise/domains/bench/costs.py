@@ -13,8 +13,7 @@ import numpy as np
 from equipoise.geometry.topk import top_columns
 from equipoise.models.cache import MEASUREMENT_SECONDS
 from equipoise.models.dense import SHARDED_TEXTS
-from equipoise.models.encoder import l2_normalize
-from equipoise.types import Role
+from equipoise.models.encoder import Role, l2_normalize
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData

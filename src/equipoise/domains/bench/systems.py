@@ -21,14 +21,21 @@ from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.backends.python_object import from_object, object_name
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import Embedder, embedder
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, encode_with_token_counts
+from equipoise.models.encoder import (
+    EncodedBatch,
+    Encoder,
+    LocalEncoder,
+    ModelCard,
+    Role,
+    Vectors,
+    encode_with_token_counts,
+)
 from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, WeightedSumFusion
 from equipoise.models.inventory import weights_revision
 from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.registry import ModelSpec, is_fusion, parse_fusion, parse_spec, spec_kind, spec_parts
 from equipoise.models.rerank import RerankedRetriever, Reranker, reranker
 from equipoise.models.retriever import LEXICAL, Retriever, resolve_models, retriever
-from equipoise.types import Role
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData

@@ -32,8 +32,6 @@ from equipoise.domains.concepts.scores import CONCEPT_SCORES
 from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit
 from equipoise.evidence.space import Space
 from equipoise.metrics.base import Metric
-from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity, Silhouette
-from equipoise.metrics.clustering import AdjustedRand, MutualInformation, VMeasure
 from equipoise.metrics.intrinsic import (
     Diversity,
     EffectiveRank,
@@ -45,10 +43,20 @@ from equipoise.metrics.intrinsic import (
     Uniformity,
     random_vectors,
 )
-from equipoise.metrics.labels import Accuracy
+from equipoise.metrics.labels import Accuracy, AdjustedRand, MutualInformation, VMeasure
 from equipoise.metrics.pairs import MeanAbsoluteError, PairAveragePrecision, Pearson, Spearman, WithinTolerance
 from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
-from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClustering, GraphDensity, edge_cosines
+from equipoise.metrics.structure import (
+    Alignment,
+    ClusterCoherence,
+    ClusterSeparation,
+    EdgeCoherence,
+    GraphClustering,
+    GraphDensity,
+    NeighborPurity,
+    Silhouette,
+    edge_cosines,
+)
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_metrics import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values

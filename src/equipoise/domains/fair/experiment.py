@@ -36,6 +36,7 @@ from equipoise.domains.fair.results import (
 from equipoise.errors import ParameterError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
 from equipoise.models.embedder import open_cache
+from equipoise.models.encoder import Role
 from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, reranker
 from equipoise.models.retriever import open_retriever, resolve_models
 from equipoise.runs.compare import compare
@@ -48,7 +49,6 @@ from equipoise.stats.result import NOTES, SPEC, WINDOW
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tuning.nested_cv import majority_hits
-from equipoise.types import Role
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import QADataset

@@ -23,6 +23,7 @@ from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking import hit_rate
 from equipoise.models.dense import Truncation, dense_models, measure_truncation
+from equipoise.models.encoder import Role
 from equipoise.models.rerank import FittedRerankedRetriever, RerankedRetriever, Reranker
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_count, format_value
@@ -37,7 +38,7 @@ from equipoise.tuning.nested_cv import (
     select_best,
     selection_errors,
 )
-from equipoise.types import Bools, Floats, Ints, Role
+from equipoise.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.config import FairConfig

@@ -29,7 +29,6 @@ from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeEr
 from equipoise.evidence.base import as_host_array
 from equipoise.evidence.kernels.rank_counts import (
     ClassColumns,
-    InfiniteScoreError,
     NumpyRankCounter,
     RankCounts,
 )
@@ -39,7 +38,7 @@ from equipoise.evidence.kernels.rank_counts_llvm import (
     count_if_compiled,
     should_use_llvm,
 )
-from equipoise.evidence.kernels.threshold_counts import NanScoreError
+from equipoise.evidence.kernels.threshold_counts import InvalidScoreError
 from equipoise.evidence.labels import as_class_labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import MappedPages
@@ -248,10 +247,8 @@ def _count_block(counter: NumpyRankCounter | GpuRankCounter, block: Any, targets
     """The counts of one block; errors name the row in the whole matrix."""
     try:
         return counter(block, targets)
-    except NanScoreError as error:
-        raise nan_error(start + error.row) from None
-    except InfiniteScoreError as error:
-        raise _infinite_error(start + error.row) from None
+    except InvalidScoreError as error:
+        raise score_error(start + error.row, infinite=error.infinite) from None
 
 
 def _candidate_scores(block: Any, columns: ClassColumns) -> Any:
@@ -277,15 +274,14 @@ def take_rows(scores: Any, rows: Ints) -> Any:
     return xp.take(scores, xp.asarray(rows, device=device(scores)), axis=0)
 
 
-def nan_error(row: int) -> NotFiniteError:
+def score_error(row: int, *, infinite: bool = False) -> NotFiniteError:
+    """The error for a row with NaN, or with infinity where a softmax was requested."""
+    if infinite:
+        return NotFiniteError(
+            f"the scores of row {row} contain an infinite value, which has no softmax",
+            hint="probabilities need finite scores; -inf may exclude a class",
+        )
     return NotFiniteError(
         f"the scores of row {row} contain NaN",
         hint="a model that returns NaN cannot be scored; declare columns that are not classes as padding",
-    )
-
-
-def _infinite_error(row: int) -> NotFiniteError:
-    return NotFiniteError(
-        f"the scores of row {row} contain an infinite value, which has no softmax",
-        hint="probabilities need finite scores; -inf may exclude a class",
     )

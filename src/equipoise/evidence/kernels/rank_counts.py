@@ -19,14 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.base import constant_column
-from equipoise.evidence.kernels.threshold_counts import BYTES_PER_WORD, MAX_WORDS_PER_SUM, NanScoreError, RowError
+from equipoise.evidence.kernels.threshold_counts import BYTES_PER_WORD, MAX_WORDS_PER_SUM, InvalidScoreError
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
-
-
-class InfiniteScoreError(RowError):
-    """A score is infinite and a softmax was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +100,10 @@ class ClassColumns:
 
 
 def check_no_nan(largest: NDArray[Any]) -> None:
-    """Raise ``NanScoreError`` for a row whose largest score is NaN: a maximum propagates NaN."""
+    """Raise ``InvalidScoreError`` for a row whose largest score is NaN: a maximum propagates NaN."""
     unknown = largest != largest
     if unknown.any():
-        raise NanScoreError(int(np.argmax(unknown)))
+        raise InvalidScoreError(int(np.argmax(unknown)))
 
 
 _UFUNC_BUFFER_SIZE = 512
@@ -226,7 +222,7 @@ def softmax(block: NDArray[Any], largest: NDArray[Any], limit: NDArray[Any]) -> 
     """The softmax of the largest score and of the target; a row of only -inf is uniform."""
     top = largest.astype(np.float64)
     if np.isposinf(top).any():
-        raise InfiniteScoreError(int(np.argmax(np.isposinf(top))))
+        raise InvalidScoreError(int(np.argmax(np.isposinf(top))), infinite=True)
     real = block if block.dtype.kind == "f" else block.astype(np.float64)
     shift = np.where(np.isneginf(top), 0.0, top).astype(real.dtype)
     sums = np.exp(real - shift[:, None]).sum(axis=1, dtype=np.float64)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.kernels.rank_counts import ClassColumns, InfiniteScoreError, RankCounts, check_no_nan
+from equipoise.evidence.kernels.rank_counts import ClassColumns, RankCounts, check_no_nan
+from equipoise.evidence.kernels.threshold_counts import InvalidScoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,7 +218,7 @@ def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, 
     from array_api_compat import array_namespace, device
 
     if np.isposinf(largest).any():
-        raise InfiniteScoreError(int(np.argmax(np.isposinf(largest))))
+        raise InvalidScoreError(int(np.argmax(np.isposinf(largest))), infinite=True)
     xp = array_namespace(block)
     hidden = np.isneginf(largest)
     kind = xp.float64 if block.dtype == xp.float64 else xp.float32

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.kernels.rank_counts import ClassColumns, NumpyRankCounter, RankCounts, softmax
-from equipoise.evidence.kernels.threshold_counts import NanScoreError
+from equipoise.evidence.kernels.threshold_counts import InvalidScoreError
 from equipoise.types import Floats, Ints, install_command, require_extra
 
 R = TypeVar("R")
@@ -146,7 +146,7 @@ def count_if_compiled(scores: Any, targets: Any) -> RankCounts | None:
         return None
     try:
         return LlvmRankCounter(all_columns(scores.shape[1]), len(scores))(scores, targets)
-    except NanScoreError:  # or a target that is not a column
+    except InvalidScoreError:  # or a target that is not a column
         return None
 
 
@@ -183,7 +183,7 @@ class LlvmRankCounter(NumpyRankCounter):
 
         bad_rows = [row for row in call_in_threads(count, threads) if row >= 0]
         if bad_rows:
-            raise NanScoreError(min(bad_rows))
+            raise InvalidScoreError(min(bad_rows))
         above, tied, predicted, flags = memory[: 4 * rows].reshape(4, rows)
         histogram = histograms[:bins] if threads == 1 else histograms.reshape(-1, bins)[:-1].sum(axis=0)
         before = self.before(block, targets, tied) if histogram[-1] else tied

@@ -31,16 +31,12 @@ _COLUMN_BLOCK_ROWS = 512
 """Rows per transposed block: enough for the comparisons to use full vector width."""
 
 
-class RowError(Exception):
-    """Something is wrong with the scores of ``row``, the first such row of the block."""
+class InvalidScoreError(Exception):
+    """A score of ``row``, the first such row of the block, is NaN; or ``infinite``, and a softmax was requested."""
 
-    def __init__(self, row: int) -> None:
+    def __init__(self, row: int, *, infinite: bool = False) -> None:
         super().__init__(row)
-        self.row = row
-
-
-class NanScoreError(RowError):
-    """A score is NaN."""
+        self.row, self.infinite = row, infinite
 
 
 def count_above_and_tied(
@@ -50,7 +46,7 @@ def count_above_and_tied(
 
     ``scores`` is (rows, width). ``thresholds`` holds the ``counts[r]`` thresholds of row ``r``, row after row. Each
     is one of the scores of the row, or NaN for an item that is not in the row. A NaN score counts as neither
-    above nor equal and can mark a column that is not a candidate; ``check_nan`` raises ``NanScoreError`` instead.
+    above nor equal and can mark a column that is not a candidate; ``check_nan`` raises ``InvalidScoreError`` instead.
     """
     if scores.shape[1] < _WIDE_ROW and len(thresholds) == len(counts) and (counts == 1).all():
         return _count_one_threshold_per_row(scores, thresholds, check_nan)
@@ -95,7 +91,7 @@ def count_above(scores: NDArray[Any], limits: NDArray[Any]) -> Ints:
 
 def _check_no_nan_scores(scores: NDArray[Any]) -> None:
     if scores.size and np.isnan(scores.max()):
-        raise NanScoreError(int(np.flatnonzero(np.isnan(scores).any(axis=1))[0]))
+        raise InvalidScoreError(int(np.flatnonzero(np.isnan(scores).any(axis=1))[0]))
 
 
 def _count_row_by_row(scores: NDArray[Any], thresholds: NDArray[Any], counts: Ints) -> tuple[Ints, Ints]:
@@ -120,7 +116,7 @@ def _count_one_threshold_per_row(scores: NDArray[Any], thresholds: NDArray[Any],
         block, limit = scores[part], thresholds[part, None]
         flags = mask[: len(block)]
         if check_nan and np.isnan(block.max()):
-            raise NanScoreError(start + int(np.flatnonzero(np.isnan(block).any(axis=1))[0]))
+            raise InvalidScoreError(start + int(np.flatnonzero(np.isnan(block).any(axis=1))[0]))
         np.greater(block, limit, out=flags[:, :width])
         above[part] = _count_rows(flags)
         np.equal(block, limit, out=flags[:, :width])

@@ -13,7 +13,7 @@ from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelC
 from equipoise.models.registry import SHARED_OPTIONS, ModelSpec, check_nameless
 
 if TYPE_CHECKING:
-    from equipoise.types import Role
+    from equipoise.models.encoder import Role
 
 OPTIONS = ("dims",)
 DIMS = 256

@@ -32,7 +32,8 @@ from equipoise.models.registry import ModelSpec, number_option
 from equipoise.redaction import redact
 
 if TYPE_CHECKING:
-    from equipoise.types import Ints, Role
+    from equipoise.models.encoder import Role
+    from equipoise.types import Ints
 
 # Validate a response: one vector per text in order, of one length, all finite.
 

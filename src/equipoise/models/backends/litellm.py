@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from equipoise.errors import ParameterError
 from equipoise.models.backends.hosted import SERVICE_OPTIONS, ApiEncoder, checked_url, positive_option
 from equipoise.models.backends.hosted_retry import RetryPolicy, environment_secrets, missing_api_key_error
-from equipoise.models.encoder import ModelCard
+from equipoise.models.encoder import ModelCard, Role
 from equipoise.redaction import note_secret
-from equipoise.types import Role, require_extra
+from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.registry import ModelSpec

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
 from equipoise.io.atomic import write_bytes
 from equipoise.io.dataset import file_sha256
+from equipoise.models.encoder import Role
 from equipoise.models.registry import as_path
-from equipoise.types import Role, install_command, packaged_toml
+from equipoise.types import install_command, packaged_toml
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import PACKAGES, ModelFolder, find_packaged_model, read_safetensors
 from equipoise.models.backends.onnx_bert import HIDDEN, IDS, LENGTHS, BertConfig, bert_graph, serialize_bert
 from equipoise.models.encode_texts import token_batches
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, l2_normalize
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role, Vectors, l2_normalize
 from equipoise.models.registry import ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
-from equipoise.types import Role, require_extra
+from equipoise.types import require_extra
 
 OPTIONS = ("pooling", "max_tokens", "batch_tokens", "device", "precision")
 PRECISIONS = ("float32", "int8")

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from equipoise.models.backends.hosted import SERVICE_OPTIONS, ApiEncoder, checked_url, positive_option
 from equipoise.models.backends.hosted_retry import RetryPolicy, api_key_from_env, missing_api_key_error
-from equipoise.models.encoder import ModelCard
-from equipoise.types import Role, require_extra
+from equipoise.models.encoder import ModelCard, Role
+from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.registry import ModelSpec

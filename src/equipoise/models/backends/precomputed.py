@@ -21,9 +21,9 @@ from equipoise.io.arrays import read_array, read_matrix
 from equipoise.io.dataset import file_sha256
 from equipoise.io.tables import check_parquet
 from equipoise.io.text import open_text
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role
 from equipoise.models.registry import ModelSpec, as_path
-from equipoise.types import Role, require_extra
+from equipoise.types import require_extra
 
 OPTIONS = ("ids", "key", "column")
 _MATRICES = ("vectors", "embeddings", "vector", "embedding", "arr_0")

@@ -17,8 +17,7 @@ import numpy as np
 
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.models.backends.sentence_transformers import encoder_from_model, is_sentence_transformer
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
-from equipoise.types import Role
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role, Vectors
 
 if TYPE_CHECKING:
     from equipoise.models.registry import ModelSpec

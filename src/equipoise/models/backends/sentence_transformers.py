@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from equipoise.errors import InputError, MissingExtraError, ParameterError
 from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import ModelFolder, find_packaged_model, is_installed, prompts_by_role
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role, Vectors
 from equipoise.models.registry import BY_HUB_NAME, ModelSpec
 from equipoise.models.tokenizers import TruncatingTokenizer
 from equipoise.models.worker_pool import WorkerPool
-from equipoise.types import Role, require_extra
+from equipoise.types import require_extra
 
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 4096, 1 << 17
 """Tokens of one batch, padding included: what the caches of a core hold, and what fills a large GPU."""

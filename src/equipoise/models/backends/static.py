@@ -18,7 +18,7 @@ from equipoise.models.registry import ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
 
 if TYPE_CHECKING:
-    from equipoise.types import Role
+    from equipoise.models.encoder import Role
 
 OPTIONS = ("max_tokens",)
 MODEL2VEC_WINDOW = 512

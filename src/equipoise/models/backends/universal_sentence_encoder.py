@@ -9,9 +9,9 @@ import numpy as np
 
 from equipoise.errors import ParameterError
 from equipoise.models.backends.model_files import find_packaged_model
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role
 from equipoise.models.tokenizers import text_segments
-from equipoise.types import Role, require_extra
+from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.models.registry import ModelSpec

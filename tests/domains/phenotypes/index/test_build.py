@@ -24,7 +24,7 @@ from equipoise.domains.phenotypes.index.files import META, VECTORS, find_indexes
 from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.models.embedder import Embedder, embedder
-from equipoise.types import Role
+from equipoise.models.encoder import Role
 
 HASH = "hash,dim=32"
 

@@ -15,7 +15,8 @@ from equipoise.domains.phenotypes.assertion.rules import rules_for
 from equipoise.domains.phenotypes.language import FUNCTION_WORDS, LANGUAGES, WORDS
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
-from equipoise.types import Bools, Floats, Role
+from equipoise.models.encoder import Role
+from equipoise.types import Bools, Floats
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder

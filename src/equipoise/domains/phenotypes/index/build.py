@@ -36,8 +36,8 @@ from equipoise.geometry.search import find_duplicate_rows
 from equipoise.io.atomic import current_path
 from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder
+from equipoise.models.encoder import Role
 from equipoise.models.retriever import Retriever, retriever
-from equipoise.types import Role
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike

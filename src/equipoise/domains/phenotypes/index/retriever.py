@@ -34,10 +34,11 @@ from equipoise.geometry.base import PointArray
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.dense import DenseRetriever
+from equipoise.models.encoder import Role
 from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion
 from equipoise.models.registry import spec_kind, spec_parts
 from equipoise.models.retriever import LEXICAL, FittedRetriever, Retriever, content_fingerprint, retriever
-from equipoise.types import Ints, Role
+from equipoise.types import Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.lexicon import Translations

@@ -26,10 +26,11 @@ from equipoise.domains.phenotypes.index.lexicon import average_with_translation
 from equipoise.geometry.base import PointArray, PreparedCorpus, row_blocks
 from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
 from equipoise.geometry.topk import top_columns
+from equipoise.models.encoder import Role
 from equipoise.models.fusion import FittedFusion, SumFusion
 from equipoise.models.lexical import FittedTfidf
 from equipoise.models.retriever import Blocks, FittedRetriever
-from equipoise.types import Floats, Ints, Role
+from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.aggregation import WeightedSum
