@@ -7,6 +7,7 @@ import pytest
 
 from equipoise.errors import MissingExtraError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
+from equipoise.geometry import gpu_search
 from equipoise.geometry.gpu_search import nearest_neighbors_gpu, top_k_gpu, torch_device
 from equipoise.geometry.search import nearest_neighbors
 
@@ -46,13 +47,17 @@ def test_nearest_neighbours_equal_those_of_the_host(device: str, geometry: str, 
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
-@pytest.mark.parametrize("block_bytes", [None, 1, 5000])
-def test_ranks_equal_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
+@pytest.mark.parametrize("block_size", [None, 1, 7])
+def test_ranks_equal_those_of_the_host(
+    device: str, geometry: str, block_size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if block_size is not None:
+        monkeypatch.setattr(gpu_search, "block_rows", lambda corpus, total, block_bytes: block_size)
     corpus = sample_points(geometry, 90, 3)
     rng = np.random.default_rng(4)
     relevant = [sorted({int(row) for row in rng.integers(0, 90, 1 + unit % 40)} - {unit}) for unit in range(90)]
     options = {"geometry": geometry, "exclude": np.arange(90)}
-    on_device = Ranking.from_embeddings(corpus, corpus, relevant, device=device, block_bytes=block_bytes, **options)
+    on_device = Ranking.from_embeddings(corpus, corpus, relevant, device=device, **options)
     on_host = Ranking.from_embeddings(corpus, corpus, relevant, **options)
     for column in ("above", "tied", "before", "gain", "candidates"):
         np.testing.assert_array_equal(getattr(on_device, column), getattr(on_host, column))

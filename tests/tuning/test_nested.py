@@ -14,7 +14,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.tuning.nested_cv import nested_cv, repeated_choice, select_best
-from equipoise.types import Direction
 
 NAN = float("nan")
 Case = tuple[Any, list[Fold]]
@@ -124,10 +123,6 @@ def test_rounding_errors_of_a_mean_do_not_break_ties() -> None:
     values = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
     assert select_best(values, costs=[2, 1]) == 1
     assert select_best(values[::-1], costs=[2, 1]) == 1
-
-
-def test_select_best_supports_lower_is_better() -> None:
-    assert select_best([[3.0, 5.0], [2.0, 4.0]], better=Direction.DOWN) == 1
 
 
 def test_only_allowed_trials_are_chosen() -> None:

@@ -190,7 +190,6 @@ class Ranking(Evidence):
         exclude: ArrayLike | None = None,
         gains: ArrayLike | None = None,
         unit_ids: ArrayLike | None = None,
-        block_bytes: int | None = None,
         device: object = None,
     ) -> Ranking:
         """Build a ranking from vectors: the ranks of the relevant rows among all rows of the corpus.
@@ -211,8 +210,6 @@ class Ranking(Evidence):
             Gains of the relevant rows; 1 by default.
         unit_ids
             Ids of the units.
-        block_bytes
-            Size of the blocks in which distances are computed.
         device
             Where distances are computed, such as ``cuda``. Scores that differ only by rounding may swap ranks there.
 
@@ -236,7 +233,6 @@ class Ranking(Evidence):
             exclude=exclude,
             gains=gains,
             unit_ids=unit_ids,
-            block_bytes=block_bytes,
             device=device,
         )
 
@@ -317,7 +313,6 @@ class Ranking(Evidence):
         copies: Ints | None = None,
         depth: Ints,
         candidates: Ints | None = None,
-        unknown_units: tuple[str, ...] = (),
     ) -> Ranking:
         """From items in any order within their units; they are sorted by rank."""
         starts = segment_offsets(counts)
@@ -341,7 +336,6 @@ class Ranking(Evidence):
             candidates,
             depth,
             pool_known=pool_known,
-            unknown_units=unknown_units,
             copies=copies,
         )
 

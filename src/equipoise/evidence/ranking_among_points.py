@@ -165,7 +165,7 @@ class PointTargets:
     screen: PairPrefilter
     counts: Ints
     starts: Ints
-    relatives: Ints
+    target_rows: Ints
     excess: Floats
     above: Ints
     tied: Ints
@@ -180,8 +180,8 @@ class PointTargets:
         order = _nearest_first(pairs, excess)
         counts = np.bincount(pairs[:, 0], minlength=len(points))
         above, tied, before = (np.zeros(len(pairs), dtype=np.int64) for _ in range(3))
-        relatives = pairs[order, 1]
-        return cls(screen, counts, segment_offsets(counts), relatives, excess[order], above, tied, before, ids)
+        target_rows = pairs[order, 1]
+        return cls(screen, counts, segment_offsets(counts), target_rows, excess[order], above, tied, before, ids)
 
     @cached_property
     def query_rows(self) -> Ints:
@@ -228,7 +228,7 @@ class PointTargets:
         index = np.minimum(np.searchsorted(groups, row_targets), len(groups) - 1)
         equal: Bools = groups[index] == row_targets
         by_id = GroupedCounts.of(index[equal], -self.id_order[columns[equal]])
-        self.before[items] += by_id.below(members, -self.id_order[self.relatives[items]])[0]
+        self.before[items] += by_id.below(members, -self.id_order[self.target_rows[items]])[0]
 
     def ranking(self) -> Ranking:
         """The counts as a ``Ranking``; the tie of a target with itself is subtracted."""
@@ -236,7 +236,7 @@ class PointTargets:
         return Ranking.of_items(
             self.ids,
             self.counts,
-            gain=np.ones(len(self.relatives)),
+            gain=np.ones(len(self.target_rows)),
             above=self.above,
             tied=self.tied - 1,
             before=self.before,
@@ -281,67 +281,67 @@ def ranking_among_points(
     ``compiled`` choose the algorithm and do not change the result; by default numba counts many points if it is
     installed.
     """
-    relatives = PointTargets.of(points, pairs, geometry, unique_ids(unit_ids, len(points)))
+    targets = PointTargets.of(points, pairs, geometry, unique_ids(unit_ids, len(points)))
     if should_use_numba(len(points), compiled):
-        count_points(relatives, wide)
+        count_points(targets, wide)
     else:
-        _count_with_numpy(relatives, wide)
-    return relatives.ranking()
+        _count_with_numpy(targets, wide)
+    return targets.ranking()
 
 
-def _count_with_numpy(relatives: PointTargets, wide: int) -> None:
+def _count_with_numpy(targets: PointTargets, wide: int) -> None:
     """Fill in the counts with numpy only."""
-    fine, coarse = relatives.screen, relatives.screen.single()
-    left = relatives.left_by(fine)
+    fine, coarse = targets.screen, targets.screen.single()
+    left = targets.left_by(fine)
     use_full_row = left > wide
-    enough = np.zeros_like(use_full_row) if coarse is None else (relatives.left_by(coarse) <= left) & ~use_full_row
+    enough = np.zeros_like(use_full_row) if coarse is None else (targets.left_by(coarse) <= left) & ~use_full_row
     for screen, rows in ((coarse, enough), (fine, ~enough & ~use_full_row)):
-        for part in _blocks(relatives.query_rows[rows], _ROWS_PER_BLOCK):
-            _count_candidates(relatives, part, screen or fine)
-    for part in _blocks(relatives.query_rows[use_full_row], _FULL_ROWS_PER_BLOCK):
-        _count_by_buckets(relatives, part)
+        for part in _blocks(targets.query_rows[rows], _ROWS_PER_BLOCK):
+            _count_candidates(targets, part, screen or fine)
+    for part in _blocks(targets.query_rows[use_full_row], _FULL_ROWS_PER_BLOCK):
+        _count_by_buckets(targets, part)
 
 
 def _blocks(rows: Ints, size: int) -> list[Ints]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _count_candidates(relatives: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
+def _count_candidates(targets: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
     """Count the points that the prefilter keeps."""
-    limits = relatives.limits[np.searchsorted(relatives.query_rows, rows)]
+    limits = targets.limits[np.searchsorted(targets.query_rows, rows)]
     for positions, columns in candidate_pairs(screen, rows, limits):
-        _add_exact_counts(relatives, rows, positions, columns)
+        _add_exact_counts(targets, rows, positions, columns)
 
 
-def _count_by_buckets(relatives: PointTargets, rows: Ints) -> None:
+def _count_by_buckets(targets: PointTargets, rows: Ints) -> None:
     """Count most points by a histogram of their scores, and the uncertain rest exactly."""
-    screen = relatives.screen
+    screen = targets.screen
     scores = screen.query_rows(rows, np.zeros(len(rows))) @ screen.right.T
     np.negative(scores, out=scores)
     positions, columns = [], []
     for position, row in enumerate(rows.tolist()):
         scores[position, row] = scores[position].max()
-        targets = slice(relatives.starts[row], relatives.starts[row + 1])
+        items = slice(targets.starts[row], targets.starts[row + 1])
         slack = 2.0 * float(screen.slack[row]) * screen.max_right_length
-        limits = screen.raised(relatives.excess[targets])
+        limits = screen.raised(targets.excess[items])
         certain, unsure = certain_counts(
-            scores[position], limits, slack + float((limits - relatives.excess[targets]).max())
+            scores[position], limits, slack + float((limits - targets.excess[items]).max())
         )
-        relatives.above[targets] += certain
+        targets.above[items] += certain
         positions.append(np.full(len(unsure), position))
         columns.append(unsure)
-    _add_exact_counts(relatives, rows, np.concatenate(positions), np.concatenate(columns))
+    _add_exact_counts(targets, rows, np.concatenate(positions), np.concatenate(columns))
 
 
-def _add_exact_counts(relatives: PointTargets, rows: Ints, positions: Ints, columns: Ints) -> None:
+def _add_exact_counts(targets: PointTargets, rows: Ints, positions: Ints, columns: Ints) -> None:
     """Add points to the counts by their exact distances; each point may be added only once."""
     others = rows[positions] != columns
     positions, columns = positions[others], columns[others]
-    tally = GroupedCounts.of(positions, relatives.screen.excess(rows[positions], columns))
-    items, owners = relatives.items_of(rows)
-    below, equal = tally.below(owners, relatives.excess[items])
-    relatives.above[items] += below
-    relatives.tied[items] += equal
+    tally = GroupedCounts.of(positions, targets.screen.excess(rows[positions], columns))
+    items, owners = targets.items_of(rows)
+    below, equal = tally.below(owners, targets.excess[items])
+    targets.above[items] += below
+    targets.tied[items] += equal
     shared = equal > 1
     if shared.any():
-        relatives.order_equals(tally, columns, owners[shared], items[shared])
+        targets.order_equals(tally, columns, owners[shared], items[shared])

@@ -54,7 +54,6 @@ def ranking_from_embeddings(
     exclude: Any = None,
     gains: Any = None,
     unit_ids: Any = None,
-    block_bytes: int | None = None,
     device: Any = None,
 ) -> Ranking:
     """See ``Ranking.from_embeddings``."""
@@ -63,10 +62,10 @@ def ranking_from_embeddings(
     queries, corpus = to_numpy(queries), to_numpy(corpus)
     targets = RelevantRows.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
     if device is None:
-        blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes or _BLOCK_BYTES)
+        blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=_BLOCK_BYTES)
         ranking = targets.ranked(blocks, unit_ids)
     else:
-        ranking = targets.ranked_on(device, queries, corpus, geometry, block_bytes, unit_ids)
+        ranking = targets.ranked_on(device, queries, corpus, geometry, unit_ids)
     return replace(ranking, invalid_points=_invalid_points(geometry, queries, corpus))
 
 
@@ -150,7 +149,6 @@ class RelevantRows:
         queries: NDArray[Any],
         corpus: NDArray[Any],
         geometry: str | Geometry,
-        block_bytes: int | None,
         unit_ids: Any,
     ) -> Ranking:
         """The ranking with scores computed and counted on a device; only the counts are copied from there."""
@@ -159,7 +157,7 @@ class RelevantRows:
         search, left = GpuSearch.of(queries, corpus, geometry, device, "full")
         starts = segment_offsets(self.counts)
         above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
-        for part, scores in search.blocks(left, block_bytes):
+        for part, scores in search.blocks(left):
             n_relevant, hidden = self.counts[part], self.hidden[part]
             items = slice(int(starts[part.start]), int(starts[part.start]) + int(n_relevant.sum()))
             masked = np.flatnonzero(hidden >= 0)
@@ -214,7 +212,7 @@ def ranking_from_points_on(
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     counts = np.bincount(pairs[:, 0], minlength=n_points)
     targets = RelevantRows(pairs[order, 1], counts, np.ones(len(pairs)), np.arange(n_points), n_points)
-    return targets.ranked_on(device, points, points, geometry, None, unit_ids)
+    return targets.ranked_on(device, points, points, geometry, unit_ids)
 
 
 def _ties_before(scores: Any, row: Ints, rows: Ints, limit: Any, items: Ints) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ from equipoise.metrics.base import MetricValue
 from equipoise.stats.bootstrap_mean import cluster_codes, ratio
 from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.tuning_uncertainty import interval_from_errors
-from equipoise.types import Bools, Direction, Floats, Ints
+from equipoise.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.io.splits import Fold
@@ -87,12 +87,11 @@ def nested_cv(
     *,
     costs: Any = None,
     allowed: Any = None,
-    better: Direction = Direction.UP,
 ) -> NestedResult:
     """Select a trial for each fold on the units outside it, and score it on the fold.
 
-    ``values`` has one row per trial and one column per unit, NaN where undefined; ``folds`` come from
-    ``kfold_splits``. The best mean over the defined training units wins; of equal means the lower ``costs`` (one
+    ``values`` has one row per trial and one column per unit, higher is better, NaN where undefined; ``folds`` come
+    from ``kfold_splits``. The best mean over the defined training units wins; of equal means the lower ``costs`` (one
     number per trial, NaN is the most expensive), then the earlier trial. ``allowed`` marks the trials that may be
     selected, such as those within a budget.
 
@@ -102,7 +101,7 @@ def nested_cv(
     >>> nested.chosen.tolist(), nested.values.tolist(), nested.optimistic
     ([1, 0], [0.0, 1.0, 1.0, 0.0], 0.75)
     """
-    return repeated_choice(values, [folds], costs=costs, allowed=allowed, better=better)
+    return repeated_choice(values, [folds], costs=costs, allowed=allowed)
 
 
 def repeated_choice(
@@ -111,7 +110,6 @@ def repeated_choice(
     *,
     costs: Any = None,
     allowed: Any = None,
-    better: Direction = Direction.UP,
 ) -> NestedResult:
     """Repeated nested cross-validation: ``nested_cv`` on several splits, averaged unit by unit.
 
@@ -123,8 +121,8 @@ def repeated_choice(
     tests = np.concatenate([test_matrix(folds, units) for folds in splits], axis=1)
     inner = fold_means(table, (~tests).astype(np.float64))
     outer = fold_means(table, tests.astype(np.float64))
-    chosen = select_trials(inner, costs=costs, allowed=allowed, better=better)
-    best = select_best(table, costs=costs, allowed=allowed, better=better)
+    chosen = select_trials(inner, costs=costs, allowed=allowed)
+    best = select_best(table, costs=costs, allowed=allowed)
     positions = np.arange(tests.shape[1])
     fold_of = tests.T.reshape(len(splits), -1, units).argmax(axis=1)
     trial_of = np.take_along_axis(chosen.reshape(len(splits), -1), fold_of, axis=1)
@@ -152,7 +150,7 @@ def majority_hits(values: Any) -> Floats:
     return (np.asarray(values, dtype=np.float64) > 0.5).astype(np.float64)
 
 
-def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> int:
+def select_best(values: Any, *, costs: Any = None, allowed: Any = None) -> int:
     """The trial that is best on all units: the one to deploy, whose mean here is optimistic (selection-biased).
 
     >>> select_best([[1, 0, 0], [1, 1, 0], [0, 1, 1]], costs=[1, 9, 5])
@@ -160,20 +158,19 @@ def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: 
     """
     table = check_score_table(values)
     means = fold_means(table, np.ones((table.shape[1], 1)))
-    best = select_trials(means, costs=costs, allowed=allowed, better=better)
+    best = select_trials(means, costs=costs, allowed=allowed)
     _check_means(means[best, 0])
     return int(best[0])
 
 
-def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> Ints:
+def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None) -> Ints:
     """For each column of means (one row per trial) the best allowed trial; ties by cost, then order.
 
     A trial without a mean is worse than any other.
     """
     trials = len(means)
     open_to_choice = _mask(allowed, trials)[:, None]
-    signed = means if better == Direction.UP else -means
-    scores = np.where(open_to_choice & ~np.isnan(means), signed, -np.inf)
+    scores = np.where(open_to_choice & ~np.isnan(means), means, -np.inf)
     top = scores.max(axis=0)
     tied = open_to_choice & (scores >= top - ROUNDING * np.abs(np.where(np.isinf(top), 0.0, top)))
     priority = np.empty(trials, dtype=np.int64)
@@ -270,7 +267,6 @@ def selection_errors(
     splits: int = 1,
     costs: Any = None,
     allowed: Any = None,
-    better: Direction = Direction.UP,
     clusters: Any = None,
     n_resamples: int = 1000,
     rng: np.random.Generator,
@@ -293,7 +289,7 @@ def selection_errors(
     tests = test_matrix(folds, units)
     sizes = [len(np.unique(codes[tests[:, fold]])) for fold in range(len(folds))]
     assigned = _assignments(sizes, splits, rng)
-    choose = partial(select_trials, costs=costs, allowed=allowed, better=better)
+    choose = partial(select_trials, costs=costs, allowed=allowed)
     sums = _Sums(table, codes)
     height = max(1, BLOCK_CELLS // units)
     blocks = [min(height, n_resamples - start) for start in range(0, n_resamples, height)]

@@ -126,27 +126,27 @@ def _report_missing_numba() -> None:
     _LOGGER.warning("Ranks among many points are counted three times faster with %s.", install_command("fast"))
 
 
-def count_points(relatives: PointTargets, wide: int) -> None:
+def count_points(targets: PointTargets, wide: int) -> None:
     """Fill in the counts; a point with more than ``wide`` candidates is compared row by row."""
-    counting = _PairCounter(relatives, max(CANDIDATE_CAPACITY, len(relatives.counts), 2 * TILES_PER_PRODUCT * TILE**2))
-    fine, coarse = relatives.screen, relatives.screen.single()
-    enough = np.zeros(len(relatives.query_rows), dtype=np.bool_)
+    counting = _PairCounter(targets, max(CANDIDATE_CAPACITY, len(targets.counts), 2 * TILES_PER_PRODUCT * TILE**2))
+    fine, coarse = targets.screen, targets.screen.single()
+    enough = np.zeros(len(targets.query_rows), dtype=np.bool_)
     if coarse is not None:
-        left = relatives.left_by(coarse)
-        enough = _float32_suffices(relatives, coarse, left)
+        left = targets.left_by(coarse)
+        enough = _float32_suffices(targets, coarse, left)
         narrow = enough & (left <= wide)
-        counting.count_tiles(coarse, relatives.query_rows[narrow])
-        counting.count_rows(coarse, relatives.query_rows[enough & ~narrow])
-    counting.count_rows(fine, relatives.query_rows[~enough])
+        counting.count_tiles(coarse, targets.query_rows[narrow])
+        counting.count_rows(coarse, targets.query_rows[enough & ~narrow])
+    counting.count_rows(fine, targets.query_rows[~enough])
     counting.finish()
 
 
-def _float32_suffices(relatives: PointTargets, coarse: PairPrefilter, left: Ints) -> Bools:
+def _float32_suffices(targets: PointTargets, coarse: PairPrefilter, left: Ints) -> Bools:
     """The points for which float32 leaves about as few uncertain pairs as float64."""
-    doubt, limits = 2.0 * coarse.slack[relatives.query_rows] * coarse.max_right_length, np.abs(relatives.limits)
+    doubt, limits = 2.0 * coarse.slack[targets.query_rows] * coarse.max_right_length, np.abs(targets.limits)
     enough: Bools = doubt <= _SMALL_DOUBT * limits
     open_to_doubt = ~enough & (doubt <= _LARGE_DOUBT * limits)
-    least = relatives.left_by(relatives.screen, open_to_doubt)
+    least = targets.left_by(targets.screen, open_to_doubt)
     enough[open_to_doubt] = left[open_to_doubt] <= least + least // 16
     return enough
 
@@ -159,12 +159,12 @@ class _PairCounter:
     the tie counts, so that a run of equal targets takes two additions. Both are summed in ``finish``.
     """
 
-    relatives: PointTargets
+    targets: PointTargets
     capacity: int
     n_candidates: int = 0
 
     def __post_init__(self) -> None:
-        items = len(self.relatives.excess)
+        items = len(self.targets.excess)
         self.n_reached = np.zeros(items, dtype=np.int64)
         self.equal_differences = np.zeros(items + 1, dtype=np.int64)
         self.candidates: NDArray[np.int32] = np.empty((2, self.capacity), dtype=np.int32)
@@ -172,19 +172,19 @@ class _PairCounter:
     @cached_property
     def threshold_error(self) -> Floats:
         """For each point, an upper bound of the rounding error of its thresholds."""
-        relatives = self.relatives
-        largest = np.full(len(relatives.counts), abs(relatives.screen.space.nearest))
-        ends = relatives.starts[:-1][relatives.query_rows], relatives.starts[1:][relatives.query_rows] - 1
-        largest[relatives.query_rows] += np.maximum(*(np.abs(relatives.excess[end]) for end in ends))
+        targets = self.targets
+        largest = np.full(len(targets.counts), abs(targets.screen.space.nearest))
+        ends = targets.starts[:-1][targets.query_rows], targets.starts[1:][targets.query_rows] - 1
+        largest[targets.query_rows] += np.maximum(*(np.abs(targets.excess[end]) for end in ends))
         return 8.0 * float(np.finfo(np.float64).eps) * largest + _UNDERFLOW_BOUND * (
-            1.0 + relatives.screen.max_right_length
+            1.0 + targets.screen.max_right_length
         )
 
     @cached_property
     def thresholds(self) -> Floats:
         """For each target, the score below which no point is as near; descending within a point."""
-        relatives = self.relatives
-        return relatives.screen.space.nearest - relatives.excess - np.repeat(self.threshold_error, relatives.counts)
+        targets = self.targets
+        return targets.screen.space.nearest - targets.excess - np.repeat(self.threshold_error, targets.counts)
 
     def count_tiles(self, screen: PairPrefilter, rows: Ints) -> None:
         """Count for all these points together; each pair is computed once."""
@@ -192,11 +192,11 @@ class _PairCounter:
             return
         from equipoise.evidence.kernels import point_counts_numba
 
-        others = np.ones(len(self.relatives.counts), dtype=np.bool_)
+        others = np.ones(len(self.targets.counts), dtype=np.bool_)
         others[rows] = False
         order = np.concatenate([rows, np.flatnonzero(others)])
         right, lengths = _column_tiles(screen, order)
-        starts = self.relatives.starts
+        starts = self.targets.starts
         floor = np.full(len(right) * TILE, np.inf, dtype=right.dtype)
         floor[: len(rows)] = _round_down(self.thresholds[starts[rows + 1] - 1], right.dtype)
         left = screen.left.take(rows, axis=0)[:, :-1]
@@ -233,17 +233,17 @@ class _PairCounter:
             return
         from equipoise.evidence.kernels import point_counts_numba
 
-        starts, right = self.relatives.starts, np.ascontiguousarray(screen.right[:, :-1].T)
+        starts, right = self.targets.starts, np.ascontiguousarray(screen.right[:, :-1].T)
         size = max(_ROWS_BYTES // (right.shape[1] * right.itemsize), 1)
         space = np.empty((size, right.shape[1]), dtype=right.dtype)
         for top in range(0, len(rows), size):
             part = rows[top : top + size]
             scores = np.matmul(screen.left.take(part, axis=0)[:, :-1], right, out=space[: len(part)])
-            items, positions = self.relatives.items_of(part)
+            items, positions = self.targets.items_of(part)
             gap = 2.0 * (screen.slack[part].astype(np.float64) * screen.max_right_length + self.threshold_error[part])
             low = _round_down(self.thresholds[items], right.dtype)
             high = _round_up(self.thresholds[items] + gap[positions], right.dtype)
-            begins = np.cumsum(self.relatives.counts[part]) - self.relatives.counts[part]
+            begins = np.cumsum(self.targets.counts[part]) - self.targets.counts[part]
             row = 0
             while row < len(part):
                 row, self.n_candidates = point_counts_numba.count_rows(
@@ -266,35 +266,35 @@ class _PairCounter:
         """Decide the uncertain pairs by their exact excess; ``order`` maps buffered indices to points."""
         from equipoise.evidence.kernels import point_counts_numba
 
-        waiting = self.candidates[:, : self.n_candidates]
-        rows, columns = waiting.astype(np.int64) if order is None else order[waiting]
-        relatives = self.relatives
-        excess = relatives.screen.excess(rows, columns)
+        pending = self.candidates[:, : self.n_candidates]
+        rows, columns = pending.astype(np.int64) if order is None else order[pending]
+        targets = self.targets
+        excess = targets.screen.excess(rows, columns)
         shared: Bools = np.empty(len(rows), dtype=np.bool_)
         if point_counts_numba.add_exact_counts(
             rows,
             columns,
             excess,
-            relatives.starts,
-            relatives.relatives,
-            relatives.excess,
+            targets.starts,
+            targets.target_rows,
+            targets.excess,
             self.n_reached,
             self.equal_differences,
             shared,
         ):
             query_rows, positions = np.unique(rows[shared], return_inverse=True)
             tally = GroupedCounts.of(positions, excess[shared])
-            items, owners = relatives.items_of(query_rows)
-            _, equal = tally.below(owners, relatives.excess[items])
-            relatives.order_equals(tally, columns[shared], owners[equal > 0], items[equal > 0])
+            items, owners = targets.items_of(query_rows)
+            _, equal = tally.below(owners, targets.excess[items])
+            targets.order_equals(tally, columns[shared], owners[equal > 0], items[equal > 0])
         self.n_candidates = 0
 
     def finish(self) -> None:
         """Sum the counts: a point that is nearer than one target is nearer than all farther targets."""
-        relatives = self.relatives
+        targets = self.targets
         total = np.concatenate([[0], np.cumsum(self.n_reached)])
-        relatives.above[:] = total[1:] - np.repeat(total[relatives.starts[:-1]], relatives.counts)
-        relatives.tied[:] = np.cumsum(self.equal_differences)[:-1]
+        targets.above[:] = total[1:] - np.repeat(total[targets.starts[:-1]], targets.counts)
+        targets.tied[:] = np.cumsum(self.equal_differences)[:-1]
 
 
 def _column_tiles(screen: PairPrefilter, order: Ints) -> tuple[PointArray, Floats]:

@@ -236,7 +236,7 @@ def add_exact_counts(
     columns: Ints,
     pair_excess: Floats,
     starts: Ints,
-    relatives: Ints,
+    target_rows: Ints,
     excess: Floats,
     reached: Ints,
     equal: Ints,
@@ -258,7 +258,7 @@ def add_exact_counts(
             reached[behind] += 1
         equal[first] += 1
         equal[behind] -= 1
-        shared[k] = behind - first > 1 or (behind > first and relatives[first] != columns[k])
+        shared[k] = behind - first > 1 or (behind > first and target_rows[first] != columns[k])
         any_shared |= shared[k]
     return any_shared
 
