@@ -23,7 +23,7 @@ from benchmarks.places import gpu_rows
 from benchmarks.timing import seconds_on_gpu
 from equipoise.domains.accounts.training.torch_backend import FullSoftmaxConfig, train_full_softmax
 from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
-from equipoise.geometry.gpu_screen import ScreenedCorpus
+from equipoise.geometry.gpu_prefilter import PrefilteredCorpus
 from equipoise.geometry.gpu_search import GpuSearch, top_k_gpu
 from equipoise.geometry.spaces import geometry
 from equipoise.io.dag import Rows
@@ -70,7 +70,7 @@ def main() -> None:
     _table(
         ["task", "seconds", "of the matrix rate", "of the copy bandwidth"],
         [
-            *(line for geometry in GEOMETRIES for line in _screened_search(geometry, rates["bf16"], copied)),
+            *(line for geometry in GEOMETRIES for line in _prefiltered_search(geometry, rates["bf16"], copied)),
             *(_search(name, rates[name], copied) for name in rates),
         ],
     )
@@ -111,17 +111,17 @@ def _copy_rate() -> float:
     return 2 * source.nbytes / seconds_on_gpu(lambda: target.copy_(source))
 
 
-def _screened_search(geometry: str, rate: float, copied: float) -> list[list[str]]:
+def _prefiltered_search(geometry: str, rate: float, copied: float) -> list[list[str]]:
     """The exact search that screens in float16, of queries against a corpus that lies on the device."""
     corpus, queries = (_points(geometry, count, seed) for seed, count in enumerate((CORPUS, QUERIES)))
     search, left = GpuSearch.of(queries, corpus, geometry, "cuda", "full")
-    screened = ScreenedCorpus.of(search.corpus, left)
+    prefiltered = PrefilteredCorpus.of(search.corpus, left)
     kind = str(search.corpus.dtype).removeprefix("torch.")
     work, moved = 2 * CORPUS * QUERIES * DIMS, 2.0 * CORPUS * QUERIES
     lines = []
     for k in (K, LARGE_K):
-        *_, left_to_do = screened.nearest(left, k)
-        seconds = seconds_on_gpu(partial(screened.nearest, left, k), times=5)
+        *_, left_to_do = prefiltered.nearest(left, k)
+        seconds = seconds_on_gpu(partial(prefiltered.nearest, left, k), times=5)
         note = f", {len(left_to_do):,} queries left to the full product" if len(left_to_do) else ""
         task = f"top {k} of {QUERIES / 1000:g}k x {CORPUS / 1e6:g}M x {DIMS}, {geometry}, {kind} by a float16 screen"
         rates = [f"{work / seconds / rate:.0%} of bf16", f"{moved / seconds / copied:.0%} for writing the bounds once"]

@@ -149,8 +149,11 @@ def test_merged_streams_with_equal_unit_ids_raise_duplicate_error():
 
 
 @pytest.mark.parametrize("geometry", ["cosine", "dot", "euclidean", "poincare", "lorentz"])
-def test_vectors_give_the_ranks_of_their_sorted_distances(geometry):
+def test_vectors_give_the_ranks_of_their_sorted_distances(geometry, monkeypatch):
+    from equipoise.evidence import ranking_from_vectors
     from equipoise.geometry.spaces import geometry as geometry_of
+
+    monkeypatch.setattr(ranking_from_vectors, "_BLOCK_BYTES", 4096)
 
     rng = np.random.default_rng(3)
     points = rng.normal(size=(60, 4)) * 0.2
@@ -158,9 +161,7 @@ def test_vectors_give_the_ranks_of_their_sorted_distances(geometry):
         points = np.hstack([np.sqrt(1 + (points**2).sum(axis=1, keepdims=True)), points])
     distances = geometry_of(geometry).distances(points, points)
     relevant = [[(u + 1) % 60, (u + 7) % 60] for u in range(60)]
-    ranking = Ranking.from_embeddings(
-        points, points, relevant, geometry=geometry, exclude=np.arange(60), block_bytes=4096
-    )
+    ranking = Ranking.from_embeddings(points, points, relevant, geometry=geometry, exclude=np.arange(60))
     for unit in range(60):
         others = np.delete(distances[unit], unit)
         expected = sorted(int((others < distances[unit, r]).sum()) for r in relevant[unit])

@@ -127,7 +127,7 @@ def test_temporary_errors_are_retried(make, service: Service, waits, response) -
     assert encoder.encode(TEXTS, Role.DOCUMENT).tobytes() == vectors_of(TEXTS).tobytes()
     assert len(service.requests) == 3
     assert len(waits) == 2
-    assert (encoder.usage.requests, encoder.usage.refused) == (3, 2)
+    assert (encoder.usage.requests, encoder.usage.failed) == (3, 2)
 
 
 @pytest.mark.parametrize("code", [400, 403, 404, 418])

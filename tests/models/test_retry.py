@@ -198,4 +198,4 @@ def test_waits_end_after_another_request_failed() -> None:
         call_with_retries(
             failing_call(1, RequestFailure("busy", again=True, wait_seconds=60.0)), RetryPolicy().until(stop)
         )
-    assert error.value.refusal is STOPPED
+    assert error.value.failure is STOPPED

@@ -234,7 +234,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
     ]
     if not pages:
         known = [
-            *catalogue.spellings(),
+            *catalogue.names(),
             *_check_codes(),
             *_error_kinds(),
             *options.tests(),

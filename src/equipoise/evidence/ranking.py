@@ -321,8 +321,8 @@ class Ranking(Evidence):
             before = np.zeros_like(above)
         pool_known = candidates is not None
         if candidates is None:
-            n_missing = segments.segment_sums((above == NOT_RETRIEVED).astype(np.float64), starts)
-            candidates = depth + np.nan_to_num(n_missing).astype(np.int64)
+            unit_of = np.repeat(np.arange(len(counts)), counts)
+            candidates = depth + np.bincount(unit_of[above == NOT_RETRIEVED], minlength=len(counts))
         if order is not None:
             gain, above, tied, before = gain[order], above[order], tied[order], before[order]
             copies = None if copies is None else copies[order]

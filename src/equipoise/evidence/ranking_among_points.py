@@ -69,7 +69,7 @@ class PairPrefilter:
         return cls(space, rows, *wider, slack, max_right_length)
 
     def single(self) -> PairPrefilter | None:
-        """The same screen in float32, coarser and twice as fast; None where the scores would overflow."""
+        """The same prefilter in float32, coarser and twice as fast; None where the scores would overflow."""
         lengths = np.sqrt(np.einsum("ij,ij->i", self.left, self.left))
         if not self.max_right_length * lengths.max(initial=0.0) < LARGEST_SINGLE:
             return None
@@ -109,13 +109,13 @@ PAIRS = 1 << 20
 """Pairs that are buffered before they are yielded; bounds the memory for any limits."""
 
 
-def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterator[tuple[Ints, Ints]]:
+def candidate_pairs(prefilter: PairPrefilter, rows: Ints, limits: Floats) -> Iterator[tuple[Ints, Ints]]:
     """Chunks of pairs (index in ``rows``, column) that include all pairs whose excess is within the limit.
 
     Pairs a little beyond the limit may be among them, and every point is near itself.
     """
-    left = screen.query_rows(rows, limits)
-    right = _pad_rows(screen.right)
+    left = prefilter.query_rows(rows, limits)
+    right = _pad_rows(prefilter.right)
     scores = np.empty(ROWS * COLUMNS, dtype=left.dtype)
     near = np.empty(ROWS * COLUMNS, dtype=np.bool_)
     zero = np.zeros((), dtype=left.dtype)
@@ -162,7 +162,7 @@ class PointTargets:
     target itself until ``ranking`` subtracts it.
     """
 
-    screen: PairPrefilter
+    prefilter: PairPrefilter
     counts: Ints
     starts: Ints
     target_rows: Ints
@@ -175,13 +175,13 @@ class PointTargets:
     @classmethod
     def of(cls, points: PointArray, pairs: Ints, geometry: Geometry, ids: Ids) -> PointTargets:
         """From (point, target) index pairs in any order."""
-        screen = PairPrefilter.of(points, geometry)
-        excess = screen.excess(pairs[:, 0], pairs[:, 1])
+        prefilter = PairPrefilter.of(points, geometry)
+        excess = prefilter.excess(pairs[:, 0], pairs[:, 1])
         order = _nearest_first(pairs, excess)
         counts = np.bincount(pairs[:, 0], minlength=len(points))
         above, tied, before = (np.zeros(len(pairs), dtype=np.int64) for _ in range(3))
         target_rows = pairs[order, 1]
-        return cls(screen, counts, segment_offsets(counts), target_rows, excess[order], above, tied, before, ids)
+        return cls(prefilter, counts, segment_offsets(counts), target_rows, excess[order], above, tied, before, ids)
 
     @cached_property
     def query_rows(self) -> Ints:
@@ -200,15 +200,15 @@ class PointTargets:
         position[np.argsort(self.ids.astype(str), kind="stable")] = np.arange(len(self.ids))
         return position
 
-    def left_by(self, screen: PairPrefilter, which: Bools | slice = slice(None)) -> Ints:
+    def left_by(self, prefilter: PairPrefilter, which: Bools | slice = slice(None)) -> Ints:
         """Estimate the number of candidates within the limit of each point with targets, from an even sample."""
         queries, limits = self.query_rows[which], self.limits[which]
         step = -(-len(self.counts) // _SAMPLE_SIZE)
-        sample = screen.right[::step].T
+        sample = prefilter.right[::step].T
         left = np.empty(len(queries), dtype=np.int64)
         for start in range(0, len(left), _ROWS_PER_SAMPLE_PRODUCT):
             part = slice(start, start + _ROWS_PER_SAMPLE_PRODUCT)
-            scores = screen.query_rows(queries[part], limits[part]) @ sample
+            scores = prefilter.query_rows(queries[part], limits[part]) @ sample
             left[part] = np.count_nonzero(scores >= 0.0, axis=1) * step
         return left
 
@@ -291,13 +291,13 @@ def ranking_among_points(
 
 def _count_with_numpy(targets: PointTargets, wide: int) -> None:
     """Fill in the counts with numpy only."""
-    fine, coarse = targets.screen, targets.screen.single()
+    fine, coarse = targets.prefilter, targets.prefilter.single()
     left = targets.left_by(fine)
     use_full_row = left > wide
     enough = np.zeros_like(use_full_row) if coarse is None else (targets.left_by(coarse) <= left) & ~use_full_row
-    for screen, rows in ((coarse, enough), (fine, ~enough & ~use_full_row)):
+    for prefilter, rows in ((coarse, enough), (fine, ~enough & ~use_full_row)):
         for part in _blocks(targets.query_rows[rows], _ROWS_PER_BLOCK):
-            _count_candidates(targets, part, screen or fine)
+            _count_candidates(targets, part, prefilter or fine)
     for part in _blocks(targets.query_rows[use_full_row], _FULL_ROWS_PER_BLOCK):
         _count_by_buckets(targets, part)
 
@@ -306,24 +306,24 @@ def _blocks(rows: Ints, size: int) -> list[Ints]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _count_candidates(targets: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
+def _count_candidates(targets: PointTargets, rows: Ints, prefilter: PairPrefilter) -> None:
     """Count the points that the prefilter keeps."""
     limits = targets.limits[np.searchsorted(targets.query_rows, rows)]
-    for positions, columns in candidate_pairs(screen, rows, limits):
+    for positions, columns in candidate_pairs(prefilter, rows, limits):
         _add_exact_counts(targets, rows, positions, columns)
 
 
 def _count_by_buckets(targets: PointTargets, rows: Ints) -> None:
     """Count most points by a histogram of their scores, and the uncertain rest exactly."""
-    screen = targets.screen
-    scores = screen.query_rows(rows, np.zeros(len(rows))) @ screen.right.T
+    prefilter = targets.prefilter
+    scores = prefilter.query_rows(rows, np.zeros(len(rows))) @ prefilter.right.T
     np.negative(scores, out=scores)
     positions, columns = [], []
     for position, row in enumerate(rows.tolist()):
         scores[position, row] = scores[position].max()
         items = slice(targets.starts[row], targets.starts[row + 1])
-        slack = 2.0 * float(screen.slack[row]) * screen.max_right_length
-        limits = screen.raised(targets.excess[items])
+        slack = 2.0 * float(prefilter.slack[row]) * prefilter.max_right_length
+        limits = prefilter.raised(targets.excess[items])
         certain, unsure = certain_counts(
             scores[position], limits, slack + float((limits - targets.excess[items]).max())
         )
@@ -337,7 +337,7 @@ def _add_exact_counts(targets: PointTargets, rows: Ints, positions: Ints, column
     """Add points to the counts by their exact distances; each point may be added only once."""
     others = rows[positions] != columns
     positions, columns = positions[others], columns[others]
-    tally = GroupedCounts.of(positions, targets.screen.excess(rows[positions], columns))
+    tally = GroupedCounts.of(positions, targets.prefilter.excess(rows[positions], columns))
     items, owners = targets.items_of(rows)
     below, equal = tally.below(owners, targets.excess[items])
     targets.above[items] += below

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.errors import MissingExtraError, ParameterError, UnknownNameError
-from equipoise.geometry.gpu_screen import ScreenedCorpus, supports_screen
+from equipoise.geometry.gpu_prefilter import PrefilteredCorpus, supports_prefilter
 from equipoise.geometry.search import Neighbors, check_vectors, find_duplicate_rows
 from equipoise.types import Ints, require_extra
 
@@ -127,16 +127,16 @@ class GpuSearch:
         search = cls(space, unique_rows, position, len(right), precision)
         return search, _padded_tensor(space.prepare_queries(left), torch_target)
 
-    def screened_nearest(self, queries: Any, indices: Any, scores: Any) -> Any:
-        """Fill in the nearest points by the screened search where it applies; returns the queries left to do.
+    def prefiltered_nearest(self, queries: Any, indices: Any, scores: Any) -> Any:
+        """Fill in the nearest points by the prefiltered search where it applies; returns the queries left to do.
 
-        None is every query: a lower precision was requested, or the device or the corpus does not allow a screen.
+        None is every query: a lower precision was requested, or the device or the corpus does not allow a prefilter.
         """
         k = indices.shape[1]
-        if self.precision != "full" or not len(queries) or not supports_screen(self.corpus, k):
+        if self.precision != "full" or not len(queries) or not supports_prefilter(self.corpus, k):
             return None
         points = self.corpus if self.position is None else self.corpus[self.position]
-        indices[:], scores[:], todo = ScreenedCorpus.of(points, queries).nearest(queries, k)
+        indices[:], scores[:], todo = PrefilteredCorpus.of(points, queries).nearest(queries, k)
         return todo
 
     def blocks(self, queries: Any, block_bytes: int | None = None) -> Iterator[tuple[slice, Any]]:
@@ -211,7 +211,7 @@ def nearest_neighbors_gpu(
     k = min(k, search.total)
     indices = torch.empty((len(left), k), dtype=torch.int64, device=left.device)
     scores = torch.empty((len(left), k), dtype=left.dtype, device=left.device)
-    todo = search.screened_nearest(left, indices, scores)
+    todo = search.prefiltered_nearest(left, indices, scores)
     for part, block in search.blocks(left if todo is None else left[todo], block_bytes):
         rows = part if todo is None else todo[part]
         indices[rows], scores[rows] = top_k_gpu(block, k)

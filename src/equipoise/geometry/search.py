@@ -274,7 +274,7 @@ class _Search:
         total = len(self.corpus)
         if total < 4 * _TILE or 8 * k > total or len(queries) < _FEW:
             return self._from_whole_rows(queries, k)
-        distinct, distinct_scores, proven = self._from_shortlist(queries, k)
+        distinct, distinct_scores, proven = self._from_candidates(queries, k)
         decided, undecided = np.flatnonzero(proven), np.flatnonzero(~proven)
         indices = np.empty((len(queries), k), dtype=np.int64)
         scores = np.empty((len(queries), k), dtype=queries.dtype)
@@ -305,14 +305,14 @@ class _Search:
             indices[block], best[block] = top_columns(scores, k)
         return indices, best
 
-    def _from_shortlist(self, queries: PointArray, k: int) -> tuple[Ints, PointArray, Bools]:
+    def _from_candidates(self, queries: PointArray, k: int) -> tuple[Ints, PointArray, Bools]:
         """The best k of the distinct corpus points, and for which queries they are proven.
 
         Tile i holds every step-th distinct point from the i-th on: an even sample in any order of the points.
         """
         distinct = self.duplicates.distinct
         step = -(-len(distinct) // _TILE)
-        shortlist = ThresholdTopK(len(queries), min(k, len(distinct)), queries.dtype)
+        candidates = ThresholdTopK(len(queries), min(k, len(distinct)), queries.dtype)
         tile = np.empty((len(queries), _TILE), dtype=queries.dtype)
         folded = np.empty((_TILE, self.corpus.rows.shape[1]), dtype=queries.dtype)
         for first in range(step):
@@ -323,11 +323,11 @@ class _Search:
             # Rows stay aligned and contiguous: they are padded with minus infinity, which exceeds no threshold.
             tile[:, len(index) :] = -np.inf
             if first == 0:
-                shortlist.start(tile, 1 / step)
-            shortlist.add(tile, index)
+                candidates.start(tile, 1 / step)
+            candidates.add(tile, index)
             if first + 1 in _TIGHTEN_AFTER:
-                shortlist.tighten((first + 1) / step)
-        return shortlist.best()
+                candidates.tighten((first + 1) / step)
+        return candidates.best()
 
 
 def _even_share(count: int, most: int) -> int:

@@ -223,7 +223,7 @@ def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
         )
     if "," in symbol:
         return UnknownNameError(f"no metric is called {symbol!r}", hint=SEVERAL)
-    return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
+    return UnknownNameError.of("metric", symbol, catalogue.names(), more="eq ls metrics lists them all")
 
 
 # Names that a user may abbreviate: all metrics that a name matches, in a catalogue with plugins.
@@ -316,7 +316,7 @@ class MetricCatalogue:
                     return fitting
         return _with_name(name, self.metrics)
 
-    def spellings(self) -> list[str]:
+    def names(self) -> list[str]:
         """All symbols and synonyms."""
         return [name for metric in self.metrics for name in (metric.symbol, *metric.aliases)]
 

@@ -268,7 +268,7 @@ def _measure_parts(
 def _interval(
     point: float, resampled: Floats, shares: SubsampleFractions, count: int, confidence_level: float
 ) -> Interval:
-    reason = _refusal(point, resampled) or ("" if shares else too_few_resamples(len(resampled), confidence_level))
+    reason = _why_unusable(point, resampled) or ("" if shares else too_few_resamples(len(resampled), confidence_level))
     if reason:
         return Interval.unknown(reason, confidence_level=confidence_level)
     if shares:
@@ -294,10 +294,10 @@ def _bias(point: float, resampled: Floats) -> float:
 
 
 def _is_biased(point: float, resampled: Floats) -> bool:
-    return not _refusal(point, resampled) and abs(_bias(point, resampled)) > BIASED
+    return not _why_unusable(point, resampled) and abs(_bias(point, resampled)) > BIASED
 
 
-def _refusal(point: float, resampled: Floats) -> str:
+def _why_unusable(point: float, resampled: Floats) -> str:
     """Why the resamples give no interval; empty if they do."""
     defined = resampled[~np.isnan(resampled)]
     if np.isnan(point):

@@ -323,10 +323,10 @@ def result_from_values(
         config=config,
         rng=config.rng(MEANS),
     )
-    reaches = dict(zip(columns, estimated, strict=True)) | given_intervals
+    known_intervals = dict(zip(columns, estimated, strict=True)) | given_intervals
     estimates = {
         name: estimate_from_values(
-            name, column, reaches[name], better=better, unit=unit, chance=chance_levels.get(name, float("nan"))
+            name, column, known_intervals[name], better=better, unit=unit, chance=chance_levels.get(name, float("nan"))
         )
         for name, column in columns.items()
     }

@@ -199,8 +199,8 @@ def quantile_interval(values: Floats, share: float, confidence_level: float = CO
     the two ends follow from it; the level is reached or exceeded. A high quantile of few values has no upper
     end, and the reason says how many it needs. [Thompson, 1936]
 
-    >>> reach = quantile_interval(np.arange(100.0), 0.5)
-    >>> reach.low, reach.high, reach.method
+    >>> interval = quantile_interval(np.arange(100.0), 0.5)
+    >>> interval.low, interval.high, interval.method
     (39.0, 60.0, 'order statistics')
     """
     from scipy.special import bdtr

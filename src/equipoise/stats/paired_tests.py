@@ -57,8 +57,8 @@ def sign_flip_test(
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
     """
-    draws = ResamplingUnits.of(_subtract_margin(differences, alternative, margin), weights, clusters)
-    sums = -draws.totals if alternative == "less" else draws.totals
+    units = ResamplingUnits.of(_subtract_margin(differences, alternative, margin), weights, clusters)
+    sums = -units.totals if alternative == "less" else units.totals
     # What is left of differences that cancel within a cluster is rounding.
     sums = np.where(np.abs(sums) <= 1e-13 * np.abs(sums).max(axis=0, initial=0.0), 0.0, sums)
     two_sided = alternative == "two-sided"
@@ -74,7 +74,7 @@ def sign_flip_test(
         p[columns] = _exact_p(sums[:, columns], count, two_sided)
     if not exact.all():
         p[~exact] = _monte_carlo_p(np.ascontiguousarray(sums[:, ~exact]), n_permutations, two_sided, rng)
-    p[draws.counts == 0] = np.nan
+    p[units.counts == 0] = np.nan
     return p
 
 
@@ -173,11 +173,6 @@ class PairedTest:
         """The title with its article, for a sentence; a title in the possessive has none."""
         return self.title if "'s " in self.title else f"the {self.title}"
 
-    def why_unsupported(self, **options: object) -> str:
-        """Why the test cannot take these options into account; empty if it can, or if they are None."""
-        unsupported = [name for name, value in options.items() if value is not None and name not in self.options]
-        return f"{self.noun} cannot take {unsupported[0]} into account" if unsupported else ""
-
 
 TESTS: dict[str, PairedTest] = {
     "randomisation": PairedTest(
@@ -213,6 +208,17 @@ def get_test(name: str) -> PairedTest:
     raise UnknownNameError.of("paired test", name, TESTS, more=f"the tests are {', '.join(TESTS)}")
 
 
+def why_untestable(name: str, values: Floats | None = None, **options: object) -> str:
+    """Why a test cannot be run on these values, or with these options if they are not None; empty if it can."""
+    test = get_test(name)
+    unsupported = [option for option, value in options.items() if value is not None and option not in test.options]
+    if unsupported:
+        return f"{test.noun} cannot take {unsupported[0]} into account"
+    if values is not None and test.binary_only and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        return f"{test.noun} needs hits and misses"
+    return ""
+
+
 def run_test(
     name: str,
     differences: ArrayLike,
@@ -230,7 +236,7 @@ def run_test(
     array([0.1027])
     """
     test = get_test(name)
-    reason = test.why_unsupported(weights=weights, clusters=clusters, margin=margin or None)
+    reason = why_untestable(name, weights=weights, clusters=clusters, margin=margin or None)
     if reason:
         raise UndefinedError(reason, hint="the test 'randomisation' can")
     options = {"weights": weights, "clusters": clusters, "margin": margin, "n_permutations": n_permutations, "rng": rng}

@@ -16,7 +16,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, mean_intervals
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_intervals, rank_intervals_from_resamples
-from equipoise.stats.paired_tests import TESTS, get_test, run_test
+from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
 from equipoise.stats.verdict import Vocabulary
@@ -228,10 +228,7 @@ class MetricColumn:
 
 def _column(pairing: AlignedResults, metric: str, bounds: Bounds, test: str) -> MetricColumn:
     values, weights = pairing.per_unit(metric), pairing.weights(metric)
-    paired_test = get_test(test)
-    untestable = paired_test.why_unsupported(clusters=pairing.clusters, weights=weights)
-    if not untestable and paired_test.binary_only and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-        untestable = f"{paired_test.noun} needs hits and misses"
+    untestable = why_untestable(test, values, clusters=pairing.clusters, weights=weights)
     better = pairing.results[0].estimates[metric].better
     return MetricColumn(metric, better, values, weights, bounds, untestable)
 
@@ -433,10 +430,10 @@ def _difference_bounds(results: Sequence[Result], metric: Metric[Any] | None) ->
     """The bounds of a difference of two values of the metric, as far as the evidence tells them."""
     if metric is None:
         return UNBOUNDED
-    reaches = [metric.bounds_on(result.evidence) for result in results if result.evidence is not None]
-    if len(reaches) < len(results):
-        reaches = [metric.bounds]
-    width = max(high for _, high in reaches) - min(low for low, _ in reaches)
+    ranges = [metric.bounds_on(result.evidence) for result in results if result.evidence is not None]
+    if len(ranges) < len(results):
+        ranges = [metric.bounds]
+    width = max(high for _, high in ranges) - min(low for low, _ in ranges)
     return (-width, width) if isfinite(width) else UNBOUNDED
 
 

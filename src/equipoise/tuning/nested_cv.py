@@ -293,8 +293,8 @@ def selection_errors(
     sums = _Sums(table, codes)
     height = max(1, BLOCK_CELLS // units)
     blocks = [min(height, n_resamples - start) for start in range(0, n_resamples, height)]
-    draws = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
-    return np.concatenate([_errors(sums, sample, assigned, choose) for sample in draws])
+    samples = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
+    return np.concatenate([_errors(sums, sample, assigned, choose) for sample in samples])
 
 
 def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) -> list[Ints]:

@@ -523,23 +523,23 @@ class ChatModel:
         try:
             return call_with_retries(lambda: self._answer(prompt), self._retry_policy)
         except RequestFailedError as error:
-            reason = error.refusal.reason
+            reason = error.failure.reason
         raise PartialError(
             f"{self.name} did not answer: {reason}",
             hint="check that the server runs, its address (base_url), the key and the name of the model",
         )
 
     def _answer(self, prompt: str) -> str:
-        refusal: RequestFailure
+        failure: RequestFailure
         try:
             text = self._send(messages=[{"role": "user", "content": prompt}]).choices[0].message.content
         except Exception as error:  # the exception may contain the key, so it is not chained
-            refusal = classify_error(error)
+            failure = classify_error(error)
         else:
             if isinstance(text, str) and text.strip():
                 return text
-            refusal = RequestFailure("the server answered without a text", invalid_response=True)
-        raise RequestFailedError(refusal)
+            failure = RequestFailure("the server answered without a text", invalid_response=True)
+        raise RequestFailedError(failure)
 
 
 def chat_model(text: str) -> ChatModel:

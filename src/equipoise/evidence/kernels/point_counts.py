@@ -129,7 +129,7 @@ def _report_missing_numba() -> None:
 def count_points(targets: PointTargets, wide: int) -> None:
     """Fill in the counts; a point with more than ``wide`` candidates is compared row by row."""
     counting = _PairCounter(targets, max(CANDIDATE_CAPACITY, len(targets.counts), 2 * TILES_PER_PRODUCT * TILE**2))
-    fine, coarse = targets.screen, targets.screen.single()
+    fine, coarse = targets.prefilter, targets.prefilter.single()
     enough = np.zeros(len(targets.query_rows), dtype=np.bool_)
     if coarse is not None:
         left = targets.left_by(coarse)
@@ -146,7 +146,7 @@ def _float32_suffices(targets: PointTargets, coarse: PairPrefilter, left: Ints) 
     doubt, limits = 2.0 * coarse.slack[targets.query_rows] * coarse.max_right_length, np.abs(targets.limits)
     enough: Bools = doubt <= _SMALL_DOUBT * limits
     open_to_doubt = ~enough & (doubt <= _LARGE_DOUBT * limits)
-    least = targets.left_by(targets.screen, open_to_doubt)
+    least = targets.left_by(targets.prefilter, open_to_doubt)
     enough[open_to_doubt] = left[open_to_doubt] <= least + least // 16
     return enough
 
@@ -173,20 +173,20 @@ class _PairCounter:
     def threshold_error(self) -> Floats:
         """For each point, an upper bound of the rounding error of its thresholds."""
         targets = self.targets
-        largest = np.full(len(targets.counts), abs(targets.screen.space.nearest))
+        largest = np.full(len(targets.counts), abs(targets.prefilter.space.nearest))
         ends = targets.starts[:-1][targets.query_rows], targets.starts[1:][targets.query_rows] - 1
         largest[targets.query_rows] += np.maximum(*(np.abs(targets.excess[end]) for end in ends))
         return 8.0 * float(np.finfo(np.float64).eps) * largest + _UNDERFLOW_BOUND * (
-            1.0 + targets.screen.max_right_length
+            1.0 + targets.prefilter.max_right_length
         )
 
     @cached_property
     def thresholds(self) -> Floats:
         """For each target, the score below which no point is as near; descending within a point."""
         targets = self.targets
-        return targets.screen.space.nearest - targets.excess - np.repeat(self.threshold_error, targets.counts)
+        return targets.prefilter.space.nearest - targets.excess - np.repeat(self.threshold_error, targets.counts)
 
-    def count_tiles(self, screen: PairPrefilter, rows: Ints) -> None:
+    def count_tiles(self, prefilter: PairPrefilter, rows: Ints) -> None:
         """Count for all these points together; each pair is computed once."""
         if not len(rows):
             return
@@ -195,12 +195,12 @@ class _PairCounter:
         others = np.ones(len(self.targets.counts), dtype=np.bool_)
         others[rows] = False
         order = np.concatenate([rows, np.flatnonzero(others)])
-        right, lengths = _column_tiles(screen, order)
+        right, lengths = _column_tiles(prefilter, order)
         starts = self.targets.starts
         floor = np.full(len(right) * TILE, np.inf, dtype=right.dtype)
         floor[: len(rows)] = _round_down(self.thresholds[starts[rows + 1] - 1], right.dtype)
-        left = screen.left.take(rows, axis=0)[:, :-1]
-        slack = 2.0 * screen.slack[rows].astype(np.float64)
+        left = prefilter.left.take(rows, axis=0)[:, :-1]
+        slack = 2.0 * prefilter.slack[rows].astype(np.float64)
         spans = starts[:-1][rows], starts[1:][rows]
         room = 2.0 * self.threshold_error[rows]
         scores = np.empty((TILES_PER_PRODUCT, TILE, TILE), dtype=right.dtype)
@@ -227,20 +227,22 @@ class _PairCounter:
                 )
         self.flush(order)
 
-    def count_rows(self, screen: PairPrefilter, rows: Ints) -> None:
+    def count_rows(self, prefilter: PairPrefilter, rows: Ints) -> None:
         """Count for each of these points separately, against all points."""
         if not len(rows):
             return
         from equipoise.evidence.kernels import point_counts_numba
 
-        starts, right = self.targets.starts, np.ascontiguousarray(screen.right[:, :-1].T)
+        starts, right = self.targets.starts, np.ascontiguousarray(prefilter.right[:, :-1].T)
         size = max(_ROWS_BYTES // (right.shape[1] * right.itemsize), 1)
         space = np.empty((size, right.shape[1]), dtype=right.dtype)
         for top in range(0, len(rows), size):
             part = rows[top : top + size]
-            scores = np.matmul(screen.left.take(part, axis=0)[:, :-1], right, out=space[: len(part)])
+            scores = np.matmul(prefilter.left.take(part, axis=0)[:, :-1], right, out=space[: len(part)])
             items, positions = self.targets.items_of(part)
-            gap = 2.0 * (screen.slack[part].astype(np.float64) * screen.max_right_length + self.threshold_error[part])
+            gap = 2.0 * (
+                prefilter.slack[part].astype(np.float64) * prefilter.max_right_length + self.threshold_error[part]
+            )
             low = _round_down(self.thresholds[items], right.dtype)
             high = _round_up(self.thresholds[items] + gap[positions], right.dtype)
             begins = np.cumsum(self.targets.counts[part]) - self.targets.counts[part]
@@ -269,7 +271,7 @@ class _PairCounter:
         pending = self.candidates[:, : self.n_candidates]
         rows, columns = pending.astype(np.int64) if order is None else order[pending]
         targets = self.targets
-        excess = targets.screen.excess(rows, columns)
+        excess = targets.prefilter.excess(rows, columns)
         shared: Bools = np.empty(len(rows), dtype=np.bool_)
         if point_counts_numba.add_exact_counts(
             rows,
@@ -297,12 +299,12 @@ class _PairCounter:
         targets.tied[:] = np.cumsum(self.equal_differences)[:-1]
 
 
-def _column_tiles(screen: PairPrefilter, order: Ints) -> tuple[PointArray, Floats]:
+def _column_tiles(prefilter: PairPrefilter, order: Ints) -> tuple[PointArray, Floats]:
     """The right factor of the product as (tiles, dims, TILE), and the norm of each column.
 
     The last tile is padded with NaN.
     """
-    rows = screen.right.take(order, axis=0)[:, :-1]
+    rows = prefilter.right.take(order, axis=0)[:, :-1]
     missing = -len(rows) % TILE
     padded = np.concatenate([rows, np.full((missing, rows.shape[1]), np.nan, dtype=rows.dtype)])
     tiles = np.ascontiguousarray(padded.reshape(-1, TILE, rows.shape[1]).transpose(0, 2, 1))

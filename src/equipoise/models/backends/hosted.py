@@ -184,7 +184,7 @@ class ApiUsage:
     """The usage of a service: billed tokens, and cost if a price was given."""
 
     requests: int = 0
-    refused: int = 0
+    failed: int = 0
     tokens: int = 0
     cut: int = 0
     """Texts that were shortened because they were too long."""
@@ -236,16 +236,16 @@ class ApiEncoder(Encoder):
 
     def request_vectors(self, texts: Sequence[str], role: Role, dims: int | None) -> EmbeddingResponse:
         """One request, checked; raises ``RequestFailedError``, and nothing else."""
-        refusal: RequestFailure
+        failure: RequestFailure
         try:
             answer = self.request(texts, role)
         except Exception as error:  # the exception may contain the key, so it is not chained
-            refusal = classify_error(error)
+            failure = classify_error(error)
         else:
             usage = _field(answer, "usage")
             tokens = _field(usage, "total_tokens") or _field(usage, "prompt_tokens")
             return parse_response(_field(answer, "data"), len(texts), dims, tokens)
-        raise RequestFailedError(refusal)
+        raise RequestFailedError(failure)
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row per text, in order; raises ``PartialError`` with the finished rows."""
@@ -260,7 +260,7 @@ class ApiEncoder(Encoder):
         if errors:
             # The first failure is the reason; the other requests stopped because of it.
             reason = [
-                error for error in errors if not (isinstance(error, RequestFailedError) and error.refusal is STOPPED)
+                error for error in errors if not (isinstance(error, RequestFailedError) and error.failure is STOPPED)
             ]
             raise self._error_to_raise((reason or errors)[0], texts, done)
         return np.stack([done[index] for index in range(len(texts))]) if texts else NOTHING.vectors
@@ -279,11 +279,11 @@ class ApiEncoder(Encoder):
         try:
             return _Part(request(texts))
         except RequestFailedError as error:
-            refusal = error.refusal
-        if not refusal.too_large:
-            raise RequestFailedError(refusal)
+            failure = error.failure
+        if not failure.too_large:
+            raise RequestFailedError(failure)
         if len(texts) == 1:
-            return _Part(self._cut(texts[0], request, refusal), complete=False)
+            return _Part(self._cut(texts[0], request, failure), complete=False)
         half = (len(texts) + 1) // 2
         first, second = self._halved(texts[:half], request), self._halved(texts[half:], request)
         complete = first.complete and second.complete
@@ -293,25 +293,25 @@ class ApiEncoder(Encoder):
                 self._most = min(self._most, half)
         return _Part(np.concatenate([first.vectors, second.vectors]), complete)
 
-    def _cut(self, text: str, request: RequestFunction, refusal: RequestFailure) -> Vectors:
+    def _cut(self, text: str, request: RequestFunction, failure: RequestFailure) -> Vectors:
         """The vector of a text that is too long: if requested, it is truncated by quarters."""
         rest = text
-        while self._truncates and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
+        while self._truncates and failure.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
             rest = rest[: len(rest) * 3 // 4]
             try:
                 vectors = request([rest])
             except RequestFailedError as error:
-                refusal = error.refusal
+                failure = error.failure
                 continue
             self._note(cut=1)
             return vectors
-        raise RequestFailedError(replace(refusal, reason=f"{_quote_text(text)} is too long: {refusal.reason}"))
+        raise RequestFailedError(replace(failure, reason=f"{_quote_text(text)} is too long: {failure.reason}"))
 
     def _counted(self, texts: Sequence[str], role: Role) -> Vectors:
         try:
             answer = self.request_vectors(texts, role, self._dims)
         except RequestFailedError:
-            self._note(requests=1, refused=1)
+            self._note(requests=1, failed=1)
             raise
         self._note(requests=1, tokens=answer.tokens or 0)
         dims = answer.vectors.shape[1]
@@ -332,24 +332,24 @@ class ApiEncoder(Encoder):
                 self.usage, **{name: getattr(self.usage, name) + count for name, count in more.items()}
             )
 
-    def _error_to_raise(self, failure: Exception, texts: Sequence[str], done: dict[int, Vectors]) -> Exception:
+    def _error_to_raise(self, cause: Exception, texts: Sequence[str], done: dict[int, Vectors]) -> Exception:
         """The error to raise; exceptions that are not failed requests are unchanged."""
-        if not isinstance(failure, RequestFailedError):
-            return failure
-        refusal = failure.refusal
-        if refusal.status == 401:
+        if not isinstance(cause, RequestFailedError):
+            return cause
+        failure = cause.failure
+        if failure.status == 401:
             return MissingExtraError(
-                f"{self.card.name} rejected the key: {refusal.reason}",
+                f"{self.card.name} rejected the key: {failure.reason}",
                 hint="check the variable that holds it; eq ls models names it",
             )
-        if refusal.too_large:
+        if failure.too_large:
             error: PartialError = TextTooLongError(
-                f"{self.card.name}: {refusal.reason}",
+                f"{self.card.name}: {failure.reason}",
                 hint="split such texts into chunks, or add truncate=true to the model to truncate them",
             )
         else:
-            hint = _WRONG_ANSWER if refusal.invalid_response else _AGAIN
-            error = StoppedError(self.card.name, refusal.reason, len(done), len(texts), hint=hint)
+            hint = _WRONG_ANSWER if failure.invalid_response else _AGAIN
+            error = StoppedError(self.card.name, failure.reason, len(done), len(texts), hint=hint)
         positions = sorted(done)
         if positions:
             error.finished = PartialEmbeddings(

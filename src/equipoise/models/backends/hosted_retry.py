@@ -47,9 +47,9 @@ class RequestFailedError(Exception):
     """A failed request. It is raised outside of any handler, so that it chains to no
     exception of an engine, which may hold headers and keys."""
 
-    def __init__(self, refusal: RequestFailure) -> None:
-        super().__init__(refusal.reason)
-        self.refusal = refusal
+    def __init__(self, failure: RequestFailure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class RetryPolicy:
 
         return replace(self, sleep=sleep)
 
-    def wait_seconds(self, attempt: int, refusal: RequestFailure) -> float:
+    def wait_seconds(self, attempt: int, failure: RequestFailure) -> float:
         """How long to wait after this attempt, counted from 1."""
-        if refusal.wait_seconds is not None:
-            return max(0.0, refusal.wait_seconds)
+        if failure.wait_seconds is not None:
+            return max(0.0, failure.wait_seconds)
         ceiling = min(self.longest_seconds, self.first_seconds * 2.0 ** (attempt - 1))
         return float(self.rng.uniform(0.0, ceiling))
 
@@ -92,22 +92,22 @@ def call_with_retries(call: Callable[[], T], retry_policy: RetryPolicy) -> T:
         try:
             return call()
         except RequestFailedError as error:
-            refusal = error.refusal
-        if not refusal.again:
-            raise RequestFailedError(refusal)
-        wait = retry_policy.wait_seconds(attempt, refusal)
+            failure = error.failure
+        if not failure.again:
+            raise RequestFailedError(failure)
+        wait = retry_policy.wait_seconds(attempt, failure)
         if attempt >= retry_policy.attempts:
-            raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempts"))
+            raise RequestFailedError(_with_attempts(failure, f"{attempt} attempts"))
         if retry_policy.clock() + wait > deadline:
-            reason = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
+            reason = f"it asks to wait {wait:.0f} s" if failure.wait_seconds else "the time is up"
             raise RequestFailedError(
-                _with_attempts(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {reason}")
+                _with_attempts(failure, f"{attempt} attempt{'s' if attempt > 1 else ''}; {reason}")
             )
         retry_policy.sleep(wait)
 
 
-def _with_attempts(refusal: RequestFailure, attempts: str) -> RequestFailure:
-    return RequestFailure(f"{refusal.reason} (after {attempts})", status=refusal.status)
+def _with_attempts(failure: RequestFailure, attempts: str) -> RequestFailure:
+    return RequestFailure(f"{failure.reason} (after {attempts})", status=failure.status)
 
 
 # Keys are read from the environment, are sent to the server only, and are redacted in messages.

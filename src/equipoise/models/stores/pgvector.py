@@ -127,7 +127,7 @@ class PgVectorStore(base.VectorStore):
         self._sql: Any = sql
         self._table = sql.Identifier(table)
         self._index_name = sql.Identifier(f"{table}_near")
-        self._nearness = sql.SQL("<->" if self.geometry == "euclidean" else "<#>")
+        self._distance_operator = sql.SQL("<->" if self.geometry == "euclidean" else "<#>")
 
     @classmethod
     def open(cls, url: str, collection: str, dims: int | None, geometry: str, *, index: str | None = None) -> Self:
@@ -166,8 +166,8 @@ class PgVectorStore(base.VectorStore):
         rows = self._execute(
             "SELECT query.number, hit.id, hit.distance "
             "FROM unnest(%s::integer[], %s::vector[]) AS query (number, point), LATERAL "
-            "(SELECT id, vector {nearness} query.point AS distance FROM {table} "
-            "ORDER BY vector {nearness} query.point LIMIT %s) AS hit ORDER BY 1, 3",
+            "(SELECT id, vector {distance_operator} query.point AS distance FROM {table} "
+            "ORDER BY vector {distance_operator} query.point LIMIT %s) AS hit ORDER BY 1, 3",
             (list(range(len(queries))), list(queries), k),
         )
         for number, name, distance in rows:
@@ -208,7 +208,7 @@ class PgVectorStore(base.VectorStore):
             self._execute("SET LOCAL ivfflat.iterative_scan = relaxed_order")
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
-        names = {"table": self._table, "index": self._index_name, "nearness": self._nearness}
+        names = {"table": self._table, "index": self._index_name, "distance_operator": self._distance_operator}
         return self._client.execute(self._sql.SQL(statement).format(**names), values)
 
     @contextmanager

@@ -28,58 +28,58 @@ def sample_points(geometry: str, count: int, seed: int, dims: int) -> np.ndarray
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("dims", [3, 70])
 def test_bounds_enclose_every_exact_score(geometry: str, dims: int) -> None:
-    from equipoise.geometry.gpu_screen import ABSENT, BLOCK, ScreenedCorpus
+    from equipoise.geometry.gpu_prefilter import ABSENT, BLOCK, PrefilteredCorpus
 
     search, queries = GpuSearch.of(
         sample_points(geometry, 9, 1, dims), sample_points(geometry, 700, 2, dims), geometry, "cpu", "full"
     )
-    screened = ScreenedCorpus.of(search.corpus, queries)
-    half, wide = screened.scaled_queries(queries)
-    products = half.double() @ screened.half.double().T + wide.double().T @ screened.wide.double()
-    bounds = (products + screened.upper)[: len(queries)].numpy()
-    n_blocks = len(screened.half) // BLOCK
-    position = np.arange(len(screened.half))
+    prefiltered = PrefilteredCorpus.of(search.corpus, queries)
+    half, wide = prefiltered.scaled_queries(queries)
+    products = half.double() @ prefiltered.half.double().T + wide.double().T @ prefiltered.wide.double()
+    bounds = (products + prefiltered.upper)[: len(queries)].numpy()
+    n_blocks = len(prefiltered.half) // BLOCK
+    position = np.arange(len(prefiltered.half))
     row = position // BLOCK + (position % BLOCK) * n_blocks
     present = row < len(search.corpus)
     assert sorted(row[present]) == list(range(len(search.corpus)))
     assert (bounds[:, ~present] <= 0.5 * ABSENT).all()
     # The scores in the scale of the bounds, without the terms common to all points of a query.
-    columns = [*screened.columns.tolist(), *screened.wide_columns.tolist()]
+    columns = [*prefiltered.columns.tolist(), *prefiltered.wide_columns.tolist()]
     exact = queries[:, columns].double() @ search.corpus[:, columns].double().T
-    wide_points = search.corpus[:, screened.wide_columns].double()
-    if len(screened.wide) < len(screened.wide_columns):  # merged: the second column is the first one and a constant
-        constant = (wide_points[:, 1] - screened.wide_weights[0, 1] * wide_points[:, 0]).mean()
-        exact -= constant * queries[:, screened.wide_columns[1]].double()[:, None]
-    scaled = exact * screened.query_factors(queries)[:, None] * _corpus_factor(search.corpus, screened)
+    wide_points = search.corpus[:, prefiltered.wide_columns].double()
+    if len(prefiltered.wide) < len(prefiltered.wide_columns):  # merged: the second is the first plus a constant
+        constant = (wide_points[:, 1] - prefiltered.wide_weights[0, 1] * wide_points[:, 0]).mean()
+        exact -= constant * queries[:, prefiltered.wide_columns[1]].double()[:, None]
+    scaled = exact * prefiltered.query_factors(queries)[:, None] * _corpus_factor(search.corpus, prefiltered)
     scaled = scaled.numpy()[:, row[present]]
-    slack = screened.slack.numpy()[position // BLOCK][present]
+    slack = prefiltered.slack.numpy()[position // BLOCK][present]
     assert (bounds[:, present] >= scaled).all()
     assert (bounds[:, present] - slack <= scaled).all()
 
 
-def _corpus_factor(corpus: object, screened: object) -> float:
-    from equipoise.geometry.gpu_screen import _norms, _power_of_two
+def _corpus_factor(corpus: object, prefiltered: object) -> float:
+    from equipoise.geometry.gpu_prefilter import _norms, _power_of_two
 
-    return _power_of_two(_norms(corpus, screened.columns))
+    return _power_of_two(_norms(corpus, prefiltered.columns))
 
 
 @pytest.mark.parametrize("geometry", ["euclidean", "poincare", "lorentz"])
 def test_columns_of_squared_norms_are_not_rounded_to_float16(geometry: str) -> None:
-    from equipoise.geometry.gpu_screen import ScreenedCorpus
+    from equipoise.geometry.gpu_prefilter import PrefilteredCorpus
 
     search, queries = GpuSearch.of(
         sample_points(geometry, 9, 1, 70), sample_points(geometry, 700, 2, 70), geometry, "cpu", "full"
     )
-    screened = ScreenedCorpus.of(search.corpus, queries)
+    prefiltered = PrefilteredCorpus.of(search.corpus, queries)
     expected = {"euclidean": [70], "poincare": [70, 71], "lorentz": [0]}
-    assert screened.wide_columns.tolist() == expected[geometry]
-    assert len(screened.wide) == 1
+    assert prefiltered.wide_columns.tolist() == expected[geometry]
+    assert len(prefiltered.wide) == 1
 
 
 def test_tied_scores_are_in_the_order_of_their_points() -> None:
     import torch
 
-    from equipoise.geometry.gpu_screen import top_candidates
+    from equipoise.geometry.gpu_prefilter import top_candidates
 
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 6, (50, 20)).astype(np.float64)

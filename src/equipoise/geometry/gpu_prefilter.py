@@ -1,4 +1,4 @@
-"""Exact top-k search on a CUDA device: screen on tensor cores in float16, then score the remaining points exactly.
+"""Exact top-k search on a CUDA device: prefilter on tensor cores in float16, then score the remaining points exactly.
 
 A float16 product has a known error bound, so it gives an upper bound of every score. One kernel computes the
 bounds of all pairs and stores them in float16, rounded up, with the upper and lower bounds of each block of 64 points.
@@ -54,7 +54,7 @@ _MAX_WIDE_COLUMNS, _WIDE_RATIO = 2, 16.0
 """Columns that are multiplied in float32, and how much larger than the median their products are at least."""
 
 
-def supports_screen(corpus: Any, k: int) -> bool:
+def supports_prefilter(corpus: Any, k: int) -> bool:
     """Whether the corpus is on a CUDA device with Triton, and large enough for the number of neighbors."""
     if triton is None or not corpus.is_cuda or len(corpus) < MIN_BLOCKS_PER_K * k * BLOCK:
         return False
@@ -65,7 +65,7 @@ def supports_screen(corpus: Any, k: int) -> bool:
 
 
 @dataclass(frozen=True)
-class ScreenedCorpus:
+class PrefilteredCorpus:
     """The corpus twice: as prepared for the product, and in float16 with the error bound of every point.
 
     ``upper`` is what the product lacks to be an upper bound: the largest error. ``slack`` is twice the largest error
@@ -87,7 +87,7 @@ class ScreenedCorpus:
     """The wide columns of a query are those of the row times these weights."""
 
     @classmethod
-    def of(cls, points: Any, queries: Any) -> ScreenedCorpus:
+    def of(cls, points: Any, queries: Any) -> PrefilteredCorpus:
         """Prepare a corpus for these queries: their sizes decide which columns are wide."""
         import torch
 
@@ -182,7 +182,7 @@ class ScreenedCorpus:
         blocks = torch.empty((len(left), len(self.half) // BLOCK), dtype=torch.float16, device=queries.device)
         lower = torch.empty_like(blocks)
         tiles = len(left) // _TILE_ROWS
-        _screen[(tiles * (len(self.half) // _TILE_COLUMNS),)](
+        _bound_scores[(tiles * (len(self.half) // _TILE_COLUMNS),)](
             left,
             self.half,
             wide,
@@ -382,7 +382,7 @@ if triton is not None:
         return (bound + tl.abs(bound) * 0.0009765625).to(tl.float16)
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _screen(  # type: ignore[no-untyped-def]
+    def _bound_scores(  # type: ignore[no-untyped-def]
         queries,
         points,
         wide_queries,
