@@ -592,6 +592,3 @@ def _below(folder: Path) -> list[Path]:
         visible = (name for name in files if not name.startswith((".", "~$")))
         paths += [Path(parent, name) for name in visible if _suffix(Path(name)) in _READERS]
     return sorted(paths, key=lambda path: path.relative_to(folder).parts)
-
-
-__all__ = ["SUFFIXES", "TextDocument", "read_document", "read_documents"]

@@ -216,8 +216,15 @@ def _ratio(part: float, total: float) -> float:
     return min(1.0, part / total) if total > 0 else nan
 
 
+class AgreementMetric(CorpusMetric[Labels]):
+    """Agreement of clusters with classes. A unit that is resampled twice always agrees with itself."""
+
+    evidence = Labels
+    needs_distinct_units = True
+
+
 @dataclass(frozen=True)
-class AdjustedRand(CorpusMetric[Labels]):
+class AdjustedRand(AgreementMetric):
     """Pairs of units that both partitions put together, less those expected by chance, over the maximum
     less those expected.
 
@@ -229,10 +236,8 @@ class AdjustedRand(CorpusMetric[Labels]):
 
     symbol = "ARI"
     title = "adjusted Rand index"
-    evidence = Labels
     aliases = ("ari", "adjusted_rand_score", "adjusted_rand_index")
     zero_by_chance = True
-    needs_distinct_units = True
     bounds = (-0.5, 1.0)
     unit = "index"
     formula = r"\frac{\sum_{ij} \binom{n_{ij}}{2} - E}{\frac{1}{2}(A + B) - E}, E = AB / \binom{n}{2}"
@@ -256,7 +261,7 @@ class AdjustedRand(CorpusMetric[Labels]):
 
 
 @dataclass(frozen=True)
-class MutualInformation(CorpusMetric[Labels]):
+class MutualInformation(AgreementMetric):
     """Mutual information of classes and clusters, over the mean of their entropies.
 
     From 0 to 1. ``normaliser`` names the mean; with the arithmetic one it equals V-measure. Not adjusted for
@@ -270,8 +275,6 @@ class MutualInformation(CorpusMetric[Labels]):
 
     symbol = "NMI"
     title = "normalised mutual information"
-    evidence = Labels
-    needs_distinct_units = True
     aliases = ("nmi", "normalized_mutual_info_score", "normalised_mutual_information")
     unit = "index"
     formula = r"\frac{I(C; K)}{\mathrm{mean}(H(C), H(K))}"
@@ -291,7 +294,7 @@ class MutualInformation(CorpusMetric[Labels]):
 
 
 @dataclass(frozen=True)
-class Homogeneity(CorpusMetric[Labels]):
+class Homogeneity(AgreementMetric):
     """The share of the classes' entropy that the clusters explain: 1 when each cluster holds one class only.
 
     From 0 to 1. As many clusters as units are perfectly homogeneous; report it together with completeness.
@@ -302,8 +305,6 @@ class Homogeneity(CorpusMetric[Labels]):
 
     symbol = "Homogeneity"
     title = "homogeneity of clusters"
-    evidence = Labels
-    needs_distinct_units = True
     aliases = ("homogeneity", "homogeneity_score")
     unit = "index"
     formula = r"I(C; K) / H(C)"
@@ -317,7 +318,7 @@ class Homogeneity(CorpusMetric[Labels]):
 
 
 @dataclass(frozen=True)
-class Completeness(CorpusMetric[Labels]):
+class Completeness(AgreementMetric):
     """The share of the clusters' entropy that the classes explain: 1 when each class is in one cluster only.
 
     From 0 to 1. Report it together with homogeneity.
@@ -328,8 +329,6 @@ class Completeness(CorpusMetric[Labels]):
 
     symbol = "Completeness"
     title = "completeness of clusters"
-    evidence = Labels
-    needs_distinct_units = True
     aliases = ("completeness", "completeness_score")
     unit = "index"
     formula = r"I(C; K) / H(K)"
@@ -343,7 +342,7 @@ class Completeness(CorpusMetric[Labels]):
 
 
 @dataclass(frozen=True)
-class VMeasure(CorpusMetric[Labels]):
+class VMeasure(AgreementMetric):
     """Weighted harmonic mean of homogeneity and completeness, (1 + beta) h c / (beta h + c).
 
     From 0 to 1. ``beta`` above 1 favours completeness. Computed from entropies, so that a single cluster
@@ -357,8 +356,6 @@ class VMeasure(CorpusMetric[Labels]):
 
     symbol = "V"
     title = "V-measure"
-    evidence = Labels
-    needs_distinct_units = True
     aliases = ("V-measure", "VMeasure", "v_measure", "v_measure_score")
     unit = "index"
     formula = r"\frac{(1 + \beta)\, I(C; K)}{\beta\, H(K) + H(C)}"

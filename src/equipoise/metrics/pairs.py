@@ -56,8 +56,21 @@ def _resampled_ranks(x: Floats, counts: Floats) -> Floats:
     return np.asarray(ranks[:, group])
 
 
+class CorrelationMetric(CorpusMetric[Pairs]):
+    """A correlation of predicted and expected similarities.
+
+    From -1 to 1; undefined where either side is constant. Chance is exactly 0.
+    """
+
+    evidence = Pairs
+    zero_by_chance = True
+    bounds = (-1.0, 1.0)
+    unit = "correlation"
+    undefined = "fewer than two pairs, or similarities that are all the same on one side"
+
+
 @dataclass(frozen=True)
-class Pearson(CorpusMetric[Pairs]):
+class Pearson(CorrelationMetric):
     """Covariance of predicted and expected similarities, over the product of their standard deviations.
 
     From -1 to 1; undefined where either side is constant. Chance is exactly 0.
@@ -68,13 +81,8 @@ class Pearson(CorpusMetric[Pairs]):
 
     symbol = "Pearson"
     title = "Pearson correlation"
-    evidence = Pairs
     aliases = ("pearson", "pearsonr", "correlation")
-    zero_by_chance = True
-    bounds = (-1.0, 1.0)
-    unit = "correlation"
     formula = r"\frac{\sum_i (p_i - \bar p)(e_i - \bar e)}{\sqrt{\sum_i (p_i - \bar p)^2 \sum_i (e_i - \bar e)^2}}"
-    undefined = "fewer than two pairs, or similarities that are all the same on one side"
     cite = "Pearson, Proceedings of the Royal Society 58, 1895"
 
     def value(self, evidence: Pairs) -> float:
@@ -88,7 +96,7 @@ class Pearson(CorpusMetric[Pairs]):
 
 
 @dataclass(frozen=True)
-class Spearman(CorpusMetric[Pairs]):
+class Spearman(CorrelationMetric):
     """Pearson's correlation of the ranks of predicted and expected similarities; equals share a rank.
 
     From -1 to 1; undefined where either side is constant. Chance is exactly 0.
@@ -99,13 +107,8 @@ class Spearman(CorpusMetric[Pairs]):
 
     symbol = "Spearman"
     title = "Spearman rank correlation"
-    evidence = Pairs
     aliases = ("spearman", "spearmanr", "rho")
-    zero_by_chance = True
-    bounds = (-1.0, 1.0)
-    unit = "correlation"
     formula = r"\mathrm{Pearson}(\mathrm{rank}(p), \mathrm{rank}(e))"
-    undefined = "fewer than two pairs, or similarities that are all the same on one side"
     cite = "Spearman, American Journal of Psychology 15, 1904"
 
     def value(self, evidence: Pairs) -> float:

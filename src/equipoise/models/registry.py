@@ -475,7 +475,6 @@ def number_option(spec: ModelSpec, option: str, default: float) -> float:
 
 # Load the encoder of a spec.
 
-__all__ = ["MODEL_KINDS", "SHARED_OPTIONS", "ModelKind", "load_encoder"]
 
 SHARED_OPTIONS = (
     "dim", "dtype", "normalize", "query_prompt", "document_prompt", "threads", "processes",

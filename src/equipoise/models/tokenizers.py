@@ -216,7 +216,6 @@ def _content(path: Path) -> bytes:
 
 # The tokenizer of a model; there is no fallback to another one.
 
-__all__ = ["Tokenizer", "tokenizer_for"]
 
 _BY_NAME: dict[str, type[Cl100kTokenizer] | type[WordTokenizer]] = {
     "cl100k": Cl100kTokenizer,

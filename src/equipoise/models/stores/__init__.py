@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from equipoise.errors import ParameterError, UnknownNameError, check_options
-from equipoise.models.stores.base import DEFAULT_COLLECTION, Hits, VectorStore, check_collection
-from equipoise.models.stores.recall import IndexRecall, index_recall
+from equipoise.models.stores.base import DEFAULT_COLLECTION, VectorStore, check_collection
 
 _CLASSES: dict[str, tuple[str, str]] = {
     "memory": ("memory", "MemoryStore"),
@@ -89,6 +88,3 @@ def _check_options(kind: str, opens: Callable[..., VectorStore], options: dict[s
     for option, value in options.items():
         if isinstance(value, int) and not isinstance(value, bool) and value < 1:
             raise ParameterError(f"{option} is {value}; it must be 1 or more")
-
-
-__all__ = ["STORE_KINDS", "Hits", "IndexRecall", "VectorStore", "index_recall", "open_store"]
