@@ -153,7 +153,7 @@ def test_running_top_k_keeps_the_lower_rows_of_ties() -> None:
     zeros = np.zeros(3, dtype=np.int64)
     best.offer(zeros, np.array([9, 4, 7]), np.array([1.0, 1.0, 0.5]))
     best.offer(zeros[:1], np.array([2]), np.array([1.0]))
-    best.settle()
+    best.flush()
     assert best.rows.tolist() == [[2, 4]]
 
 
