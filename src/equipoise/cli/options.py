@@ -106,7 +106,9 @@ class ModelType(NameType):
         spec = str(value)
         names = [name.strip() for name in spec.split(",")]
         if len(names) > 1 and all(name in ALIASES for name in names):
-            raise UnknownNameError(f"no {self.name} is called {spec!r}", hint=f"write blanks: {' '.join(names)}")
+            raise UnknownNameError(
+                f"no {self.name} is called {spec!r}", hint=f"separate models with blanks: {' '.join(names)}"
+            )
         return spec[:-1] if spec.endswith(":") and spec[:-1] in ALIASES else spec
 
     def known(self) -> Iterable[tuple[str, str]]:
@@ -300,7 +302,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--padding",
             type=int,
             multiple=True,
-            help="Number of a column of logits to ignore (padding); may be repeated.",
+            help="Index (from 0) of a column of logits to ignore; may be repeated.",
         ),
         click.option(
             "--corpus-size",

@@ -341,7 +341,7 @@ def test_the_summary_lists_the_reasons_of_an_invalid_question_set() -> None:
     pairs[5]["question"] = pairs[4]["question"]
     result = check(pairs, document)
     assert "✗ Status: invalid (1 answer missing; 1 duplicate question)" in result.summary.splitlines()[1]
-    assert "Answers verified: 19/20; 1 not in the document" in result.summary
+    assert "Answers verified: 19/20; 1 not found" in result.summary
     assert "Duplicates: 1 question" in result.summary
 
 
