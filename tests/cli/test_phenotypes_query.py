@@ -188,7 +188,7 @@ def test_supported_languages_suggest_the_multilingual_model(eq, model: str, shar
     for language in ("de", "DE", "de-AT", "deu", "ja"):
         warnings = language_warnings(eq, model, language)
         assert f"shared {shared_units}" in warnings
-        assert f"use, or sum:use+tfidf, supports {language}" in warnings
+        assert f'models for {language}: "use"' in warnings
 
 
 @pytest.mark.parametrize("model", ["tfidf:", "bm25:", "hash", "sum:hash+tfidf:"])

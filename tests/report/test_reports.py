@@ -140,7 +140,7 @@ def test_the_bound_of_a_chance_level_depends_on_the_direction() -> None:
     [
         ("relevant within k / k", "relevant within k / k"),
         (r"\frac{1}{n} \sum_i [\hat y_i = y_i]", "(1 / n) sum_i [hat(y)_i = y_i]"),
-        (r"\frac{2\,TP}{2\,TP + FP + FN}", "(2 TP / (2 TP + FP + FN))"),
+        (r"\frac{2\,TP}{2\,TP + FP + FN}", "2 TP / (2 TP + FP + FN)"),
         (r"\mathrm{Pearson}(\mathrm{rank}(p), \mathrm{rank}(e))", "Pearson(rank(p), rank(e))"),
     ],
 )

@@ -518,6 +518,11 @@ def largest_gap(violations: Iterable[Violation]) -> Iterator[Violation]:
         yield max(listed, key=lambda violation: (violation.one_cutoff, violation.gap))
 
 
+def _listed(values: Sequence[PublishedValue]) -> str:
+    *first, last = map(str, values)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def too_large(
     target: PublishedValue,
     others: Sequence[PublishedValue],
@@ -528,7 +533,7 @@ def too_large(
 ) -> Iterator[Violation]:
     """A violation if a value is above the largest one that others allow; ``so`` is the conclusion up to that value."""
     if target.range.low > most + SLACK:
-        sentence = f"{target} is too large for {' and '.join(map(str, others))}: at most {format_digits(most, 4)}"
+        sentence = f"{target} is too large for {_listed(others)}: at most {format_digits(most, 4)}"
         conclusion = f"{so} at most {format_digits(most)}"
         yield Violation((target, *others), sentence, why, assumptions, so=(conclusion,), gap=target.range.low - most)
 
@@ -544,7 +549,7 @@ def too_small(
 ) -> Iterator[Violation]:
     """The same for the smallest value that others allow."""
     if target.range.high < least - SLACK:
-        sentence = f"{target} is too small for {' and '.join(map(str, others))}: at least {format_digits(least, 4)}"
+        sentence = f"{target} is too small for {_listed(others)}: at least {format_digits(least, 4)}"
         conclusion = f"{so} at least {format_digits(least)}"
         yield Violation(
             (target, *others), sentence, why, assumptions, hint=hint, so=(conclusion,), gap=least - target.range.high

@@ -31,7 +31,7 @@ HELP = """
 
 Explain why two libraries print different scores for one run: their conventions are changed one at a time, and the
 contribution of each to the difference is shown, with the queries that change and a
-worked example. A single --like is compared with equipoise itself.
+worked example. A single --like is compared with equipoise itself. The default metric is nDCG@10.
 
 With --published, search all presets, and one or two changes from --like, for the conventions that reproduce a
 published score. Exit status 1 means that none of them does.

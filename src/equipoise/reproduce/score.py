@@ -26,6 +26,7 @@ from equipoise.reproduce.presets import (
 )
 from equipoise.reproduce.tie_orders import PICK, SORT, is_tied
 from equipoise.stats.formatting import format_value
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -197,6 +198,7 @@ def score_like(
 
 def _settings(preset: Preset, rules: dict[str, Conventions], used_notes: Sequence[str]) -> dict[str, Any]:
     return {
+        UNIT_NOUN: "query",
         # Comparisons reject results with different treatment of ties; a preset is one treatment.
         "ties": f"like {preset.name}",
         "like": preset.name,

@@ -421,7 +421,9 @@ EXTRACTION_COMPARE_HELP = """
   eq phenotypes extraction compare results/default results/top_term --primary "F1(average=macro,mode=id)"
 
 Compare extraction runs on the same documents: differences with intervals and tests, paired by document. Runs with
-different documents, primary modes or averages cannot be compared.
+different documents, primary modes or averages cannot be compared. Metrics are named F1, P and R: the average is micro
+unless stated, and mode=id ignores assertions, mode=present counts affirmed terms, and no mode counts terms with their
+assertions.
 """
 
 
@@ -535,7 +537,7 @@ Score the predictions of other programs against annotated documents, and compare
 document. The dictionary (dict:) is scored as well; --branch limits the terms that it finds, not the predictions. The
 format is recognised: ClinPhen, PhenoBERT, FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON output of language
 models, phenopackets, and tables with columns such as doc, term and assertion. A folder has one file per document,
-named after it.
+named after it. F1(mode=id) is the micro F1 of terms, regardless of their assertion.
 """
 
 

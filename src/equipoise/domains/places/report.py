@@ -43,12 +43,12 @@ Baselines = Mapping[str, Mapping[str, float]]
 """What each baseline scores, by metric."""
 
 BASELINES = {
-    "random": "all places in random order",
-    "majority": "the most frequent places in training",
-    "user": "the user's most frequent places in training",
-    "markov": "the places that the user most often visited next after the previous place",
+    "random": "orders the places at random",
+    "majority": "predicts the most frequent places in training",
+    "user": "predicts the user's most frequent places in training",
+    "markov": "predicts the places that the user most often visited after the previous place",
 }
-"""What each baseline predicts, in a few words."""
+"""What each baseline does, in a few words."""
 SPARSE = "*"
 N_EXTREME_USERS = 3
 """The number of best and of worst users that are shown."""
@@ -204,8 +204,8 @@ def _best_baseline(baselines: Baselines, first: Estimate) -> str:
 
 
 def _baseline_note(baselines: Baselines) -> str:
-    known = [f"{name}: {BASELINES[name]}" for name in baselines if name in BASELINES]
-    return f"What the baselines predict: {'; '.join(known)}." if known else ""
+    known = [f"{name} {BASELINES[name]}" for name in baselines if name in BASELINES]
+    return f"Baselines: {'; '.join(known)}." if known else ""
 
 
 def _percent_columns(result: Result, header: str) -> tuple[list[ReportColumn], int]:

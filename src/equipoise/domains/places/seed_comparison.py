@@ -203,8 +203,10 @@ class SeedComparison:
         ]
         unpooled = dict.fromkeys(display_metric(row.metric) for row in self.rows if row.pooled is None)
         if unpooled:
-            verb = "have" if len(unpooled) > 1 else "has"
-            sentences.append(f"{', '.join(unpooled)} {verb} no value per visit: compared only over seeds.")
+            verb, rest = ("have", "they are") if len(unpooled) > 1 else ("has", "it is")
+            sentences.append(
+                f"{join_names(list(unpooled))} {verb} no value per visit, so {rest} compared only over seeds."
+            )
         lowest = 2.0 ** (1 - self.seeds)  # the smallest p value of a two-sided sign-flip test
         if self.seeds == 1:
             sentences.append("One seed: how much the scores vary when training is repeated is unknown.")

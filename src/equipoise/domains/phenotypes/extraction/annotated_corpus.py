@@ -437,7 +437,7 @@ class GoldAnnotations:
         notes = [self.lost_message] if self.lost else []
         if unannotated:
             notes.append(
-                f"{pluralize(len(unannotated), 'document')} without gold terms, so without a recall: "
+                f"{pluralize(len(unannotated), 'document')} without gold terms, whose recall is undefined: "
                 f"{join_names(unannotated)}"
             )
         if self.moved:
