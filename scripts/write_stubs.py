@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "equipoise"
-MODULES = ("", "accounts", "bench", "concepts", "fair", "phenotypes", "places")
+MODULES = ("", "accounts", "bench", "concepts", "fair", "phenotypes", "places", "shards")
 MAX_LINE = 120
 HEADER = "# Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.\n\n"
 

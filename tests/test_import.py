@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 
 DOMAINS = ("accounts", "bench", "concepts", "fair", "phenotypes", "places")
 
-LAZY_MODULES = ("equipoise", *(f"equipoise.{name}" for name in DOMAINS))
+LAZY_MODULES = ("equipoise", *(f"equipoise.{name}" for name in DOMAINS), "equipoise.shards")
 
 DOCUMENTED_NAMES = [
     (module, name)

@@ -6,6 +6,7 @@ from equipoise import concepts as concepts
 from equipoise import fair as fair
 from equipoise import phenotypes as phenotypes
 from equipoise import places as places
+from equipoise import shards as shards
 from equipoise.config import StatsConfig as StatsConfig
 from equipoise.domains.fair.compat import BinaryEvaluator as BinaryEvaluator
 from equipoise.domains.fair.experiment import optimize_model as optimize_model
@@ -17,13 +18,9 @@ from equipoise.evidence.labels import Labels as Labels
 from equipoise.evidence.pairs import Pairs as Pairs
 from equipoise.evidence.ranking import Ranking as Ranking
 from equipoise.evidence.ranking_from_scores import RankingStream as RankingStream
-from equipoise.evidence.ranking_from_vectors import ranking_from_shards as ranking_from_shards
 from equipoise.evidence.sets import Sets as Sets
 from equipoise.evidence.space import Space as Space
 from equipoise.geometry.search import nearest_neighbors as nearest_neighbors
-from equipoise.geometry.sharded_search import nearest_in_shards as nearest_in_shards
-from equipoise.geometry.shards import open_shards as open_shards
-from equipoise.geometry.shards import write_shards as write_shards
 from equipoise.io.dataset import Dataset as Dataset
 from equipoise.io.unit_scores import read_unit_scores as read_unit_scores
 from equipoise.metrics.base import BaseMetric as BaseMetric
@@ -35,13 +32,11 @@ from equipoise.models.retriever import retriever as retriever
 from equipoise.report.charts.chart import render_svg as render_svg
 from equipoise.runs.compare import compare as compare
 from equipoise.runs.evaluate import evaluate as evaluate
-from equipoise.runs.executors import executor as executor
 from equipoise.runs.run_folder import StoredRun as StoredRun
 from equipoise.runs.run_folder import find_runs as find_runs
 from equipoise.runs.run_folder import load_evidence as load_evidence
 from equipoise.runs.run_folder import load_run as load_run
 from equipoise.runs.run_folder import save_run as save_run
-from equipoise.runs.runner import resumable_map as resumable_map
 from equipoise.runs.trackers import log_scores as log_scores
 from equipoise.stats.comparison import Comparison as Comparison
 from equipoise.stats.intervals import Interval as Interval
