@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.accounts.placement import MISFILED
-from equipoise.domains.accounts.trees.tree import PARENT
+from equipoise.domains.accounts.trees.tree import PARENT, is_random_id
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
@@ -76,6 +76,22 @@ def _title(data: AccountsEvaluation) -> str:
 def describe_tree(tree: Tree) -> str:
     """Source, nodes and edges of a tree."""
     return f"{tree.source}: {pluralize(len(tree), 'node')}, {pluralize(len(tree.edges), 'edge')}"
+
+
+def node_label(tree: Tree, key: str, *, with_path: bool = True) -> str:
+    """Id and name of a node, or its path of names if the id is a GUID of GnuCash.
+
+    >>> from equipoise.domains.accounts.trees.tree import Tree
+    >>> tree = Tree.of([("1", "Cash"), ("2", "2 Bank"), ("3", "3")], [])
+    >>> [node_label(tree, key) for key in tree.ids]
+    ['1 Cash', '2 Bank', '3']
+    """
+    position = tree.position(key)
+    key, name = tree.ids[position], tree.names[position]
+    if is_random_id(key):
+        return tree.path_of_names(position) if with_path else name
+    # A name may begin with the id.
+    return name if f"{name} ".startswith(f"{key} ") else f"{key} {name}"
 
 
 def accounts_answer(data: AccountsEvaluation) -> Answer:
@@ -353,23 +369,31 @@ def displaced_section(data: AccountsEvaluation) -> list[Section]:
     """The nodes whose nearest node is not their parent, and what that suggests."""
     if not data.displaced:
         return []
-    shown, names = data.displaced[:MAX_DISPLACED], data.names
+    shown = data.displaced[:MAX_DISPLACED]
+    labels = {key: node_label(data.tree, key, with_path=False) for item in shown for key in _ids_of(item)}
+    # A text model has no dimensions that could be too few.
+    cause = "similar names" if data.displaced_in.startswith("text:") else "too few dimensions"
     columns = [
-        ReportColumn("node", [names.get(item.id, item.id) for item in shown], shortens="end"),
-        ReportColumn("parent", [names.get(item.parent, item.parent) for item in shown], shortens="end"),
+        ReportColumn("node", [labels[item.id] for item in shown], shortens="end"),
+        ReportColumn("parent", [labels[item.parent] for item in shown], shortens="end"),
         ReportColumn("rank", [str(item.parent_rank) for item in shown], right=True),
-        ReportColumn("nearest", [names.get(item.nearest, item.nearest) for item in shown], shortens="end"),
-        ReportColumn("what that suggests", [_suggestion(item, names) for item in shown], shortens="end"),
+        ReportColumn("nearest", [labels[item.nearest] for item in shown], shortens="end"),
+        ReportColumn("what that suggests", [_suggestion(item, labels, cause) for item in shown], shortens="end"),
     ]
-    count = format_count(len(data.displaced))
-    title = f"{count} nodes are nearer to another node than to their parent in {data.displaced_in}"
+    verb, parent = ("is", "its parent") if len(data.displaced) == 1 else ("are", "their parent")
+    nodes = pluralize(len(data.displaced), "node")
+    title = f"{nodes} {verb} nearer to another node than to {parent} in {data.displaced_in}"
     return [Section.of_table(title, columns)]
 
 
-def _suggestion(item: DisplacedNode, names: Mapping[str, str]) -> str:
+def _ids_of(item: DisplacedNode) -> list[str]:
+    return [key for key in (item.id, item.parent, item.nearest, item.suggestion) if key is not None]
+
+
+def _suggestion(item: DisplacedNode, labels: Mapping[str, str], cause: str) -> str:
     if item.kind == MISFILED and item.suggestion is not None:
-        return f"likely misfiled: {names.get(item.suggestion, item.suggestion)}"
-    return f"{item.kind}: too few dimensions"
+        return f"likely misfiled: {labels[item.suggestion]}"
+    return f"{item.kind}: {cause}"
 
 
 def position_section(data: AccountsEvaluation) -> Section:
