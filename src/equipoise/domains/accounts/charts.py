@@ -305,7 +305,7 @@ class TreeCharts:
         position = np.empty(len(order), dtype=np.int64)
         position[order] = np.arange(len(order))
         parents = self.tree.first_parents[order]
-        one_parent = ONE_PARENT if len(self.tree.edges) > np.count_nonzero(parents >= 0) else ""
+        one_parent = "" if self.tree.is_forest else ONE_PARENT
         shades = _branch_groups([self._nodes[node].branch for node in order])
         group_names = list(dict.fromkeys(shades.values()))
         return TreeDrawing(

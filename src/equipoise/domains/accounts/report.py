@@ -122,7 +122,7 @@ def accounts_answer(data: AccountsEvaluation) -> Answer:
         baseline="A random embedding",
         notes=(
             *filter(None, [disagreement_note(rows)]),
-            f"{_title(data)}. {_target_text(data.settings.relation)}.",
+            f"{_title(data)}. {_target_text(data.tree, data.settings.relation)}.",
             *training_relation_notes(data.evaluations, data.settings.relation),
             *_training_notes(data),
         ),
@@ -151,7 +151,7 @@ def distances_view(
         else [ReportColumn("MAP", _values([result.estimates["MAP"] for result in results]), right=True)]
     )
     notes = (
-        f"{describe_tree(tree)}. {_target_text(relation, 'the given distances')}.",
+        f"{describe_tree(tree)}. {_target_text(tree, relation, 'the given distances')}.",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
     options = AnswerOptions(
@@ -184,13 +184,15 @@ def dimension_sentence(data: AccountsEvaluation) -> str:
 
 
 def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
-    """For how many nodes the parent is not the nearest node, without a full stop."""
+    """For how many nodes no parent is the nearest node, without a full stop."""
     dimensions = pluralize(row.dim, "dimension")
+    # A node may have several parents.
+    parent = "the parent" if row.has_single_target else "a parent"
     if not row.n_displaced:
-        return f"In {dimensions}, the parent of every node is its nearest node ({embedder})"
+        return f"In {dimensions}, {parent} of every node is its nearest node ({embedder})"
     verb = "does" if row.n_displaced == 1 else "do"
     nodes = f"{pluralize(row.n_displaced, 'node')} of {len(row.vectors.ids):,}"
-    return f"In {dimensions}, {nodes} {verb} not have the parent as the nearest node ({embedder})"
+    return f"In {dimensions}, {nodes} {verb} not have {parent} as the nearest node ({embedder})"
 
 
 def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:
@@ -258,9 +260,11 @@ def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) 
     ]
 
 
-def _target_text(relation: str, distance: str = "distance") -> str:
-    verb = "is" if relation == PARENT else "are"
-    return f"For each node, {TARGETS[relation]} {verb} ranked among all other nodes by {distance}"
+def _target_text(tree: Tree, relation: str, distance: str = "distance") -> str:
+    targets = f"{TARGETS[relation]} are"
+    if relation == PARENT:
+        targets = "its parent is" if tree.is_forest else "its parents are"
+    return f"For each node, {targets} ranked among all other nodes by {distance}"
 
 
 def captions(data: AccountsEvaluation) -> list[str]:
@@ -273,7 +277,7 @@ def captions(data: AccountsEvaluation) -> list[str]:
     first = data.evaluations[0]
     methods = interval_methods(item for row in data.evaluations for item in (row.mean_rank, row.map))
     notes = [
-        f"{_target_text(data.settings.relation)}; {ranks}. MR is the mean over edges, lower is better, and "
+        f"{_target_text(data.tree, data.settings.relation)}; {ranks}. MR is the mean over edges, lower is better, and "
         f"{format_value(first.mean_rank.chance, 1)} by chance; MAP is the mean over nodes, "
         f"{format_value(first.map.chance, 3)} by chance. {NORM_POSITION}: Spearman correlation of the norm with "
         "the position between root (0) and leaf (1).",
