@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.charts import DiskProjection, TreeCharts, spread_angles
+from equipoise.domains.accounts.charts import ONE_PARENT, DiskProjection, TreeCharts, spread_angles
 from equipoise.domains.accounts.disk import TreeDrawing, tree_page, tree_png, tree_svg
 from equipoise.domains.accounts.embedders import tree_embedder
 from equipoise.domains.accounts.trees.tree import Tree
@@ -76,3 +76,10 @@ def test_crowded_angles_are_spread_in_their_order() -> None:
 def test_the_png_is_an_image() -> None:
     pytest.importorskip("vl_convert")
     assert tree_png(drawing(), scale=0.5).startswith(b"\x89PNG")
+
+
+def test_a_caption_states_that_one_of_several_parents_is_linked() -> None:
+    tree = Tree.from_edges([("b", "a"), ("c", "a"), ("d", "b"), ("d", "c")])
+    charts = TreeCharts(tree, "combinatorial-2", tree_embedder("combinatorial").fit(tree, 2))
+    assert ONE_PARENT in charts.drawing().caption
+    assert ONE_PARENT not in drawing().caption

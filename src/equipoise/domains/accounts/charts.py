@@ -165,6 +165,7 @@ def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
 PROJECTED = "Projected to the two principal directions; distances from the origin are those of all dimensions."
 
 SPREAD = "Angles are evenly spaced, in their original order, because most points would overlap."
+ONE_PARENT = "A node with several parents is linked to one of them."
 N_ANGLE_BINS, MIN_OCCUPIED_SHARE = 360, 0.6
 """Angles are spread if fewer than this share of the bins would have a point."""
 MAX_DRAWN_RADIUS = 5.0
@@ -304,6 +305,7 @@ class TreeCharts:
         position = np.empty(len(order), dtype=np.int64)
         position[order] = np.arange(len(order))
         parents = self.tree.first_parents[order]
+        one_parent = "" if self.tree.is_forest else ONE_PARENT
         shades = _branch_groups([self._nodes[node].branch for node in order])
         group_names = list(dict.fromkeys(shades.values()))
         return TreeDrawing(
@@ -316,7 +318,7 @@ class TreeCharts:
             depth=self.tree.depth[order].astype(np.int64),
             groups=[group_names.index(shades[self._nodes[node].branch]) for node in order],
             group_names=group_names,
-            caption=projection.caption,
+            caption=" ".join(filter(None, [projection.caption, one_parent])),
         )
 
     def layout_chart(self) -> Chart:

@@ -373,6 +373,7 @@ def misfiled(
     """See ``MISFILED_HELP``."""
     from equipoise.domains.accounts.misfiled import misfiled_accounts
     from equipoise.domains.accounts.placement import AccountPlacer
+    from equipoise.domains.accounts.report import node_label
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
@@ -394,9 +395,9 @@ def misfiled(
     shown = listed.accounts if out.verbose else listed.accounts[:MAX_ROWS]
     columns = [
         # The next column has the path of its parent.
-        ReportColumn("account", [_label(tree, item.id, with_path=False) for item in shown], shortens="end"),
-        ReportColumn("current parent", [_label(tree, item.parent) for item in shown], shortens="end"),
-        ReportColumn("likely parent", [_label(tree, item.likely_parent) for item in shown], shortens="end"),
+        ReportColumn("account", [node_label(tree, item.id, with_path=False) for item in shown], shortens="end"),
+        ReportColumn("current parent", [node_label(tree, item.parent) for item in shown], shortens="end"),
+        ReportColumn("likely parent", [node_label(tree, item.likely_parent) for item in shown], shortens="end"),
         ReportColumn("confidence", [format_value(item.confidence, 2) for item in shown], right=True),
         ReportColumn("confidence (current)", [format_value(item.parent_confidence, 2) for item in shown], right=True),
     ]
@@ -409,6 +410,7 @@ def misfiled(
 def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[str]:
     """What is listed, what to check first, and how many mistakes such a list finds."""
     from equipoise.checks.base import pluralize
+    from equipoise.domains.accounts.report import node_label
     from equipoise.stats.formatting import format_value
 
     accounts = f"{pluralize(listed.n_accounts, 'account')} without children"
@@ -422,8 +424,8 @@ def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[
     first = listed[0]
     lines = [
         f"{len(listed):,} of {accounts} may be misfiled, according to {basis} ({model}). Check first: "
-        f"{_label(tree, first.id)} is under {_label(tree, first.parent)}, but its name fits "
-        f"{_label(tree, first.likely_parent)} better."
+        f"{node_label(tree, first.id)} is under {node_label(tree, first.parent)}, but its name fits "
+        f"{node_label(tree, first.likely_parent)} better."
     ]
     if listed.n_suspects > len(listed):
         rest = listed.n_suspects - len(listed)
@@ -433,18 +435,6 @@ def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[
 
 
 MAX_ROWS = 10
-
-
-def _label(tree: Tree, key: str, *, with_path: bool = True) -> str:
-    """Id and name of a node, or its path of names if the id is a GUID of GnuCash."""
-    from equipoise.domains.accounts.trees.tree import is_random_id
-
-    position = tree.position(key)
-    name = tree.names[position]
-    if is_random_id(tree.ids[position]):
-        return tree.path_of_names(position) if with_path else name
-    # A name may begin with the id.
-    return name if name.startswith(tree.ids[position]) else f"{tree.ids[position]} {name}"
 
 
 PLACE_HELP = """
@@ -508,6 +498,7 @@ def place(
 ) -> int:
     """See ``PLACE_HELP``."""
     from equipoise.domains.accounts.placement import AccountPlacer
+    from equipoise.domains.accounts.report import node_label
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
@@ -525,13 +516,13 @@ def place(
     n_best = sum(isclose(item.confidence, best.confidence) for item in ranked)
     columns = [
         ReportColumn("rank", [str(rank) for rank in range(1, len(candidates) + 1)], right=True),
-        ReportColumn("parent", [_label(tree, item.id) for item in candidates], shortens="end"),
+        ReportColumn("parent", [node_label(tree, item.id) for item in candidates], shortens="end"),
         ReportColumn("confidence", [format_value(item.confidence, 2) for item in candidates], right=True),
     ]
     if account_name:
         columns.append(ReportColumn("most similar child", [item.similar_child for item in candidates], shortens="end"))
     what = repr(account_name) if account_name else "An account with these siblings"
-    answer = f"{what} most likely belongs under {_label(tree, best.id)} (confidence {best.confidence:.2f})."
+    answer = f"{what} most likely belongs under {node_label(tree, best.id)} (confidence {best.confidence:.2f})."
     if n_best > 1:
         answer = f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
     out.show(Paragraph(answer), Paragraph(""), TerminalTable(columns))
@@ -643,6 +634,7 @@ def nearest(
     """See ``NEAREST_HELP``."""
     from equipoise.domains.accounts.cli import read_tree_charts
     from equipoise.domains.accounts.placement import ancestors_by_norm, nearest_nodes
+    from equipoise.domains.accounts.report import node_label
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
@@ -656,13 +648,13 @@ def nearest(
     parents = {tree.ids[parent] for parent in tree.parents(tree.position(node)).tolist()}
     columns = [
         ReportColumn("rank", [str(rank) for rank in range(1, len(neighbors) + 1)], right=True),
-        ReportColumn("account", [_label(tree, item.id) for item in neighbors], shortens="end"),
+        ReportColumn("account", [node_label(tree, item.id) for item in neighbors], shortens="end"),
         ReportColumn("distance", [format_value(item.distance, 3) for item in neighbors], right=True),
         ReportColumn("", ["parent" if item.id in parents else "" for item in neighbors]),
     ]
-    path = " > ".join(_label(tree, item.id) for item in reversed(ancestors)) or "none: no norm is smaller"
+    path = " > ".join(node_label(tree, item.id) for item in reversed(ancestors)) or "none: no norm is smaller"
     out.show(
-        Paragraph(f"Nearest accounts of {_label(tree, node)} in {stored.system}:"),
+        Paragraph(f"Nearest accounts of {node_label(tree, node)} in {stored.system}:"),
         Paragraph(""),
         TerminalTable(columns),
         Paragraph(""),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.accounts.placement import MISFILED
-from equipoise.domains.accounts.trees.tree import PARENT
+from equipoise.domains.accounts.trees.tree import PARENT, is_random_id
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
@@ -78,6 +78,22 @@ def describe_tree(tree: Tree) -> str:
     return f"{tree.source}: {pluralize(len(tree), 'node')}, {pluralize(len(tree.edges), 'edge')}"
 
 
+def node_label(tree: Tree, key: str, *, with_path: bool = True) -> str:
+    """Id and name of a node, or its path of names if the id is a GUID of GnuCash.
+
+    >>> from equipoise.domains.accounts.trees.tree import Tree
+    >>> tree = Tree.of([("1", "Cash"), ("2", "2 Bank"), ("3", "3")], [])
+    >>> [node_label(tree, key) for key in tree.ids]
+    ['1 Cash', '2 Bank', '3']
+    """
+    position = tree.position(key)
+    key, name = tree.ids[position], tree.names[position]
+    if is_random_id(key):
+        return tree.path_of_names(position) if with_path else name
+    # A name may begin with the id.
+    return name if f"{name} ".startswith(f"{key} ") else f"{key} {name}"
+
+
 def accounts_answer(data: AccountsEvaluation) -> Answer:
     """Which embedding is best, with all scores and the number of dimensions."""
     primary = data.evaluations[0].map.metric if data.comparison is None else data.comparison.primary
@@ -106,7 +122,7 @@ def accounts_answer(data: AccountsEvaluation) -> Answer:
         baseline="A random embedding",
         notes=(
             *filter(None, [disagreement_note(rows)]),
-            f"{_title(data)}. {_target_text(data.settings.relation)}.",
+            f"{_title(data)}. {_target_text(data.tree, data.settings.relation)}.",
             *training_relation_notes(data.evaluations, data.settings.relation),
             *_training_notes(data),
         ),
@@ -135,7 +151,7 @@ def distances_view(
         else [ReportColumn("MAP", _values([result.estimates["MAP"] for result in results]), right=True)]
     )
     notes = (
-        f"{describe_tree(tree)}. {_target_text(relation, 'the given distances')}.",
+        f"{describe_tree(tree)}. {_target_text(tree, relation, 'the given distances')}.",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
     options = AnswerOptions(
@@ -168,13 +184,15 @@ def dimension_sentence(data: AccountsEvaluation) -> str:
 
 
 def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
-    """For how many nodes the parent is not the nearest node, without a full stop."""
+    """For how many nodes no parent is the nearest node, without a full stop."""
     dimensions = pluralize(row.dim, "dimension")
+    # A node may have several parents.
+    parent = "the parent" if row.has_single_target else "a parent"
     if not row.n_displaced:
-        return f"In {dimensions}, the parent of every node is its nearest node ({embedder})"
+        return f"In {dimensions}, {parent} of every node is its nearest node ({embedder})"
     verb = "does" if row.n_displaced == 1 else "do"
     nodes = f"{pluralize(row.n_displaced, 'node')} of {len(row.vectors.ids):,}"
-    return f"In {dimensions}, {nodes} {verb} not have the parent as the nearest node ({embedder})"
+    return f"In {dimensions}, {nodes} {verb} not have {parent} as the nearest node ({embedder})"
 
 
 def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:
@@ -242,9 +260,11 @@ def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) 
     ]
 
 
-def _target_text(relation: str, distance: str = "distance") -> str:
-    verb = "is" if relation == PARENT else "are"
-    return f"For each node, {TARGETS[relation]} {verb} ranked among all other nodes by {distance}"
+def _target_text(tree: Tree, relation: str, distance: str = "distance") -> str:
+    targets = f"{TARGETS[relation]} are"
+    if relation == PARENT:
+        targets = "its parent is" if tree.is_forest else "its parents are"
+    return f"For each node, {targets} ranked among all other nodes by {distance}"
 
 
 def captions(data: AccountsEvaluation) -> list[str]:
@@ -257,7 +277,7 @@ def captions(data: AccountsEvaluation) -> list[str]:
     first = data.evaluations[0]
     methods = interval_methods(item for row in data.evaluations for item in (row.mean_rank, row.map))
     notes = [
-        f"{_target_text(data.settings.relation)}; {ranks}. MR is the mean over edges, lower is better, and "
+        f"{_target_text(data.tree, data.settings.relation)}; {ranks}. MR is the mean over edges, lower is better, and "
         f"{format_value(first.mean_rank.chance, 1)} by chance; MAP is the mean over nodes, "
         f"{format_value(first.map.chance, 3)} by chance. {NORM_POSITION}: Spearman correlation of the norm with "
         "the position between root (0) and leaf (1).",
@@ -353,23 +373,31 @@ def displaced_section(data: AccountsEvaluation) -> list[Section]:
     """The nodes whose nearest node is not their parent, and what that suggests."""
     if not data.displaced:
         return []
-    shown, names = data.displaced[:MAX_DISPLACED], data.names
+    shown = data.displaced[:MAX_DISPLACED]
+    labels = {key: node_label(data.tree, key, with_path=False) for item in shown for key in _ids_of(item)}
+    # A text model has no dimensions that could be too few.
+    cause = "similar names" if data.displaced_in.startswith("text:") else "too few dimensions"
     columns = [
-        ReportColumn("node", [names.get(item.id, item.id) for item in shown], shortens="end"),
-        ReportColumn("parent", [names.get(item.parent, item.parent) for item in shown], shortens="end"),
+        ReportColumn("node", [labels[item.id] for item in shown], shortens="end"),
+        ReportColumn("parent", [labels[item.parent] for item in shown], shortens="end"),
         ReportColumn("rank", [str(item.parent_rank) for item in shown], right=True),
-        ReportColumn("nearest", [names.get(item.nearest, item.nearest) for item in shown], shortens="end"),
-        ReportColumn("what that suggests", [_suggestion(item, names) for item in shown], shortens="end"),
+        ReportColumn("nearest", [labels[item.nearest] for item in shown], shortens="end"),
+        ReportColumn("what that suggests", [_suggestion(item, labels, cause) for item in shown], shortens="end"),
     ]
-    count = format_count(len(data.displaced))
-    title = f"{count} nodes are nearer to another node than to their parent in {data.displaced_in}"
+    verb, parent = ("is", "its parent") if len(data.displaced) == 1 else ("are", "their parent")
+    nodes = pluralize(len(data.displaced), "node")
+    title = f"{nodes} {verb} nearer to another node than to {parent} in {data.displaced_in}"
     return [Section.of_table(title, columns)]
 
 
-def _suggestion(item: DisplacedNode, names: Mapping[str, str]) -> str:
+def _ids_of(item: DisplacedNode) -> list[str]:
+    return [key for key in (item.id, item.parent, item.nearest, item.suggestion) if key is not None]
+
+
+def _suggestion(item: DisplacedNode, labels: Mapping[str, str], cause: str) -> str:
     if item.kind == MISFILED and item.suggestion is not None:
-        return f"likely misfiled: {names.get(item.suggestion, item.suggestion)}"
-    return f"{item.kind}: too few dimensions"
+        return f"likely misfiled: {labels[item.suggestion]}"
+    return f"{item.kind}: {cause}"
 
 
 def position_section(data: AccountsEvaluation) -> Section:

@@ -288,6 +288,11 @@ class Tree:
         """The nodes without a child; an isolated node is one of them."""
         return _frozen(np.flatnonzero(self.down.counts == 0))
 
+    @property
+    def is_forest(self) -> bool:
+        """Whether no node has several parents."""
+        return bool((self.up.counts <= 1).all())
+
     @cached_property
     def isolated(self) -> Bools:
         """Which nodes have neither parent nor child."""
