@@ -242,7 +242,7 @@ def compare_on_score(
         parts=_by_name({name: score.observed.parts for name, score in measured.items()}),
         reference_metrics=_by_name({name: score.observed.reference_metrics for name, score in measured.items()}),
         slices=_by_name({name: score.observed.slices for name, score in measured.items()}),
-        **_claims(
+        **_contrasts_and_order(
             {name: score.estimate for name, score in measured.items()},
             {name: score.spread for name, score in measured.items()},
             config,
@@ -256,9 +256,9 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
     ends = [
         f"{name} {format_range(min(values), max(values))}"
         for name, score in measured.items()
-        if (values := [value for value in score.observed.others if not isnan(value)])
+        if (values := [value for value in score.observed.other_seeds if not isnan(value)])
     ]
-    seeds = len(next(iter(measured.values())).observed.others)
+    seeds = len(next(iter(measured.values())).observed.other_seeds)
     return f"{method}; with {seeds} other seeds the score is: {', '.join(ends)}" if ends else method
 
 
@@ -295,7 +295,7 @@ def compare_on_composite(
         chance_p=chance_p.get(GROUND_TRUTH, {}),
         n_above_chance=count_above_chance(chance_p, config.alpha),
         **_ground_truth(scores, weights, config),
-        **_claims(estimates, spreads, config),
+        **_contrasts_and_order(estimates, spreads, config),
     )
 
 
@@ -319,7 +319,7 @@ def _ground_truth(
         estimates[name] = Estimate(GROUND_TRUTH, value, interval, n, 0, 0.0, Direction.UP, "blend")
     return {
         "truth": GROUND_TRUTH,
-        "truth_contrasts": _claims(estimates, spreads, config)["contrasts"],
+        "truth_contrasts": _contrasts_and_order(estimates, spreads, config)["contrasts"],
         "reference_metrics": {GROUND_TRUTH: estimates},
     }
 
@@ -358,7 +358,7 @@ def _by_name(by_model: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[s
     return {name: {model: values[name] for model, values in by_model.items() if name in values} for name in names}
 
 
-def _claims(
+def _contrasts_and_order(
     estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], config: StatsConfig
 ) -> dict[str, Any]:
     """The contrasts of all pairs and the order, from the errors."""

@@ -164,9 +164,9 @@ def _combine_parts(
     return BootstrapErrors(total, degrees), {part: BootstrapErrors(errors[part], degrees) for part in errors}
 
 
-def _degrees(sampling: ResamplingPlan, draws: int) -> float:
+def _degrees(sampling: ResamplingPlan, n_resamples: int) -> float:
     """Degrees of freedom for the number of units and of resamples."""
-    return 1.0 / (1.0 / (sampling.n_blocks - 1) + 1.0 / max(draws - 1, 1))
+    return 1.0 / (1.0 / (sampling.n_blocks - 1) + 1.0 / max(n_resamples - 1, 1))
 
 
 def _spread(scores: Floats, sampling: ResamplingPlan) -> BootstrapErrors:
@@ -209,8 +209,8 @@ class TaskEvidence:
 
     ``parts`` are those of the blend under the names of its source, ``reference_metrics`` the metrics without
     its faults. ``results`` are what can be stored and compared, each with its evidence; ``main`` names
-    the one that the blend belongs to. ``chance_test`` is the permutation test of the ground-truth metric, ``others``
-    the blend with other seeds, where it depends on one, ``slices`` the ground-truth metric by category of the units.
+    the one that the blend belongs to. ``chance_test`` is the permutation test of the ground-truth metric,
+    ``other_seeds`` the blend with other seeds, where it depends on one, ``slices`` the ground-truth metric by category.
     """
 
     blend: ConceptScore
@@ -220,7 +220,7 @@ class TaskEvidence:
     main: str
     sampling: ResamplingPlan
     method: str = ""
-    others: Sequence[float] = ()
+    other_seeds: Sequence[float] = ()
     chance_test: ChanceTest | None = None
     space: Space | None = None
     pairs: Pairs | None = None
