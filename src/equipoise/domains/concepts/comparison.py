@@ -26,7 +26,7 @@ from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, order_by_score, tie_groups
 from equipoise.stats.pairing import compare_results
-from equipoise.stats.result import Estimate, Result
+from equipoise.stats.result import Estimate
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ def reference_contrasts(
     truth = first.blend.truth
     if len(measured) < 2 or truth not in first.observed.reference_metrics:
         return ()
-    metric = first.observed.reference_metrics[truth].metric
-    results = [_result_with(score, metric) for score in measured.values()]
+    metric = first.observed.truth_metric
+    results = [score.observed.results[score.observed.truth_result] for score in measured.values()]
     evidence = results[0].evidence
     (parsed,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
     try:
@@ -207,10 +207,6 @@ def reference_contrasts(
     except EquipoiseError:  # results that cannot be compared show no difference
         return ()
     return compared.contrasts
-
-
-def _result_with(measured: TaskScore, metric: str) -> Result:
-    return next(result for result in measured.observed.results.values() if metric in result.estimates)
 
 
 def compare_on_score(

@@ -226,6 +226,18 @@ class TaskEvidence:
     pairs: Pairs | None = None
     slices: Mapping[str, Estimate] = field(default_factory=dict)
 
+    @property
+    def truth_metric(self) -> str:
+        """The ground-truth metric by the name that results have; empty if there is none."""
+        truth = self.reference_metrics.get(self.blend.truth)
+        return "" if truth is None else truth.metric
+
+    @property
+    def truth_result(self) -> str:
+        """The name of the result with the ground-truth metric, or that of the score if there is none."""
+        names = (name for name, result in self.results.items() if self.truth_metric in result.estimates)
+        return next(names, self.main)
+
 
 @dataclass(frozen=True)
 class TaskScore:
@@ -248,15 +260,17 @@ class TaskScore:
 
     @property
     def stored(self) -> Result:
-        """What the blend belongs to: its parts with their intervals, and the blend before them."""
+        """The score and its parts with their intervals; before them the ground-truth metric, if the result has it."""
         main = self.observed.results[self.observed.main]
         parts = {estimate.metric: estimate for estimate in self.observed.parts.values()}
         estimates = {name: parts.get(name, estimate) for name, estimate in main.estimates.items()}
+        truth = {name: estimate for name, estimate in estimates.items() if name == self.observed.truth_metric}
+        estimates = {**truth, self.blend.name: self.estimate, **estimates}
         if self.spread.reason:
-            return replace(main, estimates={self.blend.name: self.estimate, **estimates})
+            return replace(main, estimates=estimates)
         return replace(
             main,
-            estimates={self.blend.name: self.estimate, **estimates},
+            estimates=estimates,
             errors={self.blend.name: self.spread.errors},
             settings={
                 **main.settings,
