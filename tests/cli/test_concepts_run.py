@@ -100,7 +100,7 @@ def test_written_runs_can_be_compared(concepts: Run, eq: Run, folder: Path) -> N
     assert command[:2] == ["eq", "compare"]
     compared = eq(*command[1:], "--json")
     assert compared.exit_code == 0, compared.output
-    assert json.loads(compared.stdout)["primary"] == "semantic_similarity_score"
+    assert json.loads(compared.stdout)["primary"] == "Spearman"
 
 
 def test_weights_change_the_composite(concepts: Run) -> None:
@@ -195,3 +195,10 @@ def test_concept_scores_have_explain_pages(eq, name: str) -> None:
     page = json.loads(eq("explain", name, "--json").output)
     assert "formula" in json.dumps(page)
     assert name in json.dumps(page)
+
+
+def test_the_suggested_comparison_is_on_the_ground_truth(concepts: Run, eq: Run) -> None:
+    result = concepts("--models", "hash,dim=64", "hash,dim=128", "--task", "relations", "-o", "results")
+    command = result.stdout.split("Next: ")[1].split()
+    assert command[2:] == ["results/runs/links/hash,dim=64", "results/runs/links/hash,dim=128"]
+    assert json.loads(eq(*command[1:], "--json").stdout)["primary"] == "MRR"

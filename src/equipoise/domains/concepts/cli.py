@@ -214,7 +214,7 @@ def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> 
 
     observed = next(iter(evaluation.scores.values())).tasks[evaluation.tasks[0]].observed
     if output is not None:
-        place = Path(output) / RUNS / observed.main
+        place = Path(output) / RUNS / observed.truth_result
         runs = [str(place / name) for name in folder_names(evaluation.scores).values()]
         out.text(suggestion(["eq", "compare", *runs] if len(runs) > 1 else ["eq", "report", *runs]))
     else:

@@ -26,7 +26,7 @@ from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, order_by_score, tie_groups
 from equipoise.stats.pairing import compare_results
-from equipoise.stats.result import Estimate, Result
+from equipoise.stats.result import Estimate
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ def reference_contrasts(
     truth = first.blend.truth
     if len(measured) < 2 or truth not in first.observed.reference_metrics:
         return ()
-    metric = first.observed.reference_metrics[truth].metric
-    results = [_result_with(score, metric) for score in measured.values()]
+    metric = first.observed.truth_metric
+    results = [score.observed.results[score.observed.truth_result] for score in measured.values()]
     evidence = results[0].evidence
     (parsed,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
     try:
@@ -207,10 +207,6 @@ def reference_contrasts(
     except EquipoiseError:  # results that cannot be compared show no difference
         return ()
     return compared.contrasts
-
-
-def _result_with(measured: TaskScore, metric: str) -> Result:
-    return next(result for result in measured.observed.results.values() if metric in result.estimates)
 
 
 def compare_on_score(
@@ -242,7 +238,7 @@ def compare_on_score(
         parts=_by_name({name: score.observed.parts for name, score in measured.items()}),
         reference_metrics=_by_name({name: score.observed.reference_metrics for name, score in measured.items()}),
         slices=_by_name({name: score.observed.slices for name, score in measured.items()}),
-        **_claims(
+        **_contrasts_and_order(
             {name: score.estimate for name, score in measured.items()},
             {name: score.spread for name, score in measured.items()},
             config,
@@ -256,9 +252,9 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
     ends = [
         f"{name} {format_range(min(values), max(values))}"
         for name, score in measured.items()
-        if (values := [value for value in score.observed.others if not isnan(value)])
+        if (values := [value for value in score.observed.other_seeds if not isnan(value)])
     ]
-    seeds = len(next(iter(measured.values())).observed.others)
+    seeds = len(next(iter(measured.values())).observed.other_seeds)
     return f"{method}; with {seeds} other seeds the score is: {', '.join(ends)}" if ends else method
 
 
@@ -295,7 +291,7 @@ def compare_on_composite(
         chance_p=chance_p.get(GROUND_TRUTH, {}),
         n_above_chance=count_above_chance(chance_p, config.alpha),
         **_ground_truth(scores, weights, config),
-        **_claims(estimates, spreads, config),
+        **_contrasts_and_order(estimates, spreads, config),
     )
 
 
@@ -319,7 +315,7 @@ def _ground_truth(
         estimates[name] = Estimate(GROUND_TRUTH, value, interval, n, 0, 0.0, Direction.UP, "blend")
     return {
         "truth": GROUND_TRUTH,
-        "truth_contrasts": _claims(estimates, spreads, config)["contrasts"],
+        "truth_contrasts": _contrasts_and_order(estimates, spreads, config)["contrasts"],
         "reference_metrics": {GROUND_TRUTH: estimates},
     }
 
@@ -358,7 +354,7 @@ def _by_name(by_model: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[s
     return {name: {model: values[name] for model, values in by_model.items() if name in values} for name in names}
 
 
-def _claims(
+def _contrasts_and_order(
     estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], config: StatsConfig
 ) -> dict[str, Any]:
     """The contrasts of all pairs and the order, from the errors."""

@@ -352,7 +352,7 @@ def concept_space(encode: Encode, concepts: Sequence[str]) -> Space:
 # Errors of a mean over pairs that share members: relations of one entity are not independent.
 
 
-def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
+def dyadic_weights(edges: Ints, points: int, n_resamples: int, rng: np.random.Generator) -> Floats:
     """One row per resample and one column per edge: weights with variance 1, and covariance 1 if edges share a node.
 
     No weights have exactly these covariances in every graph; the nearest that exist are a little larger.
@@ -365,10 +365,10 @@ def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generato
     values, vectors = np.linalg.eigh(ends.T @ ends)
     above_one = values > 1.0
     across = ends @ vectors[:, above_one] * np.sqrt((values[above_one] - 1.0) / values[above_one])
-    return np.asarray(rng.standard_normal((draws, int(above_one.sum()))) @ across.T)
+    return np.asarray(rng.standard_normal((n_resamples, int(above_one.sum()))) @ across.T)
 
 
-def dyadic_errors(values: Floats, edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
+def dyadic_errors(values: Floats, edges: Ints, points: int, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Errors of the mean of ``values`` (one per edge): one per resample."""
-    weights = dyadic_weights(edges, points, draws, rng)
+    weights = dyadic_weights(edges, points, n_resamples, rng)
     return np.asarray(weights @ (values - values.mean()) / len(values))

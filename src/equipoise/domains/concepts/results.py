@@ -279,8 +279,8 @@ class ConceptEvaluation:
             parameters={
                 "model": model,
                 "task": task,
-                "blend": score.blend.formula,
-                "resampled for the blend": score.observed.sampling.summary,
+                "formula": score.blend.formula,
+                "resampling": score.observed.sampling.summary,
             },
             cost={"dims": self.scores[model].dims},
         )

@@ -191,7 +191,9 @@ def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, con
         return again(rows, int(rows @ np.arange(1, len(rows) + 1)))
 
     all_rows = np.arange(len(vectors))
-    others = [CONCEPT_SCORES["clustering"].value(again(all_rows, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
+    other_seeds = [
+        CONCEPT_SCORES["clustering"].value(again(all_rows, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)
+    ]
     result = evaluate(
         clustered.predicted, list(metrics.values()), system=system, config=replace(config, n_resamples=1), chance=False
     )
@@ -215,7 +217,7 @@ def observe_clustering(encode: Encode, concept_set: ConceptSet, system: str, con
         "clustering",
         ResamplingPlan("concepts", len(clustered.predicted), HALF_SAMPLES, resample),
         method=clustered.method,
-        others=others,
+        other_seeds=other_seeds,
         chance_test=ChanceTest.of(lambda part: permuted_ari(true_codes, found_codes, part), orders),
         space=clustered.space,
     )
@@ -307,14 +309,14 @@ def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, conf
     scores = (unit_rows(evidence.queries) @ unit_rows(evidence.space.vectors.astype(np.float64)).T).round(12)
     orders = length_preserving_orders(evidence.space.unit_ids.tolist(), (config.seed, 3))
 
-    def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
+    def errors(n_resamples: int, rng: np.random.Generator) -> dict[str, Floats]:
         cosines, edges = np.nan_to_num(edge_cosines(evidence.space)), evidence.space.edges
         assert edges is not None
         points = len(evidence.space)
         return {
-            **{name: np.zeros(draws) for name in graph},
-            "relation_coherence": dyadic_errors(cosines, edges, points, draws, rng),
-            "link MRR": dyadic_errors(reciprocal_ranks, evidence.ends, points, draws, rng),
+            **{name: np.zeros(n_resamples) for name in graph},
+            "relation_coherence": dyadic_errors(cosines, edges, points, n_resamples, rng),
+            "link MRR": dyadic_errors(reciprocal_ranks, evidence.ends, points, n_resamples, rng),
         }
 
     return TaskEvidence(

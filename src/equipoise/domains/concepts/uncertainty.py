@@ -164,9 +164,9 @@ def _combine_parts(
     return BootstrapErrors(total, degrees), {part: BootstrapErrors(errors[part], degrees) for part in errors}
 
 
-def _degrees(sampling: ResamplingPlan, draws: int) -> float:
+def _degrees(sampling: ResamplingPlan, n_resamples: int) -> float:
     """Degrees of freedom for the number of units and of resamples."""
-    return 1.0 / (1.0 / (sampling.n_blocks - 1) + 1.0 / max(draws - 1, 1))
+    return 1.0 / (1.0 / (sampling.n_blocks - 1) + 1.0 / max(n_resamples - 1, 1))
 
 
 def _spread(scores: Floats, sampling: ResamplingPlan) -> BootstrapErrors:
@@ -209,8 +209,8 @@ class TaskEvidence:
 
     ``parts`` are those of the blend under the names of its source, ``reference_metrics`` the metrics without
     its faults. ``results`` are what can be stored and compared, each with its evidence; ``main`` names
-    the one that the blend belongs to. ``chance_test`` is the permutation test of the ground-truth metric, ``others``
-    the blend with other seeds, where it depends on one, ``slices`` the ground-truth metric by category of the units.
+    the one that the blend belongs to. ``chance_test`` is the permutation test of the ground-truth metric,
+    ``other_seeds`` the blend with other seeds, where it depends on one, ``slices`` the ground-truth metric by category.
     """
 
     blend: ConceptScore
@@ -220,11 +220,23 @@ class TaskEvidence:
     main: str
     sampling: ResamplingPlan
     method: str = ""
-    others: Sequence[float] = ()
+    other_seeds: Sequence[float] = ()
     chance_test: ChanceTest | None = None
     space: Space | None = None
     pairs: Pairs | None = None
     slices: Mapping[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def truth_metric(self) -> str:
+        """The ground-truth metric by the name that results have; empty if there is none."""
+        truth = self.reference_metrics.get(self.blend.truth)
+        return "" if truth is None else truth.metric
+
+    @property
+    def truth_result(self) -> str:
+        """The name of the result with the ground-truth metric, or that of the score if there is none."""
+        names = (name for name, result in self.results.items() if self.truth_metric in result.estimates)
+        return next(names, self.main)
 
 
 @dataclass(frozen=True)
@@ -248,15 +260,17 @@ class TaskScore:
 
     @property
     def stored(self) -> Result:
-        """What the blend belongs to: its parts with their intervals, and the blend before them."""
+        """The score and its parts with their intervals; before them the ground-truth metric, if the result has it."""
         main = self.observed.results[self.observed.main]
         parts = {estimate.metric: estimate for estimate in self.observed.parts.values()}
         estimates = {name: parts.get(name, estimate) for name, estimate in main.estimates.items()}
+        truth = {name: estimate for name, estimate in estimates.items() if name == self.observed.truth_metric}
+        estimates = {**truth, self.blend.name: self.estimate, **estimates}
         if self.spread.reason:
-            return replace(main, estimates={self.blend.name: self.estimate, **estimates})
+            return replace(main, estimates=estimates)
         return replace(
             main,
-            estimates={self.blend.name: self.estimate, **estimates},
+            estimates=estimates,
             errors={self.blend.name: self.spread.errors},
             settings={
                 **main.settings,
