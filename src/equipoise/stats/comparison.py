@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 
-NO_POWER = PowerEstimate(nan, "power is known for differences of units only")
+NO_POWER = PowerEstimate(nan, "power is only computed for means over units")
 
 
 @nan_equal
