@@ -300,7 +300,7 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
             yield Observation(
                 scored.result.system,
                 f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "
-                f"{format_interval(estimate.interval)}, may be too narrow: a few large values decide the mean{note}",
+                f"{format_interval(estimate.interval)}, may be too narrow: a few large values dominate the mean{note}",
                 (f"skewness of the mean {skewness:.2f}, n {units}",),
             )
 

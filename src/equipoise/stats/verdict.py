@@ -128,9 +128,7 @@ UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02
 """Fractions above 1 minus this leave no room for a better system."""
-HARDER = (
-    "Make the task harder: harder test data, more candidates, a smaller cutoff or, for text chunks, smaller chunks."
-)
+HARDER = "Make the task harder, for example with harder test data, more candidates or a smaller cutoff."
 MORE = "Use more {units}, or a task with a lower chance level: a smaller cutoff or more candidates."
 _ROUNDING = 1e-9
 
