@@ -143,6 +143,15 @@ def test_tests_and_corrections_are_selected_by_name(eq) -> None:
     assert "  p  " in eq(*COMPARE, "--primary", "HR@1", "--correction", "none", "-v").stdout
 
 
+def test_runs_are_compared_by_the_test_and_correction_that_they_record(eq) -> None:
+    files = ("good.trec", "middle.trec", "bad.trec", "--qrels", "truth.qrels", "-m", "HR@1")
+    eq("score", *files, "--test", "mcnemar", "--correction", "bh", "-o", "results")
+    runs = ("results/good", "results/middle", "results/bad", "-v")
+    printed = eq("compare", *runs).stdout
+    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg over the 3 pairs" in printed
+    assert "Paired t test, two-sided, seed 0; Benjamini-Hochberg" in eq("compare", *runs, "--test", "t").stdout
+
+
 def test_one_system_is_not_a_comparison(eq) -> None:
     result = eq("compare", "good.trec", "--qrels", "truth.qrels")
     assert result.exit_code == 2

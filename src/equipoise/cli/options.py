@@ -332,14 +332,6 @@ cluster_options: Decorator = joined(
 )
 """Queries that are resampled together."""
 
-test_option = click.option(
-    "--test",
-    type=ChoiceWithHint("paired test", tests, aliases=TEST_ALIASES),
-    default="randomisation",
-    show_default=True,
-    help="Paired test of a difference.",
-)
-
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 
 
@@ -361,9 +353,19 @@ def stats_options(
         return f"{default}, or that of the stored runs" if of_runs else True
 
     declared: dict[str, Decorator] = {
-        "test": test_option,
-        "correction": one_of(
-            "--correction", "correction", corrections, DEFAULT_STATS.correction, "Correction for multiple comparisons."
+        "test": click.option(
+            "--test",
+            type=ChoiceWithHint("paired test", tests, aliases=TEST_ALIASES),
+            default=DEFAULT_STATS.test,
+            show_default=shown(DEFAULT_STATS.test),
+            help="Paired test of a difference.",
+        ),
+        "correction": click.option(
+            "--correction",
+            type=ChoiceWithHint("correction", corrections),
+            default=DEFAULT_STATS.correction,
+            show_default=shown(DEFAULT_STATS.correction),
+            help="Correction for multiple comparisons.",
         ),
         "confidence_level": click.option(
             "--confidence-level",
@@ -383,7 +385,7 @@ def stats_options(
             "--n-permutations",
             type=click.IntRange(min=1),
             default=DEFAULT_STATS.n_permutations,
-            show_default=True,
+            show_default=shown(DEFAULT_STATS.n_permutations),
             help="Number of random sign assignments in the randomisation test.",
         ),
         "seed": click.option(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MetricNames = str | Metric[Any] | Iterable[str | Metric[Any]]
 """Names such as ``nDCG@10`` and ``HR@{1,10}``, metrics, or several of both."""
 
-RECORDED = ("confidence_level", "n_resamples", "seed")
+RECORDED = ("confidence_level", "n_resamples", "seed", "test", "correction", "n_permutations")
 """The settings of a result by which it is also compared."""
 
 DEFAULT_METRICS: dict[str, tuple[str, ...]] = {
@@ -141,7 +141,7 @@ def at_confidence_level(result: Result, config: StatsConfig, *, catalogue: Metri
 
 
 def recorded_stats(results: Iterable[Result], base: StatsConfig = DEFAULT_STATS) -> StatsConfig:
-    """``base`` with the confidence level, number of resamples and seed that all these results record.
+    """``base`` with the options that all these results record.
 
     A setting that is missing in a result, or differs between results, is that of ``base``.
     """
@@ -184,5 +184,5 @@ def _with_computed(result: Result, names: Sequence[str], catalogue: MetricCatalo
     )
 
 
-_STATS_SETTINGS = ("ties", "confidence_level", "n_resamples", "seed")
+_STATS_SETTINGS = ("ties", *RECORDED)
 """The settings of a result that are options of ``StatsConfig``."""

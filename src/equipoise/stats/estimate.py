@@ -96,8 +96,10 @@ def _in_id_order(evidence: Evidence, clusters: Any) -> tuple[Evidence, Any]:
 
 
 def _recorded_options(config: StatsConfig) -> dict[str, Any]:
-    """The options that a result records."""
-    return {"confidence_level": config.confidence_level, "n_resamples": config.n_resamples, "seed": config.seed}
+    """The options that a result records; those of paired tests only if they are not the defaults."""
+    of_intervals = {name: getattr(config, name) for name in ("confidence_level", "n_resamples", "seed")}
+    of_tests = {name: getattr(config, name) for name in ("test", "correction", "n_permutations")}
+    return of_intervals | {name: value for name, value in of_tests.items() if value != getattr(DEFAULT_STATS, name)}
 
 
 def _check(evidence: Evidence, metrics: Sequence[Metric[Any]]) -> None:

@@ -216,7 +216,7 @@ def _one_system(context: click.Context, option: click.Parameter, words: tuple[st
     help="Cutoffs of the accuracy.",
 )
 @options.ties_option
-@options.stats_options(omit=("test", "correction", "n_permutations"))
+@options.stats_options()
 @options.device_option
 @options.fail_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write a run directory here.")
