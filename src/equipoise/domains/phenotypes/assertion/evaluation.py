@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.assertion.rules import Assertion
 from equipoise.domains.phenotypes.language import validate_language
@@ -59,7 +60,7 @@ class AssertionEvaluation:
     language: str
     cases: tuple[AssertionCase, ...]
     detected: tuple[Assertion, ...]
-    confidence_level: float = 0.95
+    confidence_level: float = CONFIDENCE_LEVEL
 
     @property
     def total(self) -> AssertionAccuracy:
@@ -107,7 +108,7 @@ class AssertionEvaluation:
 
 
 def evaluate_assertions(
-    language: str = "en", cases: Iterable[AssertionCase] | None = None, *, confidence_level: float = 0.95
+    language: str = "en", cases: Iterable[AssertionCase] | None = None, *, confidence_level: float = CONFIDENCE_LEVEL
 ) -> AssertionEvaluation:
     """Detect the assertion of every case of a language.
 
