@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.places.demo import PlacesDemo
 from equipoise.domains.places.run_folders import write_places_page
 from equipoise.domains.places.score import score_places
@@ -32,7 +33,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
             history=demo.learned,
             coordinates=demo.coordinates,
             system=name,
-            n_resamples=100,
+            config=StatsConfig(n_resamples=100),
         )
         run = save_run(folder / name, scores.all, manifest=Manifest.start(name).finish())
         scores.view(charts=True).write(run)

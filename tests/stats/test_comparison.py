@@ -74,6 +74,18 @@ def test_unequal_unit_sets_raise_pairing_error_with_the_difference():
     assert error.value.excerpt == "only in one: q0, q3, q4, q5, q6 and 2 more\nonly in two: x"
 
 
+def test_the_hint_on_unequal_units_of_score_tables_is_not_about_runs():
+    tables = [result("one", [1.0, 0.0], ids=["q1", "q2"]), result("two", [1.0, 0.0], ids=["q1", "q3"])]
+    runs = [replace(table, evidence=Ranking.from_ranks([1, 2], candidates=9)) for table in tables]
+    hints = []
+    for systems in (tables, runs):
+        with pytest.raises(PairingError) as error:
+            compare_results(systems)
+        hints.append(error.value.hint)
+    assert "table" in hints[0]
+    assert "run" in hints[1]
+
+
 def test_duplicate_unit_ids_raise_duplicate_error():
     with pytest.raises(DuplicateError, match="unit 'q1'"):
         compare_results([result("a", [1.0, 0.0], ids=["q1", "q1"]), result("b", [1.0, 0.0], ids=["q1", "q2"])])

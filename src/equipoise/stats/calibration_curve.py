@@ -140,8 +140,8 @@ def _calibrated_errors(
     """Simulated calibration errors of perfectly calibrated models on these units."""
     expected = np.bincount(member, confidences, bins)
     errors = np.empty(n_simulations)
-    # Sorted by bin, so that a bin's hits are one slice of the sample.
-    order = np.argsort(member, kind="stable")
+    # Sorted, so that a bin's hits are one slice of the sample, and the order of the units does not matter.
+    order = np.argsort(confidences, kind="stable")
     filled, starts = np.unique(member[order], return_index=True)
     step = max(1, _BLOCK // len(confidences))
     for start in range(0, n_simulations, step):

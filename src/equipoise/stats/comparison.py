@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import StatsConfig
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.multiple_comparisons import CORRECTIONS, tie_groups
@@ -79,7 +79,7 @@ class Contrast:
         """Wins, ties and losses as text."""
         return "n/a" if self.wins is None else f"{self.wins}/{self.ties}/{self.losses}"
 
-    def winner(self, alpha: float = 0.05) -> str | None:
+    def winner(self, alpha: float = DEFAULT_STATS.alpha) -> str | None:
         """The better system if the difference is significant, else None."""
         if not self.adjusted < alpha or self.difference == 0:
             return None

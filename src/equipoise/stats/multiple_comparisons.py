@@ -103,7 +103,7 @@ def _adjust_families(p: ArrayLike, rule: Callable[[Floats, Ints], Floats]) -> Fl
 
 
 def tie_groups(
-    scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = 0.05
+    scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = DEFAULT_STATS.alpha
 ) -> tuple[tuple[str, ...], ...]:
     """The letters of each system from scores and the symmetric matrix of (adjusted) p: "a" is the best band.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.metrics.base import MetricValue
 from equipoise.stats.bootstrap_mean import cluster_codes, ratio
@@ -268,7 +268,7 @@ def selection_errors(
     costs: Any = None,
     allowed: Any = None,
     clusters: Any = None,
-    n_resamples: int = 1000,
+    n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator,
 ) -> Floats:
     """Bootstrap errors of the nested score: the nested score minus the true score of the deployed trial.

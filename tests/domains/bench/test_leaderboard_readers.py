@@ -115,6 +115,17 @@ def test_summary_and_description_columns_are_left_out_with_a_note(tmp_path: Path
     assert read_scores(tmp_path / "table.csv", datasets=["Average"]).datasets == ("Average", "x", "y")
 
 
+@pytest.mark.parametrize("name", ["n", "N", "n_units", "support"])
+def test_the_number_of_units_is_neither_a_data_set_nor_a_model(tmp_path: Path, name: str) -> None:
+    by_model = write(tmp_path, "models.csv", f"model,{name},x,y\na,90,71.5,60.0\nb,90,70.25,61.0\n")
+    by_dataset = write(tmp_path, "datasets.csv", f"dataset,{name},a,b\nx,90,71.5,70.25\ny,80,60.0,61.0\n")
+    for path in (by_model, by_dataset):
+        table = read_scores(path)
+        assert_scores(table)
+        assert name in table.notes[0]
+    assert read_scores(by_model, datasets=[name]).datasets == (name, "x", "y")
+
+
 @pytest.mark.parametrize("text", ["", "-", "—", "n/a", "NaN"])
 def test_missing_cells_are_not_numbers(text: str) -> None:
     table = read_scores({"a": {"x": 1.5, "y": text}, "b": {"x": 2.5, "y": 3.5}})

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import log_loss
 
+from equipoise.config import StatsConfig
 from equipoise.domains.places.metrics import are_probabilities, probability_columns
 from equipoise.domains.places.score import score_places
 from equipoise.errors import InputError, NotFiniteError
@@ -124,7 +125,8 @@ def test_targets_sampled_from_the_probabilities_are_calibrated_and_sharper_logit
     probabilities = softmax(logits)
     targets = (probabilities.cumsum(axis=1) > rng.random((4000, 1))).argmax(axis=1)
     calibrated, overconfident = (
-        score_places(scores, targets, n_resamples=200).calibration for scores in (logits, 3 * logits)
+        score_places(scores, targets, config=StatsConfig(n_resamples=200)).calibration
+        for scores in (logits, 3 * logits)
     )
     assert set(calibrated.curves) == {1, 3, 5, 10}
     for k in calibrated.curves:

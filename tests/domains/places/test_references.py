@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, log_loss, top_k_accuracy_score
 
+from equipoise.config import StatsConfig
 from equipoise.domains.places.geography import EARTH_RADIUS_KM
 from equipoise.domains.places.score import score_places
 
@@ -27,7 +28,7 @@ def batch(request):
 @pytest.fixture
 def scores(batch):
     logits, targets, users, coordinates = batch
-    return score_places(logits, targets, users=users, coordinates=coordinates, n_resamples=50)
+    return score_places(logits, targets, users=users, coordinates=coordinates, config=StatsConfig(n_resamples=50))
 
 
 def sorted_ranks_of(logits, targets):

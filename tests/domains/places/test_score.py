@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from equipoise.config import StatsConfig
 from equipoise.domains.places.prediction_files import TopKPredictions
 from equipoise.domains.places.score import score_places, score_top_k
 from equipoise.domains.places.visits import VisitHistory
@@ -20,7 +22,7 @@ LOGITS = RNG.normal(size=(ROWS, CLASSES)).astype(np.float32)
 LOGITS[np.arange(ROWS), TARGETS] += 1.5
 COUNTS = np.r_[0, 0, RNG.integers(0, 3, 8), RNG.integers(5, 2000, CLASSES - 10)]
 USERS = RNG.integers(0, 25, ROWS)
-QUICK = {"n_resamples": 200}
+QUICK = StatsConfig(n_resamples=200)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,7 @@ def scores():
         train_counts=COUNTS,
         users=USERS,
         slices={"hour": np.arange(ROWS) % 24},
-        **QUICK,
+        config=QUICK,
     )
 
 
@@ -77,7 +79,7 @@ def test_every_score_has_baselines(scores):
 def test_user_and_markov_baselines_need_histories():
     history = VisitHistory.of(["a", "a", "b", "b", "b"], [2, 2, 3, 2, 3], classes=5)
     logits = np.random.default_rng(0).normal(size=(2, 5))
-    options = {"history": history, "users": ["a", "b"], "ks": (1,), **QUICK}
+    options = {"history": history, "users": ["a", "b"], "ks": (1,), "config": QUICK}
     scores = score_places(logits, [2, 3], **options)
     assert set(scores.baselines) == {"random", "majority", "user"}
     assert scores.baselines["user"]["HR@1"] == 1.0
@@ -102,8 +104,8 @@ def test_intervals_are_wider_where_rows_of_a_user_are_equal():
     hits = np.repeat(np.arange(20) % 2, 20)
     logits = np.c_[np.ones(400), 2.0 * hits, np.zeros(400)]
     targets = np.ones(400, dtype=int)
-    without_users = score_places(logits, targets, ks=(1,), **QUICK)
-    clustered = score_places(logits, targets, ks=(1,), users=np.repeat(np.arange(20), 20), **QUICK)
+    without_users = score_places(logits, targets, ks=(1,), config=QUICK)
+    clustered = score_places(logits, targets, ks=(1,), users=np.repeat(np.arange(20), 20), config=QUICK)
     assert clustered.all["Acc@1"].interval.width > 2 * without_users.all["Acc@1"].interval.width
 
 
@@ -126,7 +128,7 @@ def test_slices_add_up_and_have_a_defined_order(scores):
 
 def test_ties_are_counted_with_the_range_of_scores():
     logits = np.array([[2.0, 2.0, 1.0, 0.0], [2.0, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, 3.0], [0.0, 3.0, 3.0, 1.0]])
-    scores = score_places(logits, [0, 1, 3, 3], ks=(1, 3), **QUICK)
+    scores = score_places(logits, [0, 1, 3, 3], ks=(1, 3), config=QUICK)
     assert (scores.ties.targets, scores.ties.tops) == (2, 3)
     assert (scores.ties.low, scores.ties.high) == (0.25, 0.75)
     assert scores.all["Acc@1"].value == 0.5
@@ -136,20 +138,21 @@ def test_ties_are_counted_with_the_range_of_scores():
 
 
 def test_without_training_counts_there_is_no_answerable_split():
-    unknown = score_places(LOGITS, TARGETS, **QUICK)
+    unknown = score_places(LOGITS, TARGETS, config=QUICK)
     assert unknown.answerable is None
     assert "unknown" in unknown.all_notes[0]
-    all_seen = score_places(LOGITS, TARGETS, unseen=1, **QUICK)
+    all_seen = score_places(LOGITS, TARGETS, unseen=1, config=QUICK)
     assert all_seen.answerable is all_seen.all
     assert "All targets occur" in all_seen.all_notes[0]
-    none_seen = score_places(LOGITS, TARGETS, train_counts=np.zeros(CLASSES, dtype=int), **QUICK)
+    none_seen = score_places(LOGITS, TARGETS, train_counts=np.zeros(CLASSES, dtype=int), config=QUICK)
     assert none_seen.answerable is None
     assert "No target occurs" in none_seen.all_notes[0]
 
 
 def test_the_same_seed_gives_the_same_bytes():
     first, repeated = (
-        json.dumps(score_places(LOGITS, TARGETS, users=USERS, seed=4, **QUICK).to_dict(), default=str) for _ in range(2)
+        json.dumps(score_places(LOGITS, TARGETS, users=USERS, config=replace(QUICK, seed=4)).to_dict(), default=str)
+        for _ in range(2)
     )
     assert first == repeated
 
@@ -203,7 +206,7 @@ def test_no_rows_are_an_error():
 def test_default_cutoffs_stop_at_the_number_of_classes_with_a_note(classes, padding):
     rng = np.random.default_rng(classes)
     targets = rng.integers(0 if padding is None else 1, classes, 40)
-    scores = score_places(rng.normal(size=(40, classes)), targets, padding=padding, **QUICK)
+    scores = score_places(rng.normal(size=(40, classes)), targets, padding=padding, config=QUICK)
     usable = classes - (padding is not None)
     names = [f"HR@{k}" for k in (1, 3, 5, 10) if k <= usable]
     assert [name for name in scores.all.names if name.startswith("HR@")] == names
@@ -220,7 +223,7 @@ def test_default_cutoffs_stop_at_the_shortest_predicted_list_with_a_note():
 
 def test_visits_of_users_without_history_are_counted() -> None:
     history = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2], classes=3)
-    scores = score_places(np.eye(3), [0, 1, 2], users=["ann", "eve", "eve"], history=history, n_resamples=50)
+    scores = score_places(np.eye(3), [0, 1, 2], users=["ann", "eve", "eve"], history=history, config=QUICK)
     assert "2 of 3 visits are by users without training visits" in scores.all_notes
 
 
@@ -228,8 +231,40 @@ def test_visits_of_users_without_history_are_counted() -> None:
 def test_findings_round_scores_as_the_table_does(n_hits):
     target_ranks = np.where(np.arange(ROWS) < n_hits, np.arange(ROWS) % 10, 10)
     logits = -((np.arange(CLASSES) - TARGETS[:, None] + target_ranks[:, None]) % CLASSES)
-    scores = score_places(logits, TARGETS, **QUICK)
+    scores = score_places(logits, TARGETS, config=QUICK)
     columns = {column.head: column.cells for column in scores.view().answer.columns}
     cell = dict(zip(columns["metric"], columns["estimate"], strict=True))["Acc@10"]
     (ceiling,) = [finding for finding in scores.findings if finding.code == "EQ303"]
     assert f"Acc@10 {cell} %, {float(cell):g} % of the visits" in ceiling.message
+
+
+@pytest.mark.parametrize("users", [None, USERS])
+def test_the_order_and_the_ids_of_the_rows_change_no_score_interval_or_chance_level(users):
+    order = np.random.default_rng(5).permutation(ROWS)
+    by_row, shuffled = (
+        score_places(
+            LOGITS[rows],
+            TARGETS[rows],
+            train_counts=COUNTS,
+            users=None if users is None else users[rows],
+            coordinates=np.column_stack([np.linspace(47, 48, CLASSES), np.full(CLASSES, 8.0)]),
+            unit_ids=ids,
+            config=QUICK,
+        ).to_dict()
+        for rows, ids in ((np.arange(ROWS), None), (order, [f"visit{row}" for row in order]))
+    )
+    assert dict(numbers(shuffled)) == pytest.approx(dict(numbers(by_row)), rel=1e-9, nan_ok=True)
+
+
+def numbers(value, path=""):
+    """Every number of nested values with its path."""
+    if isinstance(value, float | int):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers(part, f"{path}/{key}")
+
+
+def test_clusters_are_given_as_users():
+    with pytest.raises(ParameterError):
+        score_places(LOGITS, TARGETS, config=replace(QUICK, clusters=USERS))

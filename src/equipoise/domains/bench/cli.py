@@ -138,19 +138,21 @@ def run(
             "no model was given", hint="add --models, such as --models minilm; eq ls models lists them"
         )
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
+    from equipoise.domains.bench.systems import SystemVariants
     from equipoise.report.view import findings_from_dicts
     from equipoise.runs.experiment_folder import exit_code
     from equipoise.runs.trackers import flat_scores
 
-    threads = settings.pop("threads")
+    text, split, threads = (settings.pop(name) for name in ("text", "split", "threads"))
     plan = plan_benchmark(
         list(options.models_on_device(models, settings.pop("device"), out).values()),
         list(data),
-        baselines=not no_baselines,
+        SystemVariants(baselines=not no_baselines, **settings),
+        text=text,
+        split=split,
         prices=_prices(prices),
         output=output,
         config=config,
-        **settings,
     )
     content = plan.stored()
     failures: Mapping[str, EquipoiseError] = {}

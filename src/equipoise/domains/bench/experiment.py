@@ -16,7 +16,15 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.read_data import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
-from equipoise.domains.bench.systems import DEFAULT_DEPTH, RANDOM, SystemPool, SystemSpec, encoder_keys, expand_systems
+from equipoise.domains.bench.systems import (
+    DEFAULT_DEPTH,
+    RANDOM,
+    SystemPool,
+    SystemSpec,
+    SystemVariants,
+    encoder_keys,
+    expand_systems,
+)
 from equipoise.errors import EquipoiseError, InputError, UnknownNameError
 from equipoise.io.json import parse_json
 from equipoise.io.splits import kfold_splits
@@ -144,22 +152,16 @@ def compare(
     >>> comparison.datasets[0].data.kind, comparison.datasets[0].systems[0].name
     ('retrieval', 'hash')
     """
-    plan = plan_benchmark(
-        models,
-        data,
-        text=text,
-        split=split,
+    variants = SystemVariants(
         dims=dims,
         dtypes=dtypes,
         rerankers=rerankers,
         rerank_depth=rerank_depth,
         tune=tune,
         baselines=baselines,
-        prices=prices,
         device=device,
-        config=config,
-        output=output,
     )
+    plan = plan_benchmark(models, data, variants, text=text, split=split, prices=prices, config=config, output=output)
     return run_benchmark(plan, cache=cache, threads=threads, progress=progress, command=command, engine=engine)
 
 
@@ -203,33 +205,17 @@ class BenchPlan:
 def plan_benchmark(
     models: Any,
     data: Any,
+    variants: SystemVariants,
     *,
     text: Sequence[str] = (),
     split: str | None = None,
-    dims: Sequence[int] = (),
-    dtypes: Sequence[str] = (),
-    rerankers: Sequence[Any] = (),
-    rerank_depth: int = DEFAULT_DEPTH,
-    tune: Sequence[str] = (),
-    baselines: bool = True,
     prices: Mapping[str, float] | None = None,
-    device: str | None = None,
     config: StatsConfig = DEFAULT_STATS,
     output: str | Path | None = None,
 ) -> BenchPlan:
     """Read the data and list the systems; no model is loaded. The parameters are those of ``compare``."""
     suite = read_suite(data, text=text, split=split)
-    systems = expand_systems(
-        models,
-        dims=dims,
-        dtypes=dtypes,
-        rerankers=rerankers,
-        depth=rerank_depth,
-        tune=tune,
-        device=device,
-        baselines=baselines,
-        data=suite,
-    )
+    systems = expand_systems(models, variants, suite)
     for name in prices or {}:
         if name not in (known := [system.name for system in systems]):
             raise UnknownNameError.of("model", name, known)

@@ -43,6 +43,7 @@ SCORE_COLUMNS = ("score", "value", "main_score", "result")
 UNIT_COLUMNS = ("unit", "unit_id", "query", "query_id", "qid", "question", "item", "instance", "instance_id", "example")
 METRIC_COLUMN = "metric"
 N_COLUMNS = ("n", "n_units", "support")
+"""Columns with the number of units. In a wide table they are left out unless they are named as data sets."""
 MISSING = frozenset({"", "-", "–", "—", "--", "n/a", "na", "nan", "none", "null", "?", "x", "tbd", "/"})
 SUMMARY = re.compile(
     r"(?i)^(?:#|no\.?|id|index|overall|total|borda|(?:macro |micro )?(?:avg|average|mean)\b.*|rank\b.*|ranking|position"
@@ -235,7 +236,7 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
         model = _name(row[0])
         cells = {header[at]: _number(row[at], f"{grid.name}: {model}, {header[at]}") for at in columns}
         numbers = {name: cell for name, cell in cells.items() if isinstance(cell, PrintedNumber)}
-        if numbers:
+        if numbers and not (transposed and model.casefold() in N_COLUMNS):
             models.append(model)
             scores.append([numbers[name].value if name in numbers else np.nan for name in cells])
             printed.update({(model, name): number for name, number in numbers.items()})
@@ -263,10 +264,11 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
 
 
 def _is_dataset(grid: RawTable, column: int, name: str) -> bool:
-    """Whether a column has scores: its name is no summary, and most of its cells are numbers."""
+    """Whether a column has scores: its name is no summary and no number of units, and most cells are numbers."""
     cells = [row[column] for row in grid.rows if _folded(row[column]) not in MISSING]
     numbers = sum(parse_printed(cell) is not None for cell in cells)
-    return bool(name) and not SUMMARY.match(name) and numbers > 0 and 2 * numbers >= len(cells)
+    is_other = SUMMARY.match(name) or name.casefold() in N_COLUMNS
+    return bool(name) and not is_other and numbers > 0 and 2 * numbers >= len(cells)
 
 
 def _number(text: str, where: str) -> PrintedNumber | str:

@@ -192,34 +192,37 @@ class SystemSpec:
         return "\n".join([self.name, f"{self.reranker} {self.depth} {self.tune}", *revisions])
 
 
-def expand_systems(
-    models: Any,
-    *,
-    dims: Sequence[int] = (),
-    dtypes: Sequence[str] = (),
-    rerankers: Sequence[Any] = (),
-    depth: int = DEFAULT_DEPTH,
-    tune: Sequence[str] = (),
-    device: str | None = None,
-    baselines: bool = True,
-    data: Sequence[BenchData] = (),
-) -> list[SystemSpec]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemVariants:
+    """What is compared besides the models themselves; the fields are parameters of ``bench.compare``."""
+
+    dims: Sequence[int] = ()
+    dtypes: Sequence[str] = ()
+    rerankers: Sequence[Any] = ()
+    rerank_depth: int = DEFAULT_DEPTH
+    tune: Sequence[str] = ()
+    baselines: bool = True
+    device: str | None = None
+
+
+def expand_systems(models: Any, variants: SystemVariants, data: Sequence[BenchData] = ()) -> list[SystemSpec]:
     """The models, their variants by dimensions and storage, each of these reranked or tuned, and the baselines.
 
-    >>> [system.name for system in expand_systems(["hash"], dims=[64], dtypes=["int8"], baselines=False)]
+    >>> variants = SystemVariants(dims=[64], dtypes=["int8"], baselines=False)
+    >>> [system.name for system in expand_systems(["hash"], variants)]
     ['hash', 'hash,dim=64,dtype=int8']
     """
     named_models = models if isinstance(models, Mapping) else [each for each in _listed(models) if not _is_random(each)]
     systems: dict[str, SystemSpec] = {}
     for name, model in (named_models if isinstance(named_models, Mapping) else resolve_models(named_models)).items():
-        for variant_name, variant in _variants(name, model, dims, dtypes, device):
+        for variant_name, variant in _variants(name, model, variants):
             systems[variant_name] = SystemSpec(variant_name, variant)
     for system in list(systems.values()):
-        for each in rerankers:
+        for each in variants.rerankers:
             name = f"{system.name}{RERANKED}{each if isinstance(each, str) else object_name(each)}"
-            systems[name] = SystemSpec(name, system.model, each, depth)
-    systems |= {system.name: system for system in tuned_systems(list(systems.values()), tune)}
-    if baselines:
+            systems[name] = SystemSpec(name, system.model, each, variants.rerank_depth)
+    systems |= {system.name: system for system in tuned_systems(list(systems.values()), variants.tune)}
+    if variants.baselines:
         ranking = any(not each.needs_vectors for each in data)
         # ``bm25`` and ``bm25:`` are the same model.
         names = {name.rstrip(":") for name in systems}
@@ -237,21 +240,20 @@ def _listed(models: Any) -> list[Any]:
     return [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
 
 
-def _variants(
-    name: str, model: Any, dims: Sequence[int], dtypes: Sequence[str], device: str | None
-) -> list[tuple[str, Any]]:
+def _variants(name: str, model: Any, variants: SystemVariants) -> list[tuple[str, Any]]:
     """The model itself, then every combination of dimensions and storage; only models that embed have variants."""
     if not isinstance(model, str) or spec_kind(model) in (*LEXICAL, "sum", "rrf"):
         return [(name, model)]
+    device = variants.device
     placed = f"{model},device={device}" if device is not None and spec_kind(model) == "st" else model
-    variants = [(name, placed)]
-    for dim in dims or (None,):
-        for dtype in dtypes or (None,):
+    named = [(name, placed)]
+    for dim in variants.dims or (None,):
+        for dtype in variants.dtypes or (None,):
             options = {"dim": dim, "dtype": None if dtype == "float32" else dtype}
             suffix = "".join(f",{key}={value}" for key, value in options.items() if value is not None)
             if suffix:
-                variants.append((f"{name}{suffix}", f"{placed}{suffix}"))
-    return variants
+                named.append((f"{name}{suffix}", f"{placed}{suffix}"))
+    return named
 
 
 class OpenSystem:

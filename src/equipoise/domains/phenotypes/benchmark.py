@@ -465,7 +465,8 @@ def run_benchmark(
     >>> benchmark.verdict()  # doctest: +SKIP
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)
-    return _run(models, cases, ontology, representations, settings, output, progress, command, engine)
+    checked = _checked_settings(settings, representations)
+    return _run(models, cases, ontology, checked, output, progress, command, engine)
 
 
 def compare_vectors(
@@ -521,27 +522,31 @@ def compare_vectors(
     >>> compare_vectors("tfidf:", "english", strategies=["label_only", "all_max"]).verdict()  # doctest: +SKIP
     """
     representations = term_representations(strategies, single=single, weights=weights)
-    return _run(models, cases, ontology, representations, settings, output, progress, command, engine)
+    checked = _checked_settings(settings, representations)
+    return _run(models, cases, ontology, checked, output, progress, command, engine)
 
 
-def _run(
-    models: Any,
-    cases: Cases | None,
-    ontology: Ontology | str,
-    representations: tuple[TermRepresentation, ...],
-    options: dict[str, Any],
-    output: str | Path | None,
-    progress: ProgressCallback | None,
-    command: Sequence[str],
-    engine: Executor | None,
-) -> PhenotypeBenchmark:
+def _checked_settings(options: dict[str, Any], representations: tuple[TermRepresentation, ...]) -> BenchmarkConfig:
+    """The settings of a benchmark of these representations, from the named options."""
     unknown = options.keys() - BenchmarkConfig.__dataclass_fields__.keys()
     if unknown:
         raise ParameterError(
             f"a benchmark has no setting {sorted(unknown)[0]}",
             hint=f"there are {', '.join(BenchmarkConfig.__dataclass_fields__)}",
         )
-    settings = BenchmarkConfig(**{**options, "representations": representations}).checked()
+    return BenchmarkConfig(**{**options, "representations": representations}).checked()
+
+
+def _run(
+    models: Any,
+    cases: Cases | None,
+    ontology: Ontology | str,
+    settings: BenchmarkConfig,
+    output: str | Path | None,
+    progress: ProgressCallback | None,
+    command: Sequence[str],
+    engine: Executor | None,
+) -> PhenotypeBenchmark:
     folder = ExperimentFolder.of(output)
     named = resolve_models(models)
     check_device(settings.device, engine)

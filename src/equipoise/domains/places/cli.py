@@ -282,11 +282,8 @@ def _from_scores(
             system=name,
             calibration=inputs.calibration != "none",
             probabilities={"logits": False, "probabilities": True}.get(inputs.calibration),
+            config=config,
             **columns,
-            ties=config.ties,
-            confidence_level=config.confidence_level,
-            n_resamples=config.n_resamples,
-            seed=config.seed,
         )
     return scores, [path, *(file for file in (inputs.targets, inputs.sequences) if file is not None)]
 

@@ -278,7 +278,7 @@ class PlacesDemo:
             slices=None if hours is None else {"hour": part_of_day(hours)},
             coordinates=self.coordinates,
             system=MODEL,
-            seed=self.seed,
+            config=StatsConfig(seed=self.seed),
         )
 
     @cached_property

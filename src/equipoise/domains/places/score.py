@@ -29,7 +29,7 @@ from equipoise.domains.places.metrics import (
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
 from equipoise.domains.places.report import display_metric, in_percent, places_view
 from equipoise.domains.places.visits import USER
-from equipoise.errors import InputError, ShapeError
+from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.unit_table import UnitContent
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from equipoise.domains.places.prediction_files import TopKPredictions
     from equipoise.domains.places.visits import VisitHistory
+    from equipoise.evidence.labels import Labels
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import View
     from equipoise.stats.result import Result
@@ -187,10 +188,7 @@ def score_places(
     unit_ids: ArrayLike | None = None,
     ks: Iterable[int] | None = None,
     system: str = "system",
-    ties: Ties | str = Ties.EXPECTED,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> PlaceScores:
     """Score a matrix of logits against the true class of each row, together with baselines.
 
@@ -231,14 +229,8 @@ def score_places(
         cutoff above it is an error.
     system
         The name of the model in the result.
-    ties
-        The order of equal scores.
-    confidence_level
-        Of the intervals.
-    n_resamples
-        Bootstrap resamples per interval.
-    seed
-        Of the resampling.
+    config
+        Confidence level, resamples, seed and ties. Clusters are given as ``users``.
 
     Returns
     -------
@@ -278,7 +270,7 @@ def score_places(
         split=hidden is not None,
         ks=cutoffs,
         system=system,
-        config=StatsConfig(ties=ties, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
+        config=config,
     )
 
 
@@ -390,6 +382,8 @@ def score_evidence(
     """``score_places`` for classified units; ``split`` tells whether the training classes are known."""
     if not len(classified):
         raise InputError("there are no rows to score", hint="check the step that writes the logits")
+    if config.clusters is not None:
+        raise ParameterError("the clusters of next-location scores are the users", hint="give them as users=")
     classes = classified.classes
     cutoffs = default_cutoffs(classes) if ks is None else tuple(ks)
     user_ids = None if users is None else _column(users, classified, "users")
@@ -469,15 +463,32 @@ def _result(
     classified: ClassificationOutput, cutoffs: tuple[int, ...], users: Ids | None, system: str, config: StatsConfig
 ) -> Result:
     """Metrics of ranks and of first classes in one result; its evidence is the ranking."""
-    config = replace(config, clusters=users)
-    ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
-    labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
+    ranks = evaluate(
+        classified.ranking,
+        list(ranking_metrics(cutoffs).values()),
+        system=system,
+        config=replace(config, clusters=users),
+    )
+    evidence, sorted_users = _in_content_order(classified.labels, users)
+    labels = evaluate(
+        evidence, list(label_metrics().values()), system=system, config=replace(config, clusters=sorted_users)
+    )
     estimates = {**ranks.estimates, **labels.estimates}
     core_findings = (in_percent(finding, estimates) for finding in (*ranks.findings, *labels.findings))
     findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
     display = {"cluster": "user", "percent": {name: display_metric(name) for name in estimates}}
     settings = {**ranks.settings, UNIT_NOUN: "visit", DISPLAY: display}
     return replace(ranks, estimates=estimates, findings=findings, settings=settings)
+
+
+def _in_content_order(labels: Labels, users: Ids | None) -> tuple[Labels, Ids | None]:
+    """Labels and users sorted by content: the resamples of F1 then depend neither on the order of rows nor on ids."""
+    keys = [labels.predicted, labels.true]
+    if users is not None:
+        keys.append(np.unique(users, return_inverse=True)[1].reshape(-1))
+    order = np.lexsort(keys)
+    ordered = replace(labels.take(order), unit_ids=np.arange(len(order)))
+    return ordered, None if users is None else users[order]
 
 
 def _baseline_scores(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.config import DEFAULT_STATS, StatsConfig
+from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
 from equipoise.domains.places.metrics import user_means
 from equipoise.domains.places.report import display_metric
 from equipoise.errors import PairingError, ParameterError
@@ -130,7 +130,7 @@ class SeedComparison:
     n_users: int | None
     seeds: int
     family: str
-    confidence_level: float = 0.95
+    confidence_level: float = CONFIDENCE_LEVEL
     notes: tuple[str, ...] = ()
 
     @property

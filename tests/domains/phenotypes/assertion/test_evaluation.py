@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
 from equipoise.domains.phenotypes.assertion.rules import PhraseIndex, leading_letters, rules_for
@@ -25,6 +26,15 @@ def test_the_packaged_cases_are_many_with_a_high_accuracy(language: str) -> None
     assert sum(group.n_right for group in evaluation.by_assertion) == evaluation.total.n_right
     assert len(evaluation.errors) == evaluation.total.n_cases - evaluation.total.n_right
     assert evaluation.total.interval.low < evaluation.total.value < evaluation.total.interval.high
+    assert evaluation.total.interval.confidence_level == 0.95
+
+
+def test_the_confidence_level_is_that_of_the_config() -> None:
+    cases = read_assertion_cases("en")[:40]
+    narrow, wide = (
+        evaluate_assertions("en", cases, config=StatsConfig(confidence_level=level)) for level in (0.8, 0.99)
+    )
+    assert narrow.total.interval.width < wide.total.interval.width
 
 
 @pytest.mark.parametrize(

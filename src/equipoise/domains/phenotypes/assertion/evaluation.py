@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
+from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.assertion.rules import Assertion
 from equipoise.domains.phenotypes.language import validate_language
@@ -59,7 +60,7 @@ class AssertionEvaluation:
     language: str
     cases: tuple[AssertionCase, ...]
     detected: tuple[Assertion, ...]
-    confidence_level: float = 0.95
+    confidence_level: float = CONFIDENCE_LEVEL
 
     @property
     def total(self) -> AssertionAccuracy:
@@ -107,7 +108,7 @@ class AssertionEvaluation:
 
 
 def evaluate_assertions(
-    language: str = "en", cases: Iterable[AssertionCase] | None = None, *, confidence_level: float = 0.95
+    language: str = "en", cases: Iterable[AssertionCase] | None = None, *, config: StatsConfig = DEFAULT_STATS
 ) -> AssertionEvaluation:
     """Detect the assertion of every case of a language.
 
@@ -117,8 +118,8 @@ def evaluate_assertions(
         ``en`` or ``de``.
     cases
         The cases; by default the included sentences.
-    confidence_level
-        The confidence level of the intervals.
+    config
+        Its confidence level is that of the Wilson intervals; they need no other option.
 
     Returns
     -------
@@ -139,7 +140,7 @@ def evaluate_assertions(
     for text, of_text in by_text.items():
         spans = [case.span for case in of_text]
         detected |= dict(zip(of_text, detect_assertions(text, spans, code, names=spans), strict=True))
-    return AssertionEvaluation(code, listed, tuple(detected[case] for case in listed), confidence_level)
+    return AssertionEvaluation(code, listed, tuple(detected[case] for case in listed), config.confidence_level)
 
 
 def read_assertion_cases(source: PathLike) -> list[AssertionCase]:
