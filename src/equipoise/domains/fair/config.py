@@ -58,22 +58,22 @@ UNANSWERABLE_POLICIES = ("refuse", "zero", "skip")
 class FairConfig:
     """The settings of a comparison, without its models, document and questions. An invalid value is an error.
 
-    The grid is chunkers x chunk_sizes x overlaps x top_ks. None stands for default sizes, which suit documents of
-    which they retrieve about a tenth at most, and which are reduced for shorter documents.
+    The grid is chunkers x chunk_sizes x overlaps x top_ks. Chunk sizes, overlaps, top_ks and a baseline that are None
+    have defaults, which are reduced for short documents, except with the matcher ``source``.
 
     Parameters
     ----------
     chunk_sizes
-        Chunk sizes in tokens. The default sizes are 256, 384 and 512.
+        Chunk sizes in tokens. Default: 256, 384 and 512.
     overlaps
-        Overlaps of consecutive chunks in tokens. The default overlaps are 25, 50 and 100.
+        Overlaps of consecutive chunks in tokens. Default: 25, 50 and 100.
     top_ks
-        Numbers of retrieved chunks. The default numbers are 5, 10 and 15. With a budget, every number up to the
-        largest is tried.
+        Numbers of retrieved chunks. Default: 5, 10 and 15. With a budget, every number up to the largest is
+        tried.
     chunkers
         ``fixed``, ``sentence`` or ``section``; several are part of the grid.
     rerank_depths
-        How many of the first chunks a reranker reorders; part of the grid of reranked models. None: 10 and 20.
+        How many of the first chunks a reranker reorders; part of the grid of reranked models. Default: 10 and 20.
     baseline_params
         Parameters of the untuned baseline: ``chunk_size`` and ``overlap`` in tokens, ``top_k`` and ``chunker``. What
         is missing is 512, 50, 10 and ``fixed``.

@@ -310,7 +310,7 @@ def run_fair_comparison(
     rerankers
         Rerankers such as ``maxsim:minilm`` or ``cross-encoder:NAME``. Each model is also compared with each reranker.
     config
-        Grid, baseline, matcher, token budget, folds and statistics.
+        Grid, baseline, matcher, token budget, folds and statistics; None for the defaults.
     cache
         As in ``embedder``.
     threads
