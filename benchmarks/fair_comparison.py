@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import equipoise.io
 from benchmarks.row import Row
 from benchmarks.timing import fastest
+from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.experiment import optimize_model
 from equipoise.domains.fair.questions import read_questions
 from equipoise.models.backends.model_files import find_packaged_model, is_installed
@@ -57,8 +58,9 @@ def comparison_row(
     times: int = 1,
 ) -> Row:
     """Tune one model over the grid with both packages and the matching rule of the peer; accuracies must be equal."""
+    config = FairConfig(matcher="source")
     our_seconds, our_result = fastest(
-        lambda: optimize_model(Model(encode), text, questions, matcher="source", cache=False, **grid), times=times
+        lambda: optimize_model(Model(encode), text, questions, config=config, cache=False, **grid), times=times
     )
     peer_seconds, peer_result = fastest(lambda: by_peer(Model(encode), text, questions, grid), times=1)
     keys = ("chunk_size", "overlap", "top_k", "passed", "accuracy")

@@ -11,13 +11,14 @@ import numpy as np
 
 from equipoise.domains.fair.answer_matching import AnswerMatcher
 from equipoise.domains.fair.chunk_index import AnswerLocations
+from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.models.chunking import Chunk, chunker
 from equipoise.models.retriever import Retriever
 
 GRID: dict[str, Any] = {"chunk_sizes": [16, 24, 32], "overlaps": [0, 4], "top_ks": [1, 2, 4]}
 BASELINE = {"chunk_size": 32, "overlap": 4, "top_k": 2}
-SETTINGS: dict[str, Any] = {**GRID, "baseline_params": BASELINE, "tokenizer": "words", "repeats": 5}
+CONFIG = FairConfig(**GRID, baseline_params=BASELINE, tokenizer="words", repeats=5)
 
 
 def document(sentences: int = 60, seed: int = 0) -> str:

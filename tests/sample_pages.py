@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from equipoise.report.html.render import render_html
 from equipoise.report.view import View
 from equipoise.runs.manifest import Status
 from equipoise.runs.run_folder import StoredRun, find_runs, load_run
-from fair_sample import SETTINGS, document, pairs
+from fair_sample import CONFIG, document, pairs
 from hostile import hostile_runs
 from stored_runs import bread_runs, ranks, synthetic_runs
 
@@ -23,7 +24,7 @@ MODELS = ("bm25", "tfidf", "hash", "hash,dim=16", "hash,dim=64", "sum:hash,dim=1
 def fair(folder: Path) -> Sequence[StoredRun]:
     """Six models compared on a document, with tuning."""
     text = document()
-    run_fair_comparison(list(MODELS), text, pairs(text, 40), output=folder, budget=100, **SETTINGS)
+    run_fair_comparison(list(MODELS), text, pairs(text, 40), output=folder, config=replace(CONFIG, budget=100))
     return [load_run(path) for path in find_runs(folder)]
 
 

@@ -36,7 +36,8 @@ def missing_sections(function: Callable[..., Any]) -> Iterator[str]:
     """The sections that are missing in the numpydoc docstring of a function."""
     docstring = inspect.getdoc(function) or ""
     sections = dict(re.findall(r"^(\w+)\n-{3,}\n(.*?)(?=^\w+\n-{3,}\n|\Z)", docstring, re.MULTILINE | re.DOTALL))
-    documented = re.findall(r"^\**(\w+)", sections.get("Parameters", ""), re.MULTILINE)
+    lines = re.findall(r"^\S.*", sections.get("Parameters", ""), re.MULTILINE)
+    documented = [name.lstrip("*") for line in lines for name in line.split(", ")]
     if documented != [*inspect.signature(function).parameters]:
         yield f"{function.__name__}: parameters"
     if not sections.get("Returns"):

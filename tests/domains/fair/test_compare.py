@@ -15,8 +15,8 @@ import pytest
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from equipoise import optimize_model, retriever, run_fair_comparison
-from equipoise.domains.fair.config import METRIC
+from equipoise import StatsConfig, optimize_model, retriever, run_fair_comparison
+from equipoise.domains.fair.config import METRIC, FairConfig
 from equipoise.domains.fair.questions import timekeeping
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
@@ -24,7 +24,7 @@ from equipoise.io.splits import kfold_splits
 from equipoise.runs.compare import compare
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.comparison import Contrast
-from fair_sample import BASELINE, GRID, SETTINGS, Counting, chunks_of, document, pairs, slow_hits
+from fair_sample import BASELINE, CONFIG, GRID, Counting, chunks_of, document, pairs, slow_hits
 
 TEXT = document()
 QUESTIONS = pairs(TEXT)
@@ -33,7 +33,7 @@ POINTS = [dict(zip(("chunk_size", "overlap", "top_k"), point, strict=True)) for 
 
 @pytest.fixture(scope="module")
 def comparison() -> FairComparison:
-    return run_fair_comparison(["bm25:", "hash,dim=16", "sum:hash,dim=16+bm25:"], TEXT, QUESTIONS, **SETTINGS)
+    return run_fair_comparison(["bm25:", "hash,dim=16", "sum:hash,dim=16+bm25:"], TEXT, QUESTIONS, config=CONFIG)
 
 
 def best_and_cheapest(means: np.ndarray, tokens: list[float]) -> int:
@@ -71,7 +71,7 @@ def test_the_best_configuration_is_the_cheapest_of_the_best_and_the_baseline_is_
 
 
 def test_the_optimistic_interval_is_the_wilson_interval() -> None:
-    model = optimize_model(Counting(), TEXT, QUESTIONS, **SETTINGS)
+    model = optimize_model(Counting(), TEXT, QUESTIONS, config=CONFIG)
     interval = binomtest(model.best_passed, model.total_questions).proportion_ci(0.95, method="wilson")
     assert (model.ci_lower, model.ci_upper) == pytest.approx((100 * interval.low, 100 * interval.high))
 
@@ -106,9 +106,9 @@ def test_the_cheapest_of_tied_configurations_is_deployed_and_the_source_matcher_
     """With a single chunk, every configuration answers all questions."""
     questions = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
     text = "Rye and wheat grow here. " + "Nothing else is said of it. " * 30
-    grid = {"chunk_sizes": [64, 32], "overlaps": [0], "top_ks": [9], "tokenizer": "words"}
-    cheapest = optimize_model("bm25:", text, questions, **grid)
-    first = optimize_model("bm25:", text, questions, matcher="source", **grid)
+    config = FairConfig(chunk_sizes=[64, 32], overlaps=[0], top_ks=[9], tokenizer="words")
+    cheapest = optimize_model("bm25:", text, questions, config=config)
+    first = optimize_model("bm25:", text, questions, config=replace(config, matcher="source"))
     assert {row["accuracy"] for row in cheapest.all_results} == {100.0}
     assert cheapest.best_params["chunk_size"] == min(cheapest.all_results, key=lambda row: row["tokens"])["chunk_size"]
     assert first.best_params == {"chunk_size": 64, "overlap": 0, "top_k": 9}
@@ -118,8 +118,8 @@ def test_the_cheapest_of_tied_configurations_is_deployed_and_the_source_matcher_
 @pytest.mark.parametrize("repeats", [1, 15])
 def test_the_mcnemar_p_value_is_that_of_the_exact_test(repeats: int) -> None:
     """The models have no tied scores, so all hits are binary."""
-    settings = {**SETTINGS, "repeats": repeats}
-    comparison = run_fair_comparison([Counting(), "sum:bm25:+hash,dim=64"], TEXT, QUESTIONS, **settings)
+    config = replace(CONFIG, repeats=repeats)
+    comparison = run_fair_comparison([Counting(), "sum:bm25:+hash,dim=64"], TEXT, QUESTIONS, config=config)
     assert comparison.mcnemar is not None
     first, second = (model.result.per_unit[METRIC] > 0.5 for model in comparison)
     first_only, second_only = int(np.sum(first & ~second)), int(np.sum(second & ~first))
@@ -133,8 +133,9 @@ def test_ten_discordant_questions_of_one_model_give_the_binomial_p_value() -> No
     words = [f"word{index}" for index in range(40)]
     text = " ".join(f"{word} answer{index}." for index, word in enumerate(words))
     questions = [{"question": word, "answer": f"answer{index}"} for index, word in enumerate(words)]
-    settings = {"chunk_sizes": [3], "overlaps": [0], "top_ks": [1], "tokenizer": "words", "repeats": 5}
-    comparison = run_fair_comparison([ExactWordModel(words), PartialWordModel(words[10:])], text, questions, **settings)
+    config = FairConfig(chunk_sizes=[3], overlaps=[0], top_ks=[1], tokenizer="words", repeats=5)
+    models = [ExactWordModel(words), PartialWordModel(words[10:])]
+    comparison = run_fair_comparison(models, text, questions, config=config)
     assert comparison.mcnemar is not None
     assert comparison.mcnemar.contrasts[0].p == pytest.approx(2 * 0.5**10)
     assert "0.002" in comparison.summary.split("McNemar p")[1].splitlines()[3]
@@ -167,18 +168,17 @@ def test_models_with_tied_scores_have_no_mcnemar_test_and_are_listed_in_the_summ
 
 
 def test_mcnemar_as_the_main_test_needs_a_single_split() -> None:
-    models = [Counting(), "sum:bm25:+hash,dim=64"]
+    models, config = [Counting(), "sum:bm25:+hash,dim=64"], replace(CONFIG, stats=StatsConfig(test="mcnemar"))
     with pytest.raises(ParameterError):
-        run_fair_comparison(models, TEXT, QUESTIONS, test="mcnemar", **SETTINGS)
-    single_split = run_fair_comparison(models, TEXT, QUESTIONS, test="mcnemar", **{**SETTINGS, "repeats": 1})
+        run_fair_comparison(models, TEXT, QUESTIONS, config=config)
+    single_split = run_fair_comparison(models, TEXT, QUESTIONS, config=replace(config, repeats=1))
     assert single_split.comparison is not None
     assert single_split.comparison.contrasts[0].test == "mcnemar"
 
 
 def test_questions_with_equal_answers_are_in_the_same_fold() -> None:
     duplicates = [{**pair, "question": f"{pair['question']} Again?"} for pair in QUESTIONS]
-    default = {name: value for name, value in SETTINGS.items() if name != "repeats"}
-    comparison = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS + duplicates, **default)
+    comparison = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS + duplicates, config=replace(CONFIG, repeats=100))
     assert len(comparison.plan.splits) == 100
     for split in comparison.plan.splits:
         fold_of = {}
@@ -222,7 +222,7 @@ def test_the_frontier_has_the_best_accuracy_at_every_cost(comparison: FairCompar
 
 def test_every_text_is_embedded_once_without_a_cache() -> None:
     model = Counting()
-    run_fair_comparison([model], TEXT, QUESTIONS, cache=False, **SETTINGS)
+    run_fair_comparison([model], TEXT, QUESTIONS, cache=False, config=CONFIG)
     expected = {
         chunk.text
         for size, overlap in product(GRID["chunk_sizes"], GRID["overlaps"])
@@ -238,7 +238,7 @@ def test_a_fused_model_embeds_every_text_once() -> None:
 
     model = Counting()
     run_fair_comparison(
-        [SumFusion([dense_retriever(model), retriever("bm25:")])], TEXT, QUESTIONS, cache=False, **SETTINGS
+        [SumFusion([dense_retriever(model), retriever("bm25:")])], TEXT, QUESTIONS, cache=False, config=CONFIG
     )
     assert len(model.documents) == len(set(model.documents))
     assert len(model.queries) == len(QUESTIONS)
@@ -255,12 +255,12 @@ def test_there_is_one_search_per_chunking_for_all_top_ks(monkeypatch: pytest.Mon
         return row_blocks(self, queries, rows)
 
     monkeypatch.setattr(FittedDenseRetriever, "row_blocks", counting_row_blocks)
-    run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, **SETTINGS)
+    run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, config=CONFIG)
     assert n_queries == [len(QUESTIONS)] * len(GRID["chunk_sizes"]) * len(GRID["overlaps"])
 
 
 def test_only_configurations_within_the_budget_are_selected() -> None:
-    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, budget=40, **SETTINGS)
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, config=replace(CONFIG, budget=40))
     for model in comparison:
         tuning = model.tuning
         cost_of = {tuple(trial.params.items()): trial.cost for trial in tuning.trials}
@@ -276,12 +276,12 @@ def test_only_configurations_within_the_budget_are_selected() -> None:
 
 def test_a_budget_below_the_cheapest_configuration_is_an_error() -> None:
     with pytest.raises(ParameterError, match="3 tokens"):
-        run_fair_comparison(["hash"], TEXT, QUESTIONS, budget=3, **SETTINGS)
+        run_fair_comparison(["hash"], TEXT, QUESTIONS, config=replace(CONFIG, budget=3))
 
 
 def test_chunkers_are_part_of_the_grid_and_sentences_have_no_overlap() -> None:
-    comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, chunkers=["fixed", "section", "sentence"], **SETTINGS)
     counts = dict.fromkeys(("fixed", "section", "sentence"), 0)
+    comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, config=replace(CONFIG, chunkers=list(counts)))
     for row in comparison[0].all_results:
         counts[row["chunker"]] += 1
     assert counts == {"fixed": 18, "section": 18, "sentence": 9}
@@ -313,7 +313,7 @@ def test_a_difference_is_significant_only_if_the_bootstrap_of_the_selection_agre
 
 def test_stored_runs_give_the_same_contrasts(tmp_path: Path) -> None:
 
-    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, output=tmp_path, config=CONFIG)
     stored = [load_run(path).result for path in sorted((tmp_path / "runs").iterdir())]
     assert comparison.comparison is not None
     assert compare(stored, METRIC).contrasts == comparison.comparison.contrasts
@@ -327,7 +327,7 @@ def _model_indices(comparison: FairComparison, contrast: Contrast) -> list[int]:
 
 def test_the_same_seed_gives_the_same_results() -> None:
     first, second = (
-        run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, **SETTINGS).to_dict() for _ in range(2)
+        run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, config=CONFIG).to_dict() for _ in range(2)
     )
     for content in (first, second):
         for model in content["models"]:
@@ -344,22 +344,22 @@ def test_slices_add_up_to_all_questions(comparison: FairComparison) -> None:
 
 def test_a_document_shorter_than_a_chunk_is_one_chunk_and_a_finding() -> None:
     questions = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
-    comparison = run_fair_comparison(["bm25:", "hash"], "Rye and wheat grow here.", questions, tokenizer="words")
+    config = FairConfig(tokenizer="words")
+    comparison = run_fair_comparison(["bm25:", "hash"], "Rye and wheat grow here.", questions, config=config)
     assert all(model.best_accuracy == 100.0 for model in comparison)
     assert "EQ108" in {finding.code for finding in comparison.findings}
     assert "2 folds instead of 5: there are 2 different answers" in comparison.summary
 
 
 def test_one_configuration_has_no_tuning_note_and_no_gap() -> None:
-    settings = {**SETTINGS, "chunk_sizes": [16], "overlaps": [0], "top_ks": [2]}
-    text = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, **settings).summary
+    text = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, [16], [0], [2], config=CONFIG).summary
     assert "The grid has one configuration, so nothing was tuned." in text
     assert "inflate" not in text
     assert "gap" not in text
 
 
 def test_without_folds_the_score_is_the_optimistic_one_with_a_finding() -> None:
-    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, folds=None, **SETTINGS)
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, config=replace(CONFIG, folds=1))
     for model in comparison:
         best = next(row for row in model.all_results if model.best_params.items() <= row.items())
         assert model.result["optimistic accuracy"].value == pytest.approx(best["accuracy"] / 100)
@@ -378,9 +378,9 @@ def test_the_tokenizer_is_in_the_summary_and_in_the_results(comparison: FairComp
 
 
 def test_a_baseline_beyond_the_budget_is_marked() -> None:
-    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, budget=40, **SETTINGS)
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, config=replace(CONFIG, budget=40))
     assert "* The baseline exceeds the token budget." in comparison.summary
-    large_budget = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, budget=400, **SETTINGS)
+    large_budget = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, config=replace(CONFIG, budget=400))
     assert "The baseline exceeds" not in large_budget.summary
 
 
@@ -392,7 +392,7 @@ def test_optimistic_scores_are_labelled_in_the_summary(comparison: FairCompariso
 
 
 def test_verbose_prints_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
-    optimize_model("hash", TEXT, QUESTIONS, verbose=True, **SETTINGS)
+    optimize_model("hash", TEXT, QUESTIONS, verbose=True, config=CONFIG)
     assert "Held-out accuracy" in capsys.readouterr().out
 
 
@@ -411,8 +411,7 @@ def test_a_chunk_id_identifies_one_text_in_all_chunkings(comparison: FairCompari
 
 
 def test_accuracy_one_at_chance_one_cannot_be_compared() -> None:
-    settings = {**SETTINGS, "chunk_sizes": [64], "overlaps": [0], "top_ks": [60]}
-    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, QUESTIONS, **settings)
+    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, QUESTIONS, [64], [0], [60], config=CONFIG)
     assert comparison[0].chance == comparison[0].nested_accuracy == 100.0
     assert comparison.comparison is not None
     assert "cannot compare" in comparison.comparison.verdict()
@@ -422,17 +421,19 @@ def test_accuracy_one_at_chance_one_cannot_be_compared() -> None:
 @pytest.mark.parametrize("sentences", [60, 240, 960])
 def test_the_default_grid_keeps_the_chance_level_low_for_short_documents(sentences: int) -> None:
     text = document(sentences)
-    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], text, pairs(text), tokenizer="words", repeats=2)
+    config = FairConfig(tokenizer="words", repeats=2)
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], text, pairs(text), config=config)
     rows = [row for model in comparison for row in model.all_results]
     assert max(row["chance"] for row in rows) < 20
     assert len({row["chunk_size"] for row in rows}) > 1
     assert any("adapted to a document" in note for note in comparison.notes)
     settings = comparison.plan.settings
-    assert settings.baseline[1] <= max(settings.top_ks)
+    assert settings.baseline[1] <= settings.max_top_k
 
 
 def test_given_values_are_not_adapted_to_the_document() -> None:
-    comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, [300], [40], [7], tokenizer="words", repeats=2)
+    config = FairConfig(tokenizer="words", repeats=2)
+    comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, [300], [40], [7], config=config)
     assert comparison[0].best_params == {"chunk_size": 300, "overlap": 40, "top_k": 7}
     assert not any("adapted" in note for note in comparison.notes)
 
@@ -456,10 +457,11 @@ def test_tuning_is_compared_with_the_baseline_at_no_more_tokens(comparison: Fair
 @pytest.mark.slow
 def test_ten_seeds_give_the_same_verdict_at_least_nine_times() -> None:
     sample, questions = timekeeping()
-    grid: dict[str, Any] = {"chunk_sizes": [100, 200], "overlaps": [20], "top_ks": [2, 4], "tokenizer": "words"}
+    config = FairConfig(chunk_sizes=[100, 200], overlaps=[20], top_ks=[2, 4], tokenizer="words")
     verdicts: Counter[tuple[str | None, frozenset[str]]] = Counter()
     for seed in range(10):
-        comparison = run_fair_comparison(["bm25:", "tfidf:", "hash"], sample, questions, seed=seed, **grid).comparison
+        seeded = replace(config, stats=replace(config.stats, seed=seed))
+        comparison = run_fair_comparison(["bm25:", "tfidf:", "hash"], sample, questions, config=seeded).comparison
         assert comparison is not None
         verdicts[comparison.leader, frozenset(comparison.tied_with_leader)] += 1
     assert verdicts.most_common(1)[0][1] >= 9

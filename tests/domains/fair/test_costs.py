@@ -18,7 +18,7 @@ from equipoise.models.embedder import Embedder, EmbedStats
 from equipoise.models.encoder import ModelCard
 from equipoise.models.registry import parse_spec
 from equipoise.report.answer import cheapest_sentence
-from fair_sample import SETTINGS, Counting, document, pairs
+from fair_sample import CONFIG, Counting, document, pairs
 
 TEXT = document()
 QUESTIONS = pairs(TEXT)
@@ -159,7 +159,7 @@ def test_an_unknown_cost_that_may_be_the_lowest_gives_no_cheapest_model() -> Non
 
 
 def test_the_cheapest_model_that_is_not_significantly_worse_is_in_the_summary(tmp_path: Path) -> None:
-    comparison = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
+    comparison = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, config=CONFIG)
     assert comparison.comparison is not None
     tied = {comparison.comparison.leader, *comparison.comparison.tied_with_leader}
     costs = {result.model_spec: result.costs for result in comparison if result.model_spec in tied}
@@ -168,14 +168,14 @@ def test_the_cheapest_model_that_is_not_significantly_worse_is_in_the_summary(tm
     summary = " ".join(comparison.summary.split())
     best = comparison.comparison.leader
     assert cheapest_sentence(comparison.cheapest, best) in summary
-    repeated = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
+    repeated = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, QUESTIONS, output=tmp_path, config=CONFIG)
     assert repeated.cheapest == comparison.cheapest
     assert [result.costs for result in repeated][:2] == [result.costs for result in comparison][:2]
 
 
 def test_the_share_of_truncated_texts_is_the_same_everywhere(tmp_path: Path) -> None:
     """The report, EQ151 and EQ205 use the chunks of the best configuration."""
-    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, QUESTIONS, output=tmp_path, **SETTINGS)
+    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, QUESTIONS, output=tmp_path, config=CONFIG)
     for outcome in comparison.outcomes:
         window = outcome.result.settings["window"]
         assert outcome.optimization.truncated_share == window["truncated"] / window["texts"]

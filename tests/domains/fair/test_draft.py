@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from equipoise.domains.fair.draft import GAP, draft_questions
 from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import near_duplicates, validate_fixture
 from equipoise.errors import InputError, MissingExtraError, ParameterError, PartialError
-from equipoise.fair import run_fair_comparison
+from equipoise.fair import FairConfig, run_fair_comparison
 
 TEXT, _ = timekeeping()
 GERMAN = """\
@@ -28,7 +29,8 @@ Nach dem Brand von 1903 kaufte sie die Familie Hartmann aus Augsburg für 4200 M
 
 Die Bahn nach Ulm war schon im Sommer 1850 fertig und wurde von Karl Etzel geplant.
 """
-GRID: dict[str, Any] = {"chunk_sizes": [100], "overlaps": [20], "top_ks": [2], "tokenizer": "words", "repeats": 2}
+CONFIG = FairConfig(chunk_sizes=[100], overlaps=[20], top_ks=[2], tokenizer="words", repeats=2)
+WITH_DRAFTS = replace(CONFIG, allow_drafts=True)
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +73,12 @@ def test_the_file_is_a_question_set_with_draft_marks(tmp_path: Path, drafts: Any
 
 def test_a_comparison_of_drafts_is_an_error_unless_allowed(drafts: Any) -> None:
     with pytest.raises(InputError):
-        run_fair_comparison(["bm25:"], TEXT, drafts.questions, **GRID)
-    with_drafts = run_fair_comparison(["bm25:", "hash"], TEXT, drafts.questions, allow_drafts=True, **GRID)
+        run_fair_comparison(["bm25:"], TEXT, drafts.questions, config=CONFIG)
+    with_drafts = run_fair_comparison(["bm25:", "hash"], TEXT, drafts.questions, config=WITH_DRAFTS)
     assert "EQ116" in {finding.code for finding in with_drafts.findings}
     assert with_drafts.to_dict()["settings"]["drafts"] == 60
     edited = [{**row, "draft": False} for row in drafts.to_dicts()]
-    without_drafts = run_fair_comparison(["bm25:", "hash"], TEXT, edited, **GRID)
+    without_drafts = run_fair_comparison(["bm25:", "hash"], TEXT, edited, config=CONFIG)
     assert "EQ116" not in {finding.code for finding in without_drafts.findings}
     assert without_drafts.plan.dataset.fingerprints != with_drafts.plan.dataset.fingerprints
 
@@ -188,7 +190,7 @@ def test_drafts_of_a_pdf_with_hyphenated_lines_are_in_the_document() -> None:
     drafts = draft_questions(text, 4)
     assert not any("- " in question.passages[0] for question in drafts.questions)
     assert validate_fixture(drafts.questions, text, tokenizer="words").answers_missing == 0
-    assert len(run_fair_comparison(["bm25:"], text, drafts.questions, allow_drafts=True, **GRID)) == 1
+    assert len(run_fair_comparison(["bm25:"], text, drafts.questions, config=WITH_DRAFTS)) == 1
 
 
 def test_lines_of_symbols_ranges_and_compounds_with_numbers_are_not_drafted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from equipoise.models import tokenizers
 from equipoise.models.embedder import Embedder
 from equipoise.models.encoder import Encoder, ModelCard, Role
 from equipoise.types import install_command
-from fair_sample import SETTINGS, Counting, document, pairs
+from fair_sample import CONFIG, Counting, document, pairs
 
 TEXT = document()
 QUESTIONS = pairs(TEXT)
@@ -29,8 +30,9 @@ UNANSWERABLE = {"question": "Where is it?", "answer": "nowhere at all"}
 
 
 def run_comparison(**changes: Any) -> Any:
-    arguments = {"models": ["bm25:"], "doc_content": TEXT, "qa_pairs": QUESTIONS, **SETTINGS, **changes}
-    return run_fair_comparison(**arguments)
+    inputs = {"models": ["bm25:"], "doc_content": TEXT, "qa_pairs": QUESTIONS}
+    inputs |= {name: changes.pop(name) for name in inputs if name in changes}
+    return run_fair_comparison(**inputs, config=replace(CONFIG, **changes))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,6 @@ def run_comparison(**changes: Any) -> Any:
         ({"baseline_params": {"topk": 3}}, ParameterError, "no parameter 'topk'"),
         ({"chunkers": ["fixt"]}, UnknownNameError, "no chunker is called 'fixt'"),
         ({"matcher": "word"}, UnknownNameError, "no matcher is called 'word'"),
-        ({"test": "tea test"}, UnknownNameError, "no paired test is called 'tea test'"),
         ({"models": ["bm52:"]}, UnknownNameError, "no kind of model is called 'bm52'"),
         ({"models": ["sum:bm25:+minilmm"]}, UnknownNameError, "no model is called 'minilmm'"),
         ({"models": []}, ParameterError, "no model was given"),

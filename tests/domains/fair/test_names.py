@@ -55,7 +55,8 @@ def test_the_vectors_equal_those_of_embedding_eval(minilm: Any) -> None:
 
 def test_a_model_object_can_be_compared(minilm: Any) -> None:
     text = document(12)
-    result = fair.optimize_model(minilm, text, pairs(text, 6), [64], [0], [1], tokenizer="words")
+    config = fair.FairConfig(tokenizer="words")
+    result = fair.optimize_model(minilm, text, pairs(text, 6), [64], [0], [1], config=config)
     assert (result.model_spec, result.dimensions) == (minilm.card.spec, 384)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise import run_fair_comparison, validate_fixture
-from equipoise.domains.fair.config import checked_settings
+from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.experiment import prepare_comparison
 from equipoise.domains.fair.questions import PassageFinder, PassageSpan, check_questions
 from equipoise.errors import FormatError, InputError, ParameterError
@@ -28,13 +29,11 @@ The railway reached Ulm in 1850. The inter-
 national line to Vienna opened in 1871, and a well-
 known engineer, Karl Etzel, planned it.
 """
-GRID: dict[str, Any] = {"chunk_sizes": [12], "overlaps": [4], "top_ks": [1, 2], "tokenizer": "words", "repeats": 2}
+CONFIG = FairConfig(chunk_sizes=[12], overlaps=[4], top_ks=[1, 2], tokenizer="words", repeats=2)
 
 
 def plan(*questions: dict[str, Any], **settings: Any) -> Any:
-    return prepare_comparison(
-        TEXT, questions, checked_settings(**GRID | {"unanswerable": "zero", "folds": None} | settings)
-    )
+    return prepare_comparison(TEXT, questions, replace(CONFIG, unanswerable="zero", folds=1, **settings))
 
 
 def relevant_chunks(prepared: Any, index: int = 0) -> list[str]:
@@ -85,7 +84,7 @@ def test_a_chunk_that_only_overlaps_the_passage_is_not_a_hit() -> None:
     """The chunk contains the answer outside the passage, and a part of the passage without the answer."""
     text = "alpha one two answer three four five six answer seven"
     question = {"question": "Which?", "answer": "answer", "passage": "three four five six answer seven"}
-    settings = checked_settings(chunk_sizes=[6], overlaps=[0], top_ks=[1], tokenizer="words")
+    settings = FairConfig(chunk_sizes=[6], overlaps=[0], top_ks=[1], tokenizer="words")
     other = {"question": "What?", "answer": "alpha"}
     indexed = prepare_comparison(text, [question, other], settings).indexed_chunks
     holders = next(iter(indexed.values())).locations.holders
@@ -152,9 +151,7 @@ def test_questions_with_alternatives_and_passages_are_scored_with_details() -> N
         {"question": "Who built the mill?", "answer": "Weber"},
         {"question": "What line opened to Vienna?", "answer": "international", "passage": "international line"},
     ]
-    comparison = run_fair_comparison(
-        ["bm25:", "hash"], TEXT, questions, **GRID | {"chunk_sizes": [20], "overlaps": [10]}
-    )
+    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, questions, [20], [10], config=CONFIG)
     assert comparison[0].best_accuracy == 100.0
     details = comparison.outcomes[0].details
     assert details["q1"].expected == ("in the year 1850", "1850")
@@ -214,5 +211,5 @@ def test_answers_hyphenated_at_line_ends_of_a_pdf_are_located(tmp_path: Path, hy
     assert (result.answers_found, result.answers_missing) == (2, 0)
     (issue,) = result.answer_issues
     assert (issue.issue_type, issue.suggestion) == ("hyphenated", f'written as "inter{hyphen} national line"')
-    prepared = prepare_comparison(read_documents(tmp_path / "railway.pdf"), questions, checked_settings(**GRID))
+    prepared = prepare_comparison(read_documents(tmp_path / "railway.pdf"), questions, CONFIG)
     assert all(relevant_chunks(prepared, index) for index in range(2))

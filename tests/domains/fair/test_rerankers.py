@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise import retriever, run_fair_comparison
+from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.costs import rerank_bytes, rerank_seconds
 from equipoise.domains.fair.experiment import with_rerankers
 from equipoise.errors import InputError, ParameterError, UnknownNameError
@@ -23,7 +25,7 @@ from equipoise.models.embedder import weights_bytes
 from equipoise.models.encoder import ModelCard
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import MemoisedReranker, Reranker, memoise_reranker, reranker
-from fair_sample import GRID, SETTINGS, Counting, chunks_of, document, pairs
+from fair_sample import CONFIG, GRID, Counting, chunks_of, document, pairs
 
 TEXT = document(30)
 QUESTIONS = pairs(TEXT, 15)
@@ -66,7 +68,7 @@ def reference_hits(params: dict[str, Any], depth: int) -> list[float]:
 def reranked_comparison() -> tuple[Any, SharedLetters]:
     model = SharedLetters()
     return run_fair_comparison(
-        [Counting()], TEXT, QUESTIONS, rerankers=[model], rerank_depths=DEPTHS, **SETTINGS
+        [Counting()], TEXT, QUESTIONS, rerankers=[model], config=replace(CONFIG, rerank_depths=DEPTHS)
     ), model
 
 
@@ -95,11 +97,19 @@ def test_a_reranked_model_is_compared_with_the_same_grid(reranked_comparison: tu
 
 
 def test_other_depths_are_computed_again_and_the_model_without_reranker_is_not(tmp_path: Path) -> None:
-    settings = {**SETTINGS, "rerankers": ["fusion:bm25:+tfidf:"], "output": tmp_path}
-    run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[2], **settings)
-    repeated = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[2], **settings)
+    first, repeated, other = (
+        run_fair_comparison(
+            ["hash,dim=16"],
+            TEXT,
+            QUESTIONS,
+            rerankers=["fusion:bm25:+tfidf:"],
+            config=replace(CONFIG, rerank_depths=[depth]),
+            output=tmp_path,
+        )
+        for depth in (2, 2, 3)
+    )
+    assert first.resumed == ()
     assert repeated.resumed == ("hash,dim=16", "hash,dim=16 > fusion:bm25:+tfidf:")
-    other = run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, rerank_depths=[3], **settings)
     assert other.resumed == ("hash,dim=16",)
 
 
@@ -111,9 +121,9 @@ def test_unknown_rerankers_and_depths_are_errors_before_the_evaluation() -> None
     with pytest.raises(InputError):
         with_rerankers({"hash": "hash"}, ["cross-encoder:/no/such/folder"])
     with pytest.raises(ParameterError):
-        run_fair_comparison(["hash"], TEXT, QUESTIONS, rerankers=["fusion:bm25:+tfidf:"], rerank_depths=[0])
+        FairConfig(rerank_depths=[0])
     with pytest.raises(ParameterError):
-        run_fair_comparison(["hash"], TEXT, QUESTIONS, rerank_depths=[5])
+        run_fair_comparison(["hash"], TEXT, QUESTIONS, config=FairConfig(rerank_depths=[5]))
 
 
 def test_memoised_rerankers_give_the_same_scores() -> None:
@@ -132,10 +142,10 @@ def test_memoised_rerankers_give_the_same_scores() -> None:
 
 
 def test_a_later_run_uses_the_cached_scores(tmp_path: Path) -> None:
-    settings = {**SETTINGS, "rerank_depths": DEPTHS, "cache": tmp_path / "vectors.sqlite"}
+    config, cache = replace(CONFIG, rerank_depths=DEPTHS), tmp_path / "vectors.sqlite"
     first, second = SharedLetters(), SharedLetters()
     results = [
-        run_fair_comparison([Counting()], TEXT, QUESTIONS, rerankers=[model], **settings)[1]
+        run_fair_comparison([Counting()], TEXT, QUESTIONS, rerankers=[model], config=config, cache=cache)[1]
         for model in (first, second)
     ]
     assert first.scored_pairs
@@ -156,9 +166,8 @@ def test_a_cached_score_equals_the_score(tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.engines("sentence_transformers")
 def test_a_packaged_model_reranks(tmp_path: Path) -> None:
-    comparison = run_fair_comparison(
-        ["bm25:"], TEXT, QUESTIONS, [24], [4], [2], rerankers=["maxsim:minilm"], rerank_depths=[4], tokenizer="words"
-    )
+    config = FairConfig(chunk_sizes=[24], overlaps=[4], top_ks=[2], rerank_depths=[4], tokenizer="words")
+    comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, rerankers=["maxsim:minilm"], config=config)
     assert [result.model_name for result in comparison][1].startswith("BM25 (lucene), reranked by MaxSim")
 
 
@@ -175,9 +184,9 @@ class SlowReranker(SharedLetters):
 def test_the_time_of_a_reranker_does_not_depend_on_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose scores are cached reports the measured time, not that of reading the cache."""
     monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
-    settings = {**SETTINGS, "rerank_depths": [6]}
+    config = replace(CONFIG, rerank_depths=[6])
     runs = [
-        run_fair_comparison([Counting(), "bm25:"], TEXT, QUESTIONS, rerankers=[model], **settings)
+        run_fair_comparison([Counting(), "bm25:"], TEXT, QUESTIONS, rerankers=[model], config=config)
         for model in (SlowReranker(), SlowReranker())
     ]
     seconds = [result.costs.rerank_seconds for run in runs for result in run if " > " in result.model_spec]

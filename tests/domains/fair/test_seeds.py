@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from equipoise import run_fair_comparison
+from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.draft import draft_questions
 from equipoise.domains.fair.questions import timekeeping
 
 MODELS = ["bm25:", "tfidf:", "hash"]
-GRID: dict[str, Any] = {"chunk_sizes": [100, 200], "overlaps": [20], "top_ks": [2, 4]}
+CONFIG = FairConfig(chunk_sizes=[100, 200], overlaps=[20], top_ks=[2, 4])
 GERMAN = sorted(Path("/usr/share/vim").glob("vim*/tutor/tutor.de.utf-8"))
 """The German tutorial of the editor Vim: 5,400 words."""
 
@@ -45,7 +46,8 @@ def test_ten_seeds_give_the_same_verdict_nine_times(source: Callable[[], tuple[s
     assert len(questions) >= 120
     verdicts: Counter[tuple[str | None, frozenset[str]]] = Counter()
     for seed in range(10):
-        comparison = run_fair_comparison(MODELS, text, questions, seed=seed, **GRID).comparison
+        config = replace(CONFIG, stats=replace(CONFIG.stats, seed=seed))
+        comparison = run_fair_comparison(MODELS, text, questions, config=config).comparison
         assert comparison is not None
         verdicts[comparison.leader, frozenset(comparison.tied_with_leader)] += 1
     assert max(verdicts.values()) >= 9, verdicts

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from equipoise import optimize_model, run_fair_comparison
+from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from fair_sample import Counting, document, pairs
 
@@ -23,6 +24,7 @@ SCRIPTS = {
     "emoji": {"si": "👩🏽‍🚀", "mu": "🏳️‍🌈", "to": "🇨🇭", "\n": "\r\n"},
 }
 GRID: dict[str, Any] = {"chunk_sizes": [48, 64, 100], "overlaps": [8, 20, 64], "top_ks": [1, 3, 9]}
+SOURCE = FairConfig(matcher="source", unanswerable="zero")
 BASELINE = {"chunk_size": 100, "overlap": 10, "top_k": 5}
 
 
@@ -68,16 +70,14 @@ def test_the_results_agree_where_tokens_are_parts_of_characters(package: Any, sc
     questions = pairs(text.replace("\r", ""), 30)
     grid = {"chunk_sizes": [37, 64], "overlaps": [0, 9], "top_ks": [1, 4]}
     expected = package.optimize_model("any", text, questions, verbose=False, **grid)
-    result = optimize_model(Counting(), text, questions, matcher="source", unanswerable="zero", **grid)
+    result = optimize_model(Counting(), text, questions, config=SOURCE, **grid)
     assert [row["passed"] for row in result.all_results] == [row["passed"] for row in expected.all_results]
     assert result.baseline_passed == expected.baseline_passed
     assert 0 < result.all_results[0]["passed"] < len(questions)
 
 
 def test_every_optimistic_score_equals_the_package(expected: Any) -> None:
-    result = optimize_model(
-        Counting(), TEXT, QUESTIONS, baseline_params=BASELINE, matcher="source", unanswerable="zero", **GRID
-    )
+    result = optimize_model(Counting(), TEXT, QUESTIONS, baseline_params=BASELINE, config=SOURCE, **GRID)
     keys = ("chunk_size", "overlap", "top_k", "passed", "total", "accuracy")
     assert [{key: row[key] for key in keys} for row in result.all_results] == expected.all_results
     assert result.configurations_tested == expected.configurations_tested == 21
@@ -90,7 +90,7 @@ def test_every_optimistic_score_equals_the_package(expected: Any) -> None:
 
 
 def test_every_field_of_the_package_exists(expected: Any) -> None:
-    result = optimize_model(Counting(), TEXT, QUESTIONS, matcher="source", unanswerable="zero", **GRID)
+    result = optimize_model(Counting(), TEXT, QUESTIONS, config=SOURCE, **GRID)
     assert set(vars(expected)) <= set(vars(result))
     assert set(result.to_embedding_eval()) == set(EMBEDDING_EVAL_KEYS) < set(vars(expected))
 

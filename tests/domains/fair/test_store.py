@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from equipoise import load_run, run_fair_comparison
 from equipoise.config import StatsConfig
-from equipoise.domains.fair import config, experiment, plan, results
+from equipoise.domains.fair import experiment, plan, results
 from equipoise.domains.fair.config import METRIC
 from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
@@ -25,11 +26,12 @@ from equipoise.models.encoder import Encoder, ModelCard, Role
 from equipoise.runs import manifest
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import exit_code
-from fair_sample import SETTINGS, Counting, document, pairs
+from fair_sample import CONFIG, Counting, document, pairs
 
 TEXT = document()
 QUESTIONS = pairs(TEXT)
 MODELS = ["bm25:", "hash,dim=16"]
+SEED_1 = replace(CONFIG.stats, seed=1)
 
 
 class CacheableModel(Encoder):
@@ -50,7 +52,7 @@ class BrokenModel:
 
 
 def run_to_folder(output: Path, models: list[Any] = MODELS, **changes: Any) -> Any:
-    return run_fair_comparison(models, TEXT, QUESTIONS, output=output, **{**SETTINGS, **changes})
+    return run_fair_comparison(models, TEXT, QUESTIONS, output=output, config=replace(CONFIG, **changes))
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +138,7 @@ def test_finished_models_are_not_chunked_or_rewritten(
     assert second.summary == first_run.summary
 
 
-@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"seed": 1}, {"matcher": "source"}, {"folds": 3}])
+@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "source"}, {"folds": 3}])
 def test_different_inputs_are_computed_again(tmp_path: Path, first_run: Any, change: dict[str, Any]) -> None:
     assert run_to_folder(tmp_path, **change).resumed == ()
 
@@ -154,12 +156,9 @@ def test_a_run_of_another_version_is_computed_again(
     assert run_to_folder(tmp_path).resumed == ()
 
 
-def test_a_run_with_another_number_of_resamples_is_computed_again(
-    tmp_path: Path, first_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_with_another_number_of_resamples_is_computed_again(tmp_path: Path, first_run: Any) -> None:
     """Bootstrap errors are only paired if they come from the same resamples."""
-    monkeypatch.setattr(config, "FAIR_STATS", StatsConfig(n_resamples=2_000))
-    new = run_to_folder(tmp_path)
+    new = run_to_folder(tmp_path, stats=StatsConfig(n_resamples=2_000))
     assert new.resumed == ()
     assert first_run[0].result.settings["draws"] != new[0].result.settings["draws"]
 
@@ -176,7 +175,7 @@ def test_a_run_has_its_start_time_and_cost_without_cache(tmp_path: Path, monkeyp
             return datetime(2026, 11, cls.passed, tzinfo=zone)
 
     monkeypatch.setattr(manifest, "datetime", DailyClock)
-    run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, output=tmp_path / "a", cache=False, **SETTINGS)
+    run_fair_comparison(["hash,dim=16"], TEXT, QUESTIONS, output=tmp_path / "a", cache=False, config=CONFIG)
     run_manifest = load_run(tmp_path / "a" / "runs" / "hash,dim=16").manifest
     assert run_manifest.started < run_manifest.finished
     assert run_manifest.cost["seconds"] > 0
@@ -187,7 +186,7 @@ def test_seconds_with_a_warm_cache_are_not_reported_as_cost(tmp_path: Path) -> N
     cache = VectorCache(tmp_path / "cache")
     for name in ("first", "second"):
         model = Embedder(CacheableModel(), cache=cache)
-        run_fair_comparison([model], TEXT, QUESTIONS, output=tmp_path / name, **SETTINGS)
+        run_fair_comparison([model], TEXT, QUESTIONS, output=tmp_path / name, config=CONFIG)
     cold_manifest, warm_manifest = (
         load_run(next((tmp_path / name / "runs").iterdir())).manifest for name in ("first", "second")
     )
@@ -221,7 +220,7 @@ def test_runs_of_other_calls_are_listed_as_unrelated(tmp_path: Path) -> None:
 def test_runs_of_different_questions_are_not_paired_by_unit_names(tmp_path: Path) -> None:
     run_to_folder(tmp_path / "one", ["bm25:"])
     others = [{**pair, "question": f"{pair['question']} Really?"} for pair in QUESTIONS]
-    run_fair_comparison(["hash,dim=16"], TEXT, others, output=tmp_path / "two", **SETTINGS)
+    run_fair_comparison(["hash,dim=16"], TEXT, others, output=tmp_path / "two", config=CONFIG)
     runs = [load_run(tmp_path / "one" / "runs" / "bm25"), load_run(tmp_path / "two" / "runs" / "hash,dim=16")]
     with pytest.raises(PairingError):
         compare([run.result for run in runs])
@@ -231,7 +230,7 @@ def test_another_category_or_file_name_does_not_change_the_units(tmp_path: Path)
     run_to_folder(tmp_path / "one", ["bm25:"])
     recategorised = [{**pair, "category": "negation"} for pair in QUESTIONS]
     document = TextDocument("renamed.md", TEXT)
-    run_fair_comparison(["hash,dim=16"], document, recategorised, output=tmp_path / "two", **SETTINGS)
+    run_fair_comparison(["hash,dim=16"], document, recategorised, output=tmp_path / "two", config=CONFIG)
     runs = [load_run(tmp_path / "one" / "runs" / "bm25"), load_run(tmp_path / "two" / "runs" / "hash,dim=16")]
     assert "EQ203" not in {finding.code for finding in compare([run.result for run in runs]).findings}
 
@@ -261,7 +260,7 @@ def test_a_failing_model_does_not_affect_the_others(tmp_path: Path) -> None:
 
 def test_the_first_failure_is_raised_when_all_models_fail() -> None:
     with pytest.raises(PartialError):
-        run_fair_comparison([BrokenModel()], TEXT, QUESTIONS, **SETTINGS)
+        run_fair_comparison([BrokenModel()], TEXT, QUESTIONS, config=CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +284,7 @@ def test_a_json_file_gets_only_the_list_of_embedding_eval(tmp_path: Path) -> Non
 
 
 def test_write_stores_a_finished_comparison_in_a_folder(tmp_path: Path) -> None:
-    comparison = run_fair_comparison(MODELS, TEXT, QUESTIONS, **SETTINGS)
+    comparison = run_fair_comparison(MODELS, TEXT, QUESTIONS, config=CONFIG)
     paths = comparison.write(tmp_path / "later")
     assert [path.name for path in paths] == ["results.json", "bm25", "hash,dim=16"]
     assert run_to_folder(tmp_path / "later").resumed == tuple(MODELS)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.fair.config import checked_settings
+from equipoise.config import StatsConfig
+from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.grid_search import answer_splits
 from equipoise.domains.fair.plan import answer_groups, qa_dataset
 
@@ -70,7 +71,7 @@ def test_nearly_equal_answers_are_in_the_same_fold() -> None:
     names = ["Weber", "Jonas Weber", "Ada", "Ada Lovelace", "Kepler", "Johannes Kepler", "rye", "wheat"]
     dataset = qa_dataset("Some text.", [{"question": f"Who {name}?", "answer": name} for name in names])
     for seed in range(20):
-        splits = answer_splits(dataset, checked_settings(folds=3, repeats=2, seed=seed))
+        splits = answer_splits(dataset, FairConfig(folds=3, repeats=2, stats=StatsConfig(seed=seed)))
         assert len(splits) == 2
         for split in splits:
             fold_of = np.empty(len(names), dtype=int)

@@ -40,7 +40,7 @@ from equipoise.runs.executors import LocalExecutor, ray
 from equipoise.runs.executors.ray import RayExecutor
 from equipoise.runs.run_folder import load_run
 from equipoise.runs.runner import resumable_map
-from fair_sample import SETTINGS, Counting, document, pairs
+from fair_sample import CONFIG, Counting, document, pairs
 from stored_folders import stored
 from toy_ontology import obo
 
@@ -204,11 +204,11 @@ def test_sharded_search_on_a_cluster_gives_the_same_bytes(engine: RayExecutor) -
 
 def test_a_fair_comparison_stores_the_same_bytes_as_in_this_process(engine: RayExecutor, tmp_path: Path) -> None:
     local, remote = tmp_path / "here", tmp_path / "there"
-    run_fair_comparison(MODELS, TEXT, QUESTIONS, output=local, **SETTINGS)
-    comparison = run_fair_comparison(MODELS, TEXT, QUESTIONS, output=remote, engine=engine, **SETTINGS)
+    run_fair_comparison(MODELS, TEXT, QUESTIONS, output=local, config=CONFIG)
+    comparison = run_fair_comparison(MODELS, TEXT, QUESTIONS, output=remote, engine=engine, config=CONFIG)
     assert [model.model_spec for model in comparison] == MODELS
     assert stored(local) == stored(remote)
-    resumed = run_fair_comparison(MODELS, TEXT, QUESTIONS, output=remote, engine=engine, **SETTINGS)
+    resumed = run_fair_comparison(MODELS, TEXT, QUESTIONS, output=remote, engine=engine, config=CONFIG)
     assert resumed.resumed == tuple(MODELS)
     assert resumed.to_dict() == comparison.to_dict()
 
@@ -229,8 +229,8 @@ def test_the_texts_of_one_model_are_distributed_over_the_nodes(
         TEXT + "".join(f"Stone {n}.\n" for n in range(900)),
     )
     local, remote = tmp_path / "here", tmp_path / "there"
-    run_fair_comparison(model, long_text, QUESTIONS, output=local, **SETTINGS)
-    run_fair_comparison(model, long_text, QUESTIONS, output=remote, engine=engine, **SETTINGS)
+    run_fair_comparison(model, long_text, QUESTIONS, output=local, config=CONFIG)
+    run_fair_comparison(model, long_text, QUESTIONS, output=remote, engine=engine, config=CONFIG)
     assert stored(local) == stored(remote)
     assert max(block_counts) > 1
 
@@ -261,8 +261,8 @@ def test_concepts_on_a_cluster_have_the_same_scores(engine: RayExecutor, tmp_pat
 
 
 def test_an_in_process_model_is_sent_to_the_cluster(engine: RayExecutor) -> None:
-    (remote,) = run_fair_comparison([Counting()], TEXT, QUESTIONS, engine=engine, **SETTINGS)
-    (local,) = run_fair_comparison([Counting()], TEXT, QUESTIONS, **SETTINGS)
+    (remote,) = run_fair_comparison([Counting()], TEXT, QUESTIONS, engine=engine, config=CONFIG)
+    (local,) = run_fair_comparison([Counting()], TEXT, QUESTIONS, config=CONFIG)
     assert remote.result.per_unit.keys() == local.result.per_unit.keys()
     for name, values in local.result.per_unit.items():
         assert values.tobytes() == remote.result.per_unit[name].tobytes()

@@ -18,7 +18,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings
+from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
@@ -144,7 +144,6 @@ def _several(
 )
 @click.option(
     "--chunkers",
-    "chunker_names",
     cls=MultiValueOption,
     commas=True,
     type=options.ChoiceWithHint("chunker", chunkers),
@@ -212,7 +211,6 @@ def compare(
     documents: tuple[str, ...],
     question_set: str,
     models: tuple[str, ...],
-    chunker_names: tuple[str, ...],
     rerankers: tuple[str, ...],
     config: StatsConfig,
     threads: int,
@@ -237,14 +235,14 @@ def compare(
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
     if charts and (output is None or is_json_file(Path(output))):
         raise ParameterError("--charts needs an output folder", hint="add -o FOLDER")
-    check_rerank_depths(settings["rerank_depths"], rerankers)
-    grid = checked_settings(chunkers=chunker_names, stats=config, **settings)
+    fair_config = FairConfig(stats=config, **settings)
+    check_rerank_depths(fair_config.rerank_depths, rerankers)
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
         with out.working("reading the documents"):
             questions = read_questions(question_set)
             plan = plan_comparison(
-                read_documents(*documents, cache=document_folder()), questions, grid, Path(question_set).name
+                read_documents(*documents, cache=document_folder()), questions, fair_config, Path(question_set).name
             )
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
@@ -554,7 +552,7 @@ def _demo_plan(config: StatsConfig) -> Plan:
     from equipoise.io.documents import TextDocument
 
     document, questions = timekeeping()
-    settings = checked_settings(
+    settings = FairConfig(
         chunk_sizes=DEMO_CHUNK_SIZES,
         overlaps=DEMO_OVERLAPS,
         top_ks=[DEMO_BUDGET // min(DEMO_CHUNK_SIZES)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -15,7 +15,7 @@ from equipoise.domains.fair.chunk_index import ChunkingParams
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
 from equipoise.models.chunking import CHUNKERS
 from equipoise.models.tokenizers import tokenizer_for
-from equipoise.tuning.grid import NESTED, Params, overlap_fits, parameter_grid
+from equipoise.tuning.grid import NESTED, overlap_fits, parameter_grid
 
 ACCURACY = "accuracy"
 METRIC = f"{NESTED}{ACCURACY}"
@@ -40,66 +40,111 @@ REPEATS = 100
 FAIR_STATS = StatsConfig(n_resamples=4_000)
 """With 4,000 resamples the relative error of the standard error of a difference is 1 %, and of p below 0.05 a tenth."""
 
+_SIZES = (
+    ("chunk_sizes", CHUNK_SIZES, 1),
+    ("overlaps", OVERLAPS, 0),
+    ("top_ks", TOP_KS, 1),
+    ("rerank_depths", RERANK_DEPTHS, 1),
+)
+"""The lists of sizes, with their defaults and the minimum of a value."""
+_FITTED = ("chunk_sizes", "overlaps", "top_ks", "baseline_params")
+"""The settings whose defaults are fitted to the document."""
+
 UNANSWERABLE_POLICIES = ("refuse", "zero", "skip")
 """What to do with a question whose answer is not in the document."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FairConfig:
-    """The settings of a comparison, without its models, document and questions.
+    """The settings of a comparison, without its models, document and questions. An invalid value is an error.
 
-    ``run_fair_comparison`` takes them as arguments and describes them; ``FairComparison.plan`` has them.
+    The grid is chunkers x chunk_sizes x overlaps x top_ks. Chunk sizes, overlaps, top_ks and a baseline that are None
+    have defaults, which are reduced for short documents, except with the matcher ``source``.
 
-    Attributes
+    Parameters
     ----------
-    chunk_sizes, overlaps, top_ks, chunkers
-        The grid of configurations. With a budget, every number of chunks up to the largest of ``top_ks`` is tried.
+    chunk_sizes
+        Chunk sizes in tokens. Default: 256, 384 and 512.
+    overlaps
+        Overlaps of consecutive chunks in tokens. Default: 25, 50 and 100.
+    top_ks
+        Numbers of retrieved chunks. Default: 5, 10 and 15. With a budget, every number up to the largest is
+        tried.
+    chunkers
+        ``fixed``, ``sentence`` or ``section``; several are part of the grid.
     rerank_depths
-        How many of the first chunks a reranker reorders.
-    baseline
-        The chunking and the number of chunks of the untuned baseline.
+        How many of the first chunks a reranker reorders; part of the grid of reranked models. Default: 10 and 20.
+    baseline_params
+        Parameters of the untuned baseline: ``chunk_size`` and ``overlap`` in tokens, ``top_k`` and ``chunker``. What
+        is missing is 512, 50, 10 and ``fixed``.
     matcher
-        The rule by which a chunk contains an answer: ``words`` or ``source``.
+        The rule by which a chunk contains an answer: ``words`` or ``source``, the rule of embedding-eval.
     budget
-        Maximum of the tokens retrieved per question on average.
-    folds, repeats
-        Folds of the nested cross-validation, and number of random splits into folds. With one fold the best
-        configuration is scored on the questions that selected it.
-    stats
-        Options of intervals and tests.
+        Maximum of the tokens retrieved per question on average; configurations above it are not eligible. None: no
+        maximum.
+    folds
+        Folds of the nested cross-validation. With 1, the best configuration is scored on the questions that
+        selected it, which is a finding (EQ201).
+    repeats
+        Number of random splits into folds; the score of a question is its mean over the splits.
     unanswerable
         Policy for questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
     allow_drafts
-        Whether draft questions are compared; otherwise they are an error.
+        Whether questions that are marked as drafts are compared, with the finding EQ116; otherwise they are an error.
     tokenizer
-        Counts tokens; None for the default.
-    defaults
-        Which of chunk_sizes, overlaps, top_ks and baseline are defaults, which are fitted to the document.
+        Counts tokens: ``cl100k``, ``words``, the tokenizer of a model, or a tokenizer object. None: ``cl100k`` if it
+        is installed, else ``words``.
+    stats
+        Options of intervals and tests, by default with 4,000 resamples; their seed is also that of the splits. The
+        test ``mcnemar`` needs one split or one fold; its exact p value is reported in any case.
+
+    Examples
+    --------
+    >>> FairConfig(chunk_sizes=[64, 32], overlaps=[32], budget=800).chunkings
+    (ChunkingParams(chunker='fixed', chunk_size=64, overlap=32),)
     """
 
-    chunk_sizes: tuple[int, ...] = CHUNK_SIZES
-    overlaps: tuple[int, ...] = OVERLAPS
-    top_ks: tuple[int, ...] = TOP_KS
-    chunkers: tuple[str, ...] = ("fixed",)
-    rerank_depths: tuple[int, ...] = RERANK_DEPTHS
-    baseline: tuple[ChunkingParams, int] = (ChunkingParams("fixed", 512, 50), 10)
+    chunk_sizes: Sequence[int] | None = None
+    overlaps: Sequence[int] | None = None
+    top_ks: Sequence[int] | None = None
+    chunkers: Sequence[str] = ("fixed",)
+    rerank_depths: Sequence[int] | None = None
+    baseline_params: Mapping[str, Any] | None = None
     matcher: str = "words"
     budget: float | None = None
     folds: int = 5
     repeats: int = REPEATS
-    stats: StatsConfig = FAIR_STATS
     unanswerable: str = "refuse"
     allow_drafts: bool = False
-    tokenizer: Any = None
-    defaults: frozenset[str] = frozenset()
+    tokenizer: object = None
+    stats: StatsConfig = FAIR_STATS
+
+    def __post_init__(self) -> None:
+        if self.unanswerable not in UNANSWERABLE_POLICIES:
+            choices = ", ".join(UNANSWERABLE_POLICIES)
+            raise ParameterError(
+                f"unanswerable={self.unanswerable!r} is not a known policy for unanswerable questions",
+                hint=did_you_mean(self.unanswerable, UNANSWERABLE_POLICIES) or f"choose {choices}",
+            )
+        budget = self.budget
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0):
+            raise ParameterError(f"the budget is {budget!r} tokens; it must be positive", hint="pass a positive number")
+        for name, default, minimum in _SIZES:
+            if (values := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _validate_ints(name, values, default, minimum))
+        for name in ("folds", "repeats"):
+            object.__setattr__(self, name, _validate_int(name, getattr(self, name), 1))
+        object.__setattr__(self, "chunkers", _chunkers(self.chunkers))
+        # An invalid baseline, a grid without a valid point and an unknown matcher raise now, not after the first model.
+        _ = self.baseline, self.chunkings, self.joins
 
     @property
     def chunkings(self) -> tuple[ChunkingParams, ...]:
         """Every chunking of the grid, in order."""
         chunkings: list[ChunkingParams] = []
         for name in self.chunkers:
-            overlaps = self.overlaps if "overlap" in _fields(name) else (0,)
-            axes = {"chunk_size": self.chunk_sizes, "overlap": overlaps}
+            overlaps = self.axes["overlap"] if "overlap" in CHUNKERS[name].__dataclass_fields__ else (0,)
+            axes = {"chunk_size": self.axes["chunk_size"], "overlap": overlaps}
             points = parameter_grid(valid=overlap_fits, **axes)
             chunkings += [ChunkingParams(name, **point) for point in points]  # type: ignore[arg-type]
         return tuple(chunkings)
@@ -130,24 +175,39 @@ class FairConfig:
         return tokenizer_for(self.tokenizer).name
 
     @property
-    def axes(self) -> dict[str, tuple[str, ...] | tuple[int, ...]]:
+    def axes(self) -> dict[str, Sequence[Any]]:
         """The values of each parameter in the grid."""
         return {
             "chunker": self.chunkers,
-            "chunk_size": self.chunk_sizes,
-            "overlap": self.overlaps,
-            "top_k": self.top_ks,
+            "chunk_size": self.chunk_sizes or CHUNK_SIZES,
+            "overlap": self.overlaps or OVERLAPS,
+            "top_k": self.top_ks or TOP_KS,
         }
+
+    @property
+    def rerank_depth_axis(self) -> Sequence[int]:
+        """The rerank_depth axis of the grid of reranked models."""
+        return self.rerank_depths or RERANK_DEPTHS
+
+    @property
+    def max_top_k(self) -> int:
+        """The largest number of chunks in the grid."""
+        return max(self.axes["top_k"])
+
+    @property
+    def top_k_axis(self) -> Sequence[int]:
+        """The top_k axis of the grid."""
+        return self.axes["top_k"] if self.budget is None else range(1, self.max_top_k + 1)
 
     @property
     def depth(self) -> int:
         """The number of chunks that a search must return for every configuration."""
-        return max(*self.top_ks, self.baseline[1])
+        return max(self.max_top_k, self.baseline[1])
 
     @property
-    def top_k_axis(self) -> tuple[int, ...]:
-        """The top_k axis of the grid."""
-        return self.top_ks if self.budget is None else tuple(range(1, max(self.top_ks) + 1))
+    def baseline(self) -> tuple[ChunkingParams, int]:
+        """The chunking and the number of chunks of the untuned baseline."""
+        return _baseline(self.baseline_params)
 
     def params(self, chunking: ChunkingParams, top_k: int, rerank_depth: int | None = None) -> dict[str, Any]:
         """A configuration as results name it; the chunker is included if there are several."""
@@ -163,7 +223,7 @@ class FairConfig:
         """A digest of everything that determines the scores of a model, except the texts and the model."""
         inputs = {
             "chunkings": [repr(chunking) for chunking in self.chunkings],
-            "top_ks": self.top_ks,
+            "top_ks": self.axes["top_k"],
             "baseline": repr(self.baseline),
             "matcher": self.matcher,
             "budget": self.budget,
@@ -174,68 +234,9 @@ class FairConfig:
             "n_resamples": self.stats.n_resamples,
             "tokenizer": self.tokenizer_name,
             "unanswerable": self.unanswerable,
-            "defaults": sorted(self.defaults),
+            "defaults": sorted(name.removesuffix("_params") for name in _FITTED if getattr(self, name) is None),
         }
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
-
-
-def checked_settings(
-    *,
-    chunk_sizes: Iterable[int] | None = None,
-    overlaps: Iterable[int] | None = None,
-    top_ks: Iterable[int] | None = None,
-    chunkers: Iterable[str] = ("fixed",),
-    rerank_depths: Iterable[int] | None = None,
-    baseline_params: Mapping[str, Any] | None = None,
-    budget: float | None = None,
-    folds: int | None = 5,
-    repeats: int = REPEATS,
-    unanswerable: str = "refuse",
-    stats: StatsConfig | None = None,
-    seed: int = FAIR_STATS.seed,
-    test: str = FAIR_STATS.test,
-    **others: Any,
-) -> FairConfig:
-    """The validated configuration; an invalid value raises an error that names it.
-
-    ``stats`` are all options of the statistics; ``seed`` and ``test`` are used without it.
-
-    >>> checked_settings(chunk_sizes=[64, 32], overlaps=[32]).chunkings
-    (ChunkingParams(chunker='fixed', chunk_size=64, overlap=32),)
-    """
-    if unanswerable not in UNANSWERABLE_POLICIES:
-        hint = did_you_mean(unanswerable, UNANSWERABLE_POLICIES) or f"choose {', '.join(UNANSWERABLE_POLICIES)}"
-        raise ParameterError(
-            f"unanswerable={unanswerable!r} is not a known policy for unanswerable questions", hint=hint
-        )
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0):
-        raise ParameterError(f"the budget is {budget!r} tokens; it must be positive", hint="pass a positive number")
-    config = FairConfig(
-        chunk_sizes=_validate_ints("chunk_sizes", chunk_sizes, CHUNK_SIZES, 1),
-        overlaps=_validate_ints("overlaps", overlaps, OVERLAPS, 0),
-        top_ks=_validate_ints("top_ks", top_ks, TOP_KS, 1),
-        chunkers=_chunkers(chunkers),
-        rerank_depths=_validate_ints("rerank_depths", rerank_depths, RERANK_DEPTHS, 1),
-        baseline=_baseline(baseline_params),
-        defaults=frozenset(
-            name
-            for name, values in (
-                ("chunk_sizes", chunk_sizes),
-                ("overlaps", overlaps),
-                ("top_ks", top_ks),
-                ("baseline", baseline_params),
-            )
-            if values is None
-        ),
-        budget=budget,
-        folds=1 if folds is None else _validate_int("folds", folds, 1),
-        repeats=_validate_int("repeats", repeats, 1),
-        unanswerable=unanswerable,
-        stats=stats or replace(FAIR_STATS, seed=seed, test=test),
-        **others,
-    )
-    _ = config.chunkings  # a grid without a valid point raises now, not after the first model
-    return config
 
 
 def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
@@ -244,45 +245,39 @@ def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
     The defaults suit documents of which they retrieve about a tenth at most. For shorter documents chunk sizes,
     overlaps and top_k shrink by the same factor. The matcher ``source`` keeps the defaults unchanged.
 
-    >>> fitted = fitted_settings(checked_settings(overlaps=[0]), 10_000)
+    >>> fitted = fitted_settings(FairConfig(overlaps=[0]), 10_000)
     >>> fitted.chunk_sizes, fitted.overlaps, fitted.top_ks
     ((96, 136, 184), (0,), (2, 4, 5))
     """
     scale = sqrt(min(1.0, MAX_RETRIEVED_SHARE * tokens / (max(CHUNK_SIZES) * max(TOP_KS))))
     if scale == 1.0 or settings.joins:
         return settings
-
-    def chunk_size(size: int) -> int:
-        return max(MIN_CHUNK_SIZE, CHUNK_STEP * round(size * scale / CHUNK_STEP))
-
-    def depth(k: int) -> int:
-        return max(1, round(k * scale))
-
-    chunking, top_k = settings.baseline
-    size, overlap = chunk_size(chunking.chunk_size), round(chunking.overlap * scale)
-    fitted = {
-        "chunk_sizes": tuple(dict.fromkeys(map(chunk_size, CHUNK_SIZES))),
-        "overlaps": tuple(dict.fromkeys(round(value * scale) for value in OVERLAPS)),
-        "top_ks": tuple(dict.fromkeys(map(depth, TOP_KS))),
-        "baseline": (replace(chunking, chunk_size=size, overlap=overlap), depth(top_k)),
+    shrink: dict[str, Callable[[int], int]] = {
+        "chunk_size": lambda size: max(MIN_CHUNK_SIZE, CHUNK_STEP * round(size * scale / CHUNK_STEP)),
+        "overlap": lambda overlap: round(overlap * scale),
+        "top_k": lambda k: max(1, round(k * scale)),
     }
-    return replace(settings, **{name: fitted[name] for name in settings.defaults})  # type: ignore[arg-type]
+    fitted: dict[str, Any] = {
+        "chunk_sizes": [shrink["chunk_size"](size) for size in CHUNK_SIZES],
+        "overlaps": [shrink["overlap"](overlap) for overlap in OVERLAPS],
+        "top_ks": [shrink["top_k"](k) for k in TOP_KS],
+        "baseline_params": {name: shrink[name](value) for name, value in BASELINE.items()},
+    }
+    return replace(settings, **{name: values for name, values in fitted.items() if getattr(settings, name) is None})
 
 
-def _baseline(params: Mapping[str, Any] | None) -> tuple[ChunkingParams, int]:
-    baseline_params: Params = {**BASELINE, **(params or {})}
+def _baseline(requested: Mapping[str, Any] | None) -> tuple[ChunkingParams, int]:
+    params = {**BASELINE, **(requested or {})}
     names = (*BASELINE, "chunker")
-    for name in baseline_params:
+    for name in params:
         if name not in names:
             hint = did_you_mean(name, names) or f"it has {', '.join(names)}"
             raise ParameterError(f"the baseline has no parameter {name!r}", hint=hint)
-    (name,) = _chunkers([baseline_params.get("chunker", "fixed")])
-    size, overlap = (
-        _validate_int("chunk_size", baseline_params["chunk_size"], 1),
-        _validate_int("overlap", baseline_params["overlap"], 0),
-    )
+    (chunker,) = _chunkers([params.get("chunker", "fixed")])
+    size = _validate_int("chunk_size", params["chunk_size"], 1)
+    overlap = _validate_int("overlap", params["overlap"], 0)
     (point,) = parameter_grid(valid=overlap_fits, chunk_size=[size], overlap=[overlap])
-    return ChunkingParams(name, **point), _validate_int("top_k", baseline_params["top_k"], 1)  # type: ignore[arg-type]
+    return ChunkingParams(chunker, **point), _validate_int("top_k", params["top_k"], 1)  # type: ignore[arg-type]
 
 
 def _chunkers(names: Iterable[Any]) -> tuple[str, ...]:
@@ -295,15 +290,7 @@ def _chunkers(names: Iterable[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(selected))
 
 
-def _fields(chunker: str) -> tuple[str, ...]:
-    return tuple(CHUNKERS[chunker].__dataclass_fields__)
-
-
-def _validate_ints(
-    name: str, requested: Iterable[Any] | None, default: tuple[int, ...], minimum: int
-) -> tuple[int, ...]:
-    if requested is None:
-        return default
+def _validate_ints(name: str, requested: Any, default: tuple[int, ...], minimum: int) -> tuple[int, ...]:
     if isinstance(requested, str | bytes | Mapping) or not isinstance(requested, Iterable):
         raise ParameterError(f"{name} is {requested!r}, not a list", hint=f"write {name}={list(default)}")
     values = tuple(_validate_int(name, value, minimum) for value in requested)

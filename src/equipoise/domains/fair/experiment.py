@@ -12,7 +12,7 @@ from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.checks.models import TruncationStats, TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
 from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks, chunk_locations
-from equipoise.domains.fair.config import METRIC, OPTIMISTIC, REPEATS, FairConfig, checked_settings
+from equipoise.domains.fair.config import METRIC, OPTIMISTIC, FairConfig
 from equipoise.domains.fair.costs import measure_costs, rerank_bytes, rerank_seconds
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
@@ -70,7 +70,7 @@ def evaluate_model(
     settings = plan.settings
     base, reranker = (system.base, system.reranker) if isinstance(system, RerankedRetriever) else (system, None)
     base = memoise_retriever(base)
-    rerank_depths = settings.rerank_depths if reranker is not None else ()
+    rerank_depths = settings.rerank_depth_axis if reranker is not None else ()
     indexed_chunks = _known_chunks(base, plan)
     reports = embed_all(base, indexed_chunks, plan.dataset, map_function)
     observed = run_grid(
@@ -109,7 +109,7 @@ def _known_chunks(system: Retriever, plan: Plan) -> dict[ChunkingParams, Indexed
     """
     settings, indexed_chunks = plan.settings, plan.indexed_chunks
     baseline = settings.baseline[0]
-    if "baseline" not in settings.defaults or baseline in settings.chunkings:
+    if plan.requested.baseline_params is not None or baseline in settings.chunkings:
         return indexed_chunks
     texts = indexed_chunks[baseline].chunked.texts
     if all(
@@ -264,7 +264,7 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
     ) as system:
         if is_reranked:
             memoised = memoise_reranker(job.inputs.opened, open_cache(context.shared.cache))
-            system = RerankedRetriever(system, memoised, depth=max(plan.requested.rerank_depths))
+            system = RerankedRetriever(system, memoised, depth=max(plan.requested.rerank_depth_axis))
         key = fair_key(plan, job.name, system.fingerprint)
         if key == context.stored_key:
             return JobOutput(None, key)
@@ -281,30 +281,19 @@ def run_fair_comparison(
     top_ks: Sequence[int] | None = None,
     verbose: bool = False,
     *,
-    chunkers: Sequence[str] = ("fixed",),
     rerankers: Sequence[str | Reranker] = (),
-    rerank_depths: Sequence[int] | None = None,
-    baseline_params: Mapping[str, Any] | None = None,
-    matcher: str = "words",
-    budget: float | None = None,
-    folds: int | None = 5,
-    repeats: int = REPEATS,
-    seed: int = 0,
-    unanswerable: str = "refuse",
-    allow_drafts: bool = False,
-    tokenizer: object = None,
+    config: FairConfig | None = None,
     cache: VectorCache | Path | str | bool | None = None,
     threads: int = 1,
-    test: str = "randomisation",
     progress: Progress | None = None,
     output: str | Path | None = None,
     engine: Executor | None = None,
 ) -> FairComparison:
     """Tune every model separately, and compare the models on held-out questions.
 
-    The grid is chunkers x chunk_sizes x overlaps x top_ks. Of equally accurate configurations the cheapest is selected
-    (with the matcher ``source`` the first one, as in embedding-eval). A model that fails is a ``FailedModel`` in the
-    result and in ``failures``; if all fail, the first error is raised.
+    Of equally accurate configurations the cheapest is selected (with the matcher ``source`` the first one, as in
+    embedding-eval). A model that fails is a ``FailedModel`` in the result and in ``failures``; if all fail, the first
+    error is raised.
 
     Parameters
     ----------
@@ -314,46 +303,18 @@ def run_fair_comparison(
         A text, a list of texts, or documents.
     qa_pairs
         Dicts with ``question`` and ``answer``, and optionally ``category`` and ``difficulty``.
-    chunk_sizes
-        Chunk sizes in tokens. By default they are chosen by the length of the document.
-    overlaps
-        Overlaps of consecutive chunks in tokens.
-    top_ks
-        Numbers of retrieved chunks.
+    chunk_sizes, overlaps, top_ks
+        Sizes to try, instead of those of ``config``.
     verbose
-        Whether progress is printed.
-    chunkers
-        ``fixed``, ``sentence`` or ``section``; several are part of the grid.
+        Whether the summary is printed.
     rerankers
         Rerankers such as ``maxsim:minilm`` or ``cross-encoder:NAME``. Each model is also compared with each reranker.
-    rerank_depths
-        How many of the first chunks a reranker reorders; part of the grid of reranked models.
-    baseline_params
-        Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
-    matcher
-        The rule by which a chunk contains an answer: ``words`` or ``source``, the rule of embedding-eval.
-    budget
-        Maximum of the tokens retrieved per question on average; configurations above it are not eligible.
-    folds
-        Folds of the nested cross-validation. With None or 1, the best configuration is scored on the questions that
-        selected it, which is a finding (EQ201).
-    repeats
-        Number of random splits into folds; the score of a question is its mean over the splits.
-    seed
-        Of splits and resampling.
-    unanswerable
-        Policy for questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
-    allow_drafts
-        Whether questions that are marked as drafts are compared, with the finding EQ116; otherwise they are an error.
-    tokenizer
-        Counts tokens: ``cl100k``, ``words``, the tokenizer of a model, or a tokenizer object.
+    config
+        Grid, baseline, matcher, token budget, folds and statistics; None for the defaults.
     cache
         As in ``embedder``.
     threads
         Threads per model.
-    test
-        Paired test of the differences. ``mcnemar`` needs ``repeats=1`` or no folds; its exact p value is reported in
-        any case.
     progress
         Called with the progress of each model.
     output
@@ -371,28 +332,13 @@ def run_fair_comparison(
     >>> text = "The mill was built in 1871. The river Ilse drives it."
     >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
     ...          {"question": "What river drives it?", "answer": "Ilse"}]
-    >>> comparison = run_fair_comparison(["bm25:", "hash"], text, pairs, [6], [0], [1], tokenizer="words")
+    >>> config = FairConfig(chunk_sizes=[6], overlaps=[0], top_ks=[1], tokenizer="words")
+    >>> comparison = run_fair_comparison(["bm25:", "hash"], text, pairs, config=config)
     >>> [(result.model_spec, result.best_params) for result in comparison][0]
     ('bm25:', {'chunk_size': 6, 'overlap': 0, 'top_k': 1})
     """
-    check_rerank_depths(rerank_depths, rerankers)
-    settings = checked_settings(
-        chunk_sizes=chunk_sizes,
-        overlaps=overlaps,
-        top_ks=top_ks,
-        chunkers=chunkers,
-        rerank_depths=rerank_depths,
-        baseline_params=baseline_params,
-        matcher=matcher,
-        budget=budget,
-        folds=folds,
-        repeats=repeats,
-        seed=seed,
-        unanswerable=unanswerable,
-        allow_drafts=allow_drafts,
-        tokenizer=tokenizer,
-        test=test,
-    )
+    settings = _with_values(config, chunk_sizes=chunk_sizes, overlaps=overlaps, top_ks=top_ks)
+    check_rerank_depths(settings.rerank_depths, rerankers)
     named = with_rerankers(resolve_models(models), rerankers)
     plan = plan_comparison(doc_content, qa_pairs, settings)
     comparison = compare_models(named, plan, cache=cache, threads=threads, step=progress, output=output, engine=engine)
@@ -401,6 +347,11 @@ def run_fair_comparison(
 
         print_text(comparison.summary)
     return comparison
+
+
+def _with_values(config: FairConfig | None, **values: Any) -> FairConfig:
+    """The configuration with those of these values that are not None."""
+    return replace(config or FairConfig(), **{name: value for name, value in values.items() if value is not None})
 
 
 def optimize_model(
@@ -412,7 +363,13 @@ def optimize_model(
     top_ks: Sequence[int] | None = None,
     baseline_params: Mapping[str, Any] | None = None,
     verbose: bool = False,
-    **options: Any,
+    *,
+    config: FairConfig | None = None,
+    cache: VectorCache | Path | str | bool | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+    output: str | Path | None = None,
+    engine: Executor | None = None,
 ) -> OptimizationResult:
     """Tune one model on a document with questions, and score it on held-out questions.
 
@@ -424,18 +381,12 @@ def optimize_model(
         A text, a list of texts, or documents.
     qa_pairs
         Dicts with ``question`` and ``answer``.
-    chunk_sizes
-        Chunk sizes in tokens. By default they are chosen by the length of the document.
-    overlaps
-        Overlaps of consecutive chunks in tokens.
-    top_ks
-        Numbers of retrieved chunks.
-    baseline_params
-        Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
+    chunk_sizes, overlaps, top_ks, baseline_params
+        Sizes to try and the untuned baseline, instead of those of ``config``.
     verbose
-        Whether progress is printed.
-    **options
-        Keyword options of ``run_fair_comparison``.
+        Whether the summary is printed.
+    config, cache, threads, progress, output, engine
+        As in ``run_fair_comparison``.
 
     Returns
     -------
@@ -447,7 +398,7 @@ def optimize_model(
     >>> text = "The mill was built in 1871. The river Ilse drives it."
     >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
     ...          {"question": "What river drives it?", "answer": "Ilse"}]
-    >>> optimize_model("bm25:", text, pairs, [6], [0], [1], tokenizer="words").best_params
+    >>> optimize_model("bm25:", text, pairs, [6], [0], [1], config=FairConfig(tokenizer="words")).best_params
     {'chunk_size': 6, 'overlap': 0, 'top_k': 1}
     """
     comparison = run_fair_comparison(
@@ -458,8 +409,12 @@ def optimize_model(
         overlaps,
         top_ks,
         verbose,
-        baseline_params=baseline_params,
-        **options,
+        config=_with_values(config, baseline_params=baseline_params),
+        cache=cache,
+        threads=threads,
+        progress=progress,
+        output=output,
+        engine=engine,
     )
     return comparison.outcomes[0].optimization
 

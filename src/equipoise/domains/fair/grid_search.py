@@ -281,7 +281,7 @@ def select_configuration(
         if splits
         else _HeldOutScore(values[best], np.full((1, len(dataset.ids)), best), np.full(len(dataset.ids), best))
     )
-    top_ks = range(1, max(settings.top_ks) + 1)
+    top_ks = range(1, settings.max_top_k + 1)
     frontier = pareto_frontier([_trial(observed, search, k, settings) for search in searches for k in top_ks])
     hits = values[score.trial_of, np.arange(values.shape[1])]
     n_tied = int(np.count_nonzero(~np.isin(hits, (0.0, 1.0)).all(axis=0)))
@@ -429,7 +429,7 @@ def _comparability_settings(
     """
     axes: dict[str, Any] = {name: list(values) for name, values in settings.axes.items()}
     if settings.budget is not None:
-        axes["top_k"] = f"1 to {max(settings.top_ks)}"
+        axes["top_k"] = f"1 to {settings.max_top_k}"
     return {
         MATCHER: settings.matcher,
         TOKENIZER: settings.tokenizer_name,

@@ -366,11 +366,9 @@ def prepare_inputs(full_dataset: QADataset, requested: FairConfig, matcher: Answ
 
 def _fitted_note(settings: FairConfig, tokens: int) -> str:
     """A note on default values that were reduced for a short document."""
-    sizes, overlaps, top_ks = (
-        "/".join(map(str, axis)) for axis in (settings.chunk_sizes, settings.overlaps, settings.top_ks)
-    )
+    sizes, overlaps, top_ks = ("/".join(map(str, settings.axes[name])) for name in ("chunk_size", "overlap", "top_k"))
     if settings.budget is not None:  # every top_k is tried
-        top_ks = f"1 to {max(settings.top_ks)}"
+        top_ks = f"1 to {settings.max_top_k}"
     return (
         f"The default grid was adapted to a document of {tokens:,} tokens: chunk sizes {sizes}, overlaps {overlaps}, "
         f"top_k {top_ks}"

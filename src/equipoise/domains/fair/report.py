@@ -271,7 +271,7 @@ def optimistic_section(data: FairComparison) -> list[Section]:
     retrieves no more tokens than the baseline. A default baseline that is not in the grid is left out.
     """
     in_grid = all(_baseline_in_grid(model.tuning) for model in data.outcomes)
-    if "baseline" in data.plan.requested.defaults and not in_grid:
+    if data.plan.requested.baseline_params is None and not in_grid:
         return []
     ranked = sorted(data.outcomes, key=lambda model: -model.tuning.optimistic)
     rows = [_Gain.of(model.tuning, data.plan.requested.budget) for model in ranked]

@@ -277,7 +277,7 @@ _SETUP = "all inputs but the model"
 
 def fair_key(plan: Plan, name: str, model_fingerprint: str) -> str:
     """The resume key of one model: everything that determines its scores, and its name."""
-    depths = plan.requested.rerank_depths if RERANKED in name else ()
+    depths = plan.requested.rerank_depth_axis if RERANKED in name else ()
     return resume_key(name, plan.requested.metric, context_key(plan), model_fingerprint, depths)
 
 
@@ -514,10 +514,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             "findings": [asdict(finding) for finding in self.findings],
             "failures": failures_to_dict(self.failures),
             "settings": {
-                "chunkers": settings.chunkers,
-                "chunk_sizes": settings.chunk_sizes,
-                "overlaps": settings.overlaps,
-                "top_ks": settings.top_ks,
+                **{f"{name}s": values for name, values in settings.axes.items()},
                 "baseline": settings.params(*settings.baseline),
                 "matcher": settings.matcher,
                 "budget": settings.budget,
