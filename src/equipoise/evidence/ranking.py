@@ -331,8 +331,6 @@ class Ranking(Evidence):
             Number of observed ranks of each unit.
         candidates
             Number of candidates of each unit; by default a lower bound.
-        unknown_units
-            Ids of units of the system that have no judgements.
         """
         starts = segment_offsets(counts)
         order = segments.segment_order(above, counts)
