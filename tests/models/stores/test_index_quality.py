@@ -114,7 +114,7 @@ def test_the_command_measures_a_server_and_stores_the_run(postgres: str, tmp_pat
     for _ in range(2):
         result = CliRunner().invoke(cli, arguments, prog_name="eq")
         assert result.exit_code == 0, result.output
-    assert "hnsw on 700 vectors" in result.output
+    assert "exact nearest neighbours among 700 vectors" in result.output
     run = load_run(tmp_path / "hnsw")
     assert run.result["IndexRecall@10"].n == 40
     assert run.manifest.cost["build_seconds"] > 0.0
