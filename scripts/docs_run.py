@@ -2,7 +2,8 @@
 
 A hook of mkdocs. In a page, a block marked ``eq`` holds commands, one per line, and a block marked ``python run`` holds
 code. All blocks of a page share a folder and a namespace. The folder starts with the sample data. A failing command
-fails the build, unless its line ends with ``# exit N``. Images in ``figures/`` are files that the blocks have written.
+fails the build, unless its line ends with ``# exit N``; ``# width N`` gives a command a wider terminal. Images in
+``figures/`` are files that the blocks have written.
 
 Pages run at the same time, each in its own process. The output is stored in ``build/docs-examples`` under a hash of the
 blocks and of the package, so that a page whose blocks did not change does not run again::
@@ -38,7 +39,7 @@ SAMPLES = PACKAGE / "io" / "samples"
 CACHE = Path(__file__).parents[1] / "build" / "docs-examples"
 BLOCK = re.compile(r"^```(eq|python run)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"!\[([^\]]*)\]\((figures/[\w.-]+)\)")
-EXIT = re.compile(r"\s+# exit (\d+)$")
+NOTE = re.compile(r"\s+# (exit|width) (\d+)$")
 WIDTH = "98"
 FOOTNOTE = "*The commands and code on this page were run in a copy of the sample files in `src/equipoise/io/samples`.*"
 """Where the files of the examples are: at the end of each page with examples."""
@@ -123,21 +124,23 @@ def _package_digest() -> str:
 def _commands(source: str, folder: Path) -> str:
     parts = []
     for line in source.strip().splitlines():
-        expected = EXIT.search(line)
-        arguments = shlex.split(EXIT.sub("", line))
+        note = NOTE.search(line)
+        value = {note[1]: note[2]} if note else {}
+        command = NOTE.sub("", line)
+        arguments = shlex.split(command)
         completed = subprocess.run(
             [sys.executable, "-m", "equipoise", *arguments[1:]],
             cwd=folder,
-            env={**os.environ, "COLUMNS": WIDTH, "NO_COLOR": "1"},
+            env={**os.environ, "COLUMNS": value.get("width", WIDTH), "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
         )
-        if completed.returncode != int(expected[1] if expected else 0):
+        if completed.returncode != int(value.get("exit", 0)):
             raise RuntimeError(f"exit {completed.returncode}: {completed.stderr}")
-        output = completed.stdout or (completed.stderr if expected else "")
-        parts.append(f"```console\n$ {EXIT.sub('', line)}\n{output.rstrip()}\n```")
+        output = completed.stdout or (completed.stderr if "exit" in value else "")
+        parts.append(f"```console\n$ {command}\n{output.rstrip()}\n```")
     return "\n\n".join(parts)
 
 
