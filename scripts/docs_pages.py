@@ -25,6 +25,7 @@ from equipoise.checks.base import all_checks
 from equipoise.cli.explain import InfoPage, find_explanations
 from equipoise.cli.main import cli
 from equipoise.metrics.parser import builtin
+from equipoise.runs.regression_test import BOUNDS
 from equipoise.stats.multiple_comparisons import CORRECTIONS
 from equipoise.stats.paired_tests import TESTS
 
@@ -199,7 +200,7 @@ def _subcommands(group: click.Command, context: click.Context, *path: str) -> It
 
 
 def _tests() -> str:
-    pages = [page for name in [*TESTS, *CORRECTIONS] for page in find_explanations(name, builtin())]
+    pages = [page for name in [*TESTS, BOUNDS, *CORRECTIONS] for page in find_explanations(name, builtin())]
     return "# Tests and corrections\n\n" + "\n".join(_markdown(page, level=2) for page in pages)
 
 

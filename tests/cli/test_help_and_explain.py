@@ -19,6 +19,7 @@ from equipoise.cli.main import COMMANDS, cli
 from equipoise.cli.options import ChoiceWithHint
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.parser import builtin
+from equipoise.runs.regression_test import TESTS as GATE_TESTS
 from equipoise.types import install_command
 
 COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("metrics", "checks", "tests")]
@@ -165,9 +166,9 @@ def test_every_error_has_a_page(eq) -> None:
         assert f"exit code  {kind.exit_code}" in printed
 
 
-@pytest.mark.parametrize("name", ["randomisation", "sign-flip", "t", "holm", "bh", "Benjamini-Hochberg"])
+@pytest.mark.parametrize("name", ["randomisation", "sign-flip", "holm", "bh", "Benjamini-Hochberg", *GATE_TESTS])
 def test_tests_and_corrections_have_pages(eq, name: str) -> None:
-    assert "eq compare ... --" in eq("explain", name).stdout
+    assert re.search("eq (compare|gate) ... --(test|correction)", eq("explain", name).stdout)
 
 
 def test_doctor_checks_every_component(eq) -> None:

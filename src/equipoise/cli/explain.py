@@ -200,7 +200,7 @@ class ExplainableType(options.MetricType):
         """Names of all kinds that begin with ``incomplete``."""
         from click.shell_completion import CompletionItem
 
-        others = [*_check_codes(), *_error_kinds(), *options.tests(), *options.corrections()]
+        others = [*_check_codes(), *_error_kinds(), *_test_names()]
         return super().shell_complete(ctx, param, incomplete) + [
             CompletionItem(name) for name in others if name.casefold().startswith(incomplete.casefold())
         ]
@@ -246,6 +246,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         return _option_pages(name)
     pages = [
         *_test_pages(name),
+        *_gate_test_pages(name),
         *_interval_pages(name),
         *_concept_score_pages(name),
         *explain_metric(name, catalogue),
@@ -255,8 +256,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
             *catalogue.names(),
             *_check_codes(),
             *_error_kinds(),
-            *options.tests(),
-            *options.corrections(),
+            *_test_names(),
             *INTERVALS,
         ]
         hint = (
@@ -396,6 +396,17 @@ def _error_page(code: str) -> InfoPage:
     return InfoPage(f"{kind.code}  {kind.__name__}", _definition(kind), facts)
 
 
+_SUPPORTED = {"clusters": "clusters (--cluster)", "weights": "metrics that weight units, such as MR"}
+"""What a paired test may take into account, by the option of its function."""
+
+
+def _test_names() -> list[str]:
+    """The paired tests, that of ``eq gate``, and the corrections."""
+    from equipoise.runs.regression_test import BOUNDS
+
+    return [*options.tests(), BOUNDS, *options.corrections()]
+
+
 def _test_pages(name: str) -> list[InfoPage]:
     """The paired test and the correction with this name, if any."""
     from equipoise.stats.multiple_comparisons import CORRECTIONS
@@ -408,7 +419,8 @@ def _test_pages(name: str) -> list[InfoPage]:
             _definition(test.function),
             {
                 "use": f"eq compare ... --test {known}",
-                "takes": ", ".join(sorted(test.options & {"clusters", "weights"})) or "neither clusters nor weights",
+                "supports": ", ".join(text for option, text in _SUPPORTED.items() if option in test.options)
+                or "neither clusters nor weights",
                 "aliases": ", ".join(test.aliases),
                 "source": test.cite,
             },
@@ -421,6 +433,17 @@ def _test_pages(name: str) -> list[InfoPage]:
         for known, (function, title) in CORRECTIONS.items()
         if folded in (known, title.casefold())
     ]
+
+
+def _gate_test_pages(name: str) -> list[InfoPage]:
+    """The page about the test that only ``eq gate`` has, if it has the name."""
+    from equipoise.runs.regression_test import BOUNDS, UnitGains
+
+    facts = {"use": f"eq gate ... --test {BOUNDS}", "supports": "clusters of the stored runs", "source": "Gaffke 2005"}
+    page = InfoPage(
+        f"{BOUNDS}  test of a loss by the bounds of the metric", _definition(UnitGains.p_within_bounds), facts
+    )
+    return [page] if name.casefold() == BOUNDS else []
 
 
 INTERVALS = {

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 # The p value of "the true loss does not exceed the margin", and the smallest p that is possible.
 
-TESTS = ("t", "bounds")
+BOUNDS = "bounds"
+TESTS = ("t", BOUNDS)
 """The tests of a loss beyond a margin: Student's t, or one that uses only the bounds of the metric."""
 
 
@@ -94,8 +95,8 @@ class UnitGains:
     def p_of_loss(self, test: RegressionTest) -> float:
         """The p value of the loss if the true loss is within the margin; NaN if unknown."""
         rng = test.config.rng(0)
-        if test.test == "bounds" and self.width < inf:
-            return self._p_within_bounds(test, rng)
+        if test.test == BOUNDS and self.width < inf:
+            return self.p_within_bounds(test, rng)
         if test.margin == 0.0:
             p_values = sign_flip_test(
                 self.values,
@@ -115,8 +116,13 @@ class UnitGains:
         )
         return float(p_values[0])
 
-    def _p_within_bounds(self, test: RegressionTest, rng: np.random.Generator) -> float:
-        """Gaffke's p (2005): the Bayesian bootstrap with one more unit, which has the largest gain."""
+    def p_within_bounds(self, test: RegressionTest, rng: np.random.Generator) -> float:
+        """The share of Bayesian bootstrap resamples in which the mean loss is not above the margin.
+
+        Each resample has one more unit, with the largest gain that the bounds of the metric allow. So p assumes
+        nothing else about the differences, and remains valid if a few of them are very large. A metric without bounds
+        gets the default test instead. p is undefined (NaN) if there are no units.
+        """
         units = self._units.ordered()
         if not units.counts[0]:
             return float("nan")
@@ -133,7 +139,7 @@ class UnitGains:
         >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(RegressionTest(0.0))
         0.0625
         """
-        if test.test == "bounds" and self.width < inf:
+        if test.test == BOUNDS and self.width < inf:
             return float(min(1.0, (self.width + test.margin) / (2 * self.width)) ** self.blocks)
         return float(0.5**self.blocks) if test.margin == 0.0 else 0.0
 

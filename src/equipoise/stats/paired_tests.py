@@ -53,7 +53,7 @@ def sign_flip_test(
     all units of a cluster change sign together. All sign patterns are enumerated if there are at most
     ``n_permutations`` of them (units without a difference do not count), and p is exact. Otherwise ``n_permutations``
     random sign patterns are sampled, b of them are at least as extreme as the observed one, and
-    p = (b + 1) / (n_permutations + 1), so p is never 0. p is NaN if there are no units.
+    p = (b + 1) / (n_permutations + 1), so p is never 0. p is undefined (NaN) if there are no units.
 
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
@@ -89,8 +89,8 @@ def paired_t_test(
 ) -> Floats:
     """Student's t on the mean difference; with ``clusters`` the error is cluster-robust, df = clusters - 1.
 
-    Ignoring clusters would make it anti-conservative. NaN with fewer than two units or clusters, and if all differences
-    are equal but not 0 (the standard error is 0); 1 if all differences are 0.
+    Ignoring clusters would make the test anti-conservative. p is undefined (NaN) with fewer than two units or clusters,
+    and if all differences are equal but not 0 (the standard error is 0). p is 1 if all differences are 0.
 
     >>> paired_t_test([[1.0], [2.0], [3.0], [0.0]]).round(4)
     array([0.1027])

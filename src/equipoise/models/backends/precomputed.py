@@ -26,8 +26,9 @@ from equipoise.models.registry import ModelSpec, as_path
 from equipoise.types import require_extra
 
 OPTIONS = ("ids", "key", "column")
-_MATRICES = ("vectors", "embeddings", "vector", "embedding", "arr_0")
-_KEYS = ("texts", "ids", "text", "id", "keys", "arr_1")
+COLUMN_NAMES = ("vectors", "embeddings", "vector", "embedding", "arr_0")
+KEY_NAMES = ("texts", "ids", "text", "id", "keys", "arr_1")
+"""The arrays or columns that are looked for, in this order; numpy gives the last ones to arrays without a name."""
 
 Matrix = NDArray[Any]
 
@@ -98,11 +99,11 @@ def load(spec: ModelSpec) -> Encoder:
 
 def _npz(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     names = _members(path)
-    column = spec.options.get("column") or _find_name(path, names, _MATRICES, "vectors")
+    column = spec.options.get("column") or _find_name(path, names, COLUMN_NAMES, "vectors")
     matrix = read_matrix(f"{path}:{column}")
     if "ids" in spec.options:
         return matrix, _lines(as_path(spec.options["ids"]))
-    key = spec.options.get("key") or _find_name(path, names, _KEYS, "texts or ids")
+    key = spec.options.get("key") or _find_name(path, names, KEY_NAMES, "texts or ids")
     return matrix, [str(key_value) for key_value in read_array(f"{path}:{key}", ndim=1).tolist()]
 
 
@@ -134,8 +135,8 @@ def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
         raise InputError(f"there is no file {path}", hint="check the path")
     try:
         schema = list(engine.read_schema(path).names)
-        key = spec.options.get("key") or _find_name(path, schema, _KEYS, "texts or ids")
-        column = spec.options.get("column") or _find_name(path, schema, _MATRICES, "vectors")
+        key = spec.options.get("key") or _find_name(path, schema, KEY_NAMES, "texts or ids")
+        column = spec.options.get("column") or _find_name(path, schema, COLUMN_NAMES, "vectors")
         check_parquet(path)
         table = engine.read_table(path, columns=[key, column])
     except (OSError, ValueError) as error:
