@@ -24,6 +24,12 @@ def data(folder: Path) -> Path:
     return folder
 
 
+def test_every_metric_of_a_kind_can_be_explained(eq: Eq) -> None:
+    for kind in json.loads(eq("bench", "ls", "--json").stdout):
+        for name in kind["metrics"]:
+            assert eq("explain", name).exit_code == 0, name
+
+
 def test_a_run_prints_the_decision_first(eq: Eq, data: Path) -> None:
     result = eq("bench", "run", "faq.csv", "--models", "hash", *FAST)
     assert result.exit_code == 0, result.output

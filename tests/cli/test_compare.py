@@ -56,7 +56,7 @@ def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
     for text in (
         "Paired randomisation test, two-sided, 10,000 permutations, seed 0; Holm over the 3 pairs on HR@1",
         "(not shown: diff. interval; widen the terminal or use --json)",
-        "Intervals of differences (Gaffke) are not adjusted for the number of pairs,",
+        "Intervals of differences (Gaffke) are not adjusted for the 3 pairs,",
         "so an interval can exclude 0 although the adjusted p is above 0.05.",
         "! issue EQ302  bad: HR@1 0.00",
     ):

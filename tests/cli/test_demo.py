@@ -37,6 +37,13 @@ def test_the_demo_needs_no_embedding_model_and_starts_with_the_verdict(eq) -> No
     assert len(result.stdout.splitlines()) <= 16
 
 
+def test_the_demo_offers_the_tests_that_it_can_run(eq) -> None:
+    result = eq("demo", "--test", "mcnemar")
+    assert result.exit_code == 2
+    assert "E300" in result.stderr
+    assert "[randomisation|t|wilcoxon]" in eq("demo", "--help").stdout
+
+
 def test_stored_results_are_read_by_other_commands(eq, folder: Path) -> None:
     result = eq("demo", "-o", "my results/", "--json")
     content = json.loads(result.stdout)

@@ -337,6 +337,7 @@ def test_equal_losses_without_variance_fail_beyond_the_margin(eq, stored: Stored
         (["--margin", "0.1", "--require", "MRR>=0.5"], "E310"),
         (["--no-worse-than", "nowhere"], "E500"),
         (["--no-worse-than", "dense", "--margin", "-1"], "E310"),
+        (["--no-worse-than", "dense", "--margin", "0.1", "--test", "randomisation"], "E310"),
         (["--require", "MRR>=0.5", "--confidence-level", "95"], "E310"),
         (["--no-worse-than", "dense", "--n-permutations", "10"], "E310"),
         (["--no-worse-than", "dense", "--confidence-level", "0.99999"], "E310"),

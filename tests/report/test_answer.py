@@ -162,6 +162,14 @@ def test_costs_are_columns_and_unknown_ones_are_dashes() -> None:
     ]
 
 
+def test_costs_of_systems_that_embed_chunks_are_per_chunk() -> None:
+    costs = {"a": {"documents_per_second": 500.0, "price": 2.0, "chunks": 40.0}, "b": {"documents_per_second": 50.0}}
+    assert [column.head for column in cost_report_columns(["a", "b"], costs)] == [
+        "seconds per 1,000 chunks",
+        "US dollars per million chunks",
+    ]
+
+
 def test_percent_has_as_many_digits_as_the_interval_supports() -> None:
     from equipoise.stats.intervals import Interval
 

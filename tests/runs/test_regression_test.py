@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, ttest_1samp
 
 from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
-from equipoise.runs.regression_test import RegressionTest, UnitGains
+from equipoise.runs.regression_test import TESTS, RegressionTest, UnitGains
 
 DEFAULT_TEST = RegressionTest(margin=0.0)
 
@@ -52,6 +52,22 @@ def test_a_tiny_margin_gives_nearly_the_p_without_margin() -> None:
         gains.p_of_loss(RegressionTest(margin, config=StatsConfig(n_permutations=20_000))) for margin in (0.0, 1e-6)
     )
     assert with_little == pytest.approx(without, abs=0.01)
+
+
+def test_students_t_is_also_a_test_without_a_margin() -> None:
+    values = np.random.default_rng(3).normal(-0.02, 0.1, 8)
+    p = UnitGains(values, None, None, 1.0).p_of_loss(RegressionTest(0.0, "t"))
+    assert p == pytest.approx(ttest_1samp(values, 0.0, alternative="less").pvalue)
+
+
+def test_every_test_gives_a_p_without_a_margin_and_randomisation_takes_none() -> None:
+    gains = UnitGains(np.random.default_rng(3).normal(-0.02, 0.1, 30), None, None, 1.0)
+    assert len({gains.p_of_loss(RegressionTest(0.0, name)) for name in TESTS}) == len(TESTS)
+    assert gains.p_of_loss(RegressionTest(0.0)) == gains.p_of_loss(RegressionTest(0.0, "randomisation"))
+    assert gains.p_of_loss(RegressionTest(0.1)) == gains.p_of_loss(RegressionTest(0.1, "t"))
+    with pytest.raises(ParameterError) as error:
+        RegressionTest(0.1, "randomisation")
+    assert error.value.code == "E310"
 
 
 def test_the_detectable_loss_is_detected_with_80_percent_power() -> None:

@@ -31,7 +31,8 @@ HELP = """
 
 Compare two or more systems on the same queries: paired differences with adjusted p values, wins and losses, tie bands
 and rank intervals. SYSTEMS are run files (with --qrels), matrices of logits (with --targets), or run directories
-written by eq score -o; NAME=path names a system. Systems are ordered by --primary (default: the first metric).
+written by eq score -o; NAME=path names a system. Systems are ordered by --primary (default: the first metric). -v
+prints all pairs, wins and losses, and tie bands.
 """
 
 

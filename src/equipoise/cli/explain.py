@@ -244,6 +244,8 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         return [_error_page(name)]
     if name.startswith("-"):
         return _option_pages(name)
+    if page := _neighbour_accuracy_page(name, catalogue):
+        return [page]
     pages = [
         *_test_pages(name),
         *_gate_test_pages(name),
@@ -472,6 +474,26 @@ def _concept_score_pages(name: str) -> list[InfoPage]:
 
     page = explain_score(name.casefold())
     return [] if page is None else [InfoPage(*page)]
+
+
+def _neighbour_accuracy_page(name: str, catalogue: MetricCatalogue) -> InfoPage | None:
+    """The page about the accuracy of nearest neighbours of ``eq bench``; None for another name."""
+    if "knn" not in name.casefold():  # the imports take longer than most pages
+        return None
+    from equipoise.domains.bench.text_data import KNN
+    from equipoise.tasks.classification import NEIGHBOURS
+
+    if name.casefold() != KNN.casefold():
+        return None
+    accuracy = next(metric for metric in matching_metrics("Acc", catalogue) if metric.evidence.kind == "labels")
+    text = (
+        f"{_definition(type(accuracy))}\n\nThe predicted class has the most votes among the {NEIGHBOURS} nearest texts "
+        "by cosine similarity; among classes with equally many votes, it has the largest sum of cosines. Each text is "
+        "predicted from other folds, or from the training split if there is one."
+    )
+    page = _page(accuracy)
+    facts = {"use": "eq bench run on classification data", **page.facts, "aliases": ""}
+    return InfoPage(f"{KNN}  accuracy of the {NEIGHBOURS} nearest neighbours", text, facts)
 
 
 def _definition(documented: object) -> str:

@@ -32,10 +32,10 @@ requirement.
 non-inferiority test: with few queries, a loss is rarely significant. The metrics are those of -m, else those of
 --require, else the first of the run. With several metrics p values are adjusted, by Holm's method or --correction.
 
-Without a margin the test is the sign-flip randomisation test. With a margin it is Student's t test of the loss beyond
-the margin. --test bounds assumes only the bounds of the metric (Gaffke's bound); it has less power, but stays valid
-if a few differences are very large. A metric that is not a mean over queries, such as MedianRank, uses the bootstrap
-interval of its difference, without adjustment.
+The default test is the sign-flip randomisation test without a margin, and Student's t test of the loss beyond the
+margin with one. --test bounds assumes only the bounds of the metric (Gaffke's bound); it has less power, but stays
+valid if a few differences are very large. A metric that is not a mean over queries, such as MedianRank, uses the
+bootstrap interval of its difference, without adjustment.
 
 The gate also fails if the comparison is not valid: missing queries, runs that were scored in
 different ways, runs that are incomplete or tuned on the queries they report (EQ201), undefined
@@ -62,9 +62,8 @@ scores, and too few queries for any p value to be significant.
 @click.option(
     "--test",
     type=click.Choice(TESTS),
-    default="t",
-    show_default=True,
-    help="Test of a loss beyond the margin: t, or bounds (assumes only the bounds of the metric).",
+    help="Test of a loss: randomisation (without a margin only), t, or bounds (assumes only the bounds of the metric). "
+    " [default: randomisation without a margin, t with one]",
 )
 @click.option("--junit", metavar="FILE", help="Also write the checks as JUnit XML, which CI systems show as tests.")
 @click.option("--allow-missing", is_flag=True, help="Score missing queries as 0 instead of failing.")
@@ -81,7 +80,7 @@ def gate(
     confident: bool,
     baseline: str | None,
     margin: float,
-    test: str,
+    test: str | None,
     junit: str | None,
     allow_missing: bool,
     metrics: tuple[str, ...],

@@ -341,13 +341,18 @@ def stats_options(
     n_resamples: int = DEFAULT_STATS.n_resamples,
     min_resamples: int = 1,
     of_runs: bool = False,
+    omit_tests: Mapping[str, str] | None = None,
+    tested: str = "",
 ) -> Decorator:
     """The options of ``StatsConfig``; the command gets them as one ``config``.
 
     ``--ties``, where the command declares it, becomes part of the config. ``omit`` names fields without an
     option, which keep their defaults. ``of_runs``: the command reads stored runs, and ``stats_of_runs`` gives the
-    defaults of the options that runs record.
+    defaults of the options that runs record. ``omit_tests`` maps tests that the command cannot use to hints, and
+    ``tested`` says what is tested, if it is not every difference.
     """
+    omitted = omit_tests or {}
+    note = f" {tested}" if tested else ""
 
     def shown(default: object) -> str | bool:
         return f"{default}, or that of the stored runs" if of_runs else True
@@ -355,17 +360,22 @@ def stats_options(
     declared: dict[str, Decorator] = {
         "test": click.option(
             "--test",
-            type=ChoiceWithHint("paired test", tests, aliases=TEST_ALIASES),
+            type=ChoiceWithHint(
+                "paired test",
+                lambda: [name for name in tests() if name not in omitted],
+                pointers=omitted,
+                aliases={name: aliases for name, aliases in TEST_ALIASES.items() if name not in omitted},
+            ),
             default=DEFAULT_STATS.test,
             show_default=shown(DEFAULT_STATS.test),
-            help="Paired test of a difference.",
+            help=f"Paired test of a difference.{note}",
         ),
         "correction": click.option(
             "--correction",
             type=ChoiceWithHint("correction", corrections),
             default=DEFAULT_STATS.correction,
             show_default=shown(DEFAULT_STATS.correction),
-            help="Correction for multiple comparisons.",
+            help=f"Correction for multiple comparisons.{note}",
         ),
         "confidence_level": click.option(
             "--confidence-level",

@@ -130,7 +130,7 @@ of logits; NAME=path names a system. Runs are TREC, JSON, JSONL, CSV, TSV or par
 gzipped; "-" is standard input. Logits are .npy, .npz, .safetensors or .pt, with the correct column of
 each row in --targets or in the array "targets" of the same file; with --device they are ranked
 on that device. With -o a run directory per system is written; eq compare reads these and by default uses the
-options of the statistics that they were written with. With --like the scores are those that another
+statistics options they were written with. With --like the scores are those that another
 library would print; eq why explains the differences.
 """
 

@@ -166,7 +166,7 @@ def comparison_caption(comparison: Comparison, system: str = "System") -> str:
     return (
         f"{system}s that share a tie-band letter do not differ significantly at the "
         f"{format_percent(comparison.alpha)} level. {test}; {comparison.family.replace(PERCENT_UNIT, '')}."
-        f"{_interval_note(comparison)}"
+        f"{interval_note(comparison)}"
         f"{_missing_values_note(comparison, [comparison.primary])}"
     )
 
@@ -198,7 +198,7 @@ def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
     )
 
 
-def _interval_note(comparison: Comparison) -> str:
+def interval_note(comparison: Comparison) -> str:
     """The method of the intervals of differences, and why an interval may seem to contradict its p."""
     pairs = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
     methods = dict.fromkeys(method_name(contrast.interval.method) for contrast in pairs if contrast.interval.known)
@@ -208,8 +208,8 @@ def _interval_note(comparison: Comparison) -> str:
     if comparison.correction == "none" or len(pairs) < 2:
         return f" Intervals of differences: {method}."
     return (
-        f" Intervals of differences ({method}) are not adjusted for the number of pairs, so an interval can exclude 0 "
-        f"although the adjusted p is above {comparison.alpha:g}."
+        f" Intervals of differences ({method}) are not adjusted for the {len(pairs)} pairs, so an interval can exclude "
+        f"0 although the adjusted p is above {comparison.alpha:g}."
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from equipoise.report import view_model
-from equipoise.report.pairwise import chance_note, other_metrics_caption
+from equipoise.report.pairwise import chance_note, interval_note, other_metrics_caption
 from equipoise.report.tables import (
     SystemColumn,
     bounded_systems,
@@ -240,7 +240,7 @@ def pairwise_table(subject: RunSet) -> view_model.PairwiseTable | None:
         rows=rows,
         matrix=tuple(tuple(_win_cell(comparison, a, b) for b in comparison.order) for a in comparison.order),
         others=tuple(row for name in others for row in _pair_rows(comparison, name)),
-        caption=_pairs_caption(comparison),
+        caption=f"{_pairs_caption(comparison)}{interval_note(comparison)}",
         units=subject.words.plural,
     )
 

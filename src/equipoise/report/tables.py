@@ -166,14 +166,18 @@ class SystemColumn:
 
 
 def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]) -> tuple[SystemColumn, ...]:
-    """One column per standard cost that some system recorded, in the order of ``names``."""
+    """One column per standard cost that some system recorded, in the order of ``names``.
+
+    If the systems embed chunks of documents, the titles say so.
+    """
     columns = []
+    noun = "chunks" if any("chunks" in cost for cost in costs.values()) else "texts"
     for key, kind in STANDARD_COSTS.items():
         recorded = [costs.get(name, {}).get(key) for name in names]
         if any(value is not None for value in recorded):
             values = tuple(None if value is None else finite_or_none(kind.convert(value)) for value in recorded)
             texts = tuple("" if value is None else kind.text(value) for value in values)
-            columns.append(SystemColumn(key, kind.title, values, texts))
+            columns.append(SystemColumn(key, kind.title.replace("texts", noun), values, texts))
     return tuple(columns)
 
 

@@ -168,7 +168,7 @@ class BaselineCheck:
     baseline: StoredRun
     margin: float = 0.0
     metrics: tuple[str, ...] = ()
-    test: str = "t"
+    test: str | None = None
 
 
 def check_gate(

@@ -40,22 +40,36 @@ if TYPE_CHECKING:
 
 # The p value of "the true loss does not exceed the margin", and the smallest p that is possible.
 
-BOUNDS = "bounds"
-TESTS = ("t", BOUNDS)
-"""The tests of a loss beyond a margin: Student's t, or one that uses only the bounds of the metric."""
+RANDOMISATION, STUDENT, BOUNDS = TESTS = ("randomisation", "t", "bounds")
+"""The tests of a loss: sign-flip randomisation, Student's t, or one that uses only the bounds of the metric."""
 
 
 @dataclass(frozen=True)
 class RegressionTest:
-    """The tolerated loss, and the test of a larger one."""
+    """The tolerated loss, and the test of a larger one; None is the default test, which depends on the margin."""
 
     margin: float
-    test: str = "t"
+    test: str | None = None
     config: StatsConfig = DEFAULT_STATS
 
     def __post_init__(self) -> None:
-        if self.test not in TESTS:
+        if self.test is not None and self.test not in TESTS:
             raise UnknownNameError.of("test of a loss", self.test, TESTS)
+        if self.test == RANDOMISATION and self.margin:
+            raise ParameterError(
+                "the randomisation test takes no margin",
+                hint=f"use the test {STUDENT} or {BOUNDS} with a margin",
+            )
+
+    def method(self, width: float) -> str:
+        """The test of a metric whose largest difference is ``width``; without a bound, ``bounds`` is the default test.
+
+        >>> RegressionTest(0.0).method(1.0), RegressionTest(0.01).method(1.0), RegressionTest(0.0, "t").method(inf)
+        ('randomisation', 't', 't')
+        """
+        if self.test is None or (self.test == BOUNDS and width == inf):
+            return STUDENT if self.margin else RANDOMISATION
+        return self.test
 
     @property
     def alpha(self) -> float:
@@ -64,6 +78,8 @@ class RegressionTest:
 
     def checked(self, metrics: int) -> RegressionTest:
         """The same test; an error if p cannot be small enough with so few permutations."""
+        if self.method(0.0) == STUDENT:
+            return self
         if metrics and metrics / (self.config.n_permutations + 1) >= self.alpha:
             scope = f" of {metrics} metrics" if metrics > 1 else ""
             raise ParameterError(
@@ -95,9 +111,10 @@ class UnitGains:
     def p_of_loss(self, test: RegressionTest) -> float:
         """The p value of the loss if the true loss is within the margin; NaN if unknown."""
         rng = test.config.rng(0)
-        if test.test == BOUNDS and self.width < inf:
+        method = test.method(self.width)
+        if method == BOUNDS:
             return self.p_within_bounds(test, rng)
-        if test.margin == 0.0:
+        if method == RANDOMISATION:
             p_values = sign_flip_test(
                 self.values,
                 weights=self.weights,
@@ -139,9 +156,10 @@ class UnitGains:
         >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(RegressionTest(0.0))
         0.0625
         """
-        if test.test == BOUNDS and self.width < inf:
+        method = test.method(self.width)
+        if method == BOUNDS:
             return float(min(1.0, (self.width + test.margin) / (2 * self.width)) ** self.blocks)
-        return float(0.5**self.blocks) if test.margin == 0.0 else 0.0
+        return float(0.5**self.blocks) if method == RANDOMISATION else 0.0
 
     def visible(self, test: RegressionTest) -> float:
         """The smallest true loss that Student's t detects with a power of 80 %; NaN if unknown."""
@@ -315,7 +333,7 @@ def _mean_verdict(
     if undecided:
         verdict = f"a loss{_margin_text(test)} that cannot be tested: {undecided}"
     details = [*([] if np.isnan(p) else [f"{p_in_sentence(p)}{adjusted.words}"]), words.units(n)]
-    if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
+    if not failed and np.isfinite(visible := gains.visible(test)) and test.test != BOUNDS:
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
     message = f"{_describe_gain(current, reference, gain)}; {verdict} ({', '.join(details)})"
     known_p = None if np.isnan(p) else p

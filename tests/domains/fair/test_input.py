@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise import run_fair_comparison
+from equipoise.domains.fair.checks import with_affected_models
 from equipoise.errors import (
     DuplicateError,
     EquipoiseError,
@@ -21,7 +22,7 @@ from equipoise.io.documents import TextDocument
 from equipoise.models import tokenizers
 from equipoise.models.embedder import Embedder
 from equipoise.models.encoder import Encoder, ModelCard, Role
-from equipoise.types import install_command
+from equipoise.types import Finding, Severity, install_command
 from fair_sample import CONFIG, Counting, document, pairs
 
 TEXT = document()
@@ -186,6 +187,26 @@ def test_answers_split_between_the_evaluated_chunks_are_a_finding() -> None:
     summary = " ".join(comparison.summary.split())
     assert f"the maximum score is below 100 %: bm25: {reachable:.1f} %." in summary
     assert "EQ102" not in finding_codes(run_comparison(chunk_sizes=[24], overlaps=[8]))
+
+
+def test_split_answers_name_the_models_whose_selected_chunks_split_some() -> None:
+    def finding(**grid: Any) -> Finding:
+        comparison = run_comparison(top_ks=[9], **grid)
+        (found,) = (each for each in comparison.findings if each.code == "EQ102")
+        return found
+
+    none = finding(chunk_sizes=[24], overlaps=[0, 8])
+    assert (none.severity, none.message.rpartition("; ")[2]) == (
+        Severity.TIP,
+        "in the table this affects no model",
+    )
+    every = finding(chunk_sizes=[3], overlaps=[0])
+    assert (every.severity, "in the table" in every.message) == (Severity.ISSUE, False)
+    ceilings = {"bm25": 1.0, "hash": 0.954}
+    (some,) = with_affected_models([every], ceilings)
+    assert some.severity == Severity.ISSUE
+    assert some.message.endswith("in the table this affects only hash (at most 95 %)")
+    assert with_affected_models([replace(every, code="EQ103")], ceilings)[0].message == every.message
 
 
 def test_the_source_matcher_has_no_split_answers() -> None:

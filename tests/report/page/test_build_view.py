@@ -274,6 +274,14 @@ def test_the_direction_of_the_metric_is_used(tmp_path: Path) -> None:
     assert report.pairwise.rows[0].winner == "near"
     assert (report.pairwise.rows[0].difference.number or 0) < 0
     assert "to the left of 0" in report.pairwise.caption
+    assert "are not adjusted" not in report.pairwise.caption
+
+
+def test_with_several_pairs_the_caption_explains_intervals_that_exclude_0(tmp_path: Path) -> None:
+    runs = synthetic_runs(tmp_path, ["a", "b", "c"], {"MRR": np.random.default_rng(0).random((3, 60))})
+    report = build_view(runs, compare_runs(runs), exports=False)
+    assert report.pairwise is not None
+    assert "are not adjusted for the 3 pairs" in report.pairwise.caption
 
 
 def _runs_with_slices(folder: Path, values: Floats, kinds: dict[str, dict[str, str]]) -> list[StoredRun]:

@@ -72,7 +72,8 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=click.IntRange(min=1),
     metavar="N ...",
-    help="Also evaluate vectors truncated to N dimensions. With --dtypes, every combination is evaluated.",
+    help="Also evaluate vectors truncated to N dimensions. With --dtypes, only the combinations of both; add float32 "
+    "for truncation alone.",
 )
 @click.option(
     "--dtypes",
@@ -80,7 +81,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=options.ChoiceWithHint("dtype", dtypes),
     metavar="NAME ...",
-    help="Also evaluate vectors stored as float16, int8 or binary. With --dims, every combination is evaluated.",
+    help="Also evaluate vectors stored as float16, int8 or binary. With --dims, only the combinations of both.",
 )
 @click.option(
     "--rerankers",
@@ -261,7 +262,8 @@ def ls(out: Output, /) -> int:
                 "A folder of tables is one data set per table. KIND:PATH names the kind, such as clustering:PATH."
             ),
             Paragraph(
-                "few-shot:PATH is classification in MTEB's protocol: the same tables, 8 texts per label. Metric: Acc."
+                "few-shot:PATH is classification under MTEB's protocol: the same tables, 8 texts per label. "
+                "Metric: Acc."
             ),
         ]
     out.show(*parts)
@@ -329,7 +331,7 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
     metavar="NAME ...",
     help="Only these subsets of MTEB results.",
 )
-@options.stats_options()
+@options.stats_options(tested="Only differences of adjacent ranks are tested; rank intervals do not depend on it.")
 @click.option("-o", "--output", "folder", metavar="FOLDER", help="Write results.json and report.html here.")
 @options.fail_option
 @options.table_options(file=False)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.stats.formatting import format_value
 from equipoise.stats.intervals import wilson_interval
 from equipoise.stats.power import PowerEstimate, detectable_difference
+from equipoise.types import Finding, Severity
 
+MISSING_ANSWERS = "EQ102"
 TOO_FEW_QUESTIONS = "EQ105"
 ACCURACY = 0.8
 """The accuracy assumed for power calculations; typical for fair comparisons."""
@@ -19,6 +21,7 @@ MAX_RETRIEVED_FRACTION = 0.5
 """Retrieving at least this share of the chunks is reported."""
 
 _ANSWER_WIDTH = 40
+_SPLIT_HINT = "use an overlap longer than the longest answer, or larger chunks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,29 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
         f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {'is' if len(worst) == 1 else 'are'} split between "
         f"chunks{chunking}, so at most {_ceiling(worst, subject)} can be found{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
-        "use an overlap longer than the longest answer, or larger chunks",
+        _SPLIT_HINT,
+    )
+
+
+def with_affected_models(findings: Iterable[Finding], ceilings: Mapping[str, float]) -> tuple[Finding, ...]:
+    """The findings; that on split answers names the models that select such a chunking, instead of counting chunkings.
+
+    ``ceilings`` has the maximum score of every model with its selected chunking. If no model is affected, the finding
+    is a tip; if all are, there is nothing to add.
+    """
+    if all(ceiling < 1 for ceiling in ceilings.values()):
+        return tuple(findings)
+    affected = [f"{name} (at most {_percent(ceiling)})" for name, ceiling in ceilings.items() if ceiling < 1]
+    note = f"this affects only {join_names(affected)}" if affected else "this affects no model"
+    return tuple(
+        replace(
+            finding,
+            message=f"{finding.message.partition('; ')[0]}; in the table {note}",
+            severity=finding.severity if affected else Severity.TIP,
+        )
+        if finding.code == MISSING_ANSWERS and finding.hint == _SPLIT_HINT
+        else finding
+        for finding in findings
     )
 
 
@@ -277,7 +302,7 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
 CHECKS = declared_checks(
     "equipoise.domains.fair",
     {
-        "EQ102": (AnswersInDocument | SplitAnswers, missing_answers),
+        MISSING_ANSWERS: (AnswersInDocument | SplitAnswers, missing_answers),
         "EQ103": (AnswersInDocument, ambiguous_answers),
         TOO_FEW_QUESTIONS: (SampleSize, too_few_questions),
         "EQ108": (RetrievedFraction, retrieves_most),

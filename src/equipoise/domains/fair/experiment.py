@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.checks.models import TruncationStats, TunedSystem
 from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
+from equipoise.domains.fair.checks import with_affected_models
 from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks, chunk_locations
 from equipoise.domains.fair.config import METRIC, OPTIMISTIC, FairConfig
 from equipoise.domains.fair.costs import measure_costs, rerank_bytes, rerank_seconds
@@ -493,7 +494,10 @@ def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, comma
         comparison=comparison,
         mcnemar=_mcnemar(outcomes, settings),
         slices={outcome.profile.spec: slice_estimates(outcome.result, settings.metric, kinds) for outcome in outcomes},
-        findings=comparison.findings if comparison is not None else tuple(results[0].findings),
+        findings=with_affected_models(
+            results[0].findings if comparison is None else comparison.findings,
+            {outcome.name: outcome.ceiling for outcome in outcomes},
+        ),
         failures=job_results.failures,
         plan=plan,
         keys={result.name: result.key for result in job_results.results},

@@ -134,13 +134,13 @@ def short_caption(data: FairComparison) -> Iterator[str]:
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
         yield (
             f"Each question is scored with parameters selected on other questions{_over_splits(data)}. The optimistic "
-            "score uses the same questions for selection and scoring; gap is the difference."
+            "score uses the same questions for selection and scoring; gap is the difference, computed before "
+            "rounding."
         )
     if data.comparison is not None:
         yield _about_p(data.comparison, nested=data.plan.requested.nested and data.outcomes[0].n_tried > 1)
     yield from _about_mcnemar(data)
-    ceilings = {model.name: model.tuning.trials[model.tuning.best].reachable for model in data.outcomes}
-    below = [f"{name} {_score(share)}" for name, share in ceilings.items() if share is not None and share < 1]
+    below = [f"{model.name} {_score(model.ceiling)}" for model in data.outcomes if model.ceiling < 1]
     if below:
         yield (
             "With the parameters shown, chunk boundaries split answers, so the maximum score is below 100 %: "

@@ -251,6 +251,12 @@ class FairModelResult:
         return len(self.tuning.grid)
 
     @property
+    def ceiling(self) -> float:
+        """The maximum score of the best configuration: the share of answers that its chunks do not split."""
+        reachable = self.tuning.trials[self.tuning.best].reachable
+        return 1.0 if reachable is None else reachable
+
+    @property
     def details(self) -> UnitContents:
         """Each question with its text, its answer and the retrieved chunks."""
         return self.new_details if self.stored is None else self.stored.details
