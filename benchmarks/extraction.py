@@ -13,7 +13,8 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.domains.phenotypes.config import DEFAULT_MODEL, ExtractionConfig
+from equipoise.domains.phenotypes.config import ExtractionConfig
+from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import (
     SPLITTER_CHAIN,

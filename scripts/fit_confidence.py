@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, ExtractionConfig
+from equipoise.domains.phenotypes.config import ExtractionConfig
+from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR
 from equipoise.domains.phenotypes.extraction import extractor
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,

@@ -53,6 +53,14 @@ def test_an_optimistic_best_trial_is_reported_with_the_gap() -> None:
     assert finding.evidence[1] == "the held-out score (nested cross-validation) is 0.6000, -0.2000"
 
 
+def test_defaults_that_no_trial_exceeds_are_compared_with_the_trials() -> None:
+    record = tuning(rising_score)
+    defaults = Trial({"chunk_size": 1024, "top_k": 20}, 0.9)
+    record = replace(record, trials=(*record.trials, defaults), tried=6, best=6, baseline=6, optimistic=0.9)
+    (finding,) = findings_with_code(TunedSystem("minilm", record, nested=False), "EQ201")
+    assert "is the best of 6 trials and the defaults, selected" in finding.message
+
+
 def test_a_tuning_without_folds_is_reported_without_a_gap() -> None:
     record = replace(tuning(rising_score), folds=(), nested=NAN)
     (finding,) = findings_with_code(TunedSystem.of("minilm", record), "EQ201")

@@ -103,7 +103,6 @@ def test_bad_options_are_reported(
         (("explain", "P(no)@5"), "E300", "'no'"),
         (("explain", "EQ999"), "E300", "EQ999"),
         (("explain", "E999"), "E300", "E999"),
-        (("explain",), "E100", "NAME"),
         (("completion", "bsh"), "E300", "bash"),
         (("--nonsense",), "E100", "--nonsense"),
     ],

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 from contextlib import suppress
@@ -344,8 +345,8 @@ def test_cache_size_path_and_prune(eq, folder: Path) -> None:
     assert [space["vectors"] for space in size["spaces"]] == [30]
     assert "30 vectors" in eq("cache", "size").stdout
     assert eq("cache", "path").stdout.strip() == size["path"] == str(folder / "cache" / "vectors.sqlite")
-    assert "dropped 0 vectors; 30 stay" in eq("cache", "prune", "--to", "1GB").stdout
-    assert "dropped 30 vectors; 0 stay" in eq("cache", "prune", "--all").stdout
+    assert "dropped 0 vectors or token counts; 30 vectors remain" in eq("cache", "prune", "--to", "1GB").stdout
+    assert "dropped 30 vectors or token counts; 0 vectors remain" in eq("cache", "prune", "--all").stdout
     assert run_embed(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
 
 
@@ -375,7 +376,7 @@ def test_cached_texts_of_pdf_documents_are_counted_and_pruned(eq, folder: Path) 
     assert (pruned["dropped_documents"], pruned["vectors"]) == (1, 0)
     (newest,) = (folder / "cache" / "documents").iterdir()
     assert newest.read_text() == "barley"
-    assert "dropped 1 text of a PDF document; 0 stay" in eq("cache", "prune", "--all").stdout
+    assert "dropped 1 text of a PDF document; 0 remain" in eq("cache", "prune", "--all").stdout
     assert not list((folder / "cache" / "documents").iterdir())
 
 
@@ -454,7 +455,7 @@ def test_a_narrow_terminal_drops_the_title_only(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     output = eq("ls", "models").stdout
     header, _, *lines = output.splitlines()
-    assert header.split() == ["model", "status", "dims", "tokens", "licence"]
+    assert re.split(r" {2,}", header.strip()) == ["model", "status", "dims", "max tokens", "licence"]
     assert all(len(line) <= 80 for line in lines)
     assert "not shown: title;" in output
 

@@ -17,8 +17,13 @@ from equipoise.checks.base import all_checks
 from equipoise.cli.environment import EXTRAS
 from equipoise.cli.main import COMMANDS, cli
 from equipoise.cli.options import ChoiceWithHint
+from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR, DEFAULT_MODEL
 from equipoise.errors import EquipoiseError
-from equipoise.metrics.parser import builtin
+from equipoise.evidence.base import Evidence
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.sets import Sets
+from equipoise.metrics.parser import builtin, parse_metrics
+from equipoise.models.stores import STORE_EXAMPLES, STORE_KINDS
 from equipoise.runs.regression_test import TESTS as GATE_TESTS
 from equipoise.types import install_command
 
@@ -276,3 +281,46 @@ def test_examples_of_help_pages_have_valid_options_and_choices() -> None:
                     parameter.type(value, parameter, context)
             n_examples += 1
     assert n_examples > 100
+
+
+def test_explain_without_a_name_lists_what_can_be_explained(eq) -> None:
+    (page,) = json.loads(eq("explain", "--json", "--quiet").stdout)["pages"]
+    examples = [fact.split(";")[0].removeprefix("eq explain ") for fact in page["facts"].values()]
+    assert len(examples) == 8
+    for name in examples:
+        assert json.loads(eq("explain", name, "--json").stdout)["pages"], name
+    assert "eq explain nDCG@10" in eq("explain").stdout
+
+
+def test_help_lists_every_store_that_keeps_vectors(eq) -> None:
+    printed = eq("phenotypes", "index", "build", "--help").stdout
+    assert set(STORE_EXAMPLES) == set(STORE_KINDS) - {"memory", "faiss"}
+    assert all(f" {kind}:" in printed.replace("\n", " ") for kind in STORE_EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        ("index build", DEFAULT_MODEL),
+        ("query", DEFAULT_MODEL),
+        ("benchmark run", DEFAULT_MODEL),
+        ("benchmark compare-vectors", DEFAULT_MODEL),
+        ("extract", DEFAULT_EXTRACTOR),
+        ("extraction run", DEFAULT_EXTRACTOR),
+        ("extraction tune", DEFAULT_EXTRACTOR),
+    ],
+)
+def test_help_states_the_default_model(eq, command: str, default: str) -> None:
+    printed = " ".join(eq("phenotypes", *command.split(), "--help").stdout.split())
+    assert f"[default: {default}" in printed.split(" MODEL ", 1)[1].split(" --", 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "evidence"),
+    [("phenotypes extraction compare", Sets), ("phenotypes benchmark run", Ranking), ("places compare", Ranking)],
+)
+def test_examples_of_metrics_fit_the_evidence_of_the_command(eq, command: str, evidence: type[Evidence]) -> None:
+    printed = " ".join(eq(*command.split(), "--help").stdout.split())
+    examples = printed.split("A metric, such as ", 1)[1].split("; may be repeated", 1)[0].replace(" or ", ", ")
+    names = re.split(r", (?![^(]*\))", examples.replace('"', ""))
+    assert len(parse_metrics(names, evidence=evidence)) >= len(names) > 1

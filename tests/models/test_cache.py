@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
 from equipoise.models.cache import VectorCache, parse_bytes
-from equipoise.models.cache_storage import block_nbytes, cache_keys, pack_block, unpack_block
+from equipoise.models.cache_storage import TOKEN_COUNTS, block_nbytes, cache_keys, pack_block, unpack_block
 
 MODEL, ROLE = "onnx:minilm#53aa5117", "document|"
 ANY_TEXT = st.text(st.characters(codec=None))
@@ -352,6 +352,16 @@ def bytes_on_disk(cache: VectorCache) -> int:
     return sum(
         path.stat().st_size for path in cache.path.parent.glob(f"{cache.path.name}*") if path.suffix != ".sqlite-shm"
     )
+
+
+def test_token_counts_of_texts_are_not_counted_as_vectors(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "v.sqlite")
+    cache.put_many(MODEL, 'any ""', numbered_texts(30), random_vectors(30, 8))
+    cache.put_many(MODEL, f'any ""{TOKEN_COUNTS}', numbered_texts(20), random_vectors(20, 1))
+    size = cache.size()
+    assert (size.vectors, size.token_counts) == (30, 20)
+    assert sorted((space.vectors, space.token_counts) for space in size.spaces) == [(0, 20), (30, 0)]
+    cache.close()
 
 
 @pytest.mark.parametrize("max_bytes", [500_000, 3_000_000])

@@ -85,7 +85,9 @@ def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Observation]:
     trials = len(tuning.affordable)
     if tuned.nested or trials < 2:
         return
-    best = f"{tuning.trial_metric} {format_value(tuning.optimistic, PLACES)} is the best of {trials} trials"
+    # A best trial outside the grid is that of the default parameters.
+    compared = f"{trials} trials{'' if tuning.best < len(tuning.grid) else ' and the defaults'}"
+    best = f"{tuning.trial_metric} {format_value(tuning.optimistic, PLACES)} is the best of {compared}"
     nested = f"the held-out score (nested cross-validation) is {format_value(tuning.nested, PLACES)}"
     yield Observation(
         tuned.system,

@@ -19,7 +19,7 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError
 from equipoise.models.backends.model_files import weights_aliases
 from equipoise.models.cache import VectorCache, format_bytes, parse_bytes, stored_texts
-from equipoise.models.cache_storage import CacheSize, ModelCacheSize
+from equipoise.models.cache_storage import TOKEN_COUNTS, CacheSize, ModelCacheSize
 from equipoise.report.terminal import ReportColumn, TerminalTable
 from equipoise.types import install_command
 
@@ -191,7 +191,8 @@ SIZE_HELP = """
   eq cache size
   eq cache size --json
 
-Show the number and size of the cached vectors of each model, and of the cached texts of PDF documents.
+Show the number and size of the cached vectors of each model, of the token counts of texts (to detect truncation), and
+of the cached texts of PDF documents.
 """
 
 PRUNE_HELP = """
@@ -230,22 +231,33 @@ def size(out: Output) -> None:
         out.data({"path": str(vector_cache.path), **asdict(usage), "documents": asdict(documents)})
         return
     if usage.spaces:
+        token_counts = [_count(space.token_counts) for space in usage.spaces]
         out.show(
             TerminalTable(
                 [
                     ReportColumn("model", [_space_name(space) for space in usage.spaces], shortens="middle"),
                     ReportColumn("role, prompt", [_role(space) for space in usage.spaces], rank=1, shortens="fold"),
-                    ReportColumn("vectors", [f"{space.vectors:,}" for space in usage.spaces], right=True),
+                    ReportColumn("vectors", [_count(space.vectors) for space in usage.spaces], right=True),
+                    *([ReportColumn("token counts", token_counts, right=True)] if usage.token_counts else []),
                     ReportColumn("size", [format_bytes(space.bytes) for space in usage.spaces], right=True),
                 ]
             )
         )
+    contents = f"{usage.vectors:,} vectors{_token_counts(usage)}"
     out.text(
-        f"{usage.vectors:,} vectors, {format_bytes(sum(space.bytes for space in usage.spaces))}; the file takes"
+        f"{contents}, {format_bytes(sum(space.bytes for space in usage.spaces))}; the file takes"
         f" {format_bytes(usage.file_bytes)} of at most {format_bytes(usage.max_bytes)}: {vector_cache.path}"
     )
     if documents.texts:
         out.text(f"{_pdf_texts(documents.texts)}, {format_bytes(documents.bytes)}")
+
+
+def _count(n: int) -> str:
+    return f"{n:,}" if n else ""
+
+
+def _token_counts(usage: CacheSize) -> str:
+    return f" and the token counts of {usage.token_counts:,} texts" if usage.token_counts else ""
 
 
 def _pdf_texts(n: int) -> str:
@@ -271,9 +283,12 @@ def prune(out: Output, size: str | None, everything: bool) -> None:
         counts = {"dropped": dropped, "dropped_documents": dropped_texts, "documents": asdict(documents)}
         out.data({"path": str(vector_cache.path), **counts, **asdict(usage)})
         return
-    out.text(f"dropped {dropped:,} vectors; {usage.vectors:,} stay, {format_bytes(usage.file_bytes)}")
+    out.text(
+        f"dropped {dropped:,} vectors or token counts; {usage.vectors:,} vectors{_token_counts(usage)} remain, "
+        f"{format_bytes(usage.file_bytes)}"
+    )
     if before.texts:
-        out.text(f"dropped {_pdf_texts(dropped_texts)}; {documents.texts:,} stay, {format_bytes(documents.bytes)}")
+        out.text(f"dropped {_pdf_texts(dropped_texts)}; {documents.texts:,} remain, {format_bytes(documents.bytes)}")
 
 
 @cache.command(help=PATH_HELP, short_help="Print the path of the cache.")
@@ -289,7 +304,7 @@ def path(out: Output) -> None:
 
 
 _WEIGHTS = re.compile(r"sha256:([0-9a-f]{64})")
-_VARIANT = re.compile(r'(?P<role>\w+) (?P<prompt>".*")(?P<tokens> tokens)?')
+_VARIANT = re.compile(r'(?P<role>\w+) (?P<prompt>".*")')
 
 
 def _space_name(space: ModelCacheSize) -> str:
@@ -300,13 +315,13 @@ def _space_name(space: ModelCacheSize) -> str:
 
 
 def _role(space: ModelCacheSize) -> str:
-    """The role and the prompt of the texts, and whether their lengths in tokens are stored instead of vectors."""
-    match = _VARIANT.fullmatch(space.variant)
+    """The role and the prompt of the texts."""
+    match = _VARIANT.fullmatch(space.variant.removesuffix(TOKEN_COUNTS))
     if match is None:
         return space.variant
     role = "query or document" if match["role"] == "any" else match["role"]
     prompt = "no prompt" if match["prompt"] == '""' else match["prompt"]
-    return f"{role}, {prompt}{'; text lengths' if match['tokens'] else ''}"
+    return f"{role}, {prompt}"
 
 
 def _measure(vector_cache: VectorCache) -> CacheSize:

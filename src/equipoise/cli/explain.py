@@ -182,8 +182,23 @@ HELP = """
 
 Explain a metric, with its formula and a worked example; the code of a finding (EQ301) or of
 an error (E204); a paired test, a correction or the method of an interval; or an option of any
-command.
+command. Without NAME, all kinds of names are listed.
 """
+
+OVERVIEW = InfoPage(
+    "eq explain NAME",
+    facts={
+        "metric": "eq explain nDCG@10; eq ls metrics lists all",
+        "finding": "eq explain EQ301; eq ls checks lists all",
+        "error": "eq explain E204; every error message starts with its code",
+        "paired test": "eq explain randomisation; eq ls tests lists all",
+        "correction": "eq explain holm; eq ls tests lists all",
+        "interval": "eq explain bca; -v names the method below a table",
+        "concept score": "eq explain ground_truth_score",
+        "option": "eq explain --token-budget; --help of a command lists its options",
+    },
+)
+"""The kinds of names, each with an example."""
 
 _CHECK = re.compile(r"EQ\d+", re.IGNORECASE)
 _ERROR = re.compile(r"E\d+", re.IGNORECASE)
@@ -224,10 +239,9 @@ def explain(out: Output, name: str | None, plugins: tuple[str, ...]) -> None:
             for flag, is_set in (("--json", out.json), ("--quiet", out.quiet), ("--verbose", out.verbose))
             if is_set
         ]
-        if len(flags) != 1:
-            raise click.MissingParameter(param_hint="'NAME'", param_type="argument")
-        name, out = flags[0], replace(out, json=False, quiet=False, verbose=False)
-    pages = find_explanations(name.strip(), catalogue_with(plugins))
+        if len(flags) == 1:
+            name, out = flags[0], replace(out, json=False, quiet=False, verbose=False)
+    pages = [OVERVIEW] if name is None else find_explanations(name.strip(), catalogue_with(plugins))
     if out.json:
         out.data({"pages": [page.to_dict() for page in pages]})
         return

@@ -50,7 +50,7 @@ def models(out: Output) -> None:
                 ReportColumn("model", [listing.spec for listing in listings]),
                 ReportColumn("status", [listing.here for listing in listings], shortens="fold"),
                 ReportColumn("dims", [_number(listing.dims) for listing in listings], right=True),
-                ReportColumn("tokens", [_number(listing.max_tokens) for listing in listings], right=True),
+                ReportColumn("max tokens", [_number(listing.max_tokens) for listing in listings], right=True),
                 ReportColumn("licence", [listing.licence for listing in listings]),
                 ReportColumn("title", [listing.title for listing in listings], rank=1, shortens="end", extra=True),
             ]
@@ -87,7 +87,7 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: name, title, type of input data and direction. -v also lists all aliases.
+List the metrics: name, title, kind of evidence and direction. -v also lists all aliases.
 """
 
 CHECKS_HELP = """
@@ -120,7 +120,7 @@ ls.add_command(models)
 @click.option(
     "--kind",
     type=options.ChoiceWithHint("kind of evidence", options.kinds),
-    help="Only metrics for this type of input data.",
+    help="Only metrics for this kind of evidence.",
 )
 @options.plugin_option
 @options.table_options()

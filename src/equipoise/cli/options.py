@@ -226,14 +226,20 @@ def one_of(option: str, kind: str, names: Callable[[], list[str]], default: str,
     return click.option(option, type=ChoiceWithHint(kind, names), default=default, show_default=True, help=text)
 
 
-metric_option = click.option(
-    "-m",
-    "--metric",
-    "metrics",
-    type=MetricType(),
-    multiple=True,
-    help="A metric, such as nDCG@10 or HR@{1,3,5}; may be repeated.",
-)
+def metric_option_for(examples: str) -> Decorator:
+    """``-m``, with examples of metrics that fit the evidence of the command."""
+    return click.option(
+        "-m",
+        "--metric",
+        "metrics",
+        type=MetricType(),
+        multiple=True,
+        help=f"A metric, such as {examples}; may be repeated.",
+    )
+
+
+metric_option = metric_option_for("nDCG@10 or HR@{1,3,5}")
+"""``-m`` of commands that take rankings, or any evidence."""
 
 plugin_option = click.option(
     "--plugin",
@@ -681,8 +687,10 @@ def _split_commas(word: Any) -> list[Any]:
     return [part for part in word.split(",") if part] if isinstance(word, str) else [word]
 
 
-def models_option(*, required: bool = False, aliases: Sequence[str] = (), text: str = "") -> Decorator:
-    """``--models A B``."""
+def models_option(
+    *, required: bool = False, aliases: Sequence[str] = (), text: str = "", default: str | None = None
+) -> Decorator:
+    """``--models A B``. The help shows the ``default``; the command applies it."""
     return click.option(
         "--models",
         cls=MultiValueOption,
@@ -690,12 +698,15 @@ def models_option(*, required: bool = False, aliases: Sequence[str] = (), text: 
         required=required,
         type=ModelType(),
         metavar="MODEL ...",
+        show_default=default,
         help=text or "The models, such as minilm bm25; see eq ls models.",
     )
 
 
-def model_option(*, required: bool = False, aliases: Sequence[str] = (), text: str = "") -> Decorator:
-    """``--model A``, for commands that take exactly one."""
+def model_option(
+    *, required: bool = False, aliases: Sequence[str] = (), text: str = "", default: str | None = None
+) -> Decorator:
+    """``--model A``, for commands that take exactly one. The help shows the ``default``; the command applies it."""
     return click.option(
         "--model",
         cls=AliasOption,
@@ -703,5 +714,6 @@ def model_option(*, required: bool = False, aliases: Sequence[str] = (), text: s
         required=required,
         type=ModelType(),
         metavar="MODEL",
+        show_default=default,
         help=text or "The model, such as minilm or st:NAME; see eq ls models.",
     )

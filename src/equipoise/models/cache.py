@@ -263,7 +263,7 @@ class VectorCache(Closable):
         )
 
     def prune(self, max_bytes: int | None = None) -> int:
-        """Drop what was not used for longest until the file fits the bound; returns the vectors dropped."""
+        """Drop what was not used for longest until the file fits the bound; returns the number of entries dropped."""
         bound = self.max_bytes if max_bytes is None else _bound(max_bytes)
 
         def work(db: sqlite3.Connection) -> int:

@@ -287,9 +287,13 @@ class CachedRows:
     blocks: dict[int, BlockInfo]
 
 
+TOKEN_COUNTS = " tokens"
+"""The end of the name of a variant that has the number of tokens of each text instead of its vector."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCacheSize:
-    """The share of one model with one variant of its use."""
+    """The share of one model with one variant of its use: vectors, or token counts of texts."""
 
     identity: str
     variant: str
@@ -297,11 +301,12 @@ class ModelCacheSize:
     bytes: int
     name: str = ""
     """The display name of the model, if given."""
+    token_counts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """The content of the cache: vectors, bytes in use, the limit, and the share of each model.
+    """The content of the cache: vectors, bytes in use, the limit, token counts, and the share of each model.
 
     ``file_bytes`` is the size of the file and its log, including free pages.
     """
@@ -310,6 +315,7 @@ class CacheSize:
     bytes: int
     max_bytes: int
     file_bytes: int = 0
+    token_counts: int = 0
     spaces: tuple[ModelCacheSize, ...] = field(default=(), repr=False)
 
 
@@ -375,7 +381,7 @@ def name_identity(db: sqlite3.Connection, identity: str, name: str) -> None:
 
 
 def evict_least_recent(db: sqlite3.Connection, bound: int) -> int:
-    """Delete the least recently used blocks until the rest fits; returns the number of vectors deleted."""
+    """Delete the least recently used blocks until the rest fits; returns the number of entries deleted."""
     total = 0
     while used_bytes(db) > bound and (dropped := _drop_excess(db, bound)) is not None:
         total += dropped
@@ -413,12 +419,15 @@ def cache_size(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> Cache
         " JOIN blocks ON space = spaces.id JOIN bodies ON block = blocks.id"
         " GROUP BY spaces.id ORDER BY 4 DESC, 1, 2"
     ).fetchall()
-    (vectors,) = db.execute("SELECT count(*) FROM entries").fetchone()
+    (entries,) = db.execute("SELECT count(*) FROM entries").fetchone()
     spaces = tuple(
-        ModelCacheSize(identity, variant, count, size, names.get(identity, ""))
+        ModelCacheSize(identity, variant, 0, size, names.get(identity, ""), count)
+        if variant.endswith(TOKEN_COUNTS)
+        else ModelCacheSize(identity, variant, count, size, names.get(identity, ""))
         for identity, variant, count, size in rows
     )
-    return CacheSize(vectors, used_bytes(db), max_bytes, file_bytes, spaces)
+    token_counts = sum(space.token_counts for space in spaces)
+    return CacheSize(entries - token_counts, used_bytes(db), max_bytes, file_bytes, token_counts, spaces)
 
 
 def _slots(db: sqlite3.Connection, keys: Ints) -> Ints:

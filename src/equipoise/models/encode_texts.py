@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import EquipoiseError, InputError, NotFiniteError, ShapeError, StoppedError
+from equipoise.models.cache_storage import TOKEN_COUNTS
 from equipoise.models.encoder import EncodedBatch, Encoder, Vectors
 from equipoise.models.tokenizers import check_text
 from equipoise.models.worker_pool import ExecutorMap, encode_remote
@@ -131,7 +132,7 @@ class TruncationCounter:
         self.tokens: int | None = 0
         self._encoder = encoder
         self._cache = cache
-        self._variant = f"{variant} tokens"
+        self._variant = f"{variant}{TOKEN_COUNTS}"
         self._prompt = prompt
         self._window = encoder.card.max_tokens
         self._lost: dict[int, int] = {}

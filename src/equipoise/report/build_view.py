@@ -61,6 +61,14 @@ ENTRY_NAMES = {
     "seconds_with_cache": "total seconds, cached texts not counted",
     "tied_questions": "questions with tied scores",
     "window": "input window",
+    "matcher": "rule that matches answers",
+    "tokenizer": "tokenizer that counts tokens",
+    "budget": "token budget per question, on average",
+    "retrieved_tokens": "retrieved tokens per question",
+    "chunk_size": "chunk size in tokens",
+    "overlap": "overlap in tokens",
+    "top_k": "chunks per question (top-k)",
+    "chunker": "chunking method",
 }
 """Settings and costs in words, where the words of their key are not enough."""
 
@@ -388,8 +396,12 @@ def _group(
         if set(texts) == {NOT_RECORDED}:
             continue
         differs = len(set(texts)) > 1 and not run_specific and name not in RUN_SPECIFIC
-        entries.append(ProtocolEntry(ENTRY_NAMES.get(name, name.replace("_", " ")), texts, differs))
+        entries.append(ProtocolEntry(_entry_name(name), texts, differs))
     return ProtocolGroup(title, tuple(entries), folded)
+
+
+def _entry_name(name: str) -> str:
+    return ENTRY_NAMES.get(name, name.replace("_", " "))
 
 
 def _entry_text(name: str, value: Any) -> str:
@@ -408,7 +420,7 @@ def _text(value: Any) -> str:
     """A value as text: numbers with four significant digits, lists with commas; an empty one is a dash.
 
     >>> _text(798.4769230769231), _text({"chunk_size": [50, 100], "chunker": "fixed"}), _text(None)
-    ('798.5', 'chunk size 50, 100; chunker fixed', '—')
+    ('798.5', 'chunk size in tokens 50, 100; chunking method fixed', '—')
     """
     if value is None or value == "" or value in ((), [], {}):
         return NOT_RECORDED
@@ -417,7 +429,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value != int(value):
         return f"{value:.{SIGNIFICANT_DIGITS}g}"
     if isinstance(value, Mapping):
-        return "; ".join(f"{str(key).replace('_', ' ')} {_text(entry)}" for key, entry in value.items())
+        return "; ".join(f"{_entry_name(str(key))} {_text(entry)}" for key, entry in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return str(int(value) if isinstance(value, float) else value)

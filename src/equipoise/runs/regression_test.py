@@ -369,7 +369,8 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
     if interval.known:
         best = interval.high if current.better == Direction.UP else -interval.low
         details = (
-            f"at best {format_difference(best, _PLACES)} at {format_percent(test.config.confidence_level)}, {units}"
+            f"upper {format_percent(test.config.confidence_level)} confidence limit of the change: "
+            f"{format_difference(best, _PLACES)}; {units}"
         )
     else:
         best, details = gain, f"{interval.reason}, {units}"

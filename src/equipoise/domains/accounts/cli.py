@@ -15,7 +15,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
+from equipoise.domains.accounts.cli_tree import TreeSource, embedding_options, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.runs.experiment_folder import check_writable, exit_code
 from equipoise.types import install_command
@@ -98,7 +98,7 @@ _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
         "--restarts",
         type=click.IntRange(min=1),
         help="Training runs from different initial vectors; the best is kept.  "
-        "[default: 8 for small trees, 1 for large ones]",
+        "[default: 8 for up to 5,000 training pairs, 4 up to 20,000, 2 up to 100,000, 1 for more]",
     ),
     click.option(
         "--train-relation",
@@ -636,7 +636,8 @@ PLOT_HELP = """
 
 Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline and shows every node, with
 search, zoom and collapsible groups. The page also has charts of norm against position between root and leaf and, for a
-folder of eq accounts evaluate, of MR and MAP against dimensions. An .svg or .png file has one chart. Vectors from a
+folder of eq accounts evaluate, of mean rank (MR)
+and mean average precision (MAP) against dimensions. An .svg or .png file has one chart. Vectors from a
 file need the tree as well, for example from --tree. Euclidean embeddings are plotted in the plane.
 """
 
@@ -648,16 +649,7 @@ DIMENSION_CHARTS = "dimensions-"
 @options.command(help=PLOT_HELP)
 @click.argument("results", metavar="RESULTS")
 @tree_options
-@click.option(
-    "--system",
-    metavar="NAME",
-    help="The embedding. Default: the hyperbolic one with the fewest dimensions; combinatorial-2 if present.",
-)
-@click.option(
-    "--geometry",
-    metavar="NAME",
-    help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
-)
+@embedding_options
 @click.option("--chart", metavar="NAME", help="Only this chart. Default for .svg and .png files: the tree.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or an .svg or .png file.")
 @options.output_options

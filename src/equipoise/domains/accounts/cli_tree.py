@@ -595,6 +595,21 @@ def _placement_to_dict(tree: Tree, model: str, evaluation: PlacementEvaluation) 
     }
 
 
+embedding_options = options.joined(
+    click.option(
+        "--system",
+        metavar="NAME",
+        help="The embedding of the folder. Default: the hyperbolic one with the fewest dimensions; combinatorial-2 if "
+        "present.",
+    ),
+    click.option(
+        "--geometry",
+        metavar="NAME",
+        help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
+    ),
+)
+"""Which vectors of a folder or file are used, and in which geometry."""
+
 NEAREST_HELP = """
 \b
   eq accounts nearest results/ 1110
@@ -610,12 +625,7 @@ given by its id, its name, or its path of names such as Assets:Cash.
 @click.argument("results", metavar="RESULTS")
 @click.argument("node", metavar="ID")
 @tree_options
-@click.option("--system", metavar="NAME", help="An embedding in the folder. Default: as for eq accounts plot.")
-@click.option(
-    "--geometry",
-    metavar="NAME",
-    help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
-)
+@embedding_options
 @click.option(
     "-k",
     "--top-k",

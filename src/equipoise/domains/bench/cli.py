@@ -280,9 +280,11 @@ Show which models may be first, and which adjacent ranks differ significantly. T
 or parquet) has one row per model and one column per data set, or one row per model, data set and unit (query, ...).
 It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
 
-Rank intervals come from simultaneous tests of all pairs (Mogstad et al., 2024), with critical values from a paired
-bootstrap over the data sets, and over the units within them where the table has them. Missing scores are never
-imputed. If scores have different scales, models are ordered by Borda count.
+The rank interval of a model comes from simultaneous tests against all other models (Mogstad et al., 2024), with
+critical values from a paired bootstrap over the data sets, and over the units within them where the table has them. The
+confidence level holds for each model, not for all intervals together. A model may be first if its interval includes 1;
+the best model is among these at the confidence level. Missing scores are never imputed. If scores have different
+scales, models are ordered by Borda count.
 """
 
 RANKS = "equipoise.stats.aggregate_ranks"

@@ -165,7 +165,8 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
         f"Models are ordered by {AGGREGATE_TITLES[analysis.aggregate]}. Rank intervals ({level}) come from a paired "
         f"bootstrap of {resampled[analysis.resample]} ({format_count(config.n_resamples)} resamples, seed "
         f"{config.seed}): a model is above another one if their studentised difference exceeds the bootstrap "
-        "quantile of the largest difference (Mogstad et al., 2024).",
+        "quantile of the largest difference (Mogstad et al., 2024). The level holds for each interval, not for all "
+        "together.",
         f"Adjacent ranks: {get_test(config.test).title}, {CORRECTIONS[config.correction][1]} over "
         f"{pluralize(len(analysis.adjacent), 'pair')}.",
         "Intervals of means include the differences between data sets, which all models share. They may overlap "

@@ -85,7 +85,7 @@ scale_option = click.option(
 
 
 @options.command(help=RUN_HELP, short_help="Score models on a concept set.")
-@options.models_option(text="The models; see eq ls models. Default: the installed offline models.")
+@options.models_option(default=f"the installed ones of {', '.join(DEFAULT_MODELS)}")
 @click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
 @click.option(
     "--task",
@@ -102,7 +102,8 @@ scale_option = click.option(
     cls=MultiValueOption,
     commas=True,
     metavar="TASK=N ...",
-    help="Weights of the composite. Default: equal weights.",
+    help="Weights of the tasks in composite_score and ground_truth_score; tasks without a weight do not count.  "
+    "[default: equal weights]",
 )
 @scale_option
 @options.stats_options(omit=("test", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples, min_resamples=20)

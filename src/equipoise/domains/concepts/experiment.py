@@ -78,7 +78,8 @@ def evaluate_concepts(
         Some of ``similarity``, ``clustering``, ``entities``, ``relations`` and ``quality``; by default every task that
         the concept set has data for.
     weights
-        Weights of the composite by task; equal by default.
+        Weights of the tasks in the composite and in the mean of the ground-truth metrics; equal by default. Tasks
+        without a weight do not count.
     scale
         The maximum of the expected similarities if it is not 1.
     config
@@ -233,7 +234,7 @@ def parse_task(name: str) -> str:
 
 
 def validate_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
-    """The weights of the composite by task; equal where none are given.
+    """The weights of the tasks; equal if none are given.
 
     >>> validate_weights({"similarity": 3, "clustering": 1})
     {'similarity': 3.0, 'clustering': 1.0}

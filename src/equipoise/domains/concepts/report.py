@@ -80,7 +80,7 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
         headline=_decision(evaluation),
         columns=tuple(columns),
         notes=(
-            *filter(None, [_chance_sentence(with_truth)]),
+            *filter(None, [_chance_sentence(with_truth, evaluation.config.correction)]),
             *(f"{recommendation.use}: {recommendation.short}." for recommendation in evaluation.advice),
             *(f"{note}." for note in evaluation.notes),
         ),
@@ -134,7 +134,7 @@ def _decision(evaluation: ConceptEvaluation) -> str:
     return f"{best} is the best of {count} models on {name} ({first.value})."
 
 
-def _chance_sentence(with_truth: Sequence[ScoreComparison]) -> str:
+def _chance_sentence(with_truth: Sequence[ScoreComparison], correction: str) -> str:
     """The chance level of each metric, and what the mark means."""
     known = [
         (comparison.truth, _chance(comparison.ground_truth, decimals(list(comparison.ground_truth.values()))))
@@ -142,7 +142,13 @@ def _chance_sentence(with_truth: Sequence[ScoreComparison]) -> str:
     ]
     levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
     has_mark = any(not comparison.above_chance(name) for comparison in with_truth for name in comparison.ground_truth)
-    mark = f" {AT_CHANCE} means not significantly above chance." if has_mark else ""
+    corrected = "" if correction == "none" else " that is corrected for all models and metrics"
+    mark = (
+        f" {AT_CHANCE} not significantly above chance in a permutation test{corrected}, so it can disagree with the "
+        "interval."
+        if has_mark
+        else ""
+    )
     mean = (
         f" {GROUND_TRUTH} is the mean of the metrics before it, each rescaled so that chance is 0 and the maximum 1."
         if any(metric == GROUND_TRUTH for metric, _ in known)

@@ -191,10 +191,10 @@ def _about_mcnemar(data: FairComparison) -> Iterator[str]:
 
 def long_caption(data: FairComparison) -> Iterator[str]:
     """The full description of the method."""
+    preferred = "the first one in the grid" if data.plan.settings.matcher == "source" else "the one with fewest tokens"
     yield (
         "Chance is the expected score of the same number of random chunks. Tokens is the mean number of tokens that "
-        "the best configuration retrieves per question. Of equally accurate configurations, the one that retrieves "
-        "the fewest tokens is selected (with --matcher source, the first one in the grid)."
+        f"the best configuration retrieves per question. Of equally accurate configurations, {preferred} is selected."
     )
     if data.plan.requested.nested:
         yield NESTED_BOOTSTRAP_NOTE

@@ -21,7 +21,6 @@ from equipoise.domains.phenotypes.cases import (
     resolve_cases,
 )
 from equipoise.domains.phenotypes.config import (
-    DEFAULT_MODEL,
     DEFAULT_RERANKER,
     DEFAULT_STRATEGIES,
     PRIMARY,
@@ -32,6 +31,7 @@ from equipoise.domains.phenotypes.config import (
     supports_device,
     term_representations,
 )
+from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics, diagnose
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores
 from equipoise.domains.phenotypes.index.build import missing_indexes, open_index, resolve_index_dir

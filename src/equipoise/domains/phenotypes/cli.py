@@ -14,6 +14,7 @@ from equipoise.cli import options, output
 from equipoise.cli.main import CommandEntry, LazyGroup, SuggestingGroup
 from equipoise.cli.options import embedding_map, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, suggestion
+from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
 from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -68,9 +69,12 @@ ontology_option = click.option(
     help="hpo, or the path of an OBO or OBO-graph JSON file.",
 )
 
-model_option = options.model_option(
-    aliases=("--model-name",), text="The model, such as use, minilm, tfidf or sum:use+tfidf."
-)
+
+def model_option(default: str) -> options.Decorator:
+    """``--model`` with this default."""
+    return options.model_option(
+        aliases=("--model-name",), text="The model, such as use, minilm, tfidf or sum:use+tfidf.", default=default
+    )
 
 
 index_dir_option = click.option(
@@ -128,17 +132,18 @@ annotations_option = click.option(
 )
 
 
-compare_options = options.joined(
-    click.argument("runs", nargs=-1),
-    options.metric_option,
-    options.primary_option,
-    options.stats_options(),
-    options.fail_option,
-    options.log_option,
-    options.table_options(),
-    options.output_options,
-)
-"""The options of commands that compare stored runs."""
+def compare_options(metric_option: options.Decorator) -> options.Decorator:
+    """The options of commands that compare stored runs."""
+    return options.joined(
+        click.argument("runs", nargs=-1),
+        metric_option,
+        options.primary_option,
+        options.stats_options(),
+        options.fail_option,
+        options.log_option,
+        options.table_options(),
+        options.output_options,
+    )
 
 
 def show_stored_comparison(
@@ -181,8 +186,9 @@ same command embeds only new and changed texts. Lexical systems need no index; f
 only its dense models are indexed. An index is written completely or not at all.
 
 With --engine ray the texts are embedded on a cluster, with byte-identical vectors. With --store the vectors are
-also written to a database: chroma:FOLDER, pgvector:URL or qdrant:URL, for eq phenotypes query --store. Credentials
-are read from PGPASSWORD and QDRANT_API_KEY. After an interruption, the same command resumes.
+also written to a store, for eq phenotypes query --store: chroma:FOLDER, lancedb:FOLDER, duckdb:FILE, milvus:FILE,
+pgvector:URL, qdrant:URL or redis://HOST. Credentials are read from PGPASSWORD and QDRANT_API_KEY. After an
+interruption, the same command resumes.
 """
 
 LIST_HELP = """
@@ -200,11 +206,11 @@ def index() -> None:
 
 
 @index.command(help=BUILD_HELP, short_help="Embed all terms and store the vectors.")
-@model_option
+@model_option(DEFAULT_MODEL)
 @multi_vector_option
 @ontology_option
 @index_dir_option
-@click.option("--store", metavar="STORE", help="Also write the vectors to a store, such as chroma:FOLDER.")
+@click.option("--store", metavar="STORE", help="Also write the vectors to this store, such as duckdb:FILE.")
 @options.threads_option
 @options.device_option
 @engine_options
@@ -221,16 +227,16 @@ def build(
     device: str | None,
     engine: Executor,
 ) -> int:
-    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.index.build import resolve_index_dir
     from equipoise.domains.phenotypes.index.retriever import dense_model_specs
     from equipoise.domains.phenotypes.ontology import load_ontology
+    from equipoise.models.stores import STORE_EXAMPLES
     from equipoise.models.stores.base import without_password
 
     if store is not None and (kind := store.partition(":")[0]) in ("memory", "faiss"):
         raise ParameterError(
             f"a {kind} store ends with this command",
-            hint="chroma:FOLDER, pgvector: and qdrant: keep vectors; eq phenotypes query also takes faiss",
+            hint=f"{', '.join(STORE_EXAMPLES)} keep vectors; eq phenotypes query also takes faiss",
         )
     spec = model or DEFAULT_MODEL
     models = dense_model_specs(spec)

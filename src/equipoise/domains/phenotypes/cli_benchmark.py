@@ -26,6 +26,7 @@ from equipoise.domains.phenotypes.cli import (
     translations_option,
     weights_option,
 )
+from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
 from equipoise.errors import InputError, ParameterError
 from equipoise.types import install_command, with_label
 
@@ -73,7 +74,9 @@ def bounded_measures() -> list[str]:
 
 benchmark_options = options.joined(
     options.models_option(
-        aliases=("--model-name", "--model"), text="The models, such as use, minilm, tfidf or sum:use+tfidf."
+        aliases=("--model-name", "--model"),
+        text="The models, such as use, minilm, tfidf or sum:use+tfidf.",
+        default=DEFAULT_MODEL,
     ),
     click.option(
         "--data",
@@ -151,7 +154,7 @@ def evaluate(
     **settings: Any,
 ) -> int:
     """Run a benchmark with these options and show it; ``n_passes`` is the number of evaluations per model."""
-    from equipoise.domains.phenotypes.config import DEFAULT_MODEL, DEFAULT_RERANK_DEPTH
+    from equipoise.domains.phenotypes.config import DEFAULT_RERANK_DEPTH
 
     settings["reranker"] = settings["reranker"] or enable_reranker
     if settings["rerank_depth"] is not None and not settings["reranker"]:
@@ -284,7 +287,7 @@ COMPARED_METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOnt
 
 
 @options.command(help=BENCHMARK_COMPARE_HELP, short_help="Compare stored runs.")
-@compare_options
+@compare_options(options.metric_option)
 @pass_output
 def compare(
     out: Output,

@@ -22,6 +22,7 @@ from equipoise.domains.phenotypes.cli import (
     show_stored_comparison,
     translations_option,
 )
+from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR
 from equipoise.runs.experiment_folder import exit_code
 from equipoise.types import with_label
 
@@ -79,7 +80,7 @@ selection_options = options.joined(
         cls=options.AliasOption,
         aliases=("--num-results",),
         type=int,
-        help="Terms per phrase.  [default: 10]",
+        help="Candidate terms per phrase; with --top-term-only only the best of them is kept.  [default: 10]",
     ),
     click.option(
         "--chunk-threshold", type=float, help="Minimum confidence of a term in a single phrase.  [default: 0.4]"
@@ -105,7 +106,7 @@ def given_settings(
 
 @options.command(help=EXTRACT_HELP, short_help="Extract terms with their assertion status.")
 @click.argument("note", type=click.Path())
-@model_option
+@model_option(DEFAULT_EXTRACTOR)
 @generator_options
 @selection_options
 @click.option("--assertions/--no-assertions", default=True, help="Detect assertions, or treat all terms as affirmed.")
@@ -132,7 +133,7 @@ def extract(
     **choices: Any,
 ) -> int:
     """See ``EXTRACT_HELP``."""
-    from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, make_config
+    from equipoise.domains.phenotypes.config import make_config
     from equipoise.domains.phenotypes.export import read_notes, write_phenopackets
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
@@ -349,7 +350,7 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 
 @options.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
 @click.argument("source", metavar="DIR")
-@model_option
+@model_option(f"{DEFAULT_EXTRACTOR}, or that of --tuned-parameters")
 @selection_options
 @options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @options.one_of(
@@ -380,7 +381,6 @@ def run(
     fail_on: str | None,
     **choices: Any,
 ) -> int:
-    from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings
     from equipoise.domains.phenotypes.extraction.experiment import RESULTS, run_extraction
     from equipoise.domains.phenotypes.extraction.report import extraction_view
@@ -428,7 +428,7 @@ assertions.
 
 
 @options.command(help=EXTRACTION_COMPARE_HELP, short_help="Compare stored runs.")
-@compare_options
+@compare_options(options.metric_option_for('F1, R or "P(average=macro,mode=id)"'))
 @pass_output
 def compare(
     out: Output,
@@ -464,7 +464,11 @@ extraction_tuning.json, for eq phenotypes extraction run OTHER --tuned-parameter
 
 @options.command(help=EXTRACTION_TUNE_HELP, short_help="Choose parameters by nested cross-validation.")
 @click.argument("source", metavar="DIR")
-@options.models_option(aliases=("--model", "--model-name"), text="The models, such as use, tfidf or sum:use+tfidf.")
+@options.models_option(
+    aliases=("--model", "--model-name"),
+    text="The models, such as use, tfidf or sum:use+tfidf.",
+    default=DEFAULT_EXTRACTOR,
+)
 @click.option(
     "--n-trials",
     type=click.IntRange(min=1),
@@ -497,7 +501,6 @@ def tune(
     fail_on: str | None,
     **choices: Any,
 ) -> int:
-    from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.report import tuning_view
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 

@@ -24,6 +24,7 @@ from equipoise.domains.phenotypes.cli import (
     translations_option,
     weights_option,
 )
+from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
 from equipoise.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 @click.option(
     "--file", "file", metavar="FILE", type=click.Path(), help="Read texts from this file; - is standard input."
 )
-@model_option
+@model_option(DEFAULT_MODEL)
 @multi_vector_option
 @strategy_option
 @weights_option
@@ -138,7 +139,7 @@ N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 )
 @ontology_option
 @index_dir_option
-@click.option("--store", metavar="STORE", help="Take candidates from a store: faiss:hnsw, chroma:FOLDER, ...")
+@click.option("--store", metavar="STORE", help="Take candidates from a store, such as faiss:hnsw or duckdb:FILE.")
 @options.threads_option
 @options.device_option
 @options.table_options()
@@ -162,7 +163,6 @@ def query(
     **choices: Any,
 ) -> int:
     """See ``QUERY_HELP``."""
-    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, parse_strategy
     from equipoise.domains.phenotypes.ontology import load_ontology
 

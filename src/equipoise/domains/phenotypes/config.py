@@ -43,8 +43,6 @@ def benchmark_metrics(
     return list(parse_metrics([*names, *metrics], catalogue=catalogue_with(plugins) if plugins else None))
 
 
-DEFAULT_MODEL = "sum:use+tfidf"
-"""The best offline model for English and German: a multilingual model and character n-grams."""
 DEFAULT_STRATEGIES = ("label_synonyms_max", "all_max", "label_only", "all_weighted")
 DEFAULT_RERANKER = "maxsim:minilm"
 DEFAULT_RERANK_DEPTH = 20
@@ -213,8 +211,6 @@ def check_device_is_used(device: str | None, models: Iterable[Any], reranker: An
 
 # The extraction of terms from documents: pipeline, metrics and term retriever.
 
-DEFAULT_EXTRACTOR = "use"
-"""The default model for phrases that the dictionary leaves free: multilingual and fast."""
 PHENOTYPES = "HP:0000118"
 """Phenotypic abnormality: other branches of HPO have modes of inheritance, onset and modifiers."""
 MODE_DESCRIPTIONS = {

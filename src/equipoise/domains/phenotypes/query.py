@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores, n_columns_read
 from equipoise.domains.phenotypes.index.build import BuildProgress, open_or_build_indexes, resolve_index_dir
 from equipoise.domains.phenotypes.index.files import ComponentKind

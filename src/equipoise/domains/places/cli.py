@@ -356,7 +356,7 @@ same for other seeds and these users? Over users: would it be the same for other
 
 @options.command(help=COMPARE_HELP, short_help="Compare models over seeds and users.")
 @click.argument("folders", nargs=-1, metavar="FOLDER...")
-@options.metric_option
+@options.metric_option_for("Acc@{1,5} or MRR")
 @options.primary_option
 @click.option("--answerable", is_flag=True, help="Only visits whose target is in the training data.")
 @click.option("--user", metavar="COLUMN", help="The user of each visit: user.npy or units.csv:user.")

@@ -25,7 +25,7 @@ _SHORT = {"postgresql": "pgvector", "postgres": "pgvector", "redis": "redis", "r
 
 STORE_KINDS = tuple(_CLASSES)
 
-_EXAMPLES = {
+STORE_EXAMPLES = {
     "chroma": "chroma:folder",
     "pgvector": "pgvector:postgresql://user@host/database",
     "qdrant": "qdrant:http://localhost:6333",
@@ -34,6 +34,7 @@ _EXAMPLES = {
     "milvus": "milvus:vectors.db",
     "redis": "redis://localhost:6379",
 }
+"""An address for every kind of store that outlives the process."""
 
 
 def open_store(
@@ -63,7 +64,7 @@ def open_store(
     if opens is not None:
         _check_options(kind, opens, options)
         if not rest:
-            raise ParameterError(f"the {kind} store needs to know where it is", hint=f"write {_EXAMPLES[kind]}")
+            raise ParameterError(f"the {kind} store needs to know where it is", hint=f"write {STORE_EXAMPLES[kind]}")
         return opens(rest, collection, dims, geometry, **options)
     if rest and kind == "memory":
         raise ParameterError(f"the memory store takes nothing after the colon, not {rest!r}", hint="write memory")

@@ -182,7 +182,7 @@ def test_a_selection_that_is_no_better_than_the_default_gives_a_note(tuning: Any
     first = tuning.models[0]
     assert "no trial scores higher" in view_text(first, first.tuning.optimistic)
     assert "no trial scores higher" not in view_text(first, first.tuning.optimistic - 0.01)
-    assert "Deploy tfidf: with" in view_text(first, 0.0)
+    assert "If you use tfidf:, use " in view_text(first, 0.0)
 
 
 def test_more_folds_than_documents_are_an_error(ontology: Ontology, signs: AnnotatedCorpus) -> None:

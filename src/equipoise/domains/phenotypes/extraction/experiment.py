@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
 from equipoise.domains.phenotypes.config import (
-    DEFAULT_EXTRACTOR,
     ExtractionConfig,
     describe_pipeline,
     extraction_metrics,
     make_config,
 )
+from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     SAMPLE,
     AnnotatedCorpus,

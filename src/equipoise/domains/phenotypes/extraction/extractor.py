@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
+from equipoise.domains.phenotypes.config import ExtractionConfig, make_config
+from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR
 from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,
     SPAN,

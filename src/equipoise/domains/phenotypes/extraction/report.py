@@ -225,9 +225,9 @@ def _gold_span_section(run: ExtractionRun) -> list[Section]:
 
 
 def tuning_view(tuning: ExtractionTuning) -> View:
-    """The held-out scores and what to deploy, then precision against recall and the folds of every model."""
+    """The held-out scores and the parameters to use, then precision against recall and the folds of every model."""
     first = tuning.models[0].tuning
-    documents = pluralize(len(tuning.gold.annotated), "document")
+    documents = _scored_documents(tuning)
     score, protocol = (
         (f"held-out {metric_label(first.trial_metric)}", "nested cross-validation")
         if first.folds
@@ -252,6 +252,13 @@ def tuning_view(tuning: ExtractionTuning) -> View:
     )
     by_model = [section for model in tuning.models for section in (*_frontier_section(model), *_fold_section(model))]
     return View(answer, (*by_model, *_problem_section(tuning.gold.problem_messages)))
+
+
+def _scored_documents(tuning: ExtractionTuning) -> str:
+    """The number of documents on which the scores are defined: ``27 of 28 documents, bm25 on 26``."""
+    total, most = len(tuning.gold.annotated), max(model.estimate.n for model in tuning.models)
+    fewer = [f", {model.name} on {model.estimate.n}" for model in tuning.models if model.estimate.n != most]
+    return f"{'' if most == total else f'{most} of '}{pluralize(total, 'document')}{''.join(fewer)}"
 
 
 def _model_columns(tuning: ExtractionTuning) -> list[ReportColumn]:
@@ -284,14 +291,14 @@ def _model_columns(tuning: ExtractionTuning) -> list[ReportColumn]:
 
 
 def _deployment_line(model: TunedModel) -> str:
-    """The parameters to deploy: the best trial, or the defaults if no trial is better."""
+    """The parameters to use with a model: the best trial, or the defaults if no trial is better."""
     tuning = model.tuning
     if model.best == tuning.trials[tuning.best].params:
-        return f"Deploy {model.name} with {format_params(model.best)}."
+        return f"If you use {model.name}, use {format_params(model.best)}."
     untuned = _number(tuning.trials[tuning.baseline or 0].value)
     return (
-        f"Deploy {model.name} with the default parameters ({format_params(model.best)}): they score {untuned}, and no "
-        "trial scores higher."
+        f"If you use {model.name}, keep the default parameters ({format_params(model.best)}): they score {untuned}, "
+        "and no trial scores higher."
     )
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from equipoise.checks.base import run_checks
 from equipoise.checks.models import TunedSystem
-from equipoise.domains.phenotypes.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
+from equipoise.domains.phenotypes.config import ExtractionConfig, make_config
+from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR
 from equipoise.domains.phenotypes.extraction.candidates import (
     DEFAULT_CHUNKERS,
     SCORE_DECIMALS,
