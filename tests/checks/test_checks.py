@@ -213,6 +213,20 @@ def test_ties_of_more_than_one_percent_are_reported_with_their_effect() -> None:
     assert low < result["MRR"].value < high
 
 
+def test_the_hint_for_ties_depends_on_whether_they_are_at_the_lowest_score() -> None:
+    scores = np.tile(np.arange(20.0), (10, 1))
+    relevant = np.full(10, 12)
+    above, unmatched = scores.copy(), scores.copy()
+    above[:4, 11] = above[:4, 12]
+    unmatched[:4] = 0.0
+    hints = [
+        only_finding("EQ301", evaluate(Ranking.from_scores(table, relevant), "MRR").findings).hint
+        for table in (above, unmatched)
+    ]
+    assert "share no word" not in hints[0]
+    assert "share no word" in hints[1]
+
+
 def test_ties_of_one_percent_are_not_reported() -> None:
     assert "EQ301" not in codes(evaluate(tied_ranking(4), "MRR").findings)
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts import cli
+from equipoise.domains.accounts.cli_tree import _place_answer
 from equipoise.domains.accounts.embedders import LorentzEmbedder
+from equipoise.domains.accounts.placement import ParentCandidate
 from equipoise.domains.accounts.shape import tree_distances
 from equipoise.domains.accounts.trees.files import read_edges
 from equipoise.domains.accounts.trees.read import accounts, read_tree
@@ -507,6 +509,26 @@ def test_a_new_account_is_placed_and_placements_are_evaluated(eq) -> None:
     table = eq("accounts", "place", "accounts.csv", "--name", "Account 3.2.9", "--top-k", "3", "--to", "csv")
     assert [line.split(",")[0] for line in table.stdout.splitlines()] == ["rank", "1", "2", "3"]
     assert eq("accounts", "place", "accounts.csv", "--held-out", "0.2", "--name", "x").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("confidences", "answer"),
+    [
+        ((0.22, 0.19, 0.02), "Not decided: 12 Fixed (0.22) or 11 Current (0.19)."),
+        ((0.3, 0.3, 0.3), "Not decided: 12 Fixed (0.30), 11 Current (0.30) or 2 Debts (0.30)."),
+        (
+            (0.2, 0.19, 0.18, 0.17, 0.01),
+            "Not decided: 12 Fixed (0.20), 11 Current (0.19), 2 Debts (0.18) or 1 with less.",
+        ),
+        ((0.3, 0.12), "'Cash' most likely belongs under 12 Fixed (confidence 0.30)."),
+        ((0.6, 0.4), "'Cash' most likely belongs under 12 Fixed (confidence 0.60)."),
+    ],
+)
+def test_a_parent_without_a_clear_lead_is_not_decided(confidences: tuple[float, ...], answer: str) -> None:
+    names = {"12": "Fixed", "11": "Current", "2": "Debts", "3": "Equity", "4": "Income"}
+    tree = Tree.of(names.items(), [])
+    ranked = [ParentCandidate(key, names[key], confidence) for key, confidence in zip(names, confidences, strict=False)]
+    assert _place_answer(tree, "'Cash'", ranked) == answer
 
 
 def test_a_name_without_information_has_no_most_likely_parent(eq) -> None:

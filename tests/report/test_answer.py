@@ -56,7 +56,7 @@ def compare_models(hit_rates: dict[str, float], n: int = 200, seed: int = 0) -> 
 def test_the_headline_has_the_best_model_the_difference_and_p() -> None:
     answer = comparison_answer(compare_models({"good": 0.9, "bad": 0.3}), AnswerOptions(QUESTIONS))
     assert answer.headline.startswith("good is the best of 2 models on 200 questions: its accuracy is ")
-    assert "adjusted p " in answer.headline
+    assert " points, p = " in answer.headline
     assert answer.columns[0].cells == ["1", "2"]
 
 

@@ -251,6 +251,26 @@ def test_clusters_widen_interval_and_p():
     assert clustered.contrast("a", "b").needed.value == pytest.approx(n_copies * original.needed.value, abs=n_copies)
 
 
+def test_clusters_without_values_are_not_counted_and_change_nothing():
+    a, b, labels = rng(6).normal(0.35, 1, size=24), np.zeros(24), np.repeat(np.arange(8), 3)
+    n_empty = 5
+
+    def compared(n_empty):
+        gaps, more = np.full(n_empty, nan), np.arange(100, 100 + n_empty)
+        clusters = np.concatenate([labels, more])
+        pair = [result(name, np.concatenate([x, gaps]), clusters=clusters) for name, x in (("a", a), ("b", b))]
+        return compare_results(pair, config=FAST_CONFIG)
+
+    without, with_empty = compared(0), compared(n_empty)
+    assert without.clusters == with_empty.clusters == 8
+    expected, contrast = without.contrast("a", "b"), with_empty.contrast("a", "b")
+    assert contrast.p == expected.p
+    assert contrast.units_per_block == expected.units_per_block
+    assert (contrast.interval.low, contrast.interval.high) == pytest.approx(
+        (expected.interval.low, expected.interval.high), rel=0.05
+    )
+
+
 def test_different_clusters_raise_pairing_error():
     with pytest.raises(PairingError):
         compare_results(
@@ -408,9 +428,24 @@ def test_verdict_of_a_significantly_best_system():
     verdict = verdict_of(shifted_results([0.0, 1.0]))
     assert verdict.startswith(
         "b is the best of 2 systems on 60 units: its m is 1.06, significantly higher than that of a "
-        "(by 0.95, 95 % interval [0.83, 1.08], adjusted p = 0.001). "
+        "(by 0.95, 95 % interval [0.83, 1.08], p = 0.001). "
     )
-    assert "95 % interval [0.83, 1.08], adjusted p = 0.001). 60 units can show differences of about" in verdict
+    assert "95 % interval [0.83, 1.08], p = 0.001). 60 units can show differences of about" in verdict
+
+
+def test_a_significant_difference_whose_interval_includes_0_is_called_borderline():
+    comparison = compare_results(shifted_results([0.0, 1.0]), config=FAST_CONFIG)
+    pair = replace(comparison.contrast("b", "a"), interval=Interval(-0.01, 0.22), p=0.049, adjusted=0.049)
+    borderline = replace(comparison, contrasts=(pair,)).verdict()
+    assert "(by 0.95, 95 % interval [-0.01, 0.22], p = 0.049). The interval includes 0:" in borderline
+    assert "includes 0" not in comparison.verdict()
+
+
+def test_p_is_called_adjusted_only_with_several_pairs():
+    shifts = [0.0, 1.0, 2.0]
+    assert "adjusted p = " in verdict_of(shifted_results(shifts))
+    assert "adjusted p = " not in verdict_of(shifted_results(shifts), correction="none")
+    assert "adjusted p = " not in verdict_of(shifted_results(shifts[:2]))
 
 
 def test_detectable_difference_of_the_first_two_has_two_digits():

@@ -35,7 +35,7 @@ def test_slices_are_means_over_their_units_and_partition_all_units(rows: list[tu
         result, "score", {unit: {"confidence_level": label} for unit, (_, label) in enumerate(rows)}
     )
     for slice_estimate in slices:
-        values = [value for value, label in rows if (label or "none") == slice_estimate.value]
+        values = [value for value, label in rows if (label or "not given") == slice_estimate.value]
         defined = [value for value in values if value == value]
         assert (slice_estimate.estimate.n, slice_estimate.estimate.undefined) == (
             len(defined),
@@ -61,10 +61,10 @@ def test_slices_follow_the_order_of_the_units() -> None:
         ("confidence_level", "hard"),
         ("confidence_level", "3"),
         ("confidence_level", "easy"),
-        ("confidence_level", "none"),
+        ("confidence_level", "not given"),
         ("kind", "name"),
         ("kind", "date"),
-        ("kind", "none"),
+        ("kind", "not given"),
     ]
 
 
@@ -117,7 +117,7 @@ def test_units_without_properties_are_none_and_no_match_raises_input_error() -> 
     result = result_from_values("system", [1, 2], {"score": [1, 0]})
     assert [slice_estimate.value for slice_estimate in slice_estimates(result, "score", {1: {"kind": "x"}})] == [
         "x",
-        "none",
+        "not given",
     ]
     assert slice_estimates(result, "score", {}) == ()
     with pytest.raises(InputError, match="2 units"):
@@ -152,5 +152,5 @@ def test_hours_and_weekdays_are_in_natural_order_with_none_last() -> None:
     name_value_pairs = [
         (slice_estimate.name, slice_estimate.value) for slice_estimate in slice_estimates(result, "score", properties)
     ]
-    assert [value for name, value in name_value_pairs if name == "hour"] == ["7", "9", "10", "18", "none"]
+    assert [value for name, value in name_value_pairs if name == "hour"] == ["7", "9", "10", "18", "not given"]
     assert [value for name, value in name_value_pairs if name == "day"] == ["Monday", "Tue", "Wed", "fri", "Sat", "Sun"]

@@ -17,11 +17,10 @@ from equipoise.stats.formatting import (
     format_percent,
     format_value,
     metric_in_sentence,
-    p_in_sentence,
 )
 from equipoise.stats.power import POWER
 from equipoise.stats.result import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW, Result
-from equipoise.stats.verdict import PARTIAL_RUN, UNEQUAL_TUNING
+from equipoise.stats.verdict import PARTIAL_RUN, UNEQUAL_TUNING, adjusted_p
 from equipoise.types import with_label
 
 MAX_TRUNCATION_GAP = 0.01
@@ -197,13 +196,13 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
         f"about {about(first.needed.value)} {comparison.words.plural} would be needed to distinguish them "
         f"with {format_percent(POWER)} power ({comparison.adjustment}) on "
         f"{metric_in_sentence(comparison.primary)}, and there are {first.n:,}{more}",
-        tuple(map(_evidence, undecided)),
+        tuple(_evidence(comparison, contrast) for contrast in undecided),
     )
 
 
-def _evidence(contrast: Contrast) -> str:
+def _evidence(comparison: Comparison, contrast: Contrast) -> str:
     pair = f"{contrast.a} and {contrast.b.removesuffix(':')}"
-    return f"{pair}: adjusted {p_in_sentence(contrast.adjusted)}, about {about(contrast.needed.value)} needed"
+    return f"{pair}: {adjusted_p(comparison, contrast)}, about {about(contrast.needed.value)} needed"
 
 
 def few_differing_units(comparison: Comparison) -> Iterator[Observation]:

@@ -136,7 +136,21 @@ def many_ties(scored: ScoredResult) -> Iterator[Observation]:
             f"{tied} of {len(ranking.above)} relevant items tied",
             f"{metric.name} {TIE_RANGE_LABEL}: {format_value(high - low, 6)}",
         ),
+        NO_SHARED_WORD if 2 * _n_tied_last(ranking) > tied else "",
     )
+
+
+NO_SHARED_WORD = (
+    "most of these have the lowest score: if it is the 0 of texts that share no word, as with bm25 or tfidf, the ties "
+    "are correct; otherwise keep more digits of the scores, or break ties in the system itself"
+)
+"""The hint if ties are at the end of the rankings, where rounding is not the likely cause."""
+
+
+def _n_tied_last(ranking: Ranking) -> int:
+    """The number of tied items that no candidate scores lower than."""
+    is_last = ranking.above + ranking.tied + 1 >= ranking.pool[ranking.unit_of]
+    return int(np.count_nonzero(is_last & (ranking.tied > 0)))
 
 
 def concerns_primary_metric(finding: Finding) -> bool:

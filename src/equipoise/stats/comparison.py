@@ -103,7 +103,7 @@ class Comparison:
     n
         Number of units.
     clusters
-        Number of clusters, if units depend on each other.
+        Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
         Estimates by system and metric.
     contrasts
@@ -155,8 +155,18 @@ class Comparison:
     @property
     def adjustment(self) -> str:
         """What the tests and the planning values on the primary metric are adjusted for, in a few words."""
-        tested = sum(contrast.metric == self.primary and not isnan(contrast.p) for contrast in self.contrasts)
-        return f"{CORRECTIONS[self.correction][1]} over {tested} pairs" if tested > 1 else "one test"
+        n_tests = self._n_tests
+        return f"{CORRECTIONS[self.correction][1]} over {n_tests} pairs" if n_tests > 1 else "one test"
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the p values on the primary metric are adjusted: not those of a single pair."""
+        return self.correction != "none" and self._n_tests > 1
+
+    @property
+    def _n_tests(self) -> int:
+        """The number of pairs that were tested on the primary metric."""
+        return sum(contrast.metric == self.primary and not isnan(contrast.p) for contrast in self.contrasts)
 
     @property
     def test(self) -> str:

@@ -20,7 +20,7 @@ from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
 from equipoise.stats.verdict import Vocabulary
-from equipoise.types import Direction, Floats, Ids, Ints
+from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -384,7 +384,7 @@ def compare_results(
         primary=primary,
         better=results[0].estimates[primary].better,
         n=len(pairing),
-        clusters=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
+        clusters=None if pairing.clusters is None else _n_clusters(pairing.clusters, column),
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
         contrasts=tuple(contrast for name in names for contrast in adjusted[name]),
         scores=dict(zip(pairing.systems, scores.tolist(), strict=True)),
@@ -470,12 +470,24 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     return f"{family}{suffix}"
 
 
+def _n_clusters(labels: Ids, column: MetricColumn | None) -> int:
+    """The number of clusters with a unit on which all systems are compared; the others are not resampled."""
+    if column is not None:
+        labels = labels[_complete_units(column.values)]
+    return len(set(labels.tolist()))
+
+
+def _complete_units(values: Floats) -> Bools:
+    """Whether a unit is defined for all systems that have defined units."""
+    defined = ~np.isnan(values)
+    return np.asarray(defined[:, defined.any(axis=0)].all(axis=1))
+
+
 def _complete_means(parts: Floats, weights: Floats | None, estimates: Floats) -> Floats:
     """Each system's score over the units that are defined for all systems with defined units."""
     values = estimates.copy()
-    defined = ~np.isnan(parts)
-    scored = defined.any(axis=0)
-    complete = defined[:, scored].all(axis=1)
+    scored = ~np.isnan(parts).all(axis=0)
+    complete = _complete_units(parts)
     if complete.any() and scored.any():
         share = None if weights is None else weights[complete]
         values[scored] = np.average(parts[np.ix_(complete, scored)], axis=0, weights=share)

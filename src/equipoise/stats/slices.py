@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MIN_UNITS = 20
 """Below this many units a slice is uninformative: the 95 % interval of an accuracy of 0.8 is then wider
 than a third of the scale, so that slices overlap for any system."""
-NONE = "none"
+NOT_GIVEN = "not given"
 """The value of units that lack a property."""
 
 Properties = Mapping[Any, Mapping[str, object]]
@@ -52,7 +52,7 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
 
     Properties and their values are in the order of their first occurrence in the units of the result; numbers,
     weekdays and months are in their natural order. Units
-    that lack a property, or have None, are the slice ``none`` of that property, which is last; nothing
+    that lack a property, or have None, are the slice ``not given`` of that property, which is last; nothing
     is left out, so the n of a property's slices add up. Intervals use the same method as for all units, from the units
     of the slice alone; the chance level of a slice is unknown. Small slices are included: see ``MIN_UNITS``.
 
@@ -90,10 +90,10 @@ def _parts(values: list[object]) -> dict[str, Ints]:
     """The rows of each value, in natural order or in order of appearance, rows without a value last."""
     rows_by_value: dict[str, list[int]] = {}
     for row, value in enumerate(values):
-        rows_by_value.setdefault(NONE if value is None else str(value), []).append(row)
+        rows_by_value.setdefault(NOT_GIVEN if value is None else str(value), []).append(row)
     rows_by_value = {value: rows_by_value[value] for value in in_natural_order(rows_by_value)}
-    if NONE in rows_by_value:
-        rows_by_value[NONE] = rows_by_value.pop(NONE)
+    if NOT_GIVEN in rows_by_value:
+        rows_by_value[NOT_GIVEN] = rows_by_value.pop(NOT_GIVEN)
     return {value: np.array(rows, dtype=np.int64) for value, rows in rows_by_value.items()}
 
 
@@ -115,7 +115,7 @@ def in_natural_order(values: Collection[str]) -> list[str]:
     >>> in_natural_order(["b", "a", "3"])
     ['b', 'a', '3']
     """
-    names = [value for value in values if value != NONE]
+    names = [value for value in values if value != NOT_GIVEN]
     positions: list[float] = []
     for name in names:
         number = _NUMBER.match(name)
@@ -123,7 +123,7 @@ def in_natural_order(values: Collection[str]) -> list[str]:
         if position is None:
             return list(values)
         positions.append(position)
-    return [name for _, name in sorted(zip(positions, names, strict=True))] + [NONE] * (NONE in values)
+    return [name for _, name in sorted(zip(positions, names, strict=True))] + [NOT_GIVEN] * (NOT_GIVEN in values)
 
 
 def _stream(seed: int, name: str, value: str) -> np.random.Generator:

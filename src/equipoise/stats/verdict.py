@@ -222,9 +222,17 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     higher = "higher" if comparison.better == Direction.UP else "lower"
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
-        f"{higher} than that of {others[0]} (by {_certainty(contrast, score_format(comparison, words))})"
-        f"{_and_others(len(others) - 1, words)}.{tail}"
+        f"{higher} than that of {others[0]} (by {_certainty(comparison, contrast, words)})"
+        f"{_and_others(len(others) - 1, words)}.{BORDERLINE if _includes_zero(contrast.interval) else ''}{tail}"
     )
+
+
+BORDERLINE = " The interval includes 0: test and interval use different methods, so treat this as borderline."
+"""For a significant difference: the randomisation test can reject where the interval of the mean still includes 0."""
+
+
+def _includes_zero(interval: Interval) -> bool:
+    return interval.known and interval.low <= 0.0 <= interval.high
 
 
 def _and_others(n: int, words: Vocabulary) -> str:
@@ -382,9 +390,9 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
     )
 
 
-def _certainty(contrast: Contrast, shown: ScoreFormat) -> str:
+def _certainty(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """The difference in favour of the first system, with its interval and p."""
-    p = f"adjusted {p_in_sentence(contrast.adjusted)}"
+    shown, p = score_format(comparison, words), adjusted_p(comparison, contrast)
     if not contrast.interval.known:
         return f"{shown.difference(contrast)}, {p}"
     low, high = contrast.interval.low, contrast.interval.high
@@ -396,6 +404,12 @@ def _certainty(contrast: Contrast, shown: ScoreFormat) -> str:
         interval = format_interval(Interval(low, high))
     level = format_percent(contrast.interval.confidence_level)
     return f"{shown.difference(contrast)}, {level} interval {interval}, {p}"
+
+
+def adjusted_p(comparison: Comparison, contrast: Contrast) -> str:
+    """The p value of a pair in a sentence; it is called adjusted only if there was something to adjust for."""
+    p = p_in_sentence(contrast.adjusted)
+    return f"adjusted {p}" if comparison.is_adjusted else p
 
 
 def _metric(comparison: Comparison, words: Vocabulary) -> str:

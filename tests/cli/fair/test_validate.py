@@ -120,6 +120,26 @@ def test_without_categories_and_difficulties_their_thresholds_are_skipped(eq, fo
     assert "not given" not in result.stdout
 
 
+def test_shares_are_no_failure_if_most_questions_have_no_category(eq, folder: Path) -> None:
+    few_labels = [pair if number < 20 else pair | {"category": None} for number, pair in enumerate(pairs())]
+    (folder / "few.json").write_text(json.dumps(few_labels))
+    result = eq("fair", "validate", "--qa", "few.json", "--min-multihop", "30", "--strict")
+    assert result.exit_code == 0
+    assert f"Multi-hop: categories not given for {len(few_labels) - 20} of {len(few_labels)} questions" in result.stdout
+    half = [pair if number % 2 else pair | {"category": None} for number, pair in enumerate(pairs())]
+    (folder / "half.json").write_text(json.dumps(half))
+    assert eq("fair", "validate", "--qa", "half.json", "--min-multihop", "30", "--strict").exit_code == 1
+
+
+def test_the_status_of_drafts_says_that_they_are_rejected(eq, folder: Path) -> None:
+    (folder / "drafts.json").write_text(json.dumps([pair | {"draft": True} for pair in pairs()]))
+    result = eq("fair", "validate", "--qa", "drafts.json")
+    assert result.exit_code == 0
+    assert "usable" not in result.stdout
+    assert "--allow-drafts" in result.stdout.splitlines()[1]
+    assert eq("fair", "validate", "--qa", "drafts.json", "--strict").exit_code == 1
+
+
 def test_unmet_recommendations_do_not_fail(eq) -> None:
     arguments = ("fair", "validate", "--qa", "qa.json", "--strict", "-q")
     assert eq(*arguments).exit_code == 0

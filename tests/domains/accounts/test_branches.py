@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.domains.accounts.evaluation import branch_clusters
+from equipoise.domains.accounts.experiment import evaluate_tree
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.stats.bootstrap_mean import FEW_RESAMPLING_UNITS
 
@@ -39,6 +40,17 @@ def test_a_tree_with_few_branches_at_every_level_keeps_the_top_level() -> None:
 def test_leaves_are_not_branches_of_one_node_each() -> None:
     star = Tree.from_edges([(f"leaf{leaf}", "top") for leaf in range(30)] + [("b", "a"), ("c", "b")])
     assert len(branch_clusters(star)) < len(star)
+
+
+def test_roots_have_no_value_and_are_not_counted_as_resampled_subtrees() -> None:
+    edges = [(f"{top}{group}", top) for top in "abcde" for group in range(4)]
+    edges += [(f"{group}.{leaf}", group) for group, _ in edges for leaf in range(2)]
+    evaluation = evaluate_tree(Tree.from_edges(edges), dims=[2], embedders=["random"], learning_rates=[1.0])
+    assert len(evaluation.branches) == 5 + 20
+    assert len(evaluation.resampled_branches) == 20
+    assert evaluation.comparison is not None
+    assert evaluation.comparison.clusters == 20
+    assert evaluation.to_dict()["branches"]["count"] == 20
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=80))

@@ -115,6 +115,14 @@ def test_summary_and_description_columns_are_left_out_with_a_note(tmp_path: Path
     assert read_scores(tmp_path / "table.csv", datasets=["Average"]).datasets == ("Average", "x", "y")
 
 
+def test_metrics_of_one_data_set_are_no_data_sets() -> None:
+    scores = {model: {"HR@1": 0.4, "HR@10 ↑": 0.8, "MRR": 0.5} for model in "ab"}
+    with pytest.raises(InputError, match="metrics"):
+        read_scores(scores)
+    assert read_scores(scores, datasets=["HR@1"]).datasets[0] == "HR@1"
+    assert read_scores({model: {"HR@1": 0.4, "beauty": 0.8} for model in "ab"}).datasets == ("HR@1", "beauty")
+
+
 @pytest.mark.parametrize("name", ["n", "N", "n_units", "support"])
 def test_the_number_of_units_is_neither_a_data_set_nor_a_model(tmp_path: Path, name: str) -> None:
     by_model = write(tmp_path, "models.csv", f"model,{name},x,y\na,90,71.5,60.0\nb,90,70.25,61.0\n")

@@ -18,6 +18,7 @@ from scipy.stats import t as student
 from equipoise import StatsConfig, optimize_model, retriever, run_fair_comparison
 from equipoise.domains.fair.config import METRIC, FairConfig
 from equipoise.domains.fair.questions import timekeeping
+from equipoise.domains.fair.report import fair_answer
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
 from equipoise.io.splits import kfold_splits
@@ -382,6 +383,15 @@ def test_a_baseline_beyond_the_budget_is_marked() -> None:
     assert "* The baseline exceeds the token budget." in comparison.summary
     large_budget = run_fair_comparison(["bm25:", "hash,dim=16"], TEXT, QUESTIONS, config=replace(CONFIG, budget=400))
     assert "The baseline exceeds" not in large_budget.summary
+
+
+def test_a_budget_that_no_configuration_reaches_is_mentioned() -> None:
+    reached, unreached = (
+        fair_answer(run_fair_comparison(["bm25:"], TEXT, QUESTIONS, config=replace(CONFIG, budget=budget))).notes
+        for budget in (40, 4000)
+    )
+    assert not any("The budget is" in note for note in reached)
+    assert any("The budget is 4,000 tokens per question" in note for note in unreached)
 
 
 def test_optimistic_scores_are_labelled_in_the_summary(comparison: FairComparison) -> None:

@@ -241,7 +241,7 @@ def test_questions_without_categories_have_no_slices() -> None:
     assert comparison.slices == {"bm25:": ()}
     assert "Accuracy by category and difficulty" not in comparison.summary
     partly_labelled = run_comparison(qa_pairs=[*qa_pairs[1:], {**qa_pairs[0], "category": "negation"}])
-    assert {part.value: part.estimate.n for part in partly_labelled.slices["bm25:"]} == {"negation": 1, "none": 29}
+    assert {part.value: part.estimate.n for part in partly_labelled.slices["bm25:"]} == {"negation": 1, "not given": 29}
 
 
 def test_a_model_that_truncates_chunks_is_a_finding() -> None:

@@ -142,7 +142,7 @@ def test_validation_names_drafts_in_its_status() -> None:
     ]
     result = validate_fixture(asked, TEXT, tokenizer="words", min_questions=1)
     assert (result.drafts_found, result.is_valid) == (1, False)
-    assert "Status: usable, with 1 unedited draft" in result.summary.splitlines()[1]
+    assert "Status: not edited (1 unedited draft, which eq fair compare rejects" in result.summary.splitlines()[1]
 
 
 def test_questions_with_alternatives_and_passages_are_scored_with_details() -> None:

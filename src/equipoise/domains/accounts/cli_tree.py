@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
 from math import isclose, isnan
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.accounts.checks import TreeProblems
     from equipoise.domains.accounts.misfiled import MisfiledAccounts
-    from equipoise.domains.accounts.placement import PlacementEvaluation
+    from equipoise.domains.accounts.placement import ParentCandidate, PlacementEvaluation
     from equipoise.domains.accounts.trees.tree import Tree
 
 
@@ -435,6 +435,8 @@ def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[
 
 
 MAX_ROWS = 10
+MAX_PARENTS = 3
+"""Parents that the answer of ``place`` names if none has a clear lead."""
 
 
 PLACE_HELP = """
@@ -512,8 +514,6 @@ def place(
     if out.json:
         out.data({"source": tree.source, "model": model, "parents": [asdict(item) for item in candidates]})
         return DONE
-    best = candidates[0]
-    n_best = sum(isclose(item.confidence, best.confidence) for item in ranked)
     columns = [
         ReportColumn("rank", [str(rank) for rank in range(1, len(candidates) + 1)], right=True),
         ReportColumn("parent", [node_label(tree, item.id) for item in candidates], shortens="end"),
@@ -522,11 +522,27 @@ def place(
     if account_name:
         columns.append(ReportColumn("most similar child", [item.similar_child for item in candidates], shortens="end"))
     what = repr(account_name) if account_name else "An account with these siblings"
-    answer = f"{what} most likely belongs under {node_label(tree, best.id)} (confidence {best.confidence:.2f})."
-    if n_best > 1:
-        answer = f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
-    out.show(Paragraph(answer), Paragraph(""), TerminalTable(columns))
+    out.show(Paragraph(_place_answer(tree, what, ranked)), Paragraph(""), TerminalTable(columns))
     return DONE
+
+
+def _place_answer(tree: Tree, what: str, ranked: Sequence[ParentCandidate]) -> str:
+    """The parent with a clear lead: a probability of at least one half, or twice that of the next; else the nearest."""
+    from equipoise.domains.accounts.report import node_label
+
+    best = ranked[0]
+    n_best = sum(isclose(item.confidence, best.confidence) for item in ranked)
+    if n_best > MAX_PARENTS:
+        return f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
+    rivals = [item for item in ranked[1:] if 2.0 * item.confidence > best.confidence]
+    if not rivals or (best.confidence >= 0.5 and n_best == 1):
+        return f"{what} most likely belongs under {node_label(tree, best.id)} (confidence {best.confidence:.2f})."
+    named = [best, *rivals][:MAX_PARENTS]
+    parents = [f"{node_label(tree, item.id)} ({item.confidence:.2f})" for item in named]
+    n_others = 1 + len(rivals) - len(named)
+    others = [f"{n_others:,} with less"] if n_others else []
+    *first, last = [*parents, *others]
+    return f"Not decided: {', '.join(first)} or {last}."
 
 
 def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: int, config: StatsConfig) -> int:

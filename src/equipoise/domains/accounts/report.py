@@ -281,7 +281,7 @@ def captions(data: AccountsEvaluation) -> list[str]:
         f"{format_value(first.mean_rank.chance, 1)} by chance; MAP is the mean over nodes, "
         f"{format_value(first.map.chance, 3)} by chance. {NORM_POSITION}: Spearman correlation of the norm with "
         "the position between root (0) and leaf (1).",
-        f"Intervals: {methods or 'n/a'}. {data.branches.caption}",
+        f"Intervals: {methods or 'n/a'}. {data.resampled_branches.caption}",
     ]
     if first.map.undefined:
         nodes = pluralize(first.map.undefined, "node")

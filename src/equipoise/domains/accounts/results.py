@@ -17,6 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equipoise import __version__
 from equipoise.domains.accounts.checks import merge_findings
 from equipoise.domains.accounts.placement import DisplacedNode, displaced_nodes
@@ -302,6 +304,13 @@ class AccountsEvaluation:
         return merge_findings((*embedding_findings, *shared), self.settings.relation)
 
     @cached_property
+    def resampled_branches(self) -> BranchClusters:
+        """The branches with a node that has a target; the others have no value to resample."""
+        result = self.evaluations[0].result
+        has_value = ~np.isnan(result.per_unit[result.names[0]])
+        return replace(self.branches, labels=self.branches.labels[has_value])
+
+    @cached_property
     def names(self) -> dict[str, str]:
         """The name of each node by its id."""
         return dict(zip(self.tree.ids, self.tree.names, strict=True))
@@ -345,7 +354,7 @@ class AccountsEvaluation:
             },
             "relation": first.relation,
             "filtered": first.is_filtered,
-            "branches": {"count": len(self.branches), "levels_below_the_top": self.branches.level},
+            "branches": {"count": len(self.resampled_branches), "levels_below_the_top": self.branches.level},
             "systems": [evaluation.to_dict() for evaluation in self.evaluations],
             "comparison": claims,
             "tree_shape": None if first.tree_shape is None else asdict(first.tree_shape),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -252,6 +253,8 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
         )
     names = [header[at] for at in columns]
     _check_names(grid.name, "model", models)
+    if not datasets:
+        _check_not_metrics(grid.name, names)
     return ScoreTable(
         grid.name,
         tuple(models),
@@ -261,6 +264,26 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
         unreadable=tuple(unreadable),
         notes=(f"columns that are not data sets are left out: {join_names(left_out)}",) if left_out else (),
     )
+
+
+def _check_not_metrics(source: str, names: Sequence[str]) -> None:
+    """Several metrics of one data set are not several data sets: their mean and their bootstrap have no meaning."""
+    symbols = [re.sub(r"[^\w)@.=-]+$", "", name) for name in names]  # without arrows
+    if len(names) > 1 and all(map(_is_metric, symbols)):
+        raise InputError(
+            f"{source}: the columns are metrics ({join_names(names)}) and not data sets; an order over data sets "
+            "needs one metric on several of them",
+            hint=f"check such a table with eq audit, or name the columns to read: --datasets {shlex.quote(names[0])}",
+        )
+
+
+def _is_metric(name: str) -> bool:
+    from equipoise.metrics.parser import builtin, matching_metrics
+
+    try:
+        return bool(matching_metrics(name, builtin()))
+    except EquipoiseError:  # a metric with parameters that it does not have
+        return True
 
 
 def _is_dataset(grid: RawTable, column: int, name: str) -> bool:

@@ -244,6 +244,8 @@ def compare(
             plan = plan_comparison(
                 read_documents(*documents, cache=document_folder()), questions, fair_config, Path(question_set).name
             )
+        if fair_config.budget is not None:
+            out.note(budget_note(fair_config.budget))
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -570,8 +572,15 @@ def _announce_demo(out: Output, plan: Plan, systems: int) -> None:
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
         f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words.\n"
-        f"Each model is tuned separately. Budget: {DEMO_BUDGET} tokens per question on average.\n"
+        f"Each model is tuned separately. {budget_note(DEMO_BUDGET)}\n"
     )
+
+
+def budget_note(budget: float) -> str:
+    """The token budget, before the work starts."""
+    from equipoise.stats.formatting import format_value
+
+    return f"Budget: {format_value(budget, 0)} tokens per question on average."
 
 
 def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:

@@ -19,6 +19,7 @@ from equipoise.io.documents import read_document
 from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.tables import table_format
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
+from equipoise.stats.slices import NOT_GIVEN
 
 if TYPE_CHECKING:
     from equipoise.models.chunking import Chunk
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 CATEGORIES = ("exact", "reformulated", "multi_hop", "fine_detail", "implicit", "negation")
 DIFFICULTIES = ("easy", "medium", "hard")
-UNSPECIFIED = "not given"
+UNSPECIFIED = NOT_GIVEN
 """The category and difficulty of a question without one."""
 
 _LISTS = ("questions", "qa_pairs")

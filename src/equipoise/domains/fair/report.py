@@ -54,7 +54,7 @@ def fair_answer(data: FairComparison, details: str = "") -> Answer:
         ),
         baseline="Random retrieval",
         score_note=_tuning_note(data),
-        notes=tuple(f"{note}." for note in data.notes),
+        notes=tuple(f"{note}." for note in (*data.notes, *_unreached_budget(data))),
         warnings=tuple(with_label(f"{name} failed", error.message) for name, error in data.failures.items()),
         findings=data.findings,
         details=details,
@@ -127,6 +127,17 @@ def _tuning_note(data: FairComparison) -> str:
     if float(gap) <= 0:
         return f"{method} would not inflate them."
     return f"{method} would inflate them by up to {gap} point{'' if gap == '1' else 's'}."
+
+
+def _unreached_budget(data: FairComparison) -> Iterator[str]:
+    """A note if no configuration retrieves as many tokens as the budget allows, so that it excludes none."""
+    budget = data.plan.requested.budget
+    costs = [trial.cost for model in data.outcomes for trial in model.tuning.grid if trial.cost is not None]
+    if budget is not None and costs and max(costs) < budget:
+        yield (
+            f"The budget is {format_value(budget, 0)} tokens per question, and the largest configuration retrieves "
+            f"{format_value(max(costs), 0)}: raise --top-ks to use the budget"
+        )
 
 
 def short_caption(data: FairComparison) -> Iterator[str]:

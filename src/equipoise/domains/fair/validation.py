@@ -345,24 +345,34 @@ class ValidationResult:
         return self.total_questions >= self.thresholds.recommended_questions
 
     @property
+    def most_have_categories(self) -> bool:
+        """Whether at least half of the questions have a category; otherwise shares of categories mean nothing."""
+        return 2 * self.category_counts.get(UNSPECIFIED, 0) <= self.total_questions
+
+    @property
+    def most_have_difficulties(self) -> bool:
+        """Whether at least half of the questions have a difficulty."""
+        return 2 * self.difficulty_counts.get(UNSPECIFIED, 0) <= self.total_questions
+
+    @property
     def meets_min_multihop(self) -> bool:
-        """Whether the share of multi-hop questions reaches the minimum; without categories there is no minimum."""
-        return not self.has_categories or self.multihop_percentage >= self.thresholds.min_multihop_pct
+        """Whether the share of multi-hop questions reaches the minimum, or most questions have no category."""
+        return not self.most_have_categories or self.multihop_percentage >= self.thresholds.min_multihop_pct
 
     @property
     def meets_recommended_multihop(self) -> bool:
-        """Whether the share of multi-hop questions is as recommended, or there are no categories."""
-        return not self.has_categories or self.multihop_percentage >= self.thresholds.recommended_multihop_pct
+        """Whether the share of multi-hop questions is as recommended, or most questions have no category."""
+        return not self.most_have_categories or self.multihop_percentage >= self.thresholds.recommended_multihop_pct
 
     @property
     def meets_min_hard(self) -> bool:
-        """Whether the share of hard questions reaches the minimum; without difficulties there is no minimum."""
-        return not self.has_difficulties or self.hard_percentage >= self.thresholds.min_hard_pct
+        """Whether the share of hard questions reaches the minimum, or most questions have no difficulty."""
+        return not self.most_have_difficulties or self.hard_percentage >= self.thresholds.min_hard_pct
 
     @property
     def meets_recommended_hard(self) -> bool:
-        """Whether the share of hard questions is as recommended, or there are no difficulties."""
-        return not self.has_difficulties or self.hard_percentage >= self.thresholds.recommended_hard_pct
+        """Whether the share of hard questions is as recommended, or most questions have no difficulty."""
+        return not self.most_have_difficulties or self.hard_percentage >= self.thresholds.recommended_hard_pct
 
     @property
     def is_valid(self) -> bool:

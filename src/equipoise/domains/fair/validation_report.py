@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, AnswerIssue, one_line
 from equipoise.domains.fair.checks import TOO_FEW_QUESTIONS
-from equipoise.domains.fair.questions import DIFFICULTIES
+from equipoise.domains.fair.questions import DIFFICULTIES, UNSPECIFIED
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, findings_section, heading
 from equipoise.report.view import StatusLine, ThresholdStatus
 from equipoise.stats.formatting import format_count, format_value
@@ -112,7 +112,7 @@ def _shares(kind: str, names: Sequence[str], counts: Mapping[str, int], shares: 
 
 
 def _thresholds(result: ValidationResult) -> Iterator[StatusLine]:
-    """The thresholds; those of categories and difficulties only if the question set has them."""
+    """The thresholds; those of categories and difficulties only if most of the questions have them."""
     limits = result.thresholds
     questions = (result.total_questions, limits.min_questions, limits.recommended_questions)
     yield _threshold(
@@ -121,7 +121,9 @@ def _thresholds(result: ValidationResult) -> Iterator[StatusLine]:
         result.meets_min_questions,
         result.meets_recommended_questions,
     )
-    if result.has_categories:
+    if result.has_categories and not result.most_have_categories:
+        yield _not_given("Multi-hop", "categories", result.category_counts[UNSPECIFIED], result.total_questions)
+    elif result.has_categories:
         shares = (result.multihop_percentage, limits.min_multihop_pct, limits.recommended_multihop_pct)
         yield _threshold(
             "Multi-hop",
@@ -129,11 +131,19 @@ def _thresholds(result: ValidationResult) -> Iterator[StatusLine]:
             result.meets_min_multihop,
             result.meets_recommended_multihop,
         )
-    if result.has_difficulties:
+    if result.has_difficulties and not result.most_have_difficulties:
+        yield _not_given("Hard", "difficulties", result.difficulty_counts[UNSPECIFIED], result.total_questions)
+    elif result.has_difficulties:
         shares = (result.hard_percentage, limits.min_hard_pct, limits.recommended_hard_pct)
         yield _threshold(
             "Hard", [_short_percent(share) for share in shares], result.meets_min_hard, result.meets_recommended_hard
         )
+
+
+def _not_given(label: str, labels: str, n_missing: int, n_questions: int) -> StatusLine:
+    return StatusLine(
+        ThresholdStatus.UNKNOWN, f"{label}: {labels} {UNSPECIFIED} for {n_missing:,} of {n_questions:,} questions"
+    )
 
 
 def _threshold(label: str, values: Sequence[str], meets_minimum: bool, meets_recommended: bool) -> StatusLine:
@@ -153,14 +163,19 @@ def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
             ("with fewer questions than the minimum", result.meets_min_questions),
             ("with few multi-hop questions", result.meets_min_multihop),
             ("with few hard questions", result.meets_min_hard),
-            (f"with {pluralize(result.drafts_found, 'unedited draft')}", not result.drafts_found),
         )
         if not is_met
     ]
+    drafts = pluralize(result.drafts_found, "unedited draft") if result.drafts_found else ""
     if reasons:
         return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})")
-    if unmet and strict:
-        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(unmet)}")
+    if strict and (unmet or drafts):
+        failed = [*unmet, f"with {drafts}"] if drafts else unmet
+        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(failed)}")
+    if drafts:
+        others = f"; {' and '.join(unmet)}" if unmet else ""
+        rejected = f"{drafts}, which eq fair compare rejects without --allow-drafts"
+        return StatusLine(ThresholdStatus.FAIR, f"Status: not edited ({rejected}){others}")
     if unmet:
         return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}")
     why = "every answer found, every minimum met" if result.verified else f"answers {_NOT_VERIFIED}"
