@@ -216,6 +216,7 @@ def test_stored_results_are_compared_reported_and_plotted(eq, folder: Path) -> N
     view = View.read(folder / "results")
     assert view is not None
     assert "disk" in {chart.name for chart in view.charts}
+    assert {"runs/lorentz-2", "runs/lorentz-4"} <= set(view.runs)
     compared = eq("compare", "results/runs/lorentz-2", "results/runs/random-2", "--primary", "MR", "--json")
     assert compared.exit_code == 0, compared.stderr
     assert json.loads(compared.stdout)["leader"] == "lorentz-2"

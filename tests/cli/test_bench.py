@@ -109,9 +109,37 @@ def test_a_suite_is_one_page_with_a_report_per_data_set(eq: Eq, data: Path) -> N
     assert result.exit_code == 0, result.output
     page = Path("page.html").read_text()
     assert "2 data sets" in page
+    assert "self-contained" not in page
+    assert "self-contained" in Path("page-faq.html").read_text()
     for name in ("faq", "tickets"):
         assert f'href="page-{name}.html"' in page
         assert Path(f"page-{name}.html").is_file()
+
+
+def test_a_report_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> None:
+    eq("bench", "run", "faq.csv", "--models", "hash", "hash,dim=16", "-o", "out", *FAST)
+    answer = eq("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST).stdout.splitlines()[0]
+    result = eq("report", "out", "-o", "page.html", "--no-charts", "--json")
+    assert json.loads(result.stdout)["verdict"] == answer
+    assert sorted(json.loads(result.stdout)["systems"]) == ["bm25", "hash", "random", "tfidf"]
+    assert "not shown: faq/hash,dim=16." in result.stderr
+    assert "not shown: faq/hash,dim=16." in Path("page.html").read_text()
+    tickets = ("bench", "run", "tickets.csv", "--text", "subject", "--models", "hash", "-o", "out", *FAST)
+    answer = eq(*tickets).stdout.splitlines()[0]
+    result = eq("report", "out", "-o", "page.html", "--no-charts", "--json")
+    assert json.loads(result.stdout)["verdict"] == answer
+    assert not Path("page-faq.html").exists()
+
+
+def test_a_suite_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> None:
+    both = ("faq.csv", "tickets.csv", "--text", "subject", "-o", "out", *FAST)
+    eq("bench", "run", *both, "--models", "hash", "hash,dim=16")
+    eq("bench", "run", *both, "--models", "hash")
+    result = eq("report", "out", "-o", "page.html", "--no-charts")
+    assert "not shown: faq/hash,dim=16 and tickets/hash,dim=16." in result.stderr
+    assert "not shown: faq/hash,dim=16 and tickets/hash,dim=16." in Path("page.html").read_text()
+    systems = "<td>hash,dim=16</td>", ">hash,dim=16</"
+    assert not any(cell in Path("page-faq.html").read_text() for cell in systems)
 
 
 def test_a_file_name_with_a_typo_gets_a_suggestion(eq: Eq, data: Path) -> None:

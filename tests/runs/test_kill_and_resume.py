@@ -86,6 +86,10 @@ def test_a_killed_command_resumes(name: str, inputs: Path) -> None:
         killed.kill()
         killed.communicate()
     assert list((inputs / "out").rglob("*.npz"))
+    if name == "fair":
+        printed, messages = start("report out --no-charts", inputs).communicate(timeout=120)
+        assert "Incomplete: the last command was interrupted" in messages
+        assert "Incomplete: the last command was interrupted" in (inputs / "report.html").read_text()
     (inputs / "gate").touch()
     resumed = start(COMMANDS[name], inputs)
     printed, messages = resumed.communicate(timeout=120)
@@ -93,3 +97,6 @@ def test_a_killed_command_resumes(name: str, inputs: Path) -> None:
     assert "hash: loaded from out, not computed again" in messages
     assert "py:waiting_model.model: loaded" not in messages
     assert "waiting_model" in printed
+    if name == "fair":
+        printed, messages = start("report out --no-charts", inputs).communicate(timeout=120)
+        assert "Incomplete" not in messages

@@ -42,6 +42,25 @@ def test_an_error_removes_the_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupted_command_leaves_its_progress_until_the_next_one(tmp_path: Path) -> None:
+    def interrupt(text: str) -> None:
+        if text == "two":
+            raise KeyboardInterrupt
+
+    def work() -> None:
+        with report_progress(tmp_path, "a comparison", 3, step=interrupt) as step:
+            step("one")
+            step("two")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    (interrupted,) = find_active_runs(tmp_path)
+    assert (interrupted.step, interrupted.done, interrupted.total, interrupted.alive) == ("two", 1, 3, False)
+    with report_progress(tmp_path, "a comparison"):
+        assert [run.alive for run in find_active_runs(tmp_path)] == [True]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_a_folder_steps_are_reported_to_the_callback_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from equipoise.runs.run_folder import find_runs, load_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.report.publish import ReportOptions
+    from equipoise.report.publish import ReportOptions, StoredExperiment
 
 REPORT_HELP = """
 \b
@@ -66,15 +66,14 @@ def report(
     from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views
-    from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
-    from equipoise.report.view import View
+    from equipoise.report.publish import STEPS, ReportOptions, StoredExperiment, chart_note, write_report
 
     only_for_runs = {"--primary": primary, "--charts": charts, "--title": title}
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
         _check_not_given(
             only_for_runs, "a benchmark with several data sets", f"report one of them: eq report {runs[0]}/runs/NAME"
         )
-        return _report_suite(out, runs[0], output, config, plain=plain)
+        return _report_suite(out, StoredExperiment.of(runs[0], named_runs(runs)), runs[0], output, config, plain=plain)
     if len(runs) == 1 and (stored := stored_page(runs[0])) is not None:
         _check_not_given(only_for_runs, "the results of eq leaderboard", "repeat eq leaderboard with other options")
         return _copy_page(out, stored, output)
@@ -84,16 +83,24 @@ def report(
         )
         return _report_places(out, named, output, chosen)
     with out.progress(STEPS) as step:
-        view = View.read(runs[0]) if len(runs) == 1 else None
+        experiment = StoredExperiment.of(runs[0], named) if len(runs) == 1 else StoredExperiment(named)
         chosen = ReportOptions(
-            primary, config, options.stats_of_runs, charts=not plain, charts_folder=charts, title=title, view=view
+            primary,
+            config,
+            options.stats_of_runs,
+            charts=not plain,
+            charts_folder=charts,
+            title=title,
+            view=experiment.view,
+            folder_notes=experiment.notes,
         )
-        page = write_report(named, output, chosen, split=len(runs) == 1, progress=step)
-    for caution in page.cautions:
+        page = write_report(experiment.runs, output, chosen, split=len(runs) == 1, progress=step)
+    for caution in (*page.cautions, *experiment.notes):
         out.note(f"caution: {caution}")
     if out.json:
         systems = [system.name for system in page.systems]
-        out.data({"report": output, "systems": systems, "verdict": page.answer.headline, "cautions": page.cautions})
+        cautions = [*page.cautions, *experiment.notes]
+        out.data({"report": output, "systems": systems, "verdict": page.answer.headline, "cautions": cautions})
     else:
         out.text(page.answer.headline)
         out.note(f"wrote {output}: open it in a browser{'' if plain else chart_note()}")
@@ -119,14 +126,20 @@ def _copy_page(out: Output, page: Path, output: str) -> int:
     return exits.DONE
 
 
-def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *, plain: bool) -> int:
+def _report_suite(
+    out: Output, experiment: StoredExperiment, folder: str, output: str, config: StatsConfig, *, plain: bool
+) -> int:
     """Write the page of a benchmark with several data sets, and a report per data set."""
     from equipoise.domains.bench.report import write_suite_page
     from equipoise.report.publish import ReportOptions
 
     with out.progress(0) as step:
-        chosen = ReportOptions(config=config, config_of=options.stats_of_runs, charts=not plain)
-        headline = write_suite_page(folder, output, chosen, progress=step)
+        chosen = ReportOptions(
+            config=config, config_of=options.stats_of_runs, charts=not plain, folder_notes=experiment.notes
+        )
+        headline = write_suite_page(folder, [path for _, path in experiment.runs], output, chosen, progress=step)
+    for caution in experiment.notes:
+        out.note(f"caution: {caution}")
     if out.json:
         out.data({"report": output, "decision": headline})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -14,8 +15,11 @@ from equipoise.io.atomic import write_text
 from equipoise.report.charts.chart import slug
 from equipoise.report.export import FORMATS
 from equipoise.report.view_model import Download
+from equipoise.runs.experiment_folder import RUNS
 from equipoise.runs.manifest import read_manifest
+from equipoise.runs.progress import ActiveRun, find_active_runs
 from equipoise.stats.formatting import format_count
+from equipoise.stats.verdict import name_list
 from equipoise.types import install_command, require_extra
 
 if TYPE_CHECKING:
@@ -43,6 +47,49 @@ class ReportOptions:
     """The view of the experiment, if the runs are those of one."""
     view_config: StatsConfig = DEFAULT_STATS
     """The statistics of that view."""
+    folder_notes: tuple[str, ...] = ()
+    """What else is in the folder of the runs, or is missing there."""
+
+
+@dataclass(frozen=True)
+class StoredExperiment:
+    """The runs of the last command that wrote to a folder, its view, and notes about the folder.
+
+    Without a view that lists its runs, these are all runs of the folder.
+    """
+
+    runs: Sequence[tuple[str, Path]]
+    view: View | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, folder: str | Path, runs: Sequence[tuple[str, Path]]) -> StoredExperiment:
+        """Select from the runs at and below a folder."""
+        from equipoise.report.view import View
+
+        interrupted = tuple(_interruption(run) for run in find_active_runs(folder) if run.folder == Path(folder))
+        view = View.read(folder)
+        if interrupted or view is None or not view.runs:
+            # An interrupted command may have replaced runs that the view describes.
+            return cls(runs, None if interrupted else view, interrupted)
+        described = {(Path(folder) / run).resolve() for run in view.runs}
+        others = [path for _, path in runs if path.resolve() not in described]
+        if not others:
+            return cls(runs, view)
+        names = [path.relative_to(folder).as_posix().removeprefix(f"{RUNS}/") for path in others]
+        note = (
+            f"The folder also has runs of other commands, which are not shown: {name_list(names)}. To include them, "
+            "repeat the last command with all models and data: finished ones are loaded"
+        )
+        return cls([(name, path) for name, path in runs if path.resolve() in described], view, (note,))
+
+
+def _interruption(run: ActiveRun) -> str:
+    done = f"step {run.done} of {run.total}" if run.total else "its start"
+    if run.alive:
+        return f"Incomplete: a command is still writing to this folder ({run.what}, {done})"
+    command = f": {shlex.join(run.command)}" if run.command else ""
+    return f"Incomplete: the last command was interrupted ({run.what}, {done}). Repeat it to resume{command}"
 
 
 def write_report(
@@ -98,7 +145,7 @@ def _write_page(
     # The answer of the experiment is about its own primary metric and statistics.
     is_same = not options.primary and options.config == options.view_config
     view = build_view(stored, comparison, experiment=options.view, heading=options.title, stored_answer=is_same)
-    view = replace(view, related=related)
+    view = replace(view, related=related, folder_notes=options.folder_notes)
     progress("writing it")
     text = render_html(view, charts=options.charts)
     if options.charts_folder is not None:

@@ -94,6 +94,8 @@ class View:
     """What the experiment is about; printed only where several views are."""
     citation: str = ""
     """Where the data are from; shown after the sections."""
+    runs: tuple[str, ...] = ()
+    """The run directories that it describes, relative to the folder where it is stored; empty if not recorded."""
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
         """The view for the terminal: ``quiet`` is tables alone; ``verbose`` has every section and all findings."""
@@ -116,9 +118,13 @@ class View:
         section = Section(title, charts=tuple(charts))
         return replace(self, sections=(*self.sections, section)) if section.charts else self
 
-    def write(self, folder: str | Path) -> Path:
-        """Store the view in the output folder of the experiment, where ``eq report`` finds it."""
-        return write_json(Path(folder) / VIEW, self.to_dict())
+    def write(self, folder: str | Path, runs: Iterable[Path] = ()) -> Path:
+        """Store the view in the output folder of the experiment, where ``eq report`` finds it.
+
+        ``runs`` are the run directories in the folder that it describes: other commands may have written more.
+        """
+        described = tuple(run.relative_to(folder).as_posix() for run in runs)
+        return write_json(Path(folder) / VIEW, replace(self, runs=described).to_dict())
 
     @classmethod
     def read(cls, folder: str | Path) -> View | None:
@@ -170,6 +176,7 @@ class View:
             ),
             content["title"],
             content["citation"],
+            tuple(content.get("runs", ())),
         )
 
 
@@ -201,6 +208,8 @@ class RunsView(View):
     """The noun of a unit, and its plural."""
     related: tuple[tuple[str, str], ...] = ()
     """Names and files of other pages of the same experiment."""
+    folder_notes: tuple[str, ...] = ()
+    """What else is in the folder of the runs, or is missing there."""
 
     @property
     def leaderboard(self) -> Leaderboard:

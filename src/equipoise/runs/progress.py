@@ -1,7 +1,8 @@
 """Progress of running commands: a small file in the results folder, so that another process can show it.
 
 A command that writes into a results folder has ``.progress.WRITER.json`` there, and removes it at the end. WRITER
-has the host and the process as in ``io.atomic``, so that a dead writer is recognised.
+has the host and the process as in ``io.atomic``, so that a dead writer is recognised. An interrupted command leaves
+the file, until the next command in that folder starts.
 """
 
 from __future__ import annotations
@@ -57,15 +58,17 @@ def report_progress(
 ) -> Iterator[ProgressCallback]:
     """Yield a function to call at the start of each step; it writes the file, then calls ``step``.
 
+    ``KeyboardInterrupt`` leaves the file, marked as interrupted.
+
     A file that cannot be written is not an error. Without a folder nothing is written.
     """
     file = None if folder is None else _progress_file(Path(folder))
     manifest = Manifest.start(what, command=command)
-    done = -1
+    done, last = -1, ""
 
     def report(text: str) -> None:
-        nonlocal done
-        done += 1
+        nonlocal done, last
+        done, last = done + 1, text
         if file is not None:
             _write(file, manifest, text, done, total)
         if step is not None:
@@ -75,10 +78,14 @@ def report_progress(
         if file is not None:
             _write(file, manifest, "", 0, total)
         yield report
-    finally:
+    except KeyboardInterrupt:
         if file is not None:
-            with suppress(OSError):
-                file.unlink(missing_ok=True)
+            _write(file, manifest, last, max(done, 0), total, interrupted=True)
+        raise
+    except BaseException:
+        _remove(file)
+        raise
+    _remove(file)
 
 
 def find_active_runs(folder: PathLike) -> list[ActiveRun]:
@@ -100,16 +107,22 @@ def find_active_runs(folder: PathLike) -> list[ActiveRun]:
 
 
 def _progress_file(folder: Path) -> Path:
-    """The path of the progress file; files of dead writers are removed."""
+    """The path of the progress file; files of dead writers and interrupted commands are removed."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.glob(f".{_NAME}.*{_ENDING}"):
-            if is_abandoned(file, folder / _NAME):
-                file.unlink(missing_ok=True)
+            if is_abandoned(file, folder / _NAME) or any(not run.alive for run in _read(file)):
+                _remove(file)
     return folder / f".{_NAME}.{writer()}{_ENDING}"
 
 
-def _write(file: Path, manifest: Manifest, step: str, done: int, total: int) -> None:
+def _remove(file: Path | None) -> None:
+    if file is not None:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def _write(file: Path, manifest: Manifest, step: str, done: int, total: int, *, interrupted: bool = False) -> None:
     content = {
         "what": manifest.system,
         "step": step,
@@ -117,6 +130,7 @@ def _write(file: Path, manifest: Manifest, step: str, done: int, total: int) -> 
         "total": total,
         "started": manifest.started,
         "command": list(manifest.command),
+        "interrupted": interrupted,
     }
     with suppress(EquipoiseError):
         write_bytes(file, json.dumps(content).encode())
@@ -141,7 +155,7 @@ def _read(file: Path) -> list[ActiveRun]:
             total=_count(content.get("total")),
             started=str(content.get("started", "")),
             command=_words(content.get("command")),
-            alive=not is_abandoned(file, file.with_name(_NAME)),
+            alive=not content.get("interrupted") and not is_abandoned(file, file.with_name(_NAME)),
         )
     ]
 

@@ -377,9 +377,11 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.results import CHARTS
     from equipoise.report.charts.chart import write_charts
+    from equipoise.runs.experiment_folder import RUNS, folder_name
 
     charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
-    accounts_view(evaluation).with_charts(charts).write(folder)
+    runs = [folder / RUNS / folder_name(item.system) for item in evaluation.evaluations]
+    accounts_view(evaluation).with_charts(charts).write(folder, runs)
     if charts and not write_charts(charts[1:], folder / CHARTS, required=False):
         out.note(f"For charts: {install_command('report')}")
     elif charts:

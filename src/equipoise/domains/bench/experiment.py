@@ -233,7 +233,7 @@ def run_benchmark(
     engine: Executor | None = None,
 ) -> BenchComparison:
     """Run the jobs of a plan that are not stored, and compare all results."""
-    folder = None if plan.folder is None else plan.folder.path
+    folder, store = None if plan.folder is None else plan.folder.path, plan.store(command)
     pool = SystemPool(cache=cache, threads=threads)
     for system in plan.systems:
         if system.reranker is not None:
@@ -245,15 +245,15 @@ def run_benchmark(
                 plan.jobs,
                 BenchContext(plan.systems, plan.suite, plan.config, plan.prices, pool, folder and folder / SHARDS),
                 executor=engine,
-                store=plan.store(command),
+                store=store,
                 progress=step,
                 n_cores=threads,
             )
     finally:
         pool.keep_only(())
     comparison = collect(plan, results)
-    if folder is not None:
-        comparison.write(folder)
+    if store is not None:
+        comparison.write(store.folder.path, [store.path(job) for job in plan.jobs if job.name in results.outputs])
     return comparison
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -43,8 +43,7 @@ from equipoise.report.sections import axis_scale
 from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, findings_section, heading
 from equipoise.report.view import View
-from equipoise.runs.experiment_folder import RESULTS, RUNS, folder_names
-from equipoise.runs.run_folder import find_runs
+from equipoise.runs.experiment_folder import RESULTS, folder_names
 from equipoise.stats.formatting import format_percent, format_ranks, format_value, metric_heading
 from equipoise.stats.verdict import Vocabulary, name_list
 
@@ -366,30 +365,36 @@ def stored_suite(path: str | Path) -> Mapping[str, Any] | None:
 
 def write_suite_page(
     folder: str | Path,
+    runs: Iterable[Path],
     output: str | Path,
     options: ReportOptions,
     *,
     progress: Callable[[str], None] = lambda message: None,
 ) -> str:
-    """Write the page of a suite, and next to it a full report per data set; returns the decision."""
+    """Write the page of a suite, and next to it a full report of the runs on each data set; returns the decision."""
     content = stored_suite(folder)
     assert content is not None
     target = Path(output)
     names = [dataset["name"] for dataset in content["datasets"]]
-    places = folder_names(names)
+    places, runs = folder_names(names), list(runs)
     links: dict[str, str] = {}
     for name in names:
         progress(f"writing {name}")
         page = target.with_name(f"{target.stem}-{places[name]}{target.suffix or '.html'}")
-        runs = [("", run) for run in find_runs(Path(folder) / RUNS / places[name])]
-        write_report(runs, page, options)
+        write_report([("", run) for run in runs if run.parent.name == places[name]], page, options)
         links[name] = page.name
-    write_text(target, suite_html(content, links, charts=options.charts))
+    write_text(target, suite_html(content, links, charts=options.charts, notes=options.folder_notes))
     return View.from_dict(content["answers"][0]).answer.headline
 
 
-def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = None, *, charts: bool = True) -> str:
-    """The page of ``BenchComparison.to_dict()``; ``links`` are the full reports by data set."""
+def suite_html(
+    content: Mapping[str, Any],
+    links: Mapping[str, str] | None = None,
+    *,
+    charts: bool = True,
+    notes: Sequence[str] = (),
+) -> str:
+    """The page of ``BenchComparison.to_dict()``; ``links`` are the full reports by data set, ``notes`` come first."""
     views = [View.from_dict(view) for view in content["answers"]]
     datasets = content["datasets"]
     n_suite = len(views) - len(datasets)  # 1 if there is an aggregate, else 0
@@ -407,7 +412,7 @@ def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = Non
     subject = views[0].title
     if n_suite:
         subject = f"{len(datasets)} data sets, {pluralize(len(content['aggregate']['rows']), 'system')}"
-    return render_views(f"Benchmark: {subject}", drawn, links=pages, charts=charts)
+    return render_views(f"Benchmark: {subject}", drawn, links=pages, charts=charts, notes=notes)
 
 
 def data_points(dataset: Mapping[str, Any]) -> list[CostPoint]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import inf, isnan
@@ -265,11 +265,11 @@ class BenchComparison:
             "baselines": list(self.baselines),
         }
 
-    def write(self, folder: str | Path) -> Path:
-        """Write results.json into the folder of the run directories."""
+    def write(self, folder: str | Path, runs: Iterable[Path] = ()) -> Path:
+        """Write results.json into the folder of the run directories; ``runs`` are those of this benchmark."""
         from equipoise.domains.bench.report import bench_views
 
-        bench_views(self)[0].write(folder)
+        bench_views(self)[0].write(folder, runs)
         return ExperimentFolder(Path(folder)).write_results(self.to_dict())
 
     def report(self, path: str | Path, *, charts: bool = True) -> Path:

@@ -261,12 +261,13 @@ class ConceptEvaluation:
         """
         target = ExperimentFolder(Path(folder))
         target.check_writable()
-        names = folder_names(self.scores)
+        names, runs = folder_names(self.scores), []
         for model, model_scores in self.scores.items():
             for evidence, task, result in model_scores.results:
                 stored = replace(result, findings=self._stored_findings(model, result))
-                save_run(target.path / RUNS / evidence / names[model], stored, manifest=self._manifest(model, task))
-        self.view.write(folder)
+                run = target.path / RUNS / evidence / names[model]
+                runs.append(save_run(run, stored, manifest=self._manifest(model, task)))
+        self.view.write(folder, runs)
         return target.write_results(self.to_dict())
 
     def _manifest(self, model: str, task: str) -> Manifest:

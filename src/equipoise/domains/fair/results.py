@@ -570,7 +570,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     def write_results(self, folder: ExperimentFolder) -> Path:
         """Write results.json to an output folder."""
-        fair_view(self).write(folder.path)
+        fair_view(self).write(folder.path, self.runs(folder.path))
         return folder.write_results(self.to_dict())
 
     def draw(self, output: str | Path) -> list[Path]:

@@ -269,6 +269,6 @@ def write_benchmark(folder: Path, benchmark: PhenotypeBenchmark, *, runs: bool =
     if runs:
         write_system_runs(target, benchmark.outcomes, benchmark.bench, benchmark.command)
     view = benchmark_view(benchmark).with_charts(benchmark_charts(benchmark))
-    view.write(folder)
+    view.write(folder, [target.path / RUNS / folder_name(outcome.name) for outcome in benchmark.outcomes])
     chart_files = write_charts(view.charts, folder / VISUALIZATIONS, required=False)
     return [target.write_results(benchmark.to_dict()), *chart_files]

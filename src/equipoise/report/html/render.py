@@ -227,6 +227,8 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
             positions={system.name: index for index, system in enumerate(report.systems)},
             charts=charts_of_page,
             links=links,
+            page_notes=report.folder_notes,
+            linked=bool(report.related),
             findings=grouped_findings(report.answer.findings),
             check_titles={check.code: check.title for check in all_checks()},
             sections=_sections(report),
@@ -241,9 +243,14 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
 
 
 def render_views(
-    title: str, views: Sequence[View], *, links: Mapping[str, str] | None = None, charts: bool = True
+    title: str,
+    views: Sequence[View],
+    *,
+    links: Mapping[str, str] | None = None,
+    charts: bool = True,
+    notes: Sequence[str] = (),
 ) -> str:
-    """Views as one self-contained page; ``links`` are the full reports by the titles of the views."""
+    """Views as one page; ``links`` are the full reports by the titles of the views, ``notes`` come first."""
     placed = [
         (f"view-{number}-{index}", chart)
         for number, view in enumerate(views)
@@ -260,6 +267,8 @@ def render_views(
             program=PROGRAM,
             views=shown,
             links=links or {},
+            page_notes=notes,
+            linked=bool(links),
             charts=embed_charts(placed) if charts else PageCharts({}),
             short_headings={},
             sections=[

@@ -257,6 +257,7 @@ class ExtractionTuning:
         folder = Path(folder)
         check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
+        runs = []
         for model in self.models:
             run_manifest = Manifest.start(model.name, command=self.command, seed=self.settings.config.seed)
             manifest = replace(
@@ -267,11 +268,11 @@ class ExtractionTuning:
                     self.gold.ontology.title: self.gold.ontology.fingerprint,
                 },
             )
-            place = folder / RUNS / folder_name(model.name)
-            save_run(place, model.result, manifest=manifest, tuning=model.tuning)
+            run = folder / RUNS / folder_name(model.name)
+            runs.append(save_run(run, model.result, manifest=manifest, tuning=model.tuning))
         file = write_json(folder / TUNING_FILE, self.to_dict())
         view = tuning_view(self).with_charts(self.charts())
-        view.write(folder)
+        view.write(folder, runs)
         return [file, *write_charts(view.charts, folder / VISUALIZATIONS, required=False)]
 
     def __repr__(self) -> str:
