@@ -125,6 +125,16 @@ class AsyncModel:
         return lengths(texts)
 
 
+def test_an_encode_method_that_needs_other_arguments_is_a_parameter_error() -> None:
+    class Mteb2Encoder:
+        def encode(self, inputs: Sequence[str], *, task_metadata: object, hf_split: str) -> np.ndarray:
+            return np.ones((len(inputs), 2))
+
+    with pytest.raises(ParameterError) as error:
+        embedder(Mteb2Encoder())
+    assert "task_metadata" in error.value.message
+
+
 def test_async_functions_and_methods_are_awaited_also_inside_a_running_loop() -> None:
     async def embed(texts: list[str]) -> list[list[float]]:
         await asyncio.sleep(0)

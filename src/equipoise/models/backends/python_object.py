@@ -45,7 +45,7 @@ CONVENTIONS = (
     CallingConvention("LlamaIndex", "get_query_embedding", "get_text_embedding_batch", one_query=True),
     CallingConvention("LangChain", "embed_query", "embed_documents", one_query=True),
     CallingConvention("fastembed", "query_embed", "passage_embed"),
-    CallingConvention("model2vec, mteb and others", "encode", "encode"),
+    CallingConvention("model2vec and others", "encode", "encode"),
     CallingConvention("others", "embed", "embed"),
 )
 """The conventions, in the order in which they are tried: methods by role first."""
@@ -58,6 +58,9 @@ class PythonObjectEncoder(LocalEncoder):
         self.card = card
         self._model = model
         self._convention = next((convention for convention in CONVENTIONS if convention.fits(model)), None)
+        names = {self._convention.query, self._convention.document} if self._convention else set()
+        for method in [getattr(model, name) for name in sorted(names)] or [model]:
+            _check_takes_texts_alone(method, card.name)
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Call the object; it must return one row of numbers per text."""
@@ -137,6 +140,20 @@ def _takes_texts(function: Any) -> bool:
     """Whether a function needs an argument: then it embeds, otherwise it returns a model."""
     parameters = signature(function).parameters.values()
     return any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)
+
+
+def _check_takes_texts_alone(method: Any, name: str) -> None:
+    """Raise ``ParameterError`` if a method needs other arguments than the texts, as ``encode`` of mteb 2 does."""
+    try:
+        signature(method).bind([])
+    except TypeError as error:
+        called = getattr(method, "__name__", "the model")
+        raise ParameterError(
+            f"{called} of {name} cannot be called with a list of texts alone: {error}",
+            hint="pass a function of the texts, such as lambda texts: model.encode(texts, ...)",
+        ) from error
+    except ValueError:  # a compiled function without a signature
+        return
 
 
 def _has(model: object, name: str) -> bool:
