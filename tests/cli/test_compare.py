@@ -239,8 +239,13 @@ def test_a_folder_that_is_no_run_directory_is_an_error(eq, folder: Path) -> None
     (folder / "empty").mkdir()
     result = eq("compare", "empty", "good.trec", "--qrels", "truth.qrels")
     assert result.exit_code == 2
-    assert "empty is not a run directory" in result.stderr
+    assert "error[E500]: neither empty nor a folder below it is a run directory" in result.stderr
     assert "hint: eq score -o FOLDER writes one" in result.stderr
+
+
+def test_a_folder_of_runs_is_all_its_runs(eq, stored: Path) -> None:
+    from_folder = eq("compare", "results", "--primary", "MRR", "-q").stdout
+    assert from_folder == eq("compare", *sorted(map(str, stored.iterdir())), "--primary", "MRR", "-q").stdout
 
 
 def test_metrics_of_ranks_and_of_classes_are_not_mixed(eq, folder: Path) -> None:

@@ -115,7 +115,7 @@ def _stem(path: str, file: Path, member: str | None) -> str:
 def parse_systems(words: Sequence[str]) -> list[SystemInput]:
     """The systems of the command line. Two systems with the same name are an error."""
     systems: dict[str, SystemInput] = {}
-    for system in map(SystemInput.of, words):
+    for system in (system for word in words for system in _systems_at(word)):
         other = systems.setdefault(system.name, system)
         if other is not system:
             raise DuplicateError(
@@ -123,6 +123,16 @@ def parse_systems(words: Sequence[str]) -> list[SystemInput]:
                 hint=f"rename one of them: {system.name}-2={system.path}",
             )
     return list(systems.values())
+
+
+def _systems_at(word: str) -> list[SystemInput]:
+    """The system of one argument, or those of all runs in a folder."""
+    system = SystemInput.of(word)
+    if not system.is_stored or system.is_named:
+        return [system]
+    from equipoise.runs.run_folder import find_runs
+
+    return [SystemInput.of(str(run)) for run in find_runs(system.path)]
 
 
 @dataclass(frozen=True)
