@@ -206,7 +206,7 @@ def index() -> None:
 @index_dir_option
 @click.option("--store", metavar="STORE", help="Also write the vectors to a store, such as chroma:FOLDER.")
 @options.threads_option
-@options.device_option
+@options.model_device_option
 @engine_options
 @options.output_options
 @pass_output
