@@ -36,7 +36,7 @@ written by eq score -o; NAME=path names a system. Systems are ordered by --prima
 
 
 @options.command(help=HELP, short_help="Compare systems.")
-@click.argument("systems", nargs=-1)
+@click.argument("systems", nargs=-1, metavar="SYSTEMS...")
 @options.reading_options
 @options.primary_option
 @options.metric_option

@@ -129,7 +129,7 @@ annotations_option = click.option(
 
 
 compare_options = options.joined(
-    click.argument("runs", nargs=-1),
+    click.argument("runs", nargs=-1, metavar="RUNS..."),
     options.metric_option,
     options.primary_option,
     options.stats_options(),
