@@ -275,3 +275,10 @@ def test_examples_of_help_pages_have_valid_options_and_choices() -> None:
                     parameter.type(value, parameter, context)
             n_examples += 1
     assert n_examples > 100
+
+
+@pytest.mark.parametrize("word", ["tied", "chance", "Link MRR", "pair AP", "BCa bootstrap", "subsampling"])
+def test_words_of_the_outputs_have_a_page(eq, word: str) -> None:
+    (page,) = json.loads(eq("explain", word, "--json").stdout)["pages"]
+    assert page["title"].casefold().startswith(word.casefold().removesuffix(" bootstrap"))
+    assert page["text"]
