@@ -187,7 +187,7 @@ def test_vectors_of_another_relation_are_reported(eq, folder: Path) -> None:
     assert "with --vectors other.npz --relation closure." in " ".join(train_output.split())
     evaluate_output = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--vectors", "other=other.npz").stdout
     words = " ".join(evaluate_output.split())
-    assert "other was trained on another relation than the one that is ranked" in words
+    assert "other was trained on a different relation from the one that is ranked" in words
     assert "the nearest node (other)" in words or "its nearest node (other)" in words
 
 
@@ -202,8 +202,8 @@ def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -
     assert sorted(repeated["resumed"]) == ["combinatorial-2", "euclidean-2", "lorentz-2", "random-2"]
     assert other["systems"][0]["estimates"] != first["systems"][0]["estimates"]
     output = eq(*arguments[:-1], "--train-relation", "closure").stdout
-    assert "lorentz-2, euclidean-2 were trained on another relation" in output
-    assert "another relation" not in eq(*arguments[:-1]).stdout
+    assert "lorentz-2, euclidean-2 were trained on a different relation" in output
+    assert "a different relation" not in eq(*arguments[:-1]).stdout
     assert {system["train_relation"] for system in other["systems"]} == {"closure", None}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.audit.rules import MISLEADING_CODES
 from equipoise.cli.main import COMMANDS, CommandEntry
 
 
@@ -287,3 +288,8 @@ def test_options_declare_fractions_or_percentages(eq, folder: Path) -> None:
     assert eq("audit", table, "--percent").exit_code == 0
     assert eq("audit", table, "--fractions").exit_code == 1
     assert eq("audit", table, "--percent", "--fractions").exit_code == 2
+
+
+def test_the_help_names_every_check_of_misleading_values(eq) -> None:
+    printed = eq("audit", "--help").stdout
+    assert all(code in printed for code in MISLEADING_CODES)

@@ -67,9 +67,10 @@ def test_one_run_has_no_tie_bands(eq, results: Path) -> None:
 
 
 def test_json_equals_the_output_of_compare(eq, results: Path) -> None:
-    exported = eq("export", "results/good", "results/bad", "--to", "json").stdout
     compared = eq("compare", "results/good", "results/bad", "--json").stdout
-    assert exported == compared
+    assert '"E310"' in eq("export", "results/good", "--to", "csv", "--json").stderr
+    for option in (("--to", "json"), ("--json",)):
+        assert eq("export", "results/good", "results/bad", *option).stdout == compared
 
 
 def test_there_is_one_row_per_unit(eq, results: Path) -> None:
@@ -141,7 +142,7 @@ def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:
         (("results", "--to", "md", "-m", "nDCG@10,MRR"), "E310", "repeat -m"),
         (("results", "--to", "md", "-m", "MRRR"), "E300", "did you mean MRR or"),
         (("results", "--to", "md", "-o", "no/such/folder.md"), "E500", "mkdir -p no/such"),
-        (("results",), "E100", "eq export --help"),
+        (("results",), "E310", "choose a format: latex, md"),
     ],
 )
 def test_invalid_arguments_are_errors_with_hints(

@@ -286,7 +286,7 @@ def test_examples_of_help_pages_have_valid_options_and_choices() -> None:
 def test_explain_without_a_name_lists_what_can_be_explained(eq) -> None:
     (page,) = json.loads(eq("explain", "--json", "--quiet").stdout)["pages"]
     examples = [fact.split(";")[0].removeprefix("eq explain ") for fact in page["facts"].values()]
-    assert len(examples) == 8
+    assert len(examples) == 9
     for name in examples:
         assert json.loads(eq("explain", name, "--json").stdout)["pages"], name
     assert "eq explain nDCG@10" in eq("explain").stdout
@@ -324,3 +324,10 @@ def test_examples_of_metrics_fit_the_evidence_of_the_command(eq, command: str, e
     examples = printed.split("A metric, such as ", 1)[1].split("; may be repeated", 1)[0].replace(" or ", ", ")
     names = re.split(r", (?![^(]*\))", examples.replace('"', ""))
     assert len(parse_metrics(names, evidence=evidence)) >= len(names) > 1
+
+
+@pytest.mark.parametrize("word", ["tied", "chance", "Link MRR", "pair AP", "BCa bootstrap", "subsampling"])
+def test_words_of_the_outputs_have_a_page(eq, word: str) -> None:
+    (page,) = json.loads(eq("explain", word, "--json").stdout)["pages"]
+    assert page["title"].casefold().startswith(word.casefold().removesuffix(" bootstrap"))
+    assert page["text"]

@@ -122,6 +122,8 @@ def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
     assert rest[-1] == "- EQ110  the number of candidates is unknown (a, b, c)"
     with_other_message = printed(finding_lines([*many, replace(many[0], message="another metric")]), 80)
     assert with_other_message.strip() == rest[-1]
+    of_metrics = [replace(many[0], title=f"{metric} at its ceiling") for metric in ("MRR", "HR@1")]
+    assert printed(finding_lines(of_metrics)).strip() == "- EQ110  MRR at its ceiling (a); HR@1 at its ceiling (a)"
     issues = [replace(finding, severity=Severity.ISSUE) for finding in many]
     assert printed(finding_lines(issues)).strip() == "! EQ110  a: the corpus size is unknown (and 2 similar findings)"
 

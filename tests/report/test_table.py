@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -48,6 +49,13 @@ def test_numbers_are_complete_or_absent(width: int) -> None:
     for line in render_lines(COLUMNS, width)[2:6]:
         assert "0.412" in line
         assert "[0.371, 0.452]" in line or "[" not in line
+
+
+@given(st.integers(12, 200))
+def test_the_note_of_a_column_is_shown_if_the_column_is(width: int) -> None:
+    columns = [*COLUMNS[:2], replace(COLUMNS[2], note="of the score")]
+    lines = render_lines(columns, width)
+    assert ("of the score" in lines) == ("interval" in lines[0])
 
 
 def test_less_important_columns_are_dropped_before_names_are_truncated() -> None:

@@ -31,7 +31,7 @@ def columns(draw: st.DrawFn) -> tuple[ReportColumn, ...]:
     """One to three columns of the same length."""
     n_rows = draw(st.integers(1, 3))
     cells = st.lists(WORDS, min_size=n_rows, max_size=n_rows)
-    column = st.builds(ReportColumn, head=WORDS, cells=cells, right=st.booleans(), rank=st.integers(0, 2))
+    column = st.builds(ReportColumn, head=WORDS, cells=cells, right=st.booleans(), rank=st.integers(0, 2), note=WORDS)
     return tuple(draw(st.lists(column, min_size=1, max_size=3)))
 
 
@@ -59,6 +59,7 @@ def texts_of(sections: tuple[Section, ...]) -> set[str]:
     tables = [table for section in sections for table in section.tables]
     cells = {text for table in tables for column in table.columns for text in (column.head, *column.cells)}
     notes = {note for owner in (*sections, *tables) for note in owner.notes}
+    notes |= {column.note for table in tables for column in table.columns}
     return cells | notes | {section.title for section in sections}
 
 
@@ -98,7 +99,7 @@ def test_markdown_and_latex_have_every_text_and_csv_every_cell(view: View) -> No
 
 
 def test_the_page_shows_tables_notes_and_charts_and_escapes_them(tmp_path: Path) -> None:
-    table = ReportTable.of([ReportColumn("<b>head", ["<script>cell"], right=True)], "* a & b")
+    table = ReportTable.of([ReportColumn("<b>head", ["<script>cell"], right=True, note="c < d")], "* a & b")
     chart = rank_histogram_chart(["1", "2-10"], {"one": [0.4, 0.6]})
     view = View(
         Answer("The decision.", (ReportColumn("system", ["one"]),), ("A note.",)),
@@ -112,7 +113,7 @@ def test_the_page_shows_tables_notes_and_charts_and_escapes_them(tmp_path: Path)
     page = render_html(build_view(runs, experiment=stored), charts=False)
     details = page.split('<section id="details"')[1].split("</section>")[0]
     assert '<p class="verdict">The decision.</p>' in page
-    expected = ("A note.", "More & more", "<b>head", "<script>cell", "* a & b", "Below.")
+    expected = ("A note.", "More & more", "<b>head", "<script>cell", "* a & b", "c < d", "Below.")
     assert all(html.escape(text) in details for text in (*expected, "Data of <someone>."))
     assert "<script>cell" not in page
 

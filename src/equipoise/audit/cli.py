@@ -83,8 +83,10 @@ if no unrounded number fits. Each finding shows its derivation.
 A column of shares without a percent sign is read as percent or as fractions, depending on all of its values; --percent
 and --fractions override this. A file that cannot be read is reported, and the others are audited.
 
-Exit with status 1 on impossible or misleading values, 3 if some files could not
-be read, 0 otherwise.
+Exit with status 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. Issues are impossible
+values, and possible values that are misleading: an interval around the best of several configurations (EQ413), a
+component that does not depend on the system (EQ414) or rewards the opposite of its name (EQ415), and vectors that all
+point in one direction (EQ418).
 """
 
 

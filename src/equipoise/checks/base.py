@@ -28,12 +28,13 @@ KEPT = 20
 
 
 class Observation(NamedTuple):
-    """One detection of a check; the check adds code and severity, and its hint if none is given."""
+    """One detection of a check; the check adds code and severity, and its hint and title if none are given."""
 
     subject: str
     message: str
     evidence: tuple[str, ...] = ()
     hint: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Check:
                 message=observation.message,
                 hint=observation.hint or self.hint,
                 evidence=observation.evidence,
-                title=self.title,
+                title=observation.title or self.title,
             )
 
 

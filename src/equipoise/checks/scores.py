@@ -199,7 +199,7 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
 
 def ceiling(scored: ScoredResult) -> Iterator[Observation]:
     """EQ303: the mean or nearly every unit is at the best possible value."""
-    saturated = []
+    names, saturated = [], []
     for estimate in _informative_estimates(scored):
         name, metric = estimate.metric, scored.metrics.get(estimate.metric)
         if metric is None or isnan(estimate.value):
@@ -207,6 +207,7 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
         share = _share_at_best(metric, scored.result.per_unit.get(name))
         if _near_best(metric, estimate.value) or share > CEILING_SHARE:
             value = format_value(estimate.value, n_decimals(estimate.interval))
+            names.append(name)
             saturated.append(f"{name} {value}{_at_best(metric, share, unit_noun([scored.result]))}")
     if saturated:
         yield Observation(
@@ -214,6 +215,7 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
             f"{pluralize(len(saturated), 'metric')} near the best possible value cannot separate good systems: "
             f"{'; '.join(saturated[:3])}{f' and {len(saturated) - 3} more' if len(saturated) > 3 else ''}",
             tuple(saturated),
+            title=f"{join_names(names)} at {'its' if len(names) == 1 else 'their'} ceiling",
         )
 
 

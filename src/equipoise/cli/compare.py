@@ -37,7 +37,7 @@ prints all pairs, wins and losses, and tie bands.
 
 
 @options.command(help=HELP, short_help="Compare systems.")
-@click.argument("systems", nargs=-1)
+@click.argument("systems", nargs=-1, metavar="SYSTEMS...")
 @options.reading_options
 @options.primary_option
 @options.metric_option

@@ -181,8 +181,8 @@ HELP = """
   eq explain --token-budget
 
 Explain a metric, with its formula and a worked example; the code of a finding (EQ301) or of
-an error (E204); a paired test, a correction or the method of an interval; or an option of any
-command. Without NAME, all kinds of names are listed.
+error (E204); a paired test, a correction or the method of an interval; a word of the outputs (tied, chance);
+or an option of any command. Without NAME, all kinds of names are listed.
 """
 
 OVERVIEW = InfoPage(
@@ -195,6 +195,7 @@ OVERVIEW = InfoPage(
         "correction": "eq explain holm; eq ls tests lists all",
         "interval": "eq explain bca; -v names the method below a table",
         "concept score": "eq explain ground_truth_score",
+        "word": "eq explain tied",
         "option": "eq explain --token-budget; --help of a command lists its options",
     },
 )
@@ -264,6 +265,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         *_test_pages(name),
         *_gate_test_pages(name),
         *_interval_pages(name),
+        *_term_pages(name),
         *_concept_score_pages(name),
         *explain_metric(name, catalogue),
     ]
@@ -274,6 +276,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
             *_error_kinds(),
             *_test_names(),
             *INTERVALS,
+            *TERMS,
         ]
         hint = (
             did_you_mean(symbol_of(name) or name, known) or "eq ls metrics, eq ls checks and eq ls tests list all names"
@@ -470,16 +473,51 @@ INTERVALS = {
         "1,024 units they follow from the moments of the values (Cornish and Fisher, 1938), unless they are skewed."
     ),
     "bca": "The bias-corrected and accelerated bootstrap interval (Efron, 1987).",
+    "bias-corrected": (
+        "The percentile bootstrap interval, corrected for median bias (Efron, 1981), of metrics that are not means "
+        "over units. The evidence is resampled."
+    ),
     "percentile": "The percentile bootstrap interval: quantiles of the scores of resamples.",
+    "subsampling": (
+        "A Student interval whose standard error comes from subsamples without replacement (Politis and Romano, 1994), "
+        "for metrics that repeated units would bias, such as distances between points."
+    ),
+    "order statistics": (
+        "Two of the sorted values that enclose a quantile. Their ranks follow from the binomial distribution, so the "
+        "interval holds for any distribution (Thompson, 1936)."
+    ),
 }
 """The methods of intervals that are named below tables."""
 
 
 def _interval_pages(name: str) -> list[InfoPage]:
     """The page about a method of intervals, if the name is one of them."""
-    known = name.casefold()
+    known = name.casefold().removesuffix(" bootstrap")
     facts = {"use": "chosen automatically; below tables with -v"}
     return [InfoPage(f"{known}  interval", INTERVALS[known], facts)] if known in INTERVALS else []
+
+
+TERMS = {
+    "chance": "The expected score of a random baseline on the same data. It is rarely 0.",
+    "tied": (
+        "The difference from the best system is not significant in the paired test, adjusted for the number of pairs. "
+        "The scores need not be equal."
+    ),
+    "link MRR": (
+        "MRR of eq concepts: for each relation, the entities are ranked by their cosine with the text of subject and "
+        "predicate, and the object is the relevant one."
+    ),
+    "pair AP": (
+        "Average precision of eq concepts: pairs of texts are ranked by their similarity, and the relevant ones are "
+        "those with an expected similarity of at least 0.5."
+    ),
+}
+"""Words of the outputs that are no metric or method."""
+
+
+def _term_pages(name: str) -> list[InfoPage]:
+    """The page about a word of the outputs, if the name is one of them."""
+    return [InfoPage(term, text) for term, text in TERMS.items() if name.casefold() == term.casefold()]
 
 
 def _concept_score_pages(name: str) -> list[InfoPage]:

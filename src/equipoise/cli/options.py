@@ -180,11 +180,11 @@ def joined(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
     return decorate
 
 
-def output_options(command: Command) -> Command:
+def output_options(command: Command, *, json_help: str = "Print the results as JSON.") -> Command:
     """``--json``, ``-q`` and ``-v``."""
     shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
     return joined(
-        click.option("--json", callback=_set_output_flag("json"), help="Print the results as JSON.", **shared),
+        click.option("--json", callback=_set_output_flag("json"), help=json_help, **shared),
         click.option("-q", "--quiet", callback=_set_output_flag("quiet"), help="Print only the result.", **shared),
         click.option("-v", "--verbose", callback=_set_output_flag("verbose"), help="Print more detail.", **shared),
     )(command)
@@ -280,7 +280,7 @@ log_option = click.option(
 )
 
 _DEVICES = "Compute on this device: cuda, cuda:1, mps or cpu."
-device_option = click.option("--device", metavar="NAME", help=_DEVICES)
+device_option = click.option("--device", metavar="NAME", help=f"{_DEVICES} Default: cpu.")
 model_device_option = click.option("--device", metavar="NAME", help=f"{_DEVICES} Default: a GPU if there is one.")
 
 threads_option = click.option(

@@ -61,17 +61,21 @@ class Output:
             from equipoise.runs.experiment_folder import check_writable
 
             suffix = PurePath(path).suffix.casefold()
-            to = to or ("json" if self.json else FORMAT_OF_SUFFIX.get(suffix))
+            to = self.format_of(to) or FORMAT_OF_SUFFIX.get(suffix)
             if to is None:
                 raise ParameterError(
                     f"{path} does not have the file extension of a table format",
                     hint=f"use {', '.join(FORMAT_OF_SUFFIX)}, or choose the format with --to",
                 )
             check_writable(path, example="table.md")
+        self.json = self.format_of(to) == "json"
+        self.to, self.path = "" if to in (None, "json") else to, path
+
+    def format_of(self, to: str | None) -> str | None:
+        """The format of ``--to``; ``--json`` is another name for ``--to json``."""
         if self.json and to not in (None, "json"):
             raise ParameterError(f"--json and --to {to} cannot be used together", hint="keep one of them")
-        self.json = self.json or to == "json"
-        self.to, self.path = "" if to in (None, "json") else to, path
+        return "json" if self.json else to
 
     def finish(self) -> None:
         """Write the file of ``-o``, if there is one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -201,8 +202,9 @@ HELP = """
   eq export results/bm25 results/minilm --to md --primary nDCG@10
   eq export results/bm25 --to csv --units
 
-Export one run, or several and their comparison. RUNS are run directories written by
-eq score -o, or folders that contain some.
+Export one run, or several and their comparison. RUN is a run directory, such
+as those written with -o by eq score, eq fair compare, eq demo or eq bench run, or a folder with
+run directories.
 
 \b
   latex   a booktabs table with tie bands, intervals and a complete caption
@@ -220,9 +222,11 @@ ALONE = ("trec",)
 
 
 @options.command(help=HELP, short_help="Export results for papers and other programs.")
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, metavar="RUN [RUN ...]")
 @click.option(
-    "--to", type=options.ChoiceWithHint("format", FORMATS, options.FORMAT_POINTERS), required=True, help="The format."
+    "--to",
+    type=options.ChoiceWithHint("format", FORMATS, options.FORMAT_POINTERS),
+    help="The format.  [required, or --json]",
 )
 @click.option("-o", "--output", metavar="FILE", help="The file; default: standard output.")
 @click.option("--units", is_flag=True, help="With --to csv: one row per query.")
@@ -235,12 +239,12 @@ ALONE = ("trec",)
 @options.stats_options(of_runs=True)
 @options.metric_option
 @options.plugin_option
-@options.output_options
+@partial(options.output_options, json_help="The same as --to json.")
 @pass_output
 def export(
     out: Output,
     runs: tuple[str, ...],
-    to: str,
+    to: str | None,
     output: str | None,
     units: bool,
     formulas: bool,
@@ -252,6 +256,9 @@ def export(
     """See ``HELP``."""
     if not runs:
         raise ParameterError("there is nothing to export", hint="eq export results/ --to md")
+    to = out.format_of(to)
+    if to is None:
+        raise ParameterError("--to is missing", hint=f"choose a format: {', '.join(FORMATS())}")
     from equipoise.report.export import export as written
 
     catalogue, paths = catalogue_with(plugins), find_runs(*runs)

@@ -136,7 +136,7 @@ library would print; eq why explains the differences.
 
 
 @options.command(help=HELP, short_help="Score runs or logits.")
-@click.argument("systems", nargs=-1)
+@click.argument("systems", nargs=-1, metavar="SYSTEMS...")
 @options.reading_options
 @options.metric_option
 @click.option(

@@ -261,12 +261,18 @@ def _collapsed(group: Sequence[Finding]) -> str:
     """The findings of one code as one: an issue in full, others by the title of their check."""
     first, *others = group
     if first.title and first.severity != Severity.ISSUE:
-        subjects = list(dict.fromkeys(finding.subject for finding in group))
-        # A subject of several systems is a list itself.
-        separator = "; " if any(", " in subject for subject in subjects) else ", "
-        return f"{first.title} ({join_names(subjects, separator)})"
+        by_title: dict[str, list[str]] = {}
+        for finding in group:
+            by_title.setdefault(finding.title, []).append(finding.subject)
+        return "; ".join(f"{title} ({_subjects(names)})" for title, names in by_title.items())
     similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
     return f"{with_label(first.subject, first.message)}{similar}"
+
+
+def _subjects(names: Sequence[str]) -> str:
+    """The subjects, each once; one of several systems is a list itself."""
+    separator = "; " if any(", " in name for name in names) else ", "
+    return join_names(list(dict.fromkeys(names)), separator)
 
 
 def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answer:

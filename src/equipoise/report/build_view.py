@@ -351,9 +351,9 @@ def protocol_section(subject: RunSet) -> ProtocolSection:
     manifests = [run.manifest for run in subject.runs]
     groups = (
         _group("Parameters of the systems", [manifest.parameters for manifest in manifests]),
-        _group("Settings of the evaluation", [manifest.settings for manifest in manifests]),
+        _group("Settings of the evaluation", list(map(_evaluation_settings, manifests))),
         _group("Data (SHA-256)", [manifest.datasets for manifest in manifests]),
-        _group("Other costs", [extra_costs(manifest.cost) for manifest in manifests], run_specific=True),
+        _group("Other costs", list(map(_other_costs, manifests)), run_specific=True),
         _group(
             "Inputs of the runs (SHA-256)",
             [manifest.inputs for manifest in manifests],
@@ -364,6 +364,17 @@ def protocol_section(subject: RunSet) -> ProtocolSection:
         _group("Versions", [manifest.versions for manifest in manifests], folded=True),
     )
     return ProtocolSection(_notes(subject), tuple(group for group in groups if group.entries))
+
+
+def _evaluation_settings(manifest: Manifest) -> dict[str, Any]:
+    """The settings without those that are also a parameter of the system, a cost or the seed."""
+    listed = {**manifest.parameters, **manifest.cost, "seed": manifest.seed}
+    return {name: value for name, value in manifest.settings.items() if _text(listed.get(name)) != _text(value)}
+
+
+def _other_costs(manifest: Manifest) -> dict[str, str]:
+    """The costs that are neither in the table of costs nor part of a setting, such as the input window."""
+    return {name: text for name, text in extra_costs(manifest.cost).items() if name not in manifest.settings}
 
 
 def _notes(subject: RunSet) -> tuple[str, ...]:

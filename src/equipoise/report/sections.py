@@ -282,13 +282,15 @@ def _win_cell(comparison: Comparison, row: str, column: str) -> view_model.WinCe
 
 def _pairs_caption(comparison: Comparison) -> str:
     side = "right" if comparison.better == Direction.UP else "left"
+    unit = " in percentage points" if percent_sign(comparison.primary) else ""
+    units = comparison.words.plural
     return (
-        f"The first system minus the second on {metric_in_percent(comparison.primary)}, with "
+        f"The first system minus the second on {metric_in_sentence(comparison.primary)}{unit}, with "
         f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
         f"first is better. {comparison.test[:1].upper()}{comparison.test[1:]}; "
         f"{comparison.family.replace(PERCENT_UNIT, '')}. Detectable is the smallest difference that this test would "
-        f"show with {format_percent(POWER)} power. The needed number of {comparison.words.plural} would show the "
-        "observed difference with that power."
+        f"show with {format_percent(POWER)} power. {units[:1].upper()}{units[1:]} needed: the number of {units} with "
+        "which the observed difference would be detected with that power. Wins and losses count any difference."
     )
 
 

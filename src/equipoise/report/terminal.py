@@ -111,7 +111,8 @@ class ReportColumn:
     """A head and its cells. ``rank`` 0 always stays; of the others the largest is dropped first.
 
     A column that ``shortens`` may lose the "middle" of its names or the "end" of its texts, or "fold" them into several
-    lines; one that is an ``extra`` is shown only if the others need not be shortened.
+    lines; one that is an ``extra`` is shown only if the others need not be shortened. The ``note`` explains the column,
+    and is shown below the table if the column is.
     """
 
     head: str
@@ -120,6 +121,7 @@ class ReportColumn:
     rank: int = 0
     shortens: Literal["", "middle", "end", "fold"] = ""
     extra: bool = False
+    note: str = ""
 
     @property
     def width(self) -> int:
@@ -177,6 +179,7 @@ class TerminalTable:
         if left_out:
             heads = ", ".join(column.head for column in left_out)
             yield Paragraph(f"(not shown: {heads}; {self.otherwise})", style="dim")
+        yield from (Paragraph(column.note) for column in shown if column.note)
 
 
 def _line(cells: Sequence[str], columns: Sequence[ReportColumn], widths: Sequence[int]) -> str:

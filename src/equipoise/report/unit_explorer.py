@@ -17,7 +17,7 @@ from equipoise.io.dataset import Value
 from equipoise.report.view_model import Number, UnitExplorer
 from equipoise.runs.manifest import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
-from equipoise.stats.formatting import format_count
+from equipoise.stats.formatting import format_count, metric_in_sentence, percent_sign
 from equipoise.types import Direction, Floats, Ints
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
         items=shown.items,
         texts=shown.texts.texts,
         total=len(ids),
-        note=_note(chosen, known, details, shown.texts.length),
+        note=" ".join(filter(None, (_over_splits(subject), _note(chosen, known, details, shown.texts.length)))),
     )
 
 
@@ -304,6 +304,16 @@ def _unit_slice(name: str, values: Sequence[Value | None]) -> dict[str, Any]:
     texts = [None if value is None else str(value) for value in values]
     places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
     return {"name": name, "values": list(places), "of": [-1 if text is None else places[text] for text in texts]}
+
+
+def _over_splits(subject: RunSet) -> str:
+    """What the score of a unit is if the units were split into folds several times."""
+    splits = max((run.tuning.splits for run in subject.runs if run.tuning is not None), default=1)
+    if splits < 2:
+        return ""
+    unit, metric = subject.words.unit, metric_in_sentence(subject.primary)
+    share = f": the share of the splits in which the {unit} was answered" if percent_sign(subject.primary) else ""
+    return f"The {metric} of a {unit} is its mean over {format_count(splits)} random splits into folds{share}."
 
 
 def _note(

@@ -72,7 +72,9 @@ class CalibrationCurve:
         return self.ece > self.calibrated_high
 
     def __repr__(self) -> str:
-        return f"<Reliability: ECE {self.ece:.4g} on {self.n} units; calibrated would be {self.calibrated:.2g}>"
+        return (
+            f"<Reliability: ECE {self.ece:.4g} on {self.n} units; a calibrated model would have {self.calibrated:.2g}>"
+        )
 
 
 def reliability(

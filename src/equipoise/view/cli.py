@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -113,7 +114,7 @@ file. Ctrl-C stops it.
     help="The port; 0 chooses a free one.",
 )
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser.")
-@options.output_options
+@partial(options.output_options, json_help="Print the address of the server as JSON.")
 @pass_output
 def view(out: Output, results: str, port: int, browser: bool) -> int:
     """See ``HELP``."""

@@ -17,7 +17,7 @@ def test_many_top_level_branches_are_the_clusters() -> None:
     clusters = branch_clusters(tree)
     assert clusters.level == 0
     assert clusters.labels.tolist() == list(tree.branches)
-    assert "12 at the top" in clusters.caption
+    assert "A subtree is a node at the top" in clusters.caption
 
 
 def test_with_few_top_level_branches_the_clusters_are_one_level_below(chart: Tree) -> None:

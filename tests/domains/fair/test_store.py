@@ -197,7 +197,7 @@ def test_seconds_with_a_warm_cache_are_not_reported_as_cost(tmp_path: Path) -> N
 
 
 def test_the_tokenizer_is_recorded(tmp_path: Path, first_run: Any) -> None:
-    assert load_run(tmp_path / "runs" / "bm25").manifest.parameters["tokenizer"] == "words"
+    assert load_run(tmp_path / "runs" / "bm25").manifest.settings["tokenizer"] == "words"
     assert json.loads((tmp_path / "results.json").read_text())["settings"]["tokenizer"] == "words"
 
 

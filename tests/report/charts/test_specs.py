@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from equipoise.report.charts.distribution import WIDTH
 from equipoise.report.charts.heatmap import slice_heatmap, win_matrix
 from equipoise.report.charts.intervals import difference_chart
 from equipoise.report.charts.projection import projection_chart
+from equipoise.report.charts.tuning import grid_heatmap
 from equipoise.report.view import RunsView
 from equipoise.report.view_model import (
     AxisScale,
@@ -165,6 +167,16 @@ def test_the_grid_shows_every_trial_and_marks_selected_ones(comparison_report: R
     assert sorted({cell["text"] for cell in cells}) == sorted(trial.text for trial in report.tuning[0].trials)
     framed = {cell["text"] for cell in cells if "×" in cell["subtext"]}
     assert framed == {"0.756", "0.856"}
+
+
+def test_configurations_above_the_budget_do_not_count_as_equal(
+    comparison_report: ReportAndComparison,
+) -> None:
+    tuned = comparison_report[0].tuning[0]
+    trial = replace(tuned.trials[0], best=True)
+    equal = tuple(replace(trial, cost=cost, best=cost == 900) for cost in (900, 1300, 1301))
+    described = grid_heatmap(replace(tuned, trials=equal)).description
+    assert "(one of 2 configurations with this score)" in described
 
 
 def test_folds_show_inner_and_outer_scores(comparison_report: ReportAndComparison) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from equipoise.runs.manifest import DETAILS
 from equipoise.runs.run_folder import StoredRun
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Direction
-from stored_runs import bread_runs, ranks, synthetic_runs
+from stored_runs import bread_runs, ranks, synthetic_runs, tuning
 
 
 def explorer_of(report: RunsView) -> UnitExplorer:
@@ -38,6 +39,13 @@ def view_of(runs: list[StoredRun]) -> RunsView:
     return build_view(runs, compare_runs(runs), exports=False)
 
 
+def with_splits(runs: list[StoredRun], splits: int) -> list[StoredRun]:
+    """The runs as if their questions had been split into folds several times."""
+    for run in runs:
+        run.__dict__["tuning"] = replace(tuning(), splits=splits, split_sd=0.1)
+    return runs
+
+
 def test_all_retrieved_items_are_in_the_explorer(tmp_path: Path) -> None:
     runs = bread_runs(tmp_path, tuned=False)
     report = view_of(runs)
@@ -45,6 +53,7 @@ def test_all_retrieved_items_are_in_the_explorer(tmp_path: Path) -> None:
     by_name = {run.result.system: run for run in runs}
     assert len(explorer.units) == explorer.total == 80
     assert explorer.note == ""
+    assert "mean over 20 random splits" in explorer_of(view_of(with_splits(runs, 20))).note
     for unit, detail in zip(explorer.units, explorer.details, strict=True):
         assert detail is not None
         text, expected, retrieved = detail

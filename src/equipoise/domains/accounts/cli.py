@@ -77,7 +77,7 @@ def accounts() -> None:
 device_option = click.option(
     "--device",
     metavar="NAME",
-    help="Train hyperbolic embeddings and rank on this device: cuda, cuda:1, mps or cpu.",
+    help="Train hyperbolic embeddings and rank on this device: cuda, cuda:1, mps or cpu. Default: cpu.",
 )
 
 

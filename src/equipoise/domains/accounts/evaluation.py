@@ -275,14 +275,16 @@ class BranchClusters:
     @property
     def caption(self) -> str:
         """The resampling, for a caption."""
-        resampled = f"Whole subtrees are resampled: {len(self)}"
+        too_few = " The subtrees at the top are too few for the tests." if self.level else ""
+        return f"Whole subtrees are resampled: {len(self)}. {self.definition}{too_few}"
+
+    @property
+    def definition(self) -> str:
+        """What a subtree is, as a sentence."""
         if not self.level:
-            return f"{resampled} at the top."
+            return "A subtree is a node at the top, or directly below a single root, with its descendants."
         levels = "one level" if self.level == 1 else f"{self.level} levels"
-        return (
-            f"{resampled}. Each is a node {levels} below the top with its descendants, or a single node above that "
-            "level. The subtrees at the top are too few for the tests."
-        )
+        return f"A subtree is a node {levels} below the top with its descendants, or a single node above that level."
 
 
 MIN_BRANCHES = 20

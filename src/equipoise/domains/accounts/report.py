@@ -12,6 +12,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
+from equipoise.domains.accounts.evaluation import branch_clusters
 from equipoise.domains.accounts.placement import MISFILED
 from equipoise.domains.accounts.trees.tree import PARENT, is_random_id
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
     from equipoise.stats.seeds import MeanAndDeviation
 
-SINGLE_TARGET_NOTE = "Every node has at most one target, so that MAP is the mean reciprocal rank."
+SINGLE_TARGET_NOTE = "Every node has at most one target, so MAP is the mean reciprocal rank."
 TARGETS = {
     "parent": "its parent",
     "ancestors": "its ancestors",
@@ -122,7 +123,8 @@ def accounts_answer(data: AccountsEvaluation) -> Answer:
         baseline="A random embedding",
         notes=(
             *filter(None, [disagreement_note(rows)]),
-            f"{_title(data)}. {_target_text(data.tree, data.settings.relation)}.",
+            f"{_title(data)}. {_target_text(data.tree, data.settings.relation)}."
+            f"{'' if data.comparison is None else f' {data.branches.definition}'}",
             *training_relation_notes(data.evaluations, data.settings.relation),
             *_training_notes(data),
         ),
@@ -151,7 +153,8 @@ def distances_view(
         else [ReportColumn("MAP", _values([result.estimates["MAP"] for result in results]), right=True)]
     )
     notes = (
-        f"{describe_tree(tree)}. {_target_text(tree, relation, 'the given distances')}.",
+        f"{describe_tree(tree)}. {_target_text(tree, relation, 'the given distances')}."
+        f"{'' if comparison is None else f' {branch_clusters(tree).definition}'}",
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
     options = AnswerOptions(
@@ -308,8 +311,8 @@ def training_relation_notes(rows: Sequence[EmbeddingEvaluation], relation: str) 
         if other in TARGETS and other != relation:
             names = [row.system for row in rows if row.train_relation == other]
             notes.append(
-                f"{join_names(names)} {'was' if len(names) == 1 else 'were'} trained on another relation than the one "
-                f"that is ranked: the positives of a node were {TARGETS[other]}, its ranking targets are "
+                f"{join_names(names)} {'was' if len(names) == 1 else 'were'} trained on a different relation from "
+                f"the one that is ranked: the positives of a node were {TARGETS[other]}, its ranking targets are "
                 f"{TARGETS[relation]}."
             )
     return notes

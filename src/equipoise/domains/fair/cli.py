@@ -403,10 +403,11 @@ DRAFT_HELP = """
   eq fair draft --doc manual.pdf --n-questions 120 --model openai:gpt-4o-mini -o drafts.jsonl
 
 Propose questions about a document. Without --model, questions are made from sentences (cloze) and from section titles;
-nothing is downloaded. With --model, a hosted chat model writes questions; its key is read from the environment. Answers
-are copied from the document. Drafts whose question contains the answer, near-duplicates, and answers that occur
-several times are dropped. Each draft has its passage and the key "draft": edit the question, remove the key, and run eq
-fair validate. eq fair compare rejects drafts unless --allow-drafts is given.
+nothing is downloaded. With --model, a hosted chat model writes questions; its key is read from the environment.
+Answers are copied from the document. These drafts are dropped: the question contains the answer, the answer occurs
+several times or is that of another draft, or the question is a near-duplicate of another one. Each draft has its
+passage and the key "draft": edit the question, remove the key, and run eq fair validate. eq fair compare rejects
+drafts unless --allow-drafts is given.
 """
 
 N_SHOWN_DRAFTS = 5

@@ -434,6 +434,7 @@ def _comparability_settings(
         MATCHER: settings.matcher,
         TOKENIZER: settings.tokenizer_name,
         FOLDS: max(1, tuning.fold_count),
+        "repeats": max(1, tuning.splits),
         TRIALS: len(tuning.grid) // n_rerank_depths,
         GRID: axes,
         SPENT: tuning.trials[tuning.best].cost,

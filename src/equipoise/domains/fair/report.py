@@ -34,6 +34,10 @@ NESTED_BOOTSTRAP_NOTE = (
 TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
 """The note for tokenizers without a vocabulary."""
 
+OPTIMISTIC_NOTE = "Optimistic is the score if the same questions are used for selection and scoring."
+CHANCE_NOTE = "Chance is the expected score of the same number of random chunks."
+RETRIEVED_TOKENS_NOTE = "Tokens is the mean number of tokens that the best configuration retrieves per question."
+
 
 WORDS = Vocabulary("question", "model", "accuracy", percent=True)
 COST_RANK, PARAMETERS_RANK = 5, 4
@@ -143,14 +147,7 @@ def _unreached_budget(data: FairComparison) -> Iterator[str]:
 def short_caption(data: FairComparison) -> Iterator[str]:
     """The notes on the tables."""
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
-        yield (
-            f"Each question is scored with parameters selected on other questions{_over_splits(data)}. The optimistic "
-            "score uses the same questions for selection and scoring; gap is the difference, computed before "
-            "rounding."
-        )
-    if data.comparison is not None:
-        yield _about_p(data.comparison, nested=data.plan.requested.nested and data.outcomes[0].n_tried > 1)
-    yield from _about_mcnemar(data)
+        yield f"Each question is scored with parameters selected on other questions{_over_splits(data)}."
     below = [f"{model.name} {_score(model.ceiling)}" for model in data.outcomes if model.ceiling < 1]
     if below:
         yield (
@@ -181,32 +178,23 @@ def _over_splits(data: FairComparison) -> str:
     return f", averaged over {splits} random splits (standard deviation between splits: up to {sd} points)"
 
 
-def _about_mcnemar(data: FairComparison) -> Iterator[str]:
-    """A note on the column of McNemar's test, or why it is missing."""
-    if data.comparison is None:
-        return
-    if data.mcnemar is not None:
-        counted = (
-            "; a question counts as answered if it is answered in most splits"
-            if data.outcomes[0].tuning.splits > 1
-            else ""
-        )
-        yield (
-            f"McNemar p comes from McNemar's exact test against the best model{counted}. It is not adjusted and "
-            "ignores the parameter selection, so it can be much smaller than adj. p."
-        )
+def _about_mcnemar(data: FairComparison) -> str:
+    """A note on the column of McNemar's test, and why models lack it."""
+    counted = (
+        "; a question counts as answered if it is answered in most splits" if data.outcomes[0].tuning.splits > 1 else ""
+    )
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]
-    if tied:
-        yield f"McNemar's test was skipped for models whose tied scores give fractional hits ({join_names(tied)})."
+    skipped = f" It is n/a for models whose tied scores give fractional hits ({join_names(tied)})." if tied else ""
+    return (
+        f"McNemar p comes from McNemar's exact test against the best model{counted}. It is not adjusted and ignores "
+        f"the parameter selection, so it can be much smaller than adj. p.{skipped}"
+    )
 
 
 def long_caption(data: FairComparison) -> Iterator[str]:
     """The full description of the method."""
     preferred = "the first one in the grid" if data.plan.settings.matcher == "source" else "the one with fewest tokens"
-    yield (
-        "Chance is the expected score of the same number of random chunks. Tokens is the mean number of tokens that "
-        f"the best configuration retrieves per question. Of equally accurate configurations, {preferred} is selected."
-    )
+    yield f"Of equally accurate configurations, {preferred} is selected."
     if data.plan.requested.nested:
         yield NESTED_BOOTSTRAP_NOTE
     if data.comparison is not None:
@@ -250,6 +238,7 @@ def _title(data: FairComparison) -> str:
 def held_out_columns(data: FairComparison) -> list[ReportColumn]:
     """One row per model, by tie band; on a narrow terminal the columns of the comparison are dropped last."""
     ranked, comparison = data.ranked, data.comparison
+    tuned_apart = data.plan.requested.nested and data.outcomes[0].n_tried > 1
     estimates = [model.estimate for model in ranked]
     columns = [
         ReportColumn("model", [model.name for model in ranked], shortens="middle"),
@@ -258,20 +247,27 @@ def held_out_columns(data: FairComparison) -> list[ReportColumn]:
     if comparison is not None:
         bands = [" ".join(comparison.bands[model.name]) or "-" for model in ranked]
         columns.insert(0, ReportColumn("band", bands))
-        columns.append(ReportColumn("adj. p", [_p(comparison, model.name) for model in ranked], right=True, rank=2))
-    if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
+        adjusted = [_p(comparison, model.name) for model in ranked]
+        note = _about_p(comparison, nested=tuned_apart)
+        columns.append(ReportColumn("adj. p", adjusted, right=True, rank=2, note=note))
+    if tuned_apart:
         best = [_score(model.tuning.optimistic) for model in ranked]
-        columns.append(ReportColumn("optimistic", best, right=True, rank=3))
+        columns.append(ReportColumn("optimistic", best, right=True, rank=3, note=OPTIMISTIC_NOTE))
         gaps = [FINE.signed_difference(model.tuning.gap) for model in ranked]
-        columns.append(ReportColumn("gap", gaps, right=True, rank=4))
+        columns.append(
+            ReportColumn(
+                "gap", gaps, right=True, rank=4, note="Gap is optimistic minus accuracy, computed before rounding."
+            )
+        )
+    tokens = [_tokens(model.profile.retrieved_tokens) for model in ranked]
     columns += [
-        ReportColumn("tokens", [_tokens(model.profile.retrieved_tokens) for model in ranked], right=True, rank=5),
+        ReportColumn("tokens", tokens, right=True, rank=5, note=RETRIEVED_TOKENS_NOTE),
         ReportColumn("parameters", [_best(model.tuning) for model in ranked], rank=6),
-        ReportColumn("chance", [_score(estimate.chance) for estimate in estimates], right=True, rank=7),
+        ReportColumn("chance", [_score(part.chance) for part in estimates], right=True, rank=7, note=CHANCE_NOTE),
     ]
     if comparison is not None and data.mcnemar is not None:
         exact = [_exact_p(data.mcnemar, model.name, comparison.leader) for model in ranked]
-        columns.append(ReportColumn("McNemar p", exact, right=True, rank=8))
+        columns.append(ReportColumn("McNemar p", exact, right=True, rank=8, note=_about_mcnemar(data)))
     return columns
 
 

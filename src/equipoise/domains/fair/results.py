@@ -271,7 +271,7 @@ RERANKED = " > "
 """Between the model and the reranker in the name of a reranked model."""
 
 
-VERSION = "fair comparison 5"
+VERSION = "fair comparison 6"
 """Increased when the same inputs give other scores or other settings."""
 
 
@@ -343,7 +343,7 @@ class FairRunStore:
                 return None
         except (EquipoiseError, OSError):
             return None
-        profile = _stored_profile(manifest)
+        profile = _stored_profile(manifest, run.tuning)
         return StoredOutput(key, FairModelResult(profile, run.tuning, run.result, stored=run, manifest=manifest))
 
     def save(self, job: Job[Any], value: FairModelResult, *, key: str, seconds: float = 0.0) -> None:
@@ -366,11 +366,6 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
             "model": profile.spec,
             "model_name": profile.name,
             **model_result.tuning.trials[model_result.tuning.best].params,
-            "matcher": plan.settings.matcher,
-            "tokenizer": plan.settings.tokenizer_name,
-            "folds": plan.split_counts.folds,
-            "repeats": max(1, plan.split_counts.splits),
-            "configurations": profile.configurations,
         },
         cost={
             "dims": profile.dimensions,
@@ -393,7 +388,7 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
     )
 
 
-def _stored_profile(manifest: Manifest) -> ModelProfile:
+def _stored_profile(manifest: Manifest, tuning: TuningRecord) -> ModelProfile:
     """The profile that ``write_outcome`` stored."""
     cost = manifest.cost
     return ModelProfile(
@@ -408,7 +403,7 @@ def _stored_profile(manifest: Manifest) -> ModelProfile:
         retrieved_tokens=cost["retrieved_tokens"],
         seconds=float(cost["seconds_with_cache"] or 0.0),
         cached_texts=_as_int(cost["texts_from_cache"]) or 0,
-        configurations=int(manifest.parameters["configurations"]),
+        configurations=len(tuning.grid),
         costs=ModelCosts.of_costs(cost),
     )
 

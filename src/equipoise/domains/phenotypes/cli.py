@@ -135,7 +135,7 @@ annotations_option = click.option(
 def compare_options(metric_option: options.Decorator) -> options.Decorator:
     """The options of commands that compare stored runs."""
     return options.joined(
-        click.argument("runs", nargs=-1),
+        click.argument("runs", nargs=-1, metavar="RUNS..."),
         metric_option,
         options.primary_option,
         options.stats_options(),
@@ -212,7 +212,7 @@ def index() -> None:
 @index_dir_option
 @click.option("--store", metavar="STORE", help="Also write the vectors to this store, such as duckdb:FILE.")
 @options.threads_option
-@options.device_option
+@options.model_device_option
 @engine_options
 @options.output_options
 @pass_output

@@ -101,7 +101,7 @@ benchmark_options = options.joined(
     click.option("--enable-reranker", is_flag=True, help="Rerank the top terms by late interaction."),
     click.option("--reranker", metavar="SPEC", help="Reranker to use, such as cross-encoder:FOLDER."),
     click.option("--rerank-depth", type=click.IntRange(min=1), help="Number of top terms to rerank.  [default: 20]"),
-    options.device_option,
+    options.model_device_option,
     click.option("--gpu", is_flag=True, hidden=True, help="The same as --device cuda."),
     index_dir_option,
     weights_option,

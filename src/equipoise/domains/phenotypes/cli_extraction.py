@@ -115,7 +115,7 @@ def given_settings(
 @ontology_option
 @index_dir_option
 @options.threads_option
-@options.device_option
+@options.model_device_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -301,7 +301,7 @@ extraction_options = options.joined(
     click.option("--no-bootstrap-ci", is_flag=True, help="Do not compute intervals (faster)."),
     options.stats_options(),
     options.threads_option,
-    options.device_option,
+    options.model_device_option,
     options.engine_options,
     options.fail_option,
     options.log_option,

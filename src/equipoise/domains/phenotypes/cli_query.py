@@ -141,7 +141,7 @@ N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 @index_dir_option
 @click.option("--store", metavar="STORE", help="Take candidates from a store, such as faiss:hnsw or duckdb:FILE.")
 @options.threads_option
-@options.device_option
+@options.model_device_option
 @options.table_options()
 @options.output_options
 @pass_output

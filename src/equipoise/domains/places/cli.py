@@ -422,9 +422,9 @@ RESULTS_HELP = """
 Read result files of other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They
 may contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read
 if its unit follows from counts, or if no other unit is possible; otherwise it is rejected with a reason. With -v the
-unit of each value is shown with its proof. Such files have no scores of single visits, so there are no intervals and no
-tests; eq places score and eq places compare give them from logits or predictions. eq audit checks the same files
-for impossible values.
+unit of each value is shown with its proof. Such files have no per-visit scores, so there are no intervals and no tests;
+eq places score and eq places compare give them from logits or predictions. eq audit checks the same files for
+impossible values.
 """
 
 

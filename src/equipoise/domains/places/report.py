@@ -111,7 +111,13 @@ def in_percent(finding: Finding, estimates: Mapping[str, Estimate]) -> Finding:
         return text
 
     evidence = tuple(map(translated, finding.evidence))
-    return replace(finding, message=translated(finding.message), hint=translated(finding.hint), evidence=evidence)
+    return replace(
+        finding,
+        message=translated(finding.message),
+        hint=translated(finding.hint),
+        evidence=evidence,
+        title=translated(finding.title),
+    )
 
 
 def _share(value: float) -> str:
@@ -414,7 +420,7 @@ def published_view(rows: Sequence[PublishedScores]) -> View:
         f"{pluralize(len(rows), 'result')}: {pluralize(n_accepted, 'value')} read, {len(rejected)} rejected.",
         tuple(columns),
         notes=(
-            "Values are in percent. The files have no scores of single visits, so there are no intervals and no tests.",
+            "Values are in percent. The files have no per-visit scores, so there are no intervals and no tests.",
             *(f"Rejected: {name}, {value.label} {value.text}: {value.reason}." for name, value in rejected),
         ),
         details="Details: add -v (the unit of each value and its proof).",

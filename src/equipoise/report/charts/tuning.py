@@ -241,7 +241,7 @@ def grid_heatmap(tuned: TuningView) -> Chart:
     layers += shade_legend("worst", "best", y=len(rows) * size.height + 20)
     metric = metric_in_sentence(tuned.metric)
     best = next((trial for trial in tuned.trials if trial.best), None)
-    n_tied = sum(trial.value == best.value for trial in tuned.trials) if best else 0
+    n_tied = sum(trial.value == best.value and _is_affordable(trial, tuned.budget) for trial in tuned.trials if best)
     tied = f" (one of {n_tied} configurations with this score)" if n_tied > 1 else ""
     within = " best: the best within the budget." if any(trial.within_budget for trial in tuned.trials) else ""
     baseline = " base: the baseline." if any(trial.baseline for trial in tuned.trials) else ""
@@ -255,6 +255,10 @@ def grid_heatmap(tuned: TuningView) -> Chart:
         subtitle=f"On the {tuned.units} used for selection. Framed: selected by n folds (×n).{within}{baseline}",
         **size.of(rows, grid.columns),
     )
+
+
+def _is_affordable(trial: TrialPoint, budget: float | None) -> bool:
+    return budget is None or (trial.cost is not None and trial.cost <= budget)
 
 
 def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell:

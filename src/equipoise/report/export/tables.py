@@ -140,6 +140,8 @@ def format_parts(parts: Iterable[Part], to: str) -> str:
     for part in parts:
         if isinstance(part, TerminalTable):
             texts.append(table_format(part))
+            if text_format is not None:
+                texts += [text_format(column.note) for column in part.columns if column.note]
         elif text_format is not None and (text := f"{getattr(part, 'lead', '')}{getattr(part, 'text', '')}").strip():
             texts.append(text_format(text))
     return "\n".join(texts)

@@ -173,7 +173,7 @@ function explore(data, home) {
     select();
     headRow.replaceChildren(header("id", upper(data.nouns[0])), ...(texts ? [make("th", { scope: "col" }, "Text")] : []),
       ...systems.map((_, system) => header(String(system), badge(system, systems.length > MAX_NAMED))),
-      ...(systems.length > 1 ? [header("spread", "Spread")] : []));
+      ...(systems.length > 1 ? [header("spread", make("abbr", { title: "highest minus lowest score" }, "Spread"))] : []));
     const first = state.page * PAGE;
     body.replaceChildren(...shown.slice(first, first + PAGE).map(drawRow));
     const last = Math.min(first + PAGE, shown.length);
