@@ -136,6 +136,13 @@ def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
     assert rows["hash"].borda + rows["hash,dim=16"].borda == 2
 
 
+def test_metrics_that_every_system_maximises_are_named() -> None:
+    (view,) = bench_views(run(["hash"], bench.Retrieval(retrieval_rows(), name="few documents")))
+    assert "The chance level of R@100 is 1, so every system has the highest value." in view.answer.notes
+    (view,) = bench_views(run(["hash"], bench.Similarity(pair_rows(), name="s")))
+    assert not any("chance level of" in note for note in view.answer.notes)
+
+
 def test_a_copy_of_a_data_set_is_a_finding_and_tied_first_places_are_counted() -> None:
     data = [bench.Retrieval(retrieval_rows(), name=name) for name in ("a", "copy")]
     comparison = run({"one": "hash", "two": "hash,dim=256"}, data, baselines=False)

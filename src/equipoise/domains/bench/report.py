@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 MAX_METRICS = 3
 """Further metrics that the table of a data set shows."""
 MAX_NAMES = 4
+CHANCE_TOLERANCE = 1e-12
+"""Rounding errors of a chance level."""
 MAX_DATASETS = 5
 """Data sets that the answer of a suite describes; -v shows all."""
 DETAILS = "Details: add -v."
@@ -206,6 +208,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         score_note=RANDOM_NOTE if RANDOM in names else "",
         notes=(
             _data_note(dataset),
+            *_certain_metrics(dataset, further),
             *_tuning_notes(dataset),
             *((*_dropped(comparison), *_skipped(comparison)) if is_only_dataset else ()),
         ),
@@ -228,6 +231,15 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
 def _data_note(dataset: DataComparison) -> str:
     data = dataset.data
     return f"{data.name}: {'; '.join([f'{data.kind}, {data.size}', *map(str, data.issues)])}."
+
+
+def _certain_metrics(dataset: DataComparison, names: Sequence[str]) -> list[str]:
+    """The metrics that any system maximises, such as R@100 on 64 documents: checks of scores leave these out."""
+    chances = {name: dataset.systems[0].result[name].chance for name in names}
+    certain = [name for name, chance in chances.items() if chance >= 1 - CHANCE_TOLERANCE]
+    return (
+        [f"The chance level of {join_names(certain)} is 1, so every system has the highest value."] if certain else []
+    )
 
 
 def _tuning_notes(dataset: DataComparison) -> list[str]:
