@@ -126,6 +126,7 @@ CHECK_MODULES = (
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
+    "equipoise.domains.bench.checks",
     "equipoise.domains.bench.score_table",
     "equipoise.domains.concepts.checks",
     "equipoise.domains.fair.checks",

@@ -208,6 +208,18 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
         texts=shown.texts.texts,
         total=len(ids),
         note=" ".join(filter(None, (_over_splits(subject), _note(chosen, known, details, shown.texts.length)))),
+        unit_note=_splits_note(subject),
+    )
+
+
+def _splits_note(subject: RunSet) -> str:
+    """The values and lists of systems that were tuned by several nested cross-validations; empty if there are none."""
+    counts = {run.tuning.splits for run in subject.runs if run.tuning is not None and run.tuning.splits > 1}
+    if not counts:
+        return ""
+    return (
+        f"Each value of a tuned system is the mean over {' or '.join(map(str, sorted(counts)))} random splits. Its "
+        f"list is that of the configuration with which this {subject.words.unit} was scored in most of these splits."
     )
 
 

@@ -164,6 +164,7 @@ class UnitExplorer:
     value of each unit (-1 for none). ``details`` has one entry per unit, None if the run has no details of it: the
     index of its text, those of the relevant texts, and for each system the indices of the retrieved items, their
     scores and the ranks (from 0) of the relevant ones. ``items`` are ids with the indices of text and source.
+    ``unit_note`` is shown with each unit: what the values and lists of tuned systems are.
     """
 
     units: list[str]
@@ -174,6 +175,7 @@ class UnitExplorer:
     texts: list[str]
     total: int
     note: str = ""
+    unit_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

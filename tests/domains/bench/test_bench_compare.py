@@ -13,7 +13,7 @@ import pytest
 
 from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.report import bench_views
+from equipoise.domains.bench.report import answer_parts, bench_views
 from equipoise.domains.bench.systems import SystemSpec
 from equipoise.models.backends.hashing import HashEncoder
 from equipoise.runs.executors import LocalExecutor
@@ -134,6 +134,27 @@ def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
     assert rows["hash"].mean_rank + rows["hash,dim=16"].mean_rank == 3
     assert rows["hash"].best_on + rows["hash,dim=16"].best_on == 2
     assert rows["hash"].borda + rows["hash,dim=16"].borda == 2
+
+
+def test_metrics_that_every_system_maximises_are_named() -> None:
+    (view,) = bench_views(run(["hash"], bench.Retrieval(retrieval_rows(), name="few documents")))
+    assert "The chance level of R@100 is 1, so every system has the highest value." in view.answer.notes
+    (view,) = bench_views(run(["hash"], bench.Similarity(pair_rows(), name="s")))
+    assert not any("chance level of" in note for note in view.answer.notes)
+
+
+def test_a_copy_of_a_data_set_is_a_finding_and_tied_first_places_are_counted() -> None:
+    data = [bench.Retrieval(retrieval_rows(), name=name) for name in ("a", "copy")]
+    comparison = run({"one": "hash", "two": "hash,dim=256"}, data, baselines=False)
+    copies = [finding for finding in comparison.findings if finding.code == "EQ207"]
+    assert [finding.subject for finding in copies] == ["a, copy"]
+    suite, *single = bench_views(comparison)
+    assert "EQ207" not in {finding.code for view in single for finding in view.answer.findings}
+    assert str(answer_parts([suite, *single], verbose=True)).count("EQ207") == 1
+    assert suite.answer.headline.startswith("Not decided: one and two share the highest mean score on these 2 data")
+    assert "one has the highest score on 2 of 2 (tied on 2)." in " ".join(suite.answer.notes)
+    different = run(["hash"], [data[0], bench.Similarity(pair_rows(), name="s")], baselines=False)
+    assert "EQ207" not in {finding.code for finding in different.findings}
 
 
 def test_variants_are_systems_and_every_text_is_encoded_once() -> None:

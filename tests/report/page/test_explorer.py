@@ -24,7 +24,7 @@ from equipoise.report.unit_explorer import (
 from equipoise.report.view import RunsView
 from equipoise.report.view_model import UnitExplorer
 from equipoise.runs.manifest import DETAILS
-from equipoise.runs.run_folder import StoredRun
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Direction
 from stored_runs import bread_runs, ranks, synthetic_runs, tuning
@@ -65,6 +65,14 @@ def test_all_retrieved_items_are_in_the_explorer(tmp_path: Path) -> None:
             assert names == [(entry.id, entry.text) for entry in content.retrieved]
             assert scores == pytest.approx([entry.score for entry in content.retrieved], abs=1e-4)
             assert relevant == [rank for rank, entry in enumerate(content.retrieved) if entry.relevant]
+
+
+def test_values_and_lists_of_repeated_cross_validation_are_explained(tmp_path: Path) -> None:
+    assert explorer_of(view_of(bread_runs(tmp_path / "single"))).unit_note == ""
+    run = synthetic_runs(tmp_path, ["a"], {"MRR": [[0.1, 0.2, 0.3]]})[0]
+    repeated = replace(tuning(0), splits=100, split_sd=0.01)
+    path = save_run(tmp_path / "repeated", run.result, manifest=run.manifest, tuning=repeated)
+    assert "the mean over 100 random splits" in explorer_of(view_of([load_run(path)])).unit_note
 
 
 def test_values_are_aligned_by_unit_id(tmp_path: Path) -> None:

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 MAX_METRICS = 3
 """Further metrics that the table of a data set shows."""
 MAX_NAMES = 4
+CHANCE_TOLERANCE = 1e-12
+"""Rounding errors of a chance level."""
 MAX_DATASETS = 5
 """Data sets that the answer of a suite describes; -v shows all."""
 DETAILS = "Details: add -v."
@@ -76,9 +78,11 @@ def answer_parts(views: Sequence[View], *, verbose: bool = False, quiet: bool = 
     for view in views:
         parts += [*([Paragraph("")] if parts else []), heading(view.title), Paragraph("")]
         parts += view.answer.parts(quiet=quiet, verbose=True)
-        # The findings of the suite are those of its data sets, which follow.
-        if not quiet and (view is not views[0] or len(views) == 1):
-            parts += findings_section(view.answer.findings, verbose=True)
+        # The other findings of the suite are those of its data sets, which follow.
+        follow = [finding for later in views[1:] for finding in later.answer.findings] if view is views[0] else []
+        if not quiet:
+            findings = [finding for finding in view.answer.findings if finding not in follow]
+            parts += findings_section(findings, verbose=True)
     return parts
 
 
@@ -101,10 +105,9 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
         *cost_report_columns(names, {name: _mean_cost(comparison, name) for name in names}),
     )
     metrics = ", ".join(dict.fromkeys(dataset.data.primary for dataset in comparison.datasets))
-    best_on = next(row.best_on for row in suite.rows if row.system == suite.leader)
     notes = [
         f"Mean over {count} data sets ({metrics}); * marks scores that are not significantly worse than the best on "
-        f"that data set. {suite.leader} has the highest score on {best_on} of {count}.",
+        f"that data set. {_first_places(comparison, suite)}",
         _other_datasets(suite),
         *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),
         *_dropped(comparison),
@@ -118,6 +121,15 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
     return View(title="All data sets", answer=answer)
 
 
+def _first_places(comparison: BenchComparison, suite: Aggregate) -> str:
+    """On how many data sets the leader has the highest score, and on how many of these others have it as well."""
+    tables = [[dataset.score(row.system) for row in suite.rows] for dataset in comparison.datasets]
+    firsts = [scores for scores in tables if scores[0] == max(scores)]  # the leader is in the first row
+    n_tied = sum(scores.count(scores[0]) > 1 for scores in firsts)
+    tied = f" (tied on {n_tied})" if n_tied else ""
+    return f"{suite.leader} has the highest score on {len(firsts)} of {len(tables)}{tied}."
+
+
 def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -> str:
     best, tied = suite.leader, list(suite.tied_with_leader)
     mean = f"{suite.rows[0].mean_score:.3f}"
@@ -128,11 +140,12 @@ def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -
             f"{best} is the best of {len(suite.rows)} systems on these {count} data sets: its mean score is {mean}, "
             "significantly higher than that of all others."
         )
-    verb = "is" if len(tied) == 1 else "are"
-    return (
-        f"Not decided: {best} has the highest mean score on these {count} data sets ({mean}), but {name_list(tied)} "
-        f"{verb} not significantly worse."
-    )
+    equal = [row.system for row in suite.rows if row.mean_score == suite.rows[0].mean_score]
+    lower = [name for name in tied if name not in equal]
+    first = f"{name_list(equal)} {'share' if len(equal) > 1 else 'has'} the highest mean score"
+    verb = "is" if len(lower) == 1 else "are"
+    others = f", but {name_list(lower)} {verb} not significantly worse" if lower else ""
+    return f"Not decided: {first} on these {count} data sets ({mean}){others}."
 
 
 def _other_datasets(suite: Aggregate) -> str:
@@ -194,6 +207,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         score_note=RANDOM_NOTE if RANDOM in names else "",
         notes=(
             _data_note(dataset),
+            *_certain_metrics(dataset, further),
             *_tuning_notes(dataset),
             *((*_dropped(comparison), *_skipped(comparison)) if is_only_dataset else ()),
         ),
@@ -216,6 +230,15 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
 def _data_note(dataset: DataComparison) -> str:
     data = dataset.data
     return f"{data.name}: {'; '.join([f'{data.kind}, {data.size}', *map(str, data.issues)])}."
+
+
+def _certain_metrics(dataset: DataComparison, names: Sequence[str]) -> list[str]:
+    """The metrics that any system maximises, such as R@100 on 64 documents: checks of scores leave these out."""
+    chances = {name: dataset.systems[0].result[name].chance for name in names}
+    certain = [name for name, chance in chances.items() if chance >= 1 - CHANCE_TOLERANCE]
+    return (
+        [f"The chance level of {join_names(certain)} is 1, so every system has the highest value."] if certain else []
+    )
 
 
 def _tuning_notes(dataset: DataComparison) -> list[str]:

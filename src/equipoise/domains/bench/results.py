@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.checks.base import run_checks
 from equipoise.domains.bench.base_data import BenchData
+from equipoise.domains.bench.checks import DatasetFingerprints
 from equipoise.domains.bench.costs import SystemCost
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError, UnknownNameError
@@ -146,8 +148,10 @@ class BenchComparison:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of all comparisons."""
-        return tuple(dict.fromkeys(finding for dataset in self.datasets for finding in dataset.findings))
+        """The findings about the data sets together, and those of all comparisons."""
+        suite = DatasetFingerprints({dataset.data.name: dataset.data.fingerprint for dataset in self.datasets})
+        findings = (finding for dataset in self.datasets for finding in dataset.findings)
+        return tuple(dict.fromkeys((*run_checks(suite), *findings)))
 
     @property
     def resumed(self) -> bool:

@@ -249,6 +249,7 @@ function explore(data, home) {
       }
     }
     if (facts.length) panel.append(make("dl", { class: "facts" }, ...facts));
+    if (data.unit_note) panel.append(make("p", { class: "note" }, data.unit_note));
     const answers = detail ? detail[1].map((place) => data.texts[place].toLowerCase()).filter((text) => text && text.length <= MARKED) : [];
     const retrieved = detail && detail[2].length;
     panel.append(make("div", { class: "sides" }, ...systems.map((_, system) => make("div", { class: "side" },
