@@ -345,7 +345,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: InferiorityTest) 
     if interval.known:
         best = interval.high if current.better == Direction.UP else -interval.low
         details = (
-            f"upper {format_percent(test.config.confidence_level)} confidence limit of the change: "
+            f"upper {format_percent(test.config.confidence_level)} confidence limit of the gain: "
             f"{format_difference(best, _PLACES)}; {units}"
         )
     else:
