@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from benchmarks.row import Row
 from benchmarks.timing import extra_megabytes, fastest, number_printed_by
-from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import embedder
 from equipoise.models.encoder import Role
+from equipoise.models.vector_cache import VectorCache
 
 DIMS = 384
 GOAL = 50_000

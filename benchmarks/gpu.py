@@ -27,8 +27,8 @@ from equipoise.geometry.gpu_prefilter import PrefilteredCorpus
 from equipoise.geometry.gpu_search import GpuSearch, top_k_gpu
 from equipoise.geometry.spaces import geometry
 from equipoise.io.dag import Rows
-from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder, embedder
+from equipoise.models.vector_cache import VectorCache
 
 SIDE = 8192
 CORPUS, QUERIES, DIMS, K, LARGE_K = 1_000_000, 10_000, 384, 100, 1000

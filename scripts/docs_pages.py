@@ -25,7 +25,7 @@ from equipoise.checks.base import all_checks
 from equipoise.cli.explain import InfoPage, find_explanations
 from equipoise.cli.main import cli
 from equipoise.metrics.parser import builtin
-from equipoise.runs.regression_test import BOUNDS
+from equipoise.runs.inferiority_test import BOUNDS
 from equipoise.stats.multiple_comparisons import CORRECTIONS
 from equipoise.stats.paired_tests import TESTS
 

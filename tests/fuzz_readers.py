@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.config import StatsConfig
 from equipoise.domains.accounts.results import last_run_systems, read_stored_tree
 from equipoise.domains.accounts.trees.files import read_codes, read_edges

@@ -11,7 +11,7 @@ import pytest
 
 from equipoise import Dataset
 from equipoise.accounts import read_edges, read_tree
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.bench import read_data
 from equipoise.concepts import read_concept_set
 from equipoise.fair import read_questions

@@ -9,7 +9,7 @@ Names are imported when they are first used, so that ``import equipoise`` loads 
 numpy. ``scripts/write_stubs.py`` writes ``__init__.pyi`` for type checkers from the table below.
 """
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 # The version, stated once. Reading it from the metadata of the installed package would slow down every start.
 __version__ = "0.1.0"

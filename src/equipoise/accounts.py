@@ -7,7 +7,7 @@ Example::
     print(evaluate_tree(read_tree("accounts.csv"), "lorentz", dims=(2, 5)))
 """
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 PUBLIC_NAMES = {
     "AccountEmbedderTester": "equipoise.domains.accounts.tester",

@@ -6,7 +6,7 @@ comparison = bench.compare(models=["minilm", my_model], data=["support/", "faq.c
 print(comparison.decision)
 """
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 PUBLIC_NAMES = {
     "BenchComparison": "equipoise.domains.bench.results",

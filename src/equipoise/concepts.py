@@ -9,7 +9,7 @@ Example::
     evaluation["minilm"]["semantic_similarity_score"]
 """
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 PUBLIC_NAMES = {
     "CONCEPT_SCORES": "equipoise.domains.concepts.scores",

@@ -9,7 +9,7 @@ The names of the package embedding-eval are here too: ``FixedSizeChunker``, ``Se
 ``OpenAIEmbedding``, ``InMemoryVectorStore``, ``BinaryEvaluator`` and ``validate_fixture``.
 """
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 PUBLIC_NAMES = {
     "AnswerIssue": "equipoise.domains.fair.answer_verification",

@@ -8,7 +8,7 @@ Example::
     print(run_benchmark(["use", "tfidf:"], "cases.json").verdict())
 """
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 PUBLIC_NAMES = {
     "BaseMetric": "equipoise.metrics.base",

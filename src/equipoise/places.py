@@ -7,7 +7,7 @@ Example::
     print(score_places(logits, targets, users=users))
 """
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 PUBLIC_NAMES = {
     "DistanceErrors": "equipoise.domains.places.geography",

@@ -1,6 +1,6 @@
 """Corpora larger than memory: write shards, search them exactly, rank among them, on one or several machines."""
 
-from equipoise.lazy import lazy_module
+from equipoise.lazy_imports import lazy_module
 
 PUBLIC_NAMES = {
     "executor": "equipoise.runs.executors",

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.audit import audit as verdicts
-from equipoise.audit.audit import _is_known_label, audit_table
-from equipoise.audit.reading import DeclaredContext, interpret_table
+from equipoise.audit.apply_rules import _is_known_label, audit_table
+from equipoise.audit.read_records import DeclaredContext, interpret_table
 from equipoise.io.published import read_published
 
 FRACTIONS = ["HR@1", "HR@5", "MRR", "P@5", "R@5", "nDCG@5", "MAP"]

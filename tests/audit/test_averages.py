@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 
 DATA = {"NQ": 0.524, "SciFact": 0.643, "FiQA": 0.362, "Quora": 0.875}
 MEAN = sum(DATA.values()) / len(DATA)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.errors import ParameterError
 
 

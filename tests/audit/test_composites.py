@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.audit.composite_rules import Formula
 from equipoise.audit.table import ValueRange
 

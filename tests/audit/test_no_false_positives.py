@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 
 TABLES = int(os.environ.get("EQUIPOISE_AUDIT_TABLES", "40"))
 MODELS = ["BM25", "DPR", "Contriever", "E5-base", "GTE-large", "BGE-M3", "ColBERT v2", "SPLADE++", "Hybrid"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.special import digamma
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.audit.rank_rules import harmonic_number, max_mrr_given_median, mean_bounds
 from equipoise.audit.relevance_rules import MAX_AP_CUTOFF, log_discount, max_ap_given_ndcg, max_recall
 from equipoise.audit.table import PublishedMetric, PublishedValue, ValueRange

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.audit.audit import audit_table
-from equipoise.audit.reading import parse_sum_label
+from equipoise.audit.apply_rules import audit_table
+from equipoise.audit.read_records import parse_sum_label
 from equipoise.domains.places.training_meter import calculate_correct_total_prediction, get_performance_dict
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "next_loc_results"

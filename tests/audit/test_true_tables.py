@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.audit.table import parse_context
 from equipoise.io.published.tables import TableCell
 

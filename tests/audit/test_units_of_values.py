@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 from equipoise.errors import InputError, ParameterError
 
 

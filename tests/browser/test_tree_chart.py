@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from equipoise.domains.accounts.charts import TreeCharts
-from equipoise.domains.accounts.disk import tree_page
+from equipoise.domains.accounts.disk_chart import tree_page
 from equipoise.domains.accounts.embedders import tree_embedder
 from equipoise.domains.accounts.trees.tree import Tree
 

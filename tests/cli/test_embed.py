@@ -355,7 +355,7 @@ def test_cached_texts_of_pdf_documents_are_counted_and_pruned(eq, folder: Path) 
     from reportlab.pdfgen.canvas import Canvas
 
     from equipoise.io.documents import read_document
-    from equipoise.models.cache import document_folder
+    from equipoise.models.vector_cache import document_folder
 
     assert "PDF" not in eq("cache", "size").stdout
     assert "PDF" not in eq("cache", "prune", "--all").stdout

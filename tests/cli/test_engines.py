@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from equipoise.models.cache import VectorCache
+from equipoise.models.vector_cache import VectorCache
 from fair_sample import document, pairs
 from toy_ontology import obo
 

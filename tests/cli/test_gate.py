@@ -187,7 +187,9 @@ def test_a_metric_that_is_no_mean_is_compared_by_its_interval(eq, folder: Path) 
             config=StatsConfig(n_resamples=200),
         )
         save_run(folder / name, result, manifest=Manifest(name).finish())
-    assert eq("gate", "worse", "--no-worse-than", "base").exit_code == 1
+    worse = eq("gate", "worse", "--no-worse-than", "base")
+    assert worse.exit_code == 1
+    assert "(upper 95 % confidence limit of the gain: -" in worse.stdout
     gate_result = eq("gate", "alike", "--no-worse-than", "base", "--margin", "0.1")
     assert gate_result.exit_code == 0, gate_result.stdout
 

@@ -24,7 +24,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.parser import builtin, parse_metrics
 from equipoise.models.stores import STORE_EXAMPLES, STORE_KINDS
-from equipoise.runs.regression_test import TESTS as GATE_TESTS
+from equipoise.runs.inferiority_test import TESTS as GATE_TESTS
 from equipoise.types import install_command
 
 COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("metrics", "checks", "tests")]

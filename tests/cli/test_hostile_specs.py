@@ -15,8 +15,8 @@ import pytest
 import embedding_server as server
 from equipoise.domains.phenotypes.index.build import build_index
 from equipoise.domains.phenotypes.ontology import load_ontology
-from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import embedder
+from equipoise.models.vector_cache import VectorCache
 
 OBO = """format-version: 1.2
 ontology: signs

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import equipoise
 from equipoise.errors import DuplicateError, InputError, ParameterError, StoreError
 from equipoise.io.arrays import read_array, read_matrix
-from equipoise.models.cache import VectorCache
 from equipoise.models.corpus import RowKeys, embed_to_file
 from equipoise.models.embedder import Embedder, embedder
+from equipoise.models.vector_cache import VectorCache
 
 TEXTS = [f"text {number}" for number in range(23)]
 
@@ -241,7 +241,7 @@ import sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from test_corpus_model import Model, TEXTS
-from equipoise.models.cache import VectorCache
+from equipoise.models.vector_cache import VectorCache
 from equipoise.models.corpus import embed_to_file
 from equipoise.models.embedder import embedder
 

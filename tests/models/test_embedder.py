@@ -22,10 +22,10 @@ from equipoise.errors import (
     UnknownNameError,
 )
 from equipoise.models.backends.model_files import is_installed
-from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role
 from equipoise.models.registry import parse_spec
+from equipoise.models.vector_cache import VectorCache
 
 
 def digest(text: str) -> np.ndarray:

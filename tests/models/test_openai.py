@@ -29,11 +29,11 @@ from equipoise.errors import (
 )
 from equipoise.models.backends.hosted_retry import RetryPolicy
 from equipoise.models.backends.openai import OpenAIEncoder, load
-from equipoise.models.cache import VectorCache
 from equipoise.models.corpus import embed_to_file
 from equipoise.models.embedder import Embedder
 from equipoise.models.encoder import Role
 from equipoise.models.registry import parse_spec
+from equipoise.models.vector_cache import VectorCache
 from equipoise.runs.manifest import Manifest
 from marked import marked
 

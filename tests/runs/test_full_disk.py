@@ -19,7 +19,7 @@ from equipoise.cli.main import cli
 from equipoise.errors import PartialError
 from equipoise.geometry.sharded_search import nearest_in_shards
 from equipoise.geometry.shards import open_shards, write_shards
-from equipoise.models.cache import VectorCache
+from equipoise.models.vector_cache import VectorCache
 from equipoise.runs.executors import LocalExecutor
 from equipoise.runs.run_folder import load_run
 from equipoise.runs.runner import resumable_map

@@ -1,6 +1,6 @@
 """Audit of published tables: find values that are arithmetically impossible, and show why."""
 
-from equipoise.audit.audit import Audit, audit_table
+from equipoise.audit.apply_rules import Audit, audit_table
 from equipoise.audit.rules import CHECKS
 
 __all__ = ["CHECKS", "Audit", "audit_table"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from equipoise.audit.audit import Audit, audit_table
+from equipoise.audit.apply_rules import Audit, audit_table
 from equipoise.checks.base import join_names, pluralize
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
@@ -37,7 +37,7 @@ def audit_report(audit: Audit, *, quiet: bool = False) -> list[Paragraph]:
 def audit_summary(audit: Audit) -> str:
     """One or two sentences with the counts of findings.
 
-    >>> from equipoise.audit.audit import audit_table
+    >>> from equipoise.audit.apply_rules import audit_table
     >>> audit_summary(audit_table({"HR@1": 0.31, "MRR": 0.42}))
     'No impossible value was found. That does not mean that the values are correct.'
     """

@@ -17,7 +17,7 @@ from equipoise.io.published.numbers import strip_markup
 from equipoise.metrics.parser import builtin, find_metric
 
 if TYPE_CHECKING:
-    from equipoise.audit.reading import UnresolvedValue
+    from equipoise.audit.read_records import UnresolvedValue
     from equipoise.io.published.tables import SystemRecord
 
 _PERCENT = re.compile(r"\s*[\(\[]\s*(?:in )?(?:%|percent|pct)\s*[\)\]]|\s+in (?:%|percent)$|[_ ](?:pct|percent)$|\s*%$")

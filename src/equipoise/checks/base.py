@@ -115,7 +115,7 @@ CORE_CHECKS = {
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.scores",),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
     "equipoise.stats.comparison:Comparison": ("equipoise.checks.protocol",),
-    "equipoise.models.cache:VectorCache": ("equipoise.checks.models",),
+    "equipoise.models.vector_cache:VectorCache": ("equipoise.checks.models",),
     "equipoise.models.retriever:FittedRetriever": ("equipoise.checks.models",),
 }
 """The modules that declare checks for a type of the core."""

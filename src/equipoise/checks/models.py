@@ -9,8 +9,8 @@ from math import isnan
 from typing import TYPE_CHECKING, Self
 
 from equipoise.checks.base import Observation, declared_checks, join_names, pluralize
-from equipoise.models.cache import VectorCache
 from equipoise.models.retriever import FittedRetriever
+from equipoise.models.vector_cache import VectorCache
 from equipoise.stats.formatting import format_count, format_difference, format_value
 
 if TYPE_CHECKING:

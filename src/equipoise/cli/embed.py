@@ -20,9 +20,9 @@ from equipoise.io.texts_to_embed import TextSource, read_texts
 
 if TYPE_CHECKING:
     from equipoise.models.backends.hosted import ApiUsage
-    from equipoise.models.cache import VectorCache
     from equipoise.models.corpus import CorpusStats
     from equipoise.models.embedder import Embedder
+    from equipoise.models.vector_cache import VectorCache
 
 HELP = """
 \b
@@ -80,9 +80,9 @@ def embed(
     no_cache: bool,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.models.cache import VectorCache, is_disabled
     from equipoise.models.corpus import SUFFIXES, embed_to_file
     from equipoise.models.embedder import embedder
+    from equipoise.models.vector_cache import VectorCache, is_disabled
 
     if Path(output).suffix.casefold() not in SUFFIXES:
         raise ParameterError(f"{output} has an unknown file extension", hint=f"use {' or '.join(SUFFIXES)}")

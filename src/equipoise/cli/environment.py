@@ -18,8 +18,8 @@ from equipoise.cli.main import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError
 from equipoise.models.backends.model_files import weights_aliases
-from equipoise.models.cache import VectorCache, format_bytes, parse_bytes, stored_texts
-from equipoise.models.cache_storage import TOKEN_COUNTS, CacheSize, ModelCacheSize
+from equipoise.models.vector_cache import VectorCache, format_bytes, parse_bytes, stored_texts
+from equipoise.models.vector_cache_storage import TOKEN_COUNTS, CacheSize, ModelCacheSize
 from equipoise.report.terminal import ReportColumn, TerminalTable
 from equipoise.types import install_command
 
@@ -165,7 +165,7 @@ def _device(deep: bool) -> str:
 
 def _cache() -> DoctorItem:
     """Whether the cache folder, or its nearest existing parent, is writable."""
-    from equipoise.models.cache import cache_folder
+    from equipoise.models.vector_cache import cache_folder
 
     folder = cache_folder()
     nearest = next(path for path in (folder, *folder.parents) if path.exists())

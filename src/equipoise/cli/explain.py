@@ -421,7 +421,7 @@ _SUPPORTED = {"clusters": "clusters (--cluster)", "weights": "metrics that weigh
 
 def _test_names() -> list[str]:
     """The paired tests, that of ``eq gate``, and the corrections."""
-    from equipoise.runs.regression_test import BOUNDS
+    from equipoise.runs.inferiority_test import BOUNDS
 
     return [*options.tests(), BOUNDS, *options.corrections()]
 
@@ -456,7 +456,7 @@ def _test_pages(name: str) -> list[InfoPage]:
 
 def _gate_test_pages(name: str) -> list[InfoPage]:
     """The page about the test that only ``eq gate`` has, if it has the name."""
-    from equipoise.runs.regression_test import BOUNDS, UnitGains
+    from equipoise.runs.inferiority_test import BOUNDS, UnitGains
 
     facts = {"use": f"eq gate ... --test {BOUNDS}", "supports": "clusters of the stored runs", "source": "Gaffke 2005"}
     page = InfoPage(

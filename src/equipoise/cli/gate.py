@@ -11,7 +11,7 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.runs.gate import BaselineCheck, GateResult, check_gate
-from equipoise.runs.regression_test import TESTS
+from equipoise.runs.inferiority_test import TESTS
 from equipoise.runs.run_folder import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:

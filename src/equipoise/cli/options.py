@@ -511,7 +511,7 @@ def executor_context(engine: Executor, out: Output, unit: str = "a job") -> Iter
 
 def _report_cache_problems(out: Output) -> None:
     """Warn if vectors could not be cached, such as on a full disk: the next run embeds them again."""
-    from equipoise.models.cache import VectorCache
+    from equipoise.models.vector_cache import VectorCache
 
     cache = VectorCache.default()
     for finding in cache.problems if cache is not None else ():

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from equipoise.errors import ParameterError, ShapeError
 from equipoise.io.atomic import write_text
 from equipoise.models.backends.model_files import PACKAGES, package_folder
-from equipoise.models.cache import VectorCache, cache_folder, is_disabled
 from equipoise.models.encode_texts import EncodePass, Progress, check_texts, unique_texts
 from equipoise.models.encoder import (
     EncodedBatch,
@@ -38,6 +37,7 @@ from equipoise.models.registry import (
     no_vectors_error,
     parse_spec,
 )
+from equipoise.models.vector_cache import VectorCache, cache_folder, is_disabled
 from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
 from equipoise.types import Closable
 

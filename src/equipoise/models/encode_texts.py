@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import EquipoiseError, InputError, NotFiniteError, ShapeError, StoppedError
-from equipoise.models.cache_storage import TOKEN_COUNTS
 from equipoise.models.encoder import EncodedBatch, Encoder, Vectors
 from equipoise.models.tokenizers import check_text
+from equipoise.models.vector_cache_storage import TOKEN_COUNTS
 from equipoise.models.worker_pool import ExecutorMap, encode_remote
 
 if TYPE_CHECKING:
-    from equipoise.models.cache import VectorCache
     from equipoise.models.embedder import Embedder
     from equipoise.models.encoder import Role
+    from equipoise.models.vector_cache import VectorCache
     from equipoise.types import Ints
 
 # Unique texts in batches of similar length, and back to the input order.

@@ -17,15 +17,15 @@ from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeEr
 from equipoise.geometry.search import Neighbors
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
-from equipoise.models.cache import MEASUREMENT_SECONDS
 from equipoise.models.encoder import ModelCard
 from equipoise.models.fusion import RRF_K, reciprocal_ranks
 from equipoise.models.registry import BY_ALIAS, ModelSpec, check_nameless, number_option, parse_spec, split_parts
 from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint, retriever
+from equipoise.models.vector_cache import MEASUREMENT_SECONDS
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import PointArray
-    from equipoise.models.cache import VectorCache
+    from equipoise.models.vector_cache import VectorCache
     from equipoise.types import Floats, Ints
 
 

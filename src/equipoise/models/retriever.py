@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from equipoise.geometry.base import Geometry
-    from equipoise.models.cache import VectorCache
     from equipoise.models.encoder import ModelCard
     from equipoise.models.stores.base import VectorStore
     from equipoise.models.stores.recall import IndexRecall
+    from equipoise.models.vector_cache import VectorCache
 
 Blocks = Iterator[tuple[slice, PointArray]]
 

@@ -17,7 +17,7 @@ from equipoise.errors import ParameterError
 from equipoise.io.text import parse_number
 from equipoise.redaction import inert
 from equipoise.runs.evaluate import with_metrics
-from equipoise.runs.regression_test import GateCheck, RegressionTest, check_regressions
+from equipoise.runs.inferiority_test import GateCheck, InferiorityTest, check_regressions
 from equipoise.stats.formatting import format_percent, format_value, n_decimals
 from equipoise.stats.verdict import plural, unit_noun
 from equipoise.types import Direction
@@ -184,7 +184,7 @@ def check_gate(
 
     A minimum is compared with the point estimate, or, with ``confident``, with the less favourable end of the
     interval. Against a baseline the gate fails on a loss that significantly exceeds the margin: a paired
-    one-sided test on the same units (see ``regression_test``), adjusted for several metrics. It also fails
+    one-sided test on the same units (see ``inferiority_test``), adjusted for several metrics. It also fails
     on a loss with too few units for the test. The metrics are those of ``against``, else those of the minimums,
     else the first of the run. Fewer ``n_permutations`` than the confidence level needs are an error. Units of
     the ground truth that a run lacks fail the gate, unless ``allow_missing``; then they score 0.
@@ -225,7 +225,7 @@ def check_gate(
     ]
     if against is not None:
         names = against.metrics or tuple(requirement.metric for requirement in requirements) or run.result.names[:1]
-        test = RegressionTest(against.margin, against.test, config)
+        test = InferiorityTest(against.margin, against.test, config)
         verdicts += check_regressions(run, against.baseline, names, test)
     return GateResult(run.result.system, tuple(verdicts))
 

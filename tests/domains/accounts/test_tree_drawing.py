@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts.charts import ONE_PARENT, DiskProjection, TreeCharts, spread_angles
-from equipoise.domains.accounts.disk import TreeDrawing, tree_page, tree_png, tree_svg
+from equipoise.domains.accounts.disk_chart import TreeDrawing, tree_page, tree_png, tree_svg
 from equipoise.domains.accounts.embedders import tree_embedder
 from equipoise.domains.accounts.trees.tree import Tree
 

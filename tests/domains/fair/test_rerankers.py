@@ -20,11 +20,11 @@ from equipoise.domains.fair.config import FairConfig
 from equipoise.domains.fair.costs import rerank_bytes, rerank_seconds
 from equipoise.domains.fair.experiment import with_rerankers
 from equipoise.errors import InputError, ParameterError, UnknownNameError
-from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import weights_bytes
 from equipoise.models.encoder import ModelCard
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import MemoisedReranker, Reranker, memoise_reranker, reranker
+from equipoise.models.vector_cache import VectorCache
 from fair_sample import CONFIG, GRID, Counting, chunks_of, document, pairs
 
 TEXT = document(30)

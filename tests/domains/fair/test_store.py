@@ -20,9 +20,9 @@ from equipoise.domains.fair.config import METRIC
 from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
 from equipoise.io.documents import TextDocument
-from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder
 from equipoise.models.encoder import Encoder, ModelCard, Role
+from equipoise.models.vector_cache import VectorCache
 from equipoise.runs import manifest
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import exit_code

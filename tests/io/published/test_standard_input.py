@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from equipoise.audit.audit import audit_table
+from equipoise.audit.apply_rules import audit_table
 
 TABLES_BY_FORMAT = {
     "json": '{"HR@1": 0.62, "HR@5": 0.51}',

@@ -35,7 +35,7 @@ from equipoise.errors import EquipoiseError, InputError, MissingExtraError, Para
 from equipoise.evidence.ranking_from_vectors import ranking_from_shards
 from equipoise.geometry.sharded_search import nearest_in_shards
 from equipoise.geometry.shards import write_shards
-from equipoise.models.cache import VectorCache
+from equipoise.models.vector_cache import VectorCache
 from equipoise.runs.executors import LocalExecutor, ray
 from equipoise.runs.executors.ray import RayExecutor
 from equipoise.runs.run_folder import load_run

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.accounts.disk import TreeDrawing
+from equipoise.domains.accounts.disk_chart import TreeDrawing
 from equipoise.domains.accounts.evaluation import SPEARMAN, origin_distances
 from equipoise.domains.accounts.experiment import COMBINATORIAL, HYPERBOLIC
 from equipoise.domains.accounts.results import (

@@ -373,7 +373,7 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     """Write the charts to the folder of the results, and suggest the next command."""
     from equipoise.cli.output import suggestion
     from equipoise.domains.accounts.charts import TreeCharts
-    from equipoise.domains.accounts.disk import write_drawing
+    from equipoise.domains.accounts.disk_chart import write_drawing
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.results import CHARTS
     from equipoise.report.charts.chart import write_charts
@@ -708,7 +708,7 @@ def read_tree_charts(
 def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart]) -> None:
     from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.charts import LAYOUT_CHARTS
-    from equipoise.domains.accounts.disk import tree_page, tree_png, tree_svg
+    from equipoise.domains.accounts.disk_chart import tree_page, tree_png, tree_svg
     from equipoise.domains.accounts.report import describe_tree
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.chart import render_png, render_svg

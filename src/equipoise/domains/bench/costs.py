@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.geometry.topk import top_columns
-from equipoise.models.cache import MEASUREMENT_SECONDS
 from equipoise.models.dense import SHARDED_TEXTS
 from equipoise.models.encoder import Role, l2_normalize
+from equipoise.models.vector_cache import MEASUREMENT_SECONDS
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData

@@ -68,7 +68,7 @@ DIVISIBLE_TEXTS = 10_000
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.bench.base_data import BenchData, BenchObservation
-    from equipoise.models.cache import VectorCache
+    from equipoise.models.vector_cache import VectorCache
     from equipoise.runs.executors import Executor
     from equipoise.stats.result import Result
 

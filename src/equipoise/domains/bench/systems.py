@@ -39,7 +39,7 @@ from equipoise.models.retriever import LEXICAL, Retriever, resolve_models, retri
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData
-    from equipoise.models.cache import VectorCache
+    from equipoise.models.vector_cache import VectorCache
 
 
 RANDOM = "random"
@@ -387,7 +387,7 @@ class SystemPool:
         return measured
 
     def _opened_cache(self) -> VectorCache | None:
-        from equipoise.models.cache import VectorCache as Store
+        from equipoise.models.vector_cache import VectorCache as Store
 
         if self._cache is False:
             return None

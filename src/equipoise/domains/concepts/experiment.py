@@ -29,7 +29,7 @@ from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.models.cache import VectorCache
+    from equipoise.models.vector_cache import VectorCache
     from equipoise.runs.executors import Executor
     from equipoise.types import Floats
 

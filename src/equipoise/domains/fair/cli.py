@@ -24,7 +24,7 @@ from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.documents import read_documents
-from equipoise.models.cache import document_folder
+from equipoise.models.vector_cache import document_folder
 from equipoise.report.terminal import Paragraph
 from equipoise.types import with_label
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.models.backends.hosted import ApiEncoder
-from equipoise.models.cache import VectorCache
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import weights_bytes
 from equipoise.models.encoder import Role
 from equipoise.models.registry import BY_ALIAS, parse_spec
 from equipoise.models.rerank import RERANKERS, FusionReranker, MemoisedReranker, RetrieverReranker, parse_reranker
+from equipoise.models.vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder, EmbedStats

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.plan import QADataset
     from equipoise.domains.fair.results import OptimizationResult
     from equipoise.domains.fair.validation import Documents
-    from equipoise.models.cache import VectorCache
     from equipoise.models.retriever import Retriever
+    from equipoise.models.vector_cache import VectorCache
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.costs import ModelCosts
-from equipoise.models.cache import format_bytes
+from equipoise.models.vector_cache import format_bytes
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.terminal import ReportColumn

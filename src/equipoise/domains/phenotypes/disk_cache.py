@@ -21,7 +21,7 @@ import equipoise
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import atomic_directory, write_array, write_text
 from equipoise.io.dag import Rows
-from equipoise.models.cache import cache_folder, is_disabled
+from equipoise.models.vector_cache import cache_folder, is_disabled
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology import Ontology

@@ -34,10 +34,10 @@ from equipoise.domains.phenotypes.ontology import HPO, Ontology
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry.search import find_duplicate_rows
 from equipoise.io.atomic import current_path
-from equipoise.models.cache import VectorCache
 from equipoise.models.embedder import Embedder
 from equipoise.models.encoder import Role
 from equipoise.models.retriever import Retriever, retriever
+from equipoise.models.vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike

@@ -45,7 +45,7 @@ RANDOMISATION, STUDENT, BOUNDS = TESTS = ("randomisation", "t", "bounds")
 
 
 @dataclass(frozen=True)
-class RegressionTest:
+class InferiorityTest:
     """The tolerated loss, and the test of a larger one; None is the default test, which depends on the margin."""
 
     margin: float
@@ -64,7 +64,7 @@ class RegressionTest:
     def method(self, width: float) -> str:
         """The test of a metric whose largest difference is ``width``; without a bound, ``bounds`` is the default test.
 
-        >>> RegressionTest(0.0).method(1.0), RegressionTest(0.01).method(1.0), RegressionTest(0.0, "t").method(inf)
+        >>> InferiorityTest(0.0).method(1.0), InferiorityTest(0.01).method(1.0), InferiorityTest(0.0, "t").method(inf)
         ('randomisation', 't', 't')
         """
         if self.test is None or (self.test == BOUNDS and width == inf):
@@ -76,7 +76,7 @@ class RegressionTest:
         """The p below which a loss is significant."""
         return self.config.alpha
 
-    def checked(self, metrics: int) -> RegressionTest:
+    def checked(self, metrics: int) -> InferiorityTest:
         """The same test; an error if p cannot be small enough with so few permutations."""
         if self.method(0.0) == STUDENT:
             return self
@@ -108,7 +108,7 @@ class UnitGains:
         """The number of independent units, or clusters of units."""
         return int(self._units.counts[0])
 
-    def p_of_loss(self, test: RegressionTest) -> float:
+    def p_of_loss(self, test: InferiorityTest) -> float:
         """The p value of the loss if the true loss is within the margin; NaN if unknown."""
         rng = test.config.rng(0)
         method = test.method(self.width)
@@ -133,7 +133,7 @@ class UnitGains:
         )
         return float(p_values[0])
 
-    def p_within_bounds(self, test: RegressionTest, rng: np.random.Generator) -> float:
+    def p_within_bounds(self, test: InferiorityTest, rng: np.random.Generator) -> float:
         """The share of Bayesian bootstrap resamples in which the mean loss is not above the margin.
 
         Each resample has one more unit, with the largest gain that the bounds of the metric allow. So p assumes
@@ -150,10 +150,10 @@ class UnitGains:
         within = np.count_nonzero(means >= -test.margin - 1e-12 * self.width)
         return (within + 1) / (test.config.n_permutations + 1)
 
-    def smallest_p(self, test: RegressionTest) -> float:
+    def smallest_p(self, test: InferiorityTest) -> float:
         """The p of the largest loss with this number of units; 0 if p has no lower limit.
 
-        >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(RegressionTest(0.0))
+        >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(InferiorityTest(0.0))
         0.0625
         """
         method = test.method(self.width)
@@ -161,7 +161,7 @@ class UnitGains:
             return float(min(1.0, (self.width + test.margin) / (2 * self.width)) ** self.blocks)
         return float(0.5**self.blocks) if method == RANDOMISATION else 0.0
 
-    def visible(self, test: RegressionTest) -> float:
+    def visible(self, test: InferiorityTest) -> float:
         """The smallest true loss that Student's t detects with a power of 80 %; NaN if unknown."""
         units = self._units
         n_units, n_blocks = float(units.n_units[0]), float(units.counts[0])
@@ -231,7 +231,7 @@ def check_regressions(
     run: StoredRun,
     baseline: StoredRun,
     metrics: Sequence[str],
-    test: RegressionTest,
+    test: InferiorityTest,
 ) -> list[GateCheck]:
     """A check for every metric, or one failed check if the runs cannot be compared."""
     reason = _not_comparable(run, baseline)
@@ -277,7 +277,7 @@ def _renamed(result: Result, system: str) -> Result:
     return replace(result, system=f"{system} (baseline)") if result.system == system else result
 
 
-def _by_metric(paired: AlignedResults, test: RegressionTest) -> list[GateCheck]:
+def _by_metric(paired: AlignedResults, test: InferiorityTest) -> list[GateCheck]:
     """All means over units are one family of tests; other values are compared by their intervals."""
     names = paired.results[0].names
     means = [name for name in names if paired.has_parts(name)]
@@ -314,7 +314,7 @@ def _width(paired: AlignedResults, metric: str) -> float:
 
 
 def _mean_verdict(
-    paired: AlignedResults, gains: UnitGains, metric: str, adjusted: AdjustedPValue, test: RegressionTest
+    paired: AlignedResults, gains: UnitGains, metric: str, adjusted: AdjustedPValue, test: InferiorityTest
 ) -> GateCheck:
     current, reference = (result.estimates[metric] for result in paired.results)
     undefined = np.isnan(paired.per_unit(metric))
@@ -340,7 +340,7 @@ def _mean_verdict(
     return GateCheck(not failed, message, "regression", metric, current.value, None, gain, known_p, n)
 
 
-def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: RegressionTest) -> str:
+def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: InferiorityTest) -> str:
     """Why no loss could be significant in this test; empty if one could."""
     what = pluralize(gains.blocks, "unit" if gains.clusters is None else "cluster")
     if np.isnan(adjusted.p):
@@ -351,7 +351,7 @@ def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: RegressionTest)
     return f"{what} cannot give a p below {format_p(min(smallest, 1.0))}"
 
 
-def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -> GateCheck:
+def _corpus_verdict(paired: AlignedResults, metric: str, test: InferiorityTest) -> GateCheck:
     """A value that is not a mean over units: the end of the interval of its difference decides.
 
     An interval at the level 2 c - 1 has as much probability on each side as a one-sided test at the level c. If
@@ -369,7 +369,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -
     if interval.known:
         best = interval.high if current.better == Direction.UP else -interval.low
         details = (
-            f"upper {format_percent(test.config.confidence_level)} confidence limit of the change: "
+            f"upper {format_percent(test.config.confidence_level)} confidence limit of the gain: "
             f"{format_difference(best, _PLACES)}; {units}"
         )
     else:
@@ -400,5 +400,5 @@ def _describe_gain(current: Estimate, reference: Estimate, gain: float) -> str:
     return f"{value}, {change} {format_value(abs(gain), _PLACES)} from {before}{direction}"
 
 
-def _margin_text(test: RegressionTest) -> str:
+def _margin_text(test: InferiorityTest) -> str:
     return f" beyond the margin of {test.margin:g}" if test.margin else ""

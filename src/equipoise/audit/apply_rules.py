@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemNumbers
 from equipoise.audit.metric_labels import is_metric_label, parse_label, suggest_label
-from equipoise.audit.reading import (
+from equipoise.audit.read_records import (
     Column,
     DeclaredContext,
     TableInterpretation,

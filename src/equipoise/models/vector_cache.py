@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from equipoise.errors import EquipoiseError, NotFiniteError, ParameterError, ShapeError
 from equipoise.io.atomic import write_text
-from equipoise.models import cache_storage
-from equipoise.models.cache_storage import CacheSize, Keys, cache_keys
+from equipoise.models import vector_cache_storage
+from equipoise.models.vector_cache_storage import CacheSize, Keys, cache_keys
 from equipoise.types import Closable
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class VectorCache(Closable):
     def size(self) -> CacheSize:
         """The content of the cache, in total and per model."""
         return self._guarded(
-            lambda db: cache_storage.cache_size(db, self.max_bytes, cache_storage.disk_bytes(self.path)),
+            lambda db: vector_cache_storage.cache_size(db, self.max_bytes, vector_cache_storage.disk_bytes(self.path)),
             CacheSize(0, 0, self.max_bytes),
         )
 
@@ -267,8 +267,8 @@ class VectorCache(Closable):
         bound = self.max_bytes if max_bytes is None else _bound(max_bytes)
 
         def work(db: sqlite3.Connection) -> int:
-            dropped = cache_storage.evict_least_recent(db, bound)
-            cache_storage.vacuum(db)
+            dropped = vector_cache_storage.evict_least_recent(db, bound)
+            vector_cache_storage.vacuum(db)
             return dropped
 
         return self._guarded(work, 0)
@@ -285,11 +285,11 @@ class VectorCache(Closable):
             self.close()
 
     def _lookup(self, db: sqlite3.Connection, keys: Keys, dims: int | None) -> CacheHits:
-        cached = cache_storage.read_rows(db, keys, dims)
+        cached = vector_cache_storage.read_rows(db, keys, dims)
         if not cached.is_intact.all():
             damaged = keys[cached.positions[~cached.is_intact], 0]
             self.damaged += len(damaged)
-            cache_storage.delete_keys(db, damaged)
+            vector_cache_storage.delete_keys(db, damaged)
         self._touch(db, cached.blocks)
         positions, vectors = (
             (cached.positions, cached.vectors)
@@ -301,32 +301,32 @@ class VectorCache(Closable):
         order = np.argsort(positions)
         return CacheHits(positions[order], vectors[order])
 
-    def _touch(self, db: sqlite3.Connection, blocks: dict[int, cache_storage.BlockInfo]) -> None:
+    def _touch(self, db: sqlite3.Connection, blocks: dict[int, vector_cache_storage.BlockInfo]) -> None:
         """Record that the blocks were used, at most once a minute, so that reading rarely writes."""
         now = int(self._clock())
         stale = [number for number, shape in blocks.items() if shape.used <= now - _REFRESH_SECONDS]
         if not stale:
             return
         try:
-            cache_storage.mark_used(db, stale, now)
+            vector_cache_storage.mark_used(db, stale, now)
         except sqlite3.OperationalError as error:
-            if not cache_storage.is_busy(error):
+            if not vector_cache_storage.is_busy(error):
                 raise
 
     def _put(self, db: sqlite3.Connection, identity: str, variant: str, keys: Keys, matrix: Vectors) -> None:
         most = max(1, self.max_bytes // _LEAST_BLOCKS)
-        cache_storage.write_rows(db, identity, variant, keys, matrix, int(self._clock()), most)
+        vector_cache_storage.write_rows(db, identity, variant, keys, matrix, int(self._clock()), most)
         name = self._names.pop(identity, "")
         if name:
-            cache_storage.name_identity(db, identity, name)
-        if cache_storage.disk_bytes(self.path) > self.max_bytes:
+            vector_cache_storage.name_identity(db, identity, name)
+        if vector_cache_storage.disk_bytes(self.path) > self.max_bytes:
             self._shrink(db)
 
     def _shrink(self, db: sqlite3.Connection) -> None:
         """Make the file fit its bound: drop vectors if they are too many, then free pages and the log."""
-        if cache_storage.used_bytes(db) > self.max_bytes:
-            cache_storage.evict_least_recent(db, int(self.max_bytes * AFTER_PRUNING))
-        cache_storage.vacuum(db)
+        if vector_cache_storage.used_bytes(db) > self.max_bytes:
+            vector_cache_storage.evict_least_recent(db, int(self.max_bytes * AFTER_PRUNING))
+        vector_cache_storage.vacuum(db)
 
     def _guarded(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         """Run the work; a damaged file is replaced by a new one, and any other problem disables the cache."""
@@ -338,7 +338,7 @@ class VectorCache(Closable):
                     return work(self._open())
                 except (sqlite3.Error, OSError, EquipoiseError) as error:
                     self.close()
-                    if attempt or not cache_storage.is_corrupt(error):
+                    if attempt or not vector_cache_storage.is_corrupt(error):
                         self._switch_off(error)
                     else:
                         self._replace_file()
@@ -350,14 +350,14 @@ class VectorCache(Closable):
             _ABANDONED.append(self._connection)
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
-            self._inode = cache_storage.file_inode(self.path)
-            self._connection = cache_storage.open_database(self.path)
-            self._inode = self._inode or cache_storage.file_inode(self.path)
+            self._inode = vector_cache_storage.file_inode(self.path)
+            self._connection = vector_cache_storage.open_database(self.path)
+            self._inode = self._inode or vector_cache_storage.file_inode(self.path)
         return self._connection
 
     def _replace_file(self) -> None:
         try:
-            quarantined = cache_storage.quarantine_file(self.path, self._inode)
+            quarantined = vector_cache_storage.quarantine_file(self.path, self._inode)
         except OSError as error:
             self._switch_off(error)
             return

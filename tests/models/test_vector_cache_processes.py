@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.models.cache import VectorCache
+from equipoise.models.vector_cache import VectorCache
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ PROGRAM = """
 import sys
 import numpy as np
 from pathlib import Path
-from equipoise.models.cache import VectorCache
+from equipoise.models.vector_cache import VectorCache
 
 def vector(text):
     return np.random.default_rng(abs(hash_of(text))).normal(size=16).astype(np.float32)

@@ -8,15 +8,15 @@ from scipy.stats import binom, ttest_1samp
 
 from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
-from equipoise.runs.regression_test import TESTS, RegressionTest, UnitGains
+from equipoise.runs.inferiority_test import TESTS, InferiorityTest, UnitGains
 
-DEFAULT_TEST = RegressionTest(margin=0.0)
+DEFAULT_TEST = InferiorityTest(margin=0.0)
 
 
 def false_positive_rate(units: int, repeats: int = 400) -> float:
     """False-positive rate for a loss of the margin, with few units of large gain and many of small loss."""
     rng = np.random.default_rng(7)
-    test = RegressionTest(margin=0.95 * 0.037 - 0.05 * 0.5, test="bounds", config=StatsConfig(n_permutations=999))
+    test = InferiorityTest(margin=0.95 * 0.037 - 0.05 * 0.5, test="bounds", config=StatsConfig(n_permutations=999))
     samples = np.where(rng.random((repeats, units)) < 0.05, 0.5, -0.037)
     p = [UnitGains(sample, None, None, 1.0).p_of_loss(test) for sample in samples]
     return float(np.mean(np.array(p) < test.alpha))
@@ -31,7 +31,7 @@ def test_rare_large_gains_keep_the_false_positive_rate(units: int) -> None:
 def test_a_clear_loss_beyond_the_margin_is_significant() -> None:
     gains = np.random.default_rng(0).normal(-0.1, 0.2, 150).clip(-1, 1)
     assert (
-        UnitGains(gains, None, None, 1.0).p_of_loss(RegressionTest(0.01, config=StatsConfig(n_permutations=10_000)))
+        UnitGains(gains, None, None, 1.0).p_of_loss(InferiorityTest(0.01, config=StatsConfig(n_permutations=10_000)))
         < 0.01
     )
 
@@ -40,7 +40,7 @@ def test_for_binary_differences_p_equals_the_binomial_test() -> None:
     n_wins, units, margin = 10, 40, 0.2
     gains = np.where(np.arange(units) < n_wins, 1.0, -1.0)
     p = UnitGains(gains, None, None, 1.0).p_of_loss(
-        RegressionTest(margin, "bounds", StatsConfig(n_permutations=200_000))
+        InferiorityTest(margin, "bounds", StatsConfig(n_permutations=200_000))
     )
     # A mean of -margin of values -1 and 1 needs wins with probability (1 - margin) / 2.
     assert p == pytest.approx(binom.cdf(n_wins, units, (1 - margin) / 2), abs=0.002)
@@ -49,29 +49,29 @@ def test_for_binary_differences_p_equals_the_binomial_test() -> None:
 def test_a_tiny_margin_gives_nearly_the_p_without_margin() -> None:
     gains = UnitGains(np.random.default_rng(3).normal(-0.02, 0.1, 150), None, None, 1.0)
     without, with_little = (
-        gains.p_of_loss(RegressionTest(margin, config=StatsConfig(n_permutations=20_000))) for margin in (0.0, 1e-6)
+        gains.p_of_loss(InferiorityTest(margin, config=StatsConfig(n_permutations=20_000))) for margin in (0.0, 1e-6)
     )
     assert with_little == pytest.approx(without, abs=0.01)
 
 
 def test_students_t_is_also_a_test_without_a_margin() -> None:
     values = np.random.default_rng(3).normal(-0.02, 0.1, 8)
-    p = UnitGains(values, None, None, 1.0).p_of_loss(RegressionTest(0.0, "t"))
+    p = UnitGains(values, None, None, 1.0).p_of_loss(InferiorityTest(0.0, "t"))
     assert p == pytest.approx(ttest_1samp(values, 0.0, alternative="less").pvalue)
 
 
 def test_every_test_gives_a_p_without_a_margin_and_randomisation_takes_none() -> None:
     gains = UnitGains(np.random.default_rng(3).normal(-0.02, 0.1, 30), None, None, 1.0)
-    assert len({gains.p_of_loss(RegressionTest(0.0, name)) for name in TESTS}) == len(TESTS)
-    assert gains.p_of_loss(RegressionTest(0.0)) == gains.p_of_loss(RegressionTest(0.0, "randomisation"))
-    assert gains.p_of_loss(RegressionTest(0.1)) == gains.p_of_loss(RegressionTest(0.1, "t"))
+    assert len({gains.p_of_loss(InferiorityTest(0.0, name)) for name in TESTS}) == len(TESTS)
+    assert gains.p_of_loss(InferiorityTest(0.0)) == gains.p_of_loss(InferiorityTest(0.0, "randomisation"))
+    assert gains.p_of_loss(InferiorityTest(0.1)) == gains.p_of_loss(InferiorityTest(0.1, "t"))
     with pytest.raises(ParameterError) as error:
-        RegressionTest(0.1, "randomisation")
+        InferiorityTest(0.1, "randomisation")
     assert error.value.code == "E310"
 
 
 def test_the_detectable_loss_is_detected_with_80_percent_power() -> None:
-    rng, test = np.random.default_rng(5), RegressionTest(0.01, config=StatsConfig(n_permutations=999))
+    rng, test = np.random.default_rng(5), InferiorityTest(0.01, config=StatsConfig(n_permutations=999))
     sample = rng.normal(0, 0.1, 200_000)
     detectable = UnitGains(sample[:120], None, None, 1.0).visible(test)
     scale = 0.1 / sample[:120].std(ddof=1)
@@ -85,7 +85,7 @@ def test_the_detectable_loss_is_detected_with_80_percent_power() -> None:
 def test_the_smallest_p_is_that_of_the_largest_loss(margin: float, width: float) -> None:
     gains, test = (
         UnitGains(np.full(6, -width), None, None, width),
-        RegressionTest(margin, "bounds", StatsConfig(n_permutations=200_000)),
+        InferiorityTest(margin, "bounds", StatsConfig(n_permutations=200_000)),
     )
     assert gains.p_of_loss(test) == pytest.approx(gains.smallest_p(test), abs=0.002)
 
@@ -96,8 +96,8 @@ def test_a_cluster_counts_as_one_unit() -> None:
 
 
 def test_too_few_permutations_for_the_level_are_an_error() -> None:
-    assert RegressionTest(0.0, config=StatsConfig(n_permutations=20)).checked(1).config.n_permutations == 20
+    assert InferiorityTest(0.0, config=StatsConfig(n_permutations=20)).checked(1).config.n_permutations == 20
     for n_permutations, metrics in ((19, 1), (39, 2)):
         with pytest.raises(ParameterError) as error:
-            RegressionTest(0.0, config=StatsConfig(n_permutations=n_permutations)).checked(metrics)
+            InferiorityTest(0.0, config=StatsConfig(n_permutations=n_permutations)).checked(metrics)
         assert error.value.code == "E310"

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
-from equipoise.models.cache import VectorCache, parse_bytes
-from equipoise.models.cache_storage import TOKEN_COUNTS, block_nbytes, cache_keys, pack_block, unpack_block
+from equipoise.models.vector_cache import VectorCache, parse_bytes
+from equipoise.models.vector_cache_storage import TOKEN_COUNTS, block_nbytes, cache_keys, pack_block, unpack_block
 
 MODEL, ROLE = "onnx:minilm#53aa5117", "document|"
 ANY_TEXT = st.text(st.characters(codec=None))

@@ -103,7 +103,7 @@ def tree_page(drawing: TreeDrawing, text: str, charts: Sequence[Chart]) -> str:
 
 
 def _script() -> str:
-    return (files("equipoise.domains.accounts") / "disk.js").read_text(encoding="utf-8")
+    return (files("equipoise.domains.accounts") / "disk_chart.js").read_text(encoding="utf-8")
 
 
 def _legend(names: Sequence[str]) -> str:
