@@ -226,10 +226,10 @@ def test_the_demo_writes_inputs_of_places_score(eq: Eq, folder: Path) -> None:
     assert charts == {
         "accuracy-over-k.svg",
         "rank-distribution.svg",
-        "reliability-markov-model.svg",
-        "reliability-markov-model-top-5.svg",
-        "error-map-markov-model.svg",
-        "confusion-markov-model.svg",
+        "reliability-interpolated-model.svg",
+        "reliability-interpolated-model-top-5.svg",
+        "error-map-interpolated-model.svg",
+        "confusion-interpolated-model.svg",
     }
 
 

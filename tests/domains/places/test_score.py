@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from equipoise.config import StatsConfig
+from equipoise.domains.places.demo import PlacesDemo
 from equipoise.domains.places.prediction_files import TopKPredictions
 from equipoise.domains.places.score import score_places, score_top_k
 from equipoise.domains.places.visits import VisitHistory
@@ -268,3 +269,15 @@ def numbers(value, path=""):
 def test_clusters_are_given_as_users():
     with pytest.raises(ParameterError):
         score_places(LOGITS, TARGETS, config=replace(QUICK, clusters=USERS))
+
+
+def test_the_difference_to_the_best_baseline_is_tested_per_visit() -> None:
+    demo = PlacesDemo.of(users=12, days=14, places=60)
+    contrast = demo.scores.against_baseline
+    assert contrast is not None
+    best = max(demo.scores.baselines, key=lambda name: demo.scores.baselines[name][contrast.metric])
+    assert contrast.b == f"{best} (baseline)"
+    expected = demo.scores.all[contrast.metric].value - demo.scores.baselines[best][contrast.metric]
+    assert contrast.difference == pytest.approx(expected)
+    alone = score_places(demo.logits, demo.cases.targets)
+    assert alone.against_baseline is None, "the random baseline has no scores per visit"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -22,6 +23,8 @@ MAX_RETRIEVED_FRACTION = 0.5
 
 _ANSWER_WIDTH = 40
 _SPLIT_HINT = "use an overlap longer than the longest answer, or larger chunks"
+MAX_QUESTION = 80
+"""Characters of the question that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +211,15 @@ def duplicate_questions(questions: QuestionSet) -> Iterator[Observation]:
         yield Observation(
             questions.name,
             f"{len(questions.repeated):,} of {pluralize(questions.questions, 'question')} {status}: "
-            f"{join_names(questions.repeated)}",
+            f"{_first_of(questions.repeated)}",
             evidence_names(questions.repeated),
         )
+
+
+def _first_of(questions: Sequence[str]) -> str:
+    """The beginning of the first question, and how many more there are; the evidence lists them."""
+    first = textwrap.shorten(questions[0], MAX_QUESTION, placeholder=" ...")
+    return f"{first} and {len(questions) - 1:,} more" if len(questions) > 1 else first
 
 
 def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
@@ -220,7 +229,7 @@ def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
         yield Observation(
             questions.name,
             f"{len(questions.leaking):,} of {pluralize(questions.questions, 'question')} {verb} answer: "
-            f"{join_names(questions.leaking)}",
+            f"{_first_of(questions.leaking)}",
             evidence_names(questions.leaking),
         )
 
@@ -232,7 +241,7 @@ def draft_questions(questions: QuestionSet) -> Iterator[Observation]:
         yield Observation(
             questions.name,
             f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status}: "
-            f"{join_names(questions.drafts)}",
+            f"{_first_of(questions.drafts)}",
             evidence_names(questions.drafts),
         )
 

@@ -233,7 +233,8 @@ def _mix_counts(probabilities: Floats, tally: ContextCounts, rows: Ints) -> None
     probabilities[unit, tally.places[items]] += tally.counts[items] / total[unit]
 
 
-MODEL = "markov-model"
+MODEL = "interpolated-model"
+"""The name of ``MarkovModel`` in results, unlike that of the baseline ``markov``, which does not interpolate."""
 DAY = ((11, "00-10"), (16, "11-15"), (20, "16-19"), (24, "20-23"))
 """Parts of the day: the hour at which each ends, and its name."""
 

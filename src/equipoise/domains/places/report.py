@@ -23,6 +23,7 @@ from equipoise.stats.formatting import (
     format_percent,
     format_value,
     n_decimals,
+    p_in_sentence,
     shared_decimals,
 )
 from equipoise.stats.intervals import Interval
@@ -170,7 +171,7 @@ def _places_answer(scores: PlaceScores) -> Answer:
         headline=(
             f"{scores.system}: {display_metric(first.metric)} {shown.value(first.value)} on "
             f"{pluralize(len(result.unit_ids), 'visit')} ({_level([first])} {interval})"
-            f"{_best_baseline(scores.baselines, first)}."
+            f"{_best_baseline(scores, first)}."
         ),
         columns=tuple(_score_columns(result, scores.baselines)),
         notes=(
@@ -199,14 +200,24 @@ def _details(scores: PlaceScores) -> list[str]:
     return [name for name, present in parts.items() if present]
 
 
-def _best_baseline(baselines: Baselines, first: Estimate) -> str:
-    """The baseline with the highest value of the metric."""
-    values = {name: by_metric.get(first.metric, nan) for name, by_metric in baselines.items()}
+def best_baseline(baselines: Baselines, metric: str) -> str:
+    """The baseline with the highest value of a metric; empty if none has one."""
+    values = {name: by_metric.get(metric, nan) for name, by_metric in baselines.items()}
     known = {name: value for name, value in values.items() if not isnan(value)}
-    if not known:
+    return max(known, key=known.__getitem__, default="")
+
+
+def _best_baseline(scores: PlaceScores, first: Estimate) -> str:
+    """The baseline with the highest value of the metric, and whether the system differs significantly from it."""
+    best, contrast = best_baseline(scores.baselines, first.metric), scores.against_baseline
+    if not best:
         return ""
-    best = max(known, key=known.__getitem__)
-    return f"; the best baseline ({best}) has {_share(known[best])}"
+    text = f"; the best baseline ({best}) has {_share(scores.baselines[best][first.metric])}"
+    if contrast is None or isnan(contrast.p):
+        return text
+    alpha = 1.0 - first.interval.confidence_level
+    significant = "significant" if contrast.winner(alpha) else "not significant"
+    return f"{text} (difference {significant}, {p_in_sentence(contrast.p)})"
 
 
 def _baseline_note(baselines: Baselines) -> str:

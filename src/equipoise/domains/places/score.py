@@ -27,17 +27,18 @@ from equipoise.domains.places.metrics import (
     user_means,
 )
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
-from equipoise.domains.places.report import display_metric, in_percent, places_view
+from equipoise.domains.places.report import best_baseline, display_metric, in_percent, places_view
 from equipoise.domains.places.visits import USER
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.estimate import result_from_values
+from equipoise.stats.pairing import compare_results
 from equipoise.stats.slices import Slice, slice_estimates
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 from equipoise.tasks.classification import ClassificationOutput, classify
-from equipoise.types import Finding, Floats, Ids, Ints, Severity
+from equipoise.types import Finding, Floats, Ids, Ints, Severity, json_value
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from equipoise.evidence.labels import Labels
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import View
+    from equipoise.stats.comparison import Contrast
     from equipoise.stats.result import Result
 
 # The scores of one next-location system.
@@ -68,7 +70,8 @@ class PlaceScores:
     """Scores of all units and of the answerable ones, with baselines, users, slices, calibration and distances.
 
     ``answerable`` is None if the training classes are unknown, or no target was in training, ``calibration``
-    if the scores of all classes are unknown, ``distances`` without coordinates.
+    if the scores of all classes are unknown, ``distances`` without coordinates. ``against_baseline`` is the system
+    minus the best baseline on the first metric; None if that is the random one, whose scores are not per unit.
     """
 
     classified: ClassificationOutput = field(repr=False)
@@ -83,6 +86,7 @@ class PlaceScores:
     calibration: PlaceCalibration | None = None
     distances: DistanceErrors | None = None
     guesses: Mapping[str, ClassificationOutput] = field(default_factory=dict, repr=False)
+    against_baseline: Contrast | None = None
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -151,6 +155,7 @@ class PlaceScores:
             "all": self.all.to_dict(),
             "answerable": None if self.answerable is None else self.answerable.to_dict(),
             "baselines": {name: dict(scores) for name, scores in self.baselines.items()},
+            "against_baseline": json_value(self.against_baseline),
             "answerable_baselines": {name: dict(scores) for name, scores in self.answerable_baselines.items()},
             "by_user": None if self.by_user is None else self.by_user.to_dict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
@@ -399,6 +404,7 @@ def score_evidence(
     baselines = run_baselines(classified, baseline_inputs, cutoffs)
     guesses = {name: guess for name, guess in baselines.items() if isinstance(guess, ClassificationOutput)}
     points = None if coordinates is None else check_coordinates(coordinates, len(classified.labels.classes))
+    baseline_scores = {name: _baseline_scores(guess, cutoffs, config) for name, guess in baselines.items()}
     return PlaceScores(
         classified=classified,
         all=result,
@@ -407,7 +413,7 @@ def score_evidence(
         )
         if partly
         else (result if split and len(index) else None),
-        baselines={name: _baseline_scores(guess, cutoffs, config) for name, guess in baselines.items()},
+        baselines=baseline_scores,
         answerable_baselines={
             name: _baseline_scores(
                 guess.take(index) if isinstance(guess, ClassificationOutput) else guess, cutoffs, config
@@ -422,6 +428,7 @@ def score_evidence(
         calibration=None if probability is None else calibrate(probability, classified, user_ids, system, config),
         distances=None if points is None else distance_errors(classified, guesses, points, user_ids, system, config),
         guesses=guesses,
+        against_baseline=_against_baseline(result, baseline_scores, guesses, replace(config, clusters=user_ids)),
         findings=result.findings,
         notes=(
             *notes,
@@ -479,6 +486,24 @@ def _result(
     display = {"cluster": "user", "percent": {name: display_metric(name) for name in estimates}}
     settings = {**ranks.settings, UNIT_NOUN: "visit", DISPLAY: display}
     return replace(ranks, estimates=estimates, findings=findings, settings=settings)
+
+
+def _against_baseline(
+    result: Result,
+    baselines: Mapping[str, Mapping[str, float]],
+    guesses: Mapping[str, ClassificationOutput],
+    config: StatsConfig,
+) -> Contrast | None:
+    """The paired difference to the best baseline on the first metric; resampling and test keep users together."""
+    metric = result.names[0]
+    best = best_baseline(baselines, metric)
+    if best not in guesses:
+        return None
+    name = f"{best} (baseline)"
+    baseline = evaluate(guesses[best].ranking, metric, system=name, config=config)
+    return compare_results([result, baseline], metrics=[metric], config=replace(config, clusters=None)).contrast(
+        result.system, name
+    )
 
 
 def _in_content_order(labels: Labels, users: Ids | None) -> tuple[Labels, Ids | None]:
