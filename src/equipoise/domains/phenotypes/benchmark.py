@@ -345,9 +345,8 @@ class PhenotypeBenchmark:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about ids, devices, translations and failures, without full stops."""
-        failed = [f"{name} failed: {error.message}" for name, error in self.failed_models.items()]
-        failed += [
+        """Notes about ids, devices, translations and failed cases, without full stops."""
+        failed = [
             f"{outcome.name}: {failure_message(outcome.retrieved)}"
             for outcome in self.outcomes
             if outcome.retrieved.failures

@@ -202,11 +202,7 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, folder: str | No
     next_command = after_comparison(sort_by_severity(evaluation.findings), "MRR")
     if folder is not None:
         next_command = suggestion(["eq", "report", *_write_results(out, evaluation, Path(folder))])
-    for where, error in evaluation.failures.items():
-        out.error(
-            {"where": where, "code": error.code, "message": error.message, "hint": error.hint},
-            f"{where}: {error.render()}",
-        )
+    out.failures(evaluation.failures, "where")
     if not out.quiet and not out.json:
         out.text(next_command)
     if evaluation.failures:

@@ -210,12 +210,6 @@ class ExtractionTuning:
     resumed: tuple[str, ...] = ()
     """The models that were loaded from the output folder instead of computed."""
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes about the documents and about models that failed, without full stops."""
-        failures = (f"{name} failed: {error.message}" for name, error in self.failures.items())
-        return (*self.gold.notes, *failures)
-
     def charts(self) -> Iterator[Chart]:
         """Precision against recall of all trials, with the frontier of each model."""
         from equipoise.domains.phenotypes.charts import precision_recall_frontier
