@@ -140,6 +140,16 @@ def test_a_report_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> N
     assert not Path("page-faq.html").exists()
 
 
+def test_a_folder_takes_further_data_sets_but_no_changed_ones(eq: Eq, data: Path) -> None:
+    arguments = ("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
+    assert eq(*arguments).exit_code == 0
+    (data / "faq.csv").write_text((data / "faq.csv").read_text().replace("word3", "word4"))
+    refused = eq(*arguments)
+    assert (refused.exit_code, "error[E500]" in refused.stderr) == (2, True)
+    run = ("concepts", "run", "--models", "hash", "--task", "similarity", "-o", "out")
+    assert "error[E500]" in eq(*run).stderr
+
+
 def test_a_suite_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> None:
     both = ("faq.csv", "tickets.csv", "--text", "subject", "-o", "out", *FAST)
     eq("bench", "run", *both, "--models", "hash", "hash,dim=16")

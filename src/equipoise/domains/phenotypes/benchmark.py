@@ -554,6 +554,7 @@ def _run(
     bench = replace(bench, notes=_device_notes(named.values(), settings))
     store = None
     if folder is not None:
+        folder.check_same_data(bench.resolved_cases.fingerprints)
         store = ArtifactStore[list[TermSystemResult]](
             folder.artifacts, lambda outcomes: write_system_runs(folder, outcomes, bench, command)
         )

@@ -253,10 +253,7 @@ def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Seque
             "similarity": settings.measure,
             "citation": resolved_cases.ontology.citation,
         },
-        datasets={
-            "cases": resolved_cases.fingerprint,
-            resolved_cases.ontology.title: resolved_cases.ontology.fingerprint,
-        },
+        datasets=resolved_cases.fingerprints,
         cost={"dims": card.dims, "bytes_per_vector": card.bytes_per_vector, "seconds": outcome.seconds},
     )
 

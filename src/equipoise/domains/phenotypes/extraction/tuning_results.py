@@ -257,10 +257,7 @@ class ExtractionTuning:
             manifest = replace(
                 run_manifest.finish(status, reason=self.gold.lost_message),
                 parameters={"model": model.name, "mode": self.settings.mode, **model.best},
-                datasets={
-                    "documents": self.gold.annotated.fingerprint,
-                    self.gold.ontology.title: self.gold.ontology.fingerprint,
-                },
+                datasets=self.gold.fingerprints,
             )
             run = folder / RUNS / folder_name(model.name)
             runs.append(save_run(run, model.result, manifest=manifest, tuning=model.tuning))
