@@ -237,7 +237,7 @@ def test_stored_results_are_compared_reported_and_plotted(eq, folder: Path) -> N
     (folder / "other.csv").write_text("id,parent,name\n1,,A\n2,1,B\n3,1,C\n")
     other = eq(*EVALUATE, "--tree", "other.csv", "--dims", "2", "-o", "results")
     assert other.exit_code == 2
-    assert "results has another tree: accounts.csv with 40 nodes" in other.stderr
+    assert "error[E500]: results has an experiment on other data: accounts.csv" in other.stderr
 
 
 def test_a_repeated_command_resumes_from_stored_results(eq) -> None:

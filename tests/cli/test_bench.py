@@ -116,6 +116,21 @@ def test_a_suite_is_one_page_with_a_report_per_data_set(eq: Eq, data: Path) -> N
         assert Path(f"page-{name}.html").is_file()
 
 
+def test_a_failed_model_is_in_the_answer_and_on_the_page(eq: Eq, data: Path) -> None:
+    models = ("--models", "hash", "py:missing_import.one", "py:missing_import.two")
+    result = eq("bench", "run", "faq.csv", *models, "-o", "out", *FAST)
+    start = "2 of 3 requested models failed: py:missing_import.one, py:missing_import.two ("
+    assert result.exit_code == 3
+    assert result.stdout.splitlines()[1].startswith(start)
+    eq("report", "out", "-o", "page.html", "--no-charts")
+    assert start in Path("page.html").read_text()
+    both = ("faq.csv", "tickets.csv", "--text", "subject", "-o", "suite", *FAST)
+    result = eq("bench", "run", *both, *models[:3])
+    assert result.stdout.splitlines()[1].startswith("2 of 4 evaluations failed: py:missing_import.one on faq, ")
+    eq("report", "suite", "-o", "page.html", "--no-charts")
+    assert "2 of 4 evaluations failed: " in Path("page.html").read_text()
+
+
 def test_a_report_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> None:
     eq("bench", "run", "faq.csv", "--models", "hash", "hash,dim=16", "-o", "out", *FAST)
     answer = eq("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST).stdout.splitlines()[0]
@@ -129,6 +144,16 @@ def test_a_report_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> N
     result = eq("report", "out", "-o", "page.html", "--no-charts", "--json")
     assert json.loads(result.stdout)["verdict"] == answer
     assert not Path("page-faq.html").exists()
+
+
+def test_a_folder_takes_further_data_sets_but_no_changed_ones(eq: Eq, data: Path) -> None:
+    arguments = ("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
+    assert eq(*arguments).exit_code == 0
+    (data / "faq.csv").write_text((data / "faq.csv").read_text().replace("word3", "word4"))
+    refused = eq(*arguments)
+    assert (refused.exit_code, "error[E500]" in refused.stderr) == (2, True)
+    run = ("concepts", "run", "--models", "hash", "--task", "similarity", "-o", "out")
+    assert "error[E500]" in eq(*run).stderr
 
 
 def test_a_suite_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> None:

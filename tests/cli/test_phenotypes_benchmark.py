@@ -237,14 +237,16 @@ def test_a_stored_index_is_used_and_a_missing_or_damaged_one_is_an_error(eq, fol
 
 
 @pytest.mark.slow
-def test_the_next_command_works_with_unrelated_runs_in_the_folder(eq, folder: Path) -> None:
+def test_a_report_has_the_runs_of_the_last_command_and_other_cases_are_refused(eq, folder: Path) -> None:
     arguments = (*RUN, "--output-dir", "out", *QUICK)
     assert eq(*arguments, "--model-name", "hash").exit_code == 0
-    (folder / "cases.json").write_text(json.dumps(CASES[:3]))
     result = eq(*arguments, "--model-name", "tfidf:")
-    assert "unrelated runs in the same folder: hash-label_synonyms_max" in result.stderr
-    assert result.stdout.rstrip().endswith("Next: eq report out/runs/tfidf-label_synonyms_max")
-    assert eq("report", "out/runs/tfidf-label_synonyms_max", "-o", "page.html").exit_code in (0, 4)
+    assert result.stdout.rstrip().endswith("Next: eq report out")
+    report = eq("report", "out", "-o", "page.html", "--no-charts", "--json")
+    assert json.loads(report.stdout)["systems"] == ["tfidf (label_synonyms_max)"]
+    (folder / "cases.json").write_text(json.dumps(CASES[:3]))
+    refused = eq(*arguments, "--model-name", "tfidf:")
+    assert (refused.exit_code, "error[E500]" in refused.stderr) == (2, True)
 
 
 def test_commas_in_brackets_do_not_separate_strategies(eq) -> None:

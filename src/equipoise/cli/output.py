@@ -21,6 +21,7 @@ import click
 
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.redaction import inert, redact
+from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.report.terminal import Part
@@ -157,6 +158,22 @@ class Output:
         """Write an error to standard error, as JSON with ``--json``."""
         text = json.dumps({"error": dict(fields)}, allow_nan=False) if self.json else inert(rendered)
         sys.stderr.write(f"{redact(text)}\n")
+
+    def failures(self, failures: Mapping[str, EquipoiseError], kind: str) -> None:
+        """Print each distinct error once, after the names that failed with it; in JSON, one error per name.
+
+        ``kind`` is what the names are of: the key in JSON.
+        """
+        from equipoise.checks.base import join_names
+
+        names_of: dict[str, list[str]] = {}
+        for name, error in failures.items():
+            names_of.setdefault(error.render(), []).append(name)
+        for rendered, names in names_of.items():
+            for name in names if self.json else names[:1]:
+                error = failures[name]
+                fields = {kind: name, "code": error.code, "message": error.message, "hint": error.hint}
+                self.error(fields, with_label(join_names(names), rendered))
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:

@@ -6,12 +6,13 @@ findings) follow with --verbose, and are in the report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
+from equipoise.errors import EquipoiseError
 from equipoise.report.terminal import MARKS, STYLES, Paragraph, Part, ReportColumn, TerminalTable, sort_by_severity
 from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import (
@@ -52,6 +53,8 @@ class Answer:
     headline: str
     columns: tuple[ReportColumn, ...]
     notes: tuple[str, ...] = ()
+    failures: str = ""
+    """The systems that are missing because they failed."""
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     details: str = ""
@@ -64,10 +67,12 @@ class Answer:
         """The answer for the terminal; ``quiet`` is the table alone, ``verbose`` leaves findings to the details."""
         table: list[Part] = [TerminalTable(self.columns)] if self.columns else []
         table += map(Paragraph, self.warnings)
+        failures = [Paragraph(self.failures)] if self.failures else []
         if quiet:
-            return table
+            return [*failures, *table]
         gap = [Paragraph("")] if table else []
-        parts: list[Part] = [Paragraph(self.headline, style="bold"), *gap, *table, *map(Paragraph, self.notes)]
+        first = [Paragraph(self.headline, style="bold"), *failures]
+        parts: list[Part] = [*first, *gap, *table, *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self._pointers)] if self.details else []
@@ -98,6 +103,7 @@ class AnswerOptions:
     score_note: str = ""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    failures: str = ""
     findings: tuple[Finding, ...] | None = None
     details: str = ""
     explains_codes: bool = False
@@ -121,12 +127,27 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
+        failures=options.failures,
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),
         findings=findings,
         details=options.details,
         explains_codes=options.explains_codes,
         explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
     )
+
+
+def failure_line(failures: Mapping[str, EquipoiseError], n_finished: int, noun: str = "requested model") -> str:
+    """How many systems failed and why, each cause once; empty if none failed.
+
+    >>> failure_line({"a": EquipoiseError("no key"), "b": EquipoiseError("no key")}, 1)
+    '2 of 3 requested models failed: a, b (no key).'
+    """
+    names_of: dict[str, list[str]] = {}
+    for name, error in failures.items():
+        names_of.setdefault(error.message.removeprefix(f"{name} "), []).append(name)
+    causes = "; ".join(f"{join_names(names)} ({message})" for message, names in names_of.items())
+    total = pluralize(len(failures) + n_finished, noun)
+    return f"{len(failures)} of {total} failed: {causes}." if failures else ""
 
 
 def cheapest_sentence(cheapest: str, best: str | None, faster: str = "") -> str:
@@ -290,6 +311,7 @@ def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answ
         ),
         columns=(ReportColumn(words.system, [name]), *score_columns([estimate], shown, metric), *options.columns),
         notes=tuple(filter(None, (" ".join(filter(None, (chance, options.score_note))), *options.notes))),
+        failures=options.failures,
         warnings=options.warnings,
         findings=options.findings or (),
         details=options.details,

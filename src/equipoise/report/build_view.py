@@ -466,7 +466,7 @@ def build_view(
     downloads, notes = export_downloads(subject) if exports else ((), ())
     words, shown = subject.words, experiment or View(Answer(verdict(subject), ()))
     if not stored_answer:
-        shown = replace(shown, answer=Answer(verdict(subject), ()))
+        shown = replace(shown, answer=Answer(verdict(subject), (), failures=shown.answer.failures))
     heading = heading or title(subject)
     subject = subject.in_percent()
     codes = {finding.code for finding in subject.findings}

@@ -26,6 +26,7 @@ from equipoise import __version__
 from equipoise.errors import EquipoiseError, StoreError
 from equipoise.evidence.base import Arrays, pack_npz, unpack_npz_bytes
 from equipoise.io.atomic import write_bytes, write_error
+from equipoise.runs.manifest import MANIFEST, Manifest, read_manifest
 from equipoise.runs.runner import Job, StoredOutput
 from equipoise.runs.unit_table import json_text
 
@@ -64,6 +65,25 @@ class ExperimentFolder:
     def run_paths(self, systems: Iterable[str]) -> dict[str, Path]:
         """The run directory of each system."""
         return {system: self.path / RUNS / name for system, name in folder_names(systems).items()}
+
+    def check_same_data(
+        self, datasets: Mapping[str, str | None], is_further: Callable[[Manifest], bool] = lambda manifest: False
+    ) -> None:
+        """Raise ``StoreError`` if the folder has runs on other data: one report cannot have both.
+
+        ``datasets`` are the fingerprints by name. Runs with ``is_further`` are on other data sets of the same suite.
+        """
+        known = set(datasets.values())
+        for file in sorted((*(self.path / RUNS).glob(f"*/{MANIFEST}"), *(self.path / RUNS).glob(f"*/*/{MANIFEST}"))):
+            try:
+                manifest = read_manifest(file.parent)
+            except (EquipoiseError, OSError):
+                continue  # a damaged run is replaced
+            if not known.issuperset(manifest.datasets.values()) and not is_further(manifest):
+                raise StoreError(
+                    f"{self.path} has an experiment on other data: {', '.join(manifest.datasets)}",
+                    hint="choose another folder with -o, or remove this one",
+                )
 
     def unrelated_runs(self, systems: Iterable[str]) -> list[Path]:
         """Folders of other systems among the runs: earlier calls may have written them for other data."""

@@ -15,6 +15,7 @@ from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.report import answer_parts, bench_views
 from equipoise.domains.bench.systems import SystemSpec
+from equipoise.errors import StoreError
 from equipoise.models.backends.hashing import HashEncoder
 from equipoise.runs.executors import LocalExecutor
 
@@ -287,10 +288,11 @@ def test_a_call_with_cached_vectors_embeds_nothing_and_has_the_same_costs(
     assert costs() == first
 
 
-def test_different_data_or_options_are_computed_again(tmp_path: Path) -> None:
+def test_different_options_are_computed_again_and_other_data_are_refused(tmp_path: Path) -> None:
     data = bench.Retrieval(retrieval_rows(), name="r")
     run(["hash"], data, output=tmp_path)
-    assert not run(["hash"], bench.Retrieval(retrieval_rows(30), name="r"), output=tmp_path).resumed
+    with pytest.raises(StoreError):
+        run(["hash"], bench.Retrieval(retrieval_rows(30), name="r"), output=tmp_path)
     assert not run(["hash"], data, output=tmp_path, config=StatsConfig(n_resamples=100)).resumed
 
 

@@ -208,6 +208,13 @@ def test_without_folds_runs_are_written_and_read_back(tmp_path: Path) -> None:
     assert second_result[0].tuning.folds == ()
 
 
+def test_a_folder_with_runs_on_other_questions_is_refused(tmp_path: Path, first_run: Any) -> None:
+    others = [{**pair, "question": f"{pair['question']} Really?"} for pair in QUESTIONS]
+    with pytest.raises(StoreError) as caught:
+        run_fair_comparison(["bm25:"], TEXT, others, output=tmp_path, config=CONFIG)
+    assert caught.value.code == "E500"
+
+
 def test_runs_of_other_calls_are_listed_as_unrelated(tmp_path: Path) -> None:
     run_to_folder(tmp_path, ["tfidf:"])
     run_to_folder(tmp_path, ["hash,dim=8"], top_ks=[4])
@@ -254,7 +261,7 @@ def test_a_failing_model_does_not_affect_the_others(tmp_path: Path) -> None:
     assert f"{name} failed" in repr(comparison)
     assert "out of memory" in error.message
     assert len(list((tmp_path / "runs").iterdir())) == 2
-    assert f"{name} failed" in comparison.summary
+    assert f"1 of 3 requested models failed: {name} (" in " ".join(comparison.summary.split())
     assert list(json.loads((tmp_path / "results.json").read_text())["failures"]) == [name]
 
 

@@ -362,9 +362,7 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
     if evaluation.resumed:
         out.note(f"reused from {output}: the vectors of {', '.join(evaluation.resumed)}")
     out.results(evaluation.to_dict, lambda: accounts_view(evaluation))
-    for name, error in evaluation.failures.items():
-        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, f"{name}: {error.render()}")
+    out.failures(evaluation.failures, "system")
     if output is not None:
         write_outputs(out, evaluation, Path(output))
 

@@ -27,7 +27,7 @@ from equipoise.domains.accounts.evaluation import (
     evaluate_embedding,
     mean_over_seeds,
 )
-from equipoise.domains.accounts.results import AccountsEvaluation, EmbeddingStore, check_same_tree
+from equipoise.domains.accounts.results import AccountsEvaluation, EmbeddingStore
 from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config, fit_on_device
 from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree, in_geometry
@@ -413,7 +413,7 @@ def evaluate_tree(
     check_has_edges(tree)
     store = None
     if output is not None:
-        check_same_tree(Path(output), tree)
+        ExperimentFolder(Path(output)).check_same_data({tree.source: tree.fingerprint})
         store = EmbeddingStore(Path(output), tree, config, tuple(command))
     existing = [Job(name, EmbeddingInputs(name, vectors=item)) for name, item in user_vectors.items()]
     inputs = _embedding_inputs(config, store)

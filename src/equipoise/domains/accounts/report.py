@@ -15,7 +15,7 @@ from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.accounts.evaluation import branch_clusters
 from equipoise.domains.accounts.placement import MISFILED
 from equipoise.domains.accounts.trees.tree import PARENT, is_random_id
-from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
+from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, failure_line, single_answer
 from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -128,6 +128,7 @@ def accounts_answer(data: AccountsEvaluation) -> Answer:
             *training_relation_notes(data.evaluations, data.settings.relation),
             *_training_notes(data),
         ),
+        failures=failure_line(data.failures, len(data.evaluations), "embedding"),
         findings=data.findings,
         details="Details: add -v (methods, distances, slices by depth and branch, findings with hints).",
     )

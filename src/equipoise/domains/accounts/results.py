@@ -199,18 +199,6 @@ def write_tree(output: Path, tree: Tree) -> None:
     _write(output / TREE, lambda file: write_bytes(file, data))
 
 
-def check_same_tree(output: Path, tree: Tree) -> None:
-    """Raise an error if the folder has another tree: it would mix vectors of both."""
-    if not (output / TREE).is_file():
-        return
-    stored_tree = read_stored_tree(output)
-    if stored_tree.fingerprint != tree.fingerprint:
-        raise StoreError(
-            f"{output} has another tree: {stored_tree.source} with {len(stored_tree):,} nodes",
-            hint="choose another folder with -o, or remove this one",
-        )
-
-
 def read_stored_tree(output: Path) -> Tree:
     """The tree of an evaluation's folder."""
     file = output / TREE

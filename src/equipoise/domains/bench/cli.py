@@ -173,9 +173,7 @@ def run(
         out.note(f"results read from {output}; nothing was computed again")
     _show(out, content, output)
     out.log(lambda: flat_scores(content), f"bench {output or ''}".strip())
-    for name, error in failures.items():
-        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, f"{name}: {error.render()}")
+    out.failures(failures, "system")
     return exit_code(failures) or exits.gate(out, findings_from_dicts(content["findings"]), fail_on)
 
 

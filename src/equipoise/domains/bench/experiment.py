@@ -219,8 +219,13 @@ def plan_benchmark(
     for name in prices or {}:
         if name not in (known := [system.name for system in systems]):
             raise UnknownNameError.of("model", name, known)
-    jobs = plan_jobs(systems, suite, config, prices or {})
-    return BenchPlan(suite, systems, jobs, ExperimentFolder.of(output), config, prices or {})
+    jobs, folder = plan_jobs(systems, suite, config, prices or {}), ExperimentFolder.of(output)
+    if folder is not None:
+        datasets = {data.name: data.fingerprint for data in suite}
+        folder.check_same_data(
+            datasets, is_further=lambda manifest: manifest.parameters.get("dataset") not in (None, *datasets)
+        )
+    return BenchPlan(suite, systems, jobs, folder, config, prices or {})
 
 
 def run_benchmark(

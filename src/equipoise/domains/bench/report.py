@@ -23,6 +23,7 @@ from equipoise.report.answer import (
     AnswerOptions,
     cheapest_sentence,
     comparison_answer,
+    failure_line,
     single_answer,
 )
 from equipoise.report.charts.chart import LIGHT, Chart, chart, series_style
@@ -117,7 +118,15 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
         were = "was" if len(suite.incomplete) == 1 else "were"
         notes.append(f"Not in this table: {join_names(suite.incomplete)}, which {were} not scored on all data sets.")
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
-    answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS, explains_codes=True)
+    answer = Answer(
+        headline,
+        columns,
+        tuple(notes),
+        failures=_failures(comparison),
+        findings=comparison.findings,
+        details=DETAILS,
+        explains_codes=True,
+    )
     return View(title="All data sets", answer=answer)
 
 
@@ -211,6 +220,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
             *_tuning_notes(dataset),
             *((*_dropped(comparison), *_skipped(comparison)) if is_only_dataset else ()),
         ),
+        failures=_failures(comparison) if is_only_dataset else "",
         findings=dataset.findings,
         details=DETAILS,
         explains_codes=True,
@@ -293,6 +303,17 @@ def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:
     if isfinite(one) and isfinite(other) and other > 1.5 * one:
         return f" ({other / one:,.0f} times faster)" if other > 2 * one else f" ({other / one:.1f} times faster)"
     return ""
+
+
+def _failures(comparison: BenchComparison) -> str:
+    """The systems that failed; with several data sets, each with its data set."""
+    datasets = comparison.datasets
+    names = [system.name for dataset in datasets for system in dataset.systems]
+    n_finished = sum(name not in comparison.baselines for name in names)
+    suffix = f" on {datasets[0].data.name}"
+    if len(datasets) > 1 or not all(name.endswith(suffix) for name in comparison.failures):
+        return failure_line(comparison.failures, n_finished, "evaluation")
+    return failure_line({name.removesuffix(suffix): error for name, error in comparison.failures.items()}, n_finished)
 
 
 def _skipped(comparison: BenchComparison) -> list[str]:

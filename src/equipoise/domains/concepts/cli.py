@@ -200,9 +200,7 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
         evaluation.draw(output)
         page = evaluation.report(Path(output) / "report.html")
         out.note(f"wrote {output}; {page} has everything on one page")
-    for name, error in evaluation.failures.items():
-        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, error.render())
+    out.failures(evaluation.failures, "model")
     if not out.quiet and not out.json:
         _suggest(out, evaluation, output)
 

@@ -113,6 +113,8 @@ def evaluate_concepts(
     selected, skipped = select_tasks(known_set, tasks)
     validated_weights = validate_weights(weights)
     folder = ExperimentFolder.of(output)
+    if folder is not None:
+        folder.check_same_data({known_set.name: known_set.fingerprint})
     n_steps = len(named) * (len(selected) + 1)
     with report_progress(output, "concepts", n_steps, command=command, step=progress) as report:
         results = run_jobs(

@@ -13,7 +13,7 @@ from equipoise.domains.concepts.comparison import ByModel, ScoreComparison
 from equipoise.domains.concepts.evidence import annotator_ceiling
 from equipoise.domains.concepts.recommendation import decimals, join_with
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, GROUND_TRUTH, interpret_score
-from equipoise.report.answer import Answer
+from equipoise.report.answer import Answer, failure_line
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
@@ -26,7 +26,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.types import Direction, with_label
+from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.domains.concepts.concept_set import ConceptSet
@@ -84,7 +84,7 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
             *(f"{recommendation.use}: {recommendation.short}." for recommendation in evaluation.advice),
             *(f"{note}." for note in evaluation.notes),
         ),
-        warnings=tuple(with_label(f"{name} failed", error.message) for name, error in evaluation.failures.items()),
+        failures=failure_line(evaluation.failures, len(evaluation.models)),
         findings=evaluation.findings,
         details="Details: add -v (recommendations with values, categories, scores, parts, pairs, findings with hints).",
     )

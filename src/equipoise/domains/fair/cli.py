@@ -268,29 +268,15 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
             comparison.draw(output)
         if not is_json_file(Path(output)):
             _report_unrelated_runs(out, comparison, Path(output))
-    _report_failures(out, comparison)
+    out.failures(comparison.failures, "model")
     if comparison.failures and output is not None:
         out.note(RESUME_NOTE)
-
-
-def _report_failures(out: Output, comparison: FairComparison) -> None:
-    """Print each distinct error once with its models; in JSON, one error per model."""
-    models_of: dict[str, list[str]] = {}
-    for name, error in comparison.failures.items():
-        models_of.setdefault(error.render(), []).append(name)
-    for rendered, names in models_of.items():
-        for name in names if out.json else names[:1]:
-            error = comparison.failures[name]
-            fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
-            out.error(fields, rendered)
-        if len(names) > 1:
-            out.note(f"failed for the same reason: {', '.join(names)}")
 
 
 def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Print the runs in the folder that are not part of this comparison."""
     unrelated = comparison.unrelated_runs(folder)
-    for same_setup, reason in ((True, "from another call"), (False, "other data, grid or matcher")):
+    for same_setup, reason in ((True, "from another call"), (False, "other grid or matcher")):
         names = [name for name, same in unrelated.items() if same == same_setup]
         if names:
             verb = "is" if len(names) == 1 else "are"

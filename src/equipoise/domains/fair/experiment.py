@@ -459,6 +459,8 @@ def compare_models(
         store.check_writable()
     if store is None or not store.has_runs_of_this_setup():
         _ = plan.prepared  # an error in the inputs is raised before any model is loaded
+        if store is not None:
+            store.folder.check_same_data(plan.dataset.fingerprints)
     jobs = [Job(name, model) for name, model in models.items()]
     steps = len(models) * (plan.n_chunkings + 1)
     progress_folder = None if store is None else target

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.costs import ModelCosts
 from equipoise.models.vector_cache import format_bytes
-from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
+from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, failure_line, score_columns, single_answer
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -17,7 +17,6 @@ from equipoise.stats.formatting import ScoreFormat, format_count, format_p, form
 from equipoise.stats.slices import MIN_UNITS
 from equipoise.stats.verdict import Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
-from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.costs import ModelCosts
@@ -59,7 +58,7 @@ def fair_answer(data: FairComparison, details: str = "") -> Answer:
         baseline="Random retrieval",
         score_note=_tuning_note(data),
         notes=tuple(f"{note}." for note in (*data.notes, *_unreached_budget(data))),
-        warnings=tuple(with_label(f"{name} failed", error.message) for name, error in data.failures.items()),
+        failures=failure_line(data.failures, len(data.outcomes)),
         findings=data.findings,
         details=details,
         cheapest=data.cheapest or "",

@@ -345,9 +345,8 @@ class PhenotypeBenchmark:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about ids, devices, translations and failures, without full stops."""
-        failed = [f"{name} failed: {error.message}" for name, error in self.failed_models.items()]
-        failed += [
+        """Notes about ids, devices, translations and failed cases, without full stops."""
+        failed = [
             f"{outcome.name}: {failure_message(outcome.retrieved)}"
             for outcome in self.outcomes
             if outcome.retrieved.failures
@@ -555,6 +554,7 @@ def _run(
     bench = replace(bench, notes=_device_notes(named.values(), settings))
     store = None
     if folder is not None:
+        folder.check_same_data(bench.resolved_cases.fingerprints)
         store = ArtifactStore[list[TermSystemResult]](
             folder.artifacts, lambda outcomes: write_system_runs(folder, outcomes, bench, command)
         )

@@ -273,6 +273,11 @@ class ResolvedCases:
         return sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
     @property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprints of the cases and of the ontology, by name."""
+        return {"cases": self.fingerprint, self.ontology.title: self.ontology.fingerprint}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes about the resolution of ids, without full stops."""
         notes = []

@@ -204,12 +204,9 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, folder: str | No
         out.note(with_label(name, f"loaded from {folder}, not computed again"))
     next_command = after_comparison(sort_by_severity(evaluation.findings), "MRR")
     if folder is not None:
-        next_command = suggestion(["eq", "report", *_write_results(out, evaluation, Path(folder))])
-    for where, error in evaluation.failures.items():
-        out.error(
-            {"where": where, "code": error.code, "message": error.message, "hint": error.hint},
-            f"{where}: {error.render()}",
-        )
+        _write_results(out, evaluation, Path(folder))
+        next_command = suggestion(["eq", "report", folder])
+    out.failures(evaluation.failures, "where")
     if not out.quiet and not out.json:
         out.text(next_command)
     if evaluation.failures:
@@ -217,22 +214,17 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, folder: str | No
     return exits.gate(out, evaluation.findings, fail_on)
 
 
-def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> list[str]:
-    """Write results and charts, and return the folders of this benchmark; the runs are already written."""
+def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> None:
+    """Write results and charts; the runs are already written."""
     from equipoise.domains.phenotypes.report import write_benchmark
-    from equipoise.runs.experiment_folder import VISUALIZATIONS, ExperimentFolder
+    from equipoise.runs.experiment_folder import VISUALIZATIONS
 
     written = write_benchmark(folder, evaluation, runs=False)
     out.note(f"wrote {folder}/")
-    target, names = ExperimentFolder(folder), list(evaluation.results)
-    older = target.unrelated_runs(names)
-    if older:
-        out.note(f"unrelated runs in the same folder: {', '.join(path.name for path in older)}")
     if len(written) > 1:
         out.note(f"charts are in {folder / VISUALIZATIONS}/")
     else:
         out.note(f"For charts: {install_command('report')}")
-    return [str(path) for path in target.run_paths(names).values()] if older else [str(folder)]
 
 
 BENCHMARK_RUN_HELP = """

@@ -524,9 +524,7 @@ def tune(
         out.note(f"wrote {output.rstrip('/')}/")
     for name in tuning.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
-    for name, error in tuning.failures.items():
-        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, error.render())
+    out.failures(tuning.failures, "model")
     status = exit_status(out, tuning.gold, tuning.findings, fail_on)
     return exit_code(tuning.failures) or status
 

@@ -15,6 +15,7 @@ from equipoise.report.answer import (
     Answer,
     AnswerOptions,
     comparison_answer,
+    failure_line,
     metric_columns,
     single_answer,
 )
@@ -64,6 +65,7 @@ def _answer(benchmark: PhenotypeBenchmark) -> Answer:
     options = AnswerOptions(
         Vocabulary("case", "mode" if model else "system"),
         notes=(f"{where}{f', {model}' if model else ''}.", *(f"{note}." for note in benchmark.notes)),
+        failures=failure_line(benchmark.failed_models, len({outcome.model for outcome in benchmark.outcomes})),
         findings=benchmark.findings,
         details=f"Details: add -v ({', '.join(details)}).",
     )
@@ -251,10 +253,7 @@ def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Seque
             "similarity": settings.measure,
             "citation": resolved_cases.ontology.citation,
         },
-        datasets={
-            "cases": resolved_cases.fingerprint,
-            resolved_cases.ontology.title: resolved_cases.ontology.fingerprint,
-        },
+        datasets=resolved_cases.fingerprints,
         cost={"dims": card.dims, "bytes_per_vector": card.bytes_per_vector, "seconds": outcome.seconds},
     )
 

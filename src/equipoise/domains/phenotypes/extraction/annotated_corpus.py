@@ -389,6 +389,11 @@ class GoldAnnotations:
     resolved_ids: tuple[ResolvedId, ...]
 
     @property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprints of the documents and of the ontology, by name."""
+        return {"documents": self.annotated.fingerprint, self.ontology.title: self.ontology.fingerprint}
+
+    @property
     def moved(self) -> tuple[ResolvedId, ...]:
         """The ids that are not those of live terms."""
         return tuple(resolution for resolution in self.resolved_ids if resolution.how != "live")

@@ -420,10 +420,7 @@ def write_extraction(folder: Path, run: ExtractionRun) -> Path:
             "similarity": settings.measure,
             "citation": gold.ontology.citation,
         },
-        datasets={
-            "documents": gold.annotated.fingerprint,
-            gold.ontology.title: gold.ontology.fingerprint,
-        },
+        datasets=gold.fingerprints,
         cost={"dims": run.card.dims, "seconds": run.seconds},
     )
     # A fixed name for every configuration: a repeated run replaces the old one.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import pluralize
 from equipoise.domains.phenotypes.config import MODE_DESCRIPTIONS, MODE_TITLES, metric_label
 from equipoise.metrics.sets import AVERAGES, SetAverageMetric, SetF1, SetPrecision, SetRecall
-from equipoise.report.answer import Answer
+from equipoise.report.answer import Answer, failure_line
 from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
@@ -244,9 +244,10 @@ def tuning_view(tuning: ExtractionTuning) -> View:
             *(() if comparison is None else (f"The scores are {score} on {documents} ({protocol}).",)),
             *map(_deployment_line, tuning.models),
             _tuning_caption(tuning),
-            *(f"{note}." for note in tuning.notes),
+            *(f"{note}." for note in tuning.gold.notes),
             *_problem_note(tuning.gold.problem_messages),
         ),
+        failures=failure_line(tuning.failures, len(tuning.models)),
         findings=tuning.findings,
         details="Details: add -v (precision against recall, folds, findings with hints).",
     )

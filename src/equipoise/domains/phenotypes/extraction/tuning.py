@@ -303,6 +303,8 @@ def tune_extraction(
     folder = ExperimentFolder.of(output)
     named = resolve_extraction_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
+    if folder is not None:
+        folder.check_same_data(gold.fingerprints)
     fixed = tuple(sorted({"chunkers", "dictionary", "branch"} & set(settings)))
     context = TuningContext(gold, chosen, budget, document_folds(gold, folds, chosen.config.seed), fixed)
     with report_progress(output, "extraction tuning", len(named) + 1, command=command, step=progress) as report:

@@ -210,12 +210,6 @@ class ExtractionTuning:
     resumed: tuple[str, ...] = ()
     """The models that were loaded from the output folder instead of computed."""
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes about the documents and about models that failed, without full stops."""
-        failures = (f"{name} failed: {error.message}" for name, error in self.failures.items())
-        return (*self.gold.notes, *failures)
-
     def charts(self) -> Iterator[Chart]:
         """Precision against recall of all trials, with the frontier of each model."""
         from equipoise.domains.phenotypes.charts import precision_recall_frontier
@@ -263,10 +257,7 @@ class ExtractionTuning:
             manifest = replace(
                 run_manifest.finish(status, reason=self.gold.lost_message),
                 parameters={"model": model.name, "mode": self.settings.mode, **model.best},
-                datasets={
-                    "documents": self.gold.annotated.fingerprint,
-                    self.gold.ontology.title: self.gold.ontology.fingerprint,
-                },
+                datasets=self.gold.fingerprints,
             )
             run = folder / RUNS / folder_name(model.name)
             runs.append(save_run(run, model.result, manifest=manifest, tuning=model.tuning))
