@@ -156,6 +156,19 @@ def test_a_folder_takes_further_data_sets_but_no_changed_ones(eq: Eq, data: Path
     assert "error[E500]" in eq(*run).stderr
 
 
+def test_an_export_has_one_table_per_data_set(eq: Eq, data: Path) -> None:
+    both = ("faq.csv", "tickets.csv", "--text", "subject", "-o", "out", *FAST)
+    eq("bench", "run", *both, "--models", "hash")
+    result = eq("export", "out", "--to", "md")
+    assert result.exit_code == 0, result.stderr
+    assert [line for line in result.stdout.splitlines() if line.startswith("## ")] == ["## faq", "## tickets"]
+    latex = eq("export", "out", "--to", "latex").stdout
+    assert latex.count(r"\begin{table}") == 2
+    refused = eq("export", "out", "--to", "csv")
+    assert (refused.exit_code, "error[E310]" in refused.stderr) == (2, True)
+    assert eq("export", "out/runs/faq", "--to", "csv").exit_code == 0
+
+
 def test_a_suite_has_only_the_runs_of_the_last_command(eq: Eq, data: Path) -> None:
     both = ("faq.csv", "tickets.csv", "--text", "subject", "-o", "out", *FAST)
     eq("bench", "run", *both, "--models", "hash", "hash,dim=16")

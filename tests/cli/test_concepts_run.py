@@ -184,6 +184,13 @@ def test_the_suggested_report_command_works_for_one_model(concepts: Run, eq: Run
     assert eq(*command[1:]).exit_code == 0
 
 
+def test_the_report_is_by_the_ground_truth_metric(concepts: Run, eq: Run, folder: Path) -> None:
+    concepts("--models", "hash,dim=32", "hash,dim=64", "--task", "clustering", "-o", "results")
+    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    assert "<title>2 systems by ARI on 120 examples</title>" in (folder / "page.html").read_text()
+    assert "by clustering_score" in (folder / "page-clustering.html").read_text()
+
+
 def test_verbose_explains_the_scores_and_truncates_nothing(concepts: Run) -> None:
     result = concepts("--models", "hash,dim=32", "hash,dim=64", "--task", "relations", "-v")
     assert "relation_coherence is the mean cosine of related entities" in " ".join(result.stdout.split())

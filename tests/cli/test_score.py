@@ -30,6 +30,13 @@ def test_the_table_has_estimates_intervals_and_chance_levels(eq, monkeypatch) ->
     assert result.stderr == ""
 
 
+def test_metrics_that_a_replaced_run_loses_are_noted(eq) -> None:
+    arguments = (*SCORE, "-o", "results")
+    assert "is replaced" not in eq(*arguments, "-m", "HR@1", "-m", "MRR").stderr
+    assert "is replaced" not in eq(*arguments, "-m", "HR@1", "-m", "MRR").stderr
+    assert "the run of good in results is replaced and no longer has HR@1;" in eq(*arguments, "-m", "MRR").stderr
+
+
 def test_default_metrics_are_scored(eq) -> None:
     estimates = json.loads(eq(*SCORE, "--json").stdout)["results"][0]["estimates"]
     assert "nDCG@10" in [estimate["metric"] for estimate in estimates]

@@ -204,7 +204,7 @@ HELP = """
 
 Export one run, or several and their comparison. RUN is a run directory, such
 as those written with -o by eq score, eq fair compare, eq demo or eq bench run, or a folder with
-run directories.
+run directories. For a folder with several data sets or tasks, latex and md have one table for each of them.
 
 \b
   latex   a booktabs table with tie bands, intervals and a complete caption
@@ -219,6 +219,8 @@ run directories.
 FORMATS = options.names_in("equipoise.report.export", "FORMATS")
 ALONE = ("trec",)
 """Formats that need no comparison."""
+SEVERAL = {"latex": "% {name}\n{text}", "md": "## {name}\n\n{text}"}
+"""Formats that have one table per data set or task, each under its name."""
 
 
 @options.command(help=HELP, short_help="Export results for papers and other programs.")
@@ -260,30 +262,43 @@ def export(
     if to is None:
         raise ParameterError("--to is missing", hint=f"choose a format: {', '.join(FORMATS())}")
     from equipoise.report.export import export as written
+    from equipoise.report.publish import StoredExperiment, comparable_groups
 
-    catalogue, paths = catalogue_with(plugins), find_runs(*runs)
-    with out.progress(len(paths) + 1) as step:
-        stored = []
-        for path in paths:
-            step(f"reading {path.name}")
-            run = load_run(path)
-            requested = [*(metrics or run.result.names), *([primary] if primary else [])]
-            result = with_metrics(run.result, requested, catalogue=catalogue)
-            stored.append(replace(run, result=result))
-        config = options.stats_of_runs(config, [run.result for run in stored])
-        stored = [replace(run, result=at_confidence_level(run.result, config, catalogue=catalogue)) for run in stored]
-        step("comparing")
-        comparison = None
-        if len(stored) > 1 and not units and to not in ALONE:
-            results = [run.result for run in stored]
-            comparison = compare(results, metrics or None, primary=primary, config=config, catalogue=catalogue)
-    text = written(stored, comparison, to, units=units, formulas=formulas)
+    catalogue, found = catalogue_with(plugins), [("", path) for path in find_runs(*runs)]
+    experiment = StoredExperiment.of(runs[0], found) if len(runs) == 1 else StoredExperiment(found)
+    groups = comparable_groups(experiment.runs) if len(runs) == 1 else {"": found}
+    if len(groups) > 1 and to not in SEVERAL:
+        folder = next(iter(groups.values()))[0][1].parent
+        raise ParameterError(
+            f"{runs[0]} has runs on {len(groups)} data sets or tasks, and {to} holds one",
+            hint=f"export one of them: eq export {folder} --to {to}",
+        )
+    texts, partial = [], []
+    with out.progress(len(experiment.runs) + len(groups)) as step:
+        for name, group in groups.items():
+            stored = []
+            for _, path in group:
+                step(f"reading {path.name}")
+                run = load_run(path)
+                requested = [*(metrics or run.result.names), *([primary] if primary else [])]
+                stored.append(replace(run, result=with_metrics(run.result, requested, catalogue=catalogue)))
+            partial += [run.caution for run in stored if run.caution]
+            shown = options.stats_of_runs(config, [run.result for run in stored])
+            stored = [
+                replace(run, result=at_confidence_level(run.result, shown, catalogue=catalogue)) for run in stored
+            ]
+            step("comparing")
+            comparison = None
+            if len(stored) > 1 and not units and to not in ALONE:
+                results = [run.result for run in stored]
+                comparison = compare(results, metrics or None, primary=primary, config=shown, catalogue=catalogue)
+            text = written(stored, comparison, to, units=units, formulas=formulas)
+            texts.append(SEVERAL[to].format(name=name, text=text) if len(groups) > 1 else text)
     if output is None:
-        out.file(text)
+        out.file("\n".join(texts))
     else:
-        write_text(output, text)
+        write_text(output, "\n".join(texts))
         out.note(f"wrote {output}")
-    cautions = [run.caution for run in stored if run.caution]
-    for caution in cautions:
+    for caution in (*experiment.notes, *partial):
         out.note(f"caution: {caution}")
-    return exits.FAILED_UNITS if cautions else exits.DONE
+    return exits.FAILED_UNITS if partial else exits.DONE

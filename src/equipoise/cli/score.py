@@ -15,7 +15,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
 from equipoise.cli.output import Output, Step, next_command, pass_output, suggestion
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.errors import ParameterError
+from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run
@@ -25,7 +25,7 @@ from equipoise.report.terminal import findings_section
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.run_folder import StoredRun, save_run
+from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN
 
 if TYPE_CHECKING:
@@ -119,6 +119,23 @@ def write_runs(runs: Sequence[tuple[Result, Manifest]], folder: str, step: Step)
     return written
 
 
+def dropped_metrics(runs: Sequence[tuple[Result, Manifest]], folder: str) -> list[str]:
+    """Notes about runs in the folder that are replaced by runs without some of their metrics."""
+    notes = []
+    for result, _ in runs:
+        try:
+            replaced = load_run(Path(folder) / result.system, evidence=False).result
+        except (EquipoiseError, OSError):
+            continue
+        dropped = [name for name in replaced.names if name not in result.names]
+        if dropped:
+            notes.append(
+                f"caution: the run of {result.system} in {folder} is replaced and no longer has {', '.join(dropped)}; "
+                "score all systems of a folder with the same metrics"
+            )
+    return notes
+
+
 HELP = """
 \b
   eq score a.trec b.trec --qrels truth.qrels -m nDCG@10 -m MRR
@@ -179,7 +196,10 @@ def score(
         for system in inputs:
             step(f"scoring {system.name}")
             runs.append(scorer.run(system, out.command))
+        dropped = [] if output is None else dropped_metrics(runs, output)
         written = [] if output is None else write_runs(runs, output, step)
+    for note in dropped:
+        out.note(note)
     results = [result for result, _ in runs]
     for result in results:
         out.log(partial(result.to_dict, flat=True), result.system, data=reading.qrels or "")

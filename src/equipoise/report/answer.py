@@ -146,8 +146,7 @@ def failure_line(failures: Mapping[str, EquipoiseError], n_finished: int, noun: 
     for name, error in failures.items():
         names_of.setdefault(error.message.removeprefix(f"{name} "), []).append(name)
     causes = "; ".join(f"{join_names(names)} ({message})" for message, names in names_of.items())
-    total = pluralize(len(failures) + n_finished, noun)
-    return f"{len(failures)} of {total} failed: {causes}." if failures else ""
+    return f"{len(failures)} of {len(failures) + n_finished} {noun}s failed: {causes}." if failures else ""
 
 
 def cheapest_sentence(cheapest: str, best: str | None, faster: str = "") -> str:

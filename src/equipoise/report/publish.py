@@ -72,16 +72,19 @@ class StoredExperiment:
         if interrupted or view is None or not view.runs:
             # An interrupted command may have replaced runs that the view describes.
             return cls(runs, None if interrupted else view, interrupted)
-        described = {(Path(folder) / run).resolve() for run in view.runs}
-        others = [path for _, path in runs if path.resolve() not in described]
+        named = {path.resolve(): (name, path) for name, path in runs}
+        # In the order of the view: the first runs are on the main page.
+        described = [resolved for run in view.runs if (resolved := (Path(folder) / run).resolve()) in named]
+        shown = [named[path] for path in described]
+        others = [path for resolved, (_, path) in named.items() if resolved not in described]
         if not others:
-            return cls(runs, view)
+            return cls(shown, view)
         names = [path.relative_to(folder).as_posix().removeprefix(f"{RUNS}/") for path in others]
         note = (
             f"The folder also has runs of other commands, which are not shown: {name_list(names)}. To include them, "
             "repeat the last command with all models and data: finished ones are loaded"
         )
-        return cls([(name, path) for name, path in runs if path.resolve() in described], view, (note,))
+        return cls(shown, view, (note,))
 
 
 def _interruption(run: ActiveRun) -> str:

@@ -266,8 +266,10 @@ class ConceptEvaluation:
             for evidence, task, result in model_scores.results:
                 stored = replace(result, findings=self._stored_findings(model, result))
                 run = target.path / RUNS / evidence / names[model]
-                runs.append(save_run(run, stored, manifest=self._manifest(model, task)))
-        self.view.write(folder, runs)
+                save_run(run, stored, manifest=self._manifest(model, task))
+                runs.append((evidence != model_scores.tasks[task].observed.truth_result, run))
+        # The ground-truth metrics decide, so their runs come first.
+        self.view.write(folder, [run for _, run in sorted(runs, key=lambda item: item[0])])
         return target.write_results(self.to_dict())
 
     def _manifest(self, model: str, task: str) -> Manifest:
