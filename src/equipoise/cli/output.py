@@ -233,7 +233,10 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE, which Windows does not name
 def report(error: BaseException, out: Output) -> int:
     """Write the error to standard error, and return the exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt):
-        out.error({"code": "interrupted", "message": "interrupted", "hint": ""}, "interrupted")
+        notes = (getattr(raised, "__notes__", ()) for raised in (error, error.__cause__, error.__context__))
+        hint = next((note for of_error in notes for note in of_error), "")
+        message = f"interrupted: {hint}" if hint else "interrupted"
+        out.error({"code": "interrupted", "message": "interrupted", "hint": hint}, message)
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return _exit_on_closed_pipe()
@@ -243,6 +246,18 @@ def report(error: BaseException, out: Output) -> int:
         out.error(_fields(error), error.render())
         return error.exit_code
     return _unexpected(error, out)
+
+
+def report_failures(out: Output, failures: Mapping[str, EquipoiseError], role: str = "system") -> None:
+    """Print each distinct error once with the names of what failed; in JSON, one error per name."""
+    from equipoise.checks.base import join_names
+
+    names_of: dict[str, list[str]] = {}
+    for name, error in failures.items():
+        names_of.setdefault(error.render(), []).append(name)
+    for rendered, names in names_of.items():
+        for name in names if out.json else names[:1]:
+            out.error({role: name, **_fields(failures[name])}, f"{join_names(names)}: {rendered}")
 
 
 def gate(out: Output, findings: Iterable[Finding], severity: str | None) -> int:

@@ -14,7 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, report_failures
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.runs.experiment_folder import check_writable, exit_code
@@ -362,9 +362,7 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
     if evaluation.resumed:
         out.note(f"reused from {output}: the vectors of {', '.join(evaluation.resumed)}")
     out.results(evaluation.to_dict, lambda: accounts_view(evaluation))
-    for name, error in evaluation.failures.items():
-        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, f"{name}: {error.render()}")
+    report_failures(out, evaluation.failures)
     if output is not None:
         write_outputs(out, evaluation, Path(output))
 

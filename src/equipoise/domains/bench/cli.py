@@ -12,7 +12,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import ChoiceWithHint, MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, report_failures
 from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ def run(
         out.note(f"results read from {output}; nothing was computed again")
     _show(out, content, output)
     out.log(lambda: flat_scores(content), f"bench {output or ''}".strip())
-    for name, error in failures.items():
-        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, f"{name}: {error.render()}")
+    report_failures(out, failures)
     return exit_code(failures) or exits.gate(out, findings_from_dicts(content["findings"]), fail_on)
 
 

@@ -14,7 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, report_failures
 from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.errors import ParameterError
 from equipoise.types import Severity, with_label
@@ -199,9 +199,7 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
         evaluation.draw(output)
         page = evaluation.report(Path(output) / "report.html")
         out.note(f"wrote {output}; {page} has everything on one page")
-    for name, error in evaluation.failures.items():
-        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, error.render())
+    report_failures(out, evaluation.failures, "model")
     if not out.quiet and not out.json:
         _suggest(out, evaluation, output)
 

@@ -17,7 +17,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, report_failures
 from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.validation import validate_fixture
@@ -268,23 +268,9 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
             comparison.draw(output)
         if not is_json_file(Path(output)):
             _report_unrelated_runs(out, comparison, Path(output))
-    _report_failures(out, comparison)
+    report_failures(out, comparison.failures, "model")
     if comparison.failures and output is not None:
         out.note(RESUME_NOTE)
-
-
-def _report_failures(out: Output, comparison: FairComparison) -> None:
-    """Print each distinct error once with its models; in JSON, one error per model."""
-    models_of: dict[str, list[str]] = {}
-    for name, error in comparison.failures.items():
-        models_of.setdefault(error.render(), []).append(name)
-    for rendered, names in models_of.items():
-        for name in names if out.json else names[:1]:
-            error = comparison.failures[name]
-            fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
-            out.error(fields, rendered)
-        if len(names) > 1:
-            out.note(f"failed for the same reason: {', '.join(names)}")
 
 
 def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path) -> None:

@@ -12,7 +12,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, report_failures
 from equipoise.domains.phenotypes.cli import (
     annotations_option,
     check_strategy_applies,
@@ -202,11 +202,7 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, folder: str | No
     next_command = after_comparison(sort_by_severity(evaluation.findings), "MRR")
     if folder is not None:
         next_command = suggestion(["eq", "report", *_write_results(out, evaluation, Path(folder))])
-    for where, error in evaluation.failures.items():
-        out.error(
-            {"where": where, "code": error.code, "message": error.message, "hint": error.hint},
-            f"{where}: {error.render()}",
-        )
+    report_failures(out, evaluation.failures, "where")
     if not out.quiet and not out.json:
         out.text(next_command)
     if evaluation.failures:

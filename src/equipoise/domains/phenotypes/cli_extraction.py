@@ -12,7 +12,7 @@ from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, report_failures
 from equipoise.domains.phenotypes.cli import (
     compare_options,
     index_dir_option,
@@ -521,9 +521,7 @@ def tune(
         out.note(f"wrote {output.rstrip('/')}/")
     for name in tuning.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
-    for name, error in tuning.failures.items():
-        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, error.render())
+    report_failures(out, tuning.failures, "model")
     status = exit_status(out, tuning.gold, tuning.findings, fail_on)
     return exit_code(tuning.failures) or status
 
