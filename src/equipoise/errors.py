@@ -225,12 +225,12 @@ def _rebuild_stopped(model: str, reason: str, done: int, total: int | None, hint
     return StoppedError(model, reason, done, total, hint=hint)
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """A hint with the nearest known names, or an empty string if none is similar."""
+def did_you_mean(name: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """A hint with the nearest known names, or an empty string if none has at least this similarity."""
     folded: dict[str, str] = {}
     for candidate in candidates:
         folded.setdefault(candidate.casefold(), candidate)
-    near = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    near = get_close_matches(name.casefold(), folded, n=3, cutoff=cutoff)
     return f"did you mean {' or '.join(folded[match] for match in near)}?" if near else ""
 
 

@@ -99,8 +99,10 @@ def with_label(name: str, text: str) -> str:
     return f"{name.removesuffix(':')}: {text}"
 
 
-def require_extra(module: str, *, extra: str) -> ModuleType:
+def require_extra(module: str, *, extra: str, needed_by: str = "this") -> ModuleType:
     """Import an optional package when it is needed, or raise an error with the install command.
+
+    ``needed_by`` is the file, or what else needs the package.
 
     >>> require_extra("json", extra="none").dumps([1])
     '[1]'
@@ -110,7 +112,7 @@ def require_extra(module: str, *, extra: str) -> ModuleType:
     except ImportError as error:
         package = module.partition(".")[0]
         raise MissingExtraError(
-            f"this needs the package {package}, which is not installed",
+            f"{needed_by} needs the package {package}, which is not installed",
             hint=install_command(extra),
         ) from error
 

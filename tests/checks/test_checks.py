@@ -227,6 +227,15 @@ def test_the_hint_for_ties_depends_on_whether_they_are_at_the_lowest_score() -> 
     assert "share no word" in hints[1]
 
 
+def test_far_codes_are_no_suggestions() -> None:
+    with pytest.raises(UnknownNameError) as far:
+        check_by_code("EQ999")
+    assert far.value.hint == "eq ls checks lists all codes"
+    with pytest.raises(UnknownNameError) as near:
+        check_by_code("EQ3011")
+    assert "EQ301" in near.value.hint
+
+
 def test_ties_of_one_percent_are_not_reported() -> None:
     assert "EQ301" not in codes(evaluate(tied_ranking(4), "MRR").findings)
 

@@ -71,7 +71,7 @@ def test_the_chunking_with_most_split_answers_is_reported_with_its_maximum_score
 def test_duplicate_questions_and_questions_containing_the_answer_are_reported() -> None:
     repeated, leaking = findings_of(QuestionSet(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
     assert (repeated.code, repeated.severity) == ("EQ111", Severity.ISSUE)
-    assert repeated.message == '2 of 9 questions are duplicates: q3 "Who?", q4 "Who?"'
+    assert repeated.message == '2 of 9 questions are duplicates: q3 "Who?" and 1 more'
     assert (leaking.code, leaking.severity) == ("EQ112", Severity.TIP)
     assert leaking.message == '1 of 9 questions contains its answer: q7 "In 1871?"'
     assert findings_of(QuestionSet(9)) == []

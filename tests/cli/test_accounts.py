@@ -48,7 +48,7 @@ def test_embeddings_are_compared_with_baselines(eq, monkeypatch) -> None:
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
     assert "36 nodes" in " ".join(lines[:3])
-    table = next(index for index, line in enumerate(lines) if line.startswith("rank"))
+    table = next(index for index, line in enumerate(lines) if line.startswith("rank  "))
     systems = {line.split()[1] for line in lines[table + 2 : table + 10]}
     assert systems == {
         f"{name}-{dim}" for name in ("lorentz", "combinatorial", "euclidean", "random") for dim in (2, 4)
@@ -188,7 +188,7 @@ def test_vectors_of_another_relation_are_reported(eq, folder: Path) -> None:
     evaluate_output = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--vectors", "other=other.npz").stdout
     words = " ".join(evaluate_output.split())
     assert "other was trained on a different relation from the one that is ranked" in words
-    assert "the nearest node (other)" in words or "its nearest node (other)" in words
+    assert "In the other embedding with" in words
 
 
 @pytest.mark.slow
@@ -417,7 +417,9 @@ def test_a_subtree_of_wordnet_is_named_by_its_root(eq) -> None:
         pytest.skip("no WordNet: apt install wordnet-base")
     arguments = ("train", "--wordnet", "mammal", "--subtree", "dog.n.01", "--embedder", "random", "-o", "v.csv")
     lines = eq("accounts", *arguments).stdout.splitlines()
-    assert lines[0] == "In 10 dimensions, 189 nodes of 190 do not have the parent as the nearest node (random)."
+    assert lines[0] == (
+        "In the random embedding with 10 dimensions, 189 nodes of 190 are nearer to another node than to their parent."
+    )
     assert lines[2].startswith("WordNet nouns below dog.n.01: 190 nodes")
 
 
@@ -619,5 +621,6 @@ def test_distance_matrices_are_evaluated_and_compared_without_training(eq, folde
 def test_the_output_starts_with_the_effect_of_dimensions(eq) -> None:
     result = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "1", "2")
     assert result.stdout.startswith(
-        "In 2 dimensions, the parent of every node is its nearest node (lorentz); 1 is too few."
+        "In the lorentz embedding with 2 dimensions, every node is nearer to its parent than to any other node; 1 is "
+        "too few."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,3 +180,13 @@ def test_percent_has_as_many_digits_as_the_interval_supports() -> None:
     assert ScoreFormat.of([few], percent=True).value(0.6123) == "61 %"
     assert ScoreFormat.of([many], percent=True).value(0.6123) == "61.2 %"
     assert ScoreFormat.of([few], percent=True).interval(few) == "50-70 %"
+
+
+def test_a_comparison_writes_its_page_and_its_chart(tmp_path: Path) -> None:
+    comparison = compare_models({"a": 0.9, "b": 0.6, "c": 0.3})
+    page = comparison.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all(f">{name}<" in page for name in "abc")
+    assert "is the best of 3" in page
+    chart = comparison.plot()
+    assert len(chart.spec["data"]["values"]) == 3
+    assert set(chart._repr_mimebundle_()) == {"application/vnd.vegalite.v6+json", "text/plain"}

@@ -16,6 +16,7 @@ from equipoise.errors import InputError, MissingExtraError, PartialError, StoreE
 from equipoise.runs.executors import Completed, Executor, LocalExecutor
 from equipoise.runs.runner import (
     MAX_CONSECUTIVE_FAILURES,
+    RESUME_NOTE,
     Job,
     JobContext,
     JobOutput,
@@ -159,6 +160,16 @@ def test_each_output_is_stored_before_the_next_job_starts() -> None:
     store = MemoryStore()
     for n_completed, _ in enumerate(iter_jobs(divide, number_jobs(1, 2, 3), 12, store=store), 1):
         assert len(store.outputs) == len(executed) == n_completed
+
+
+def test_an_interrupt_of_stored_jobs_says_how_to_resume() -> None:
+    def interrupted(job: Job[int], context: JobContext[int]) -> JobOutput[float]:
+        raise KeyboardInterrupt
+
+    for store, notes in ((None, []), (MemoryStore(), [RESUME_NOTE])):
+        with pytest.raises(KeyboardInterrupt) as raised:
+            run_jobs(interrupted, number_jobs(1), 12, store=store)
+        assert getattr(raised.value, "__notes__", []) == notes
 
 
 def test_an_interrupt_loses_no_completed_job() -> None:

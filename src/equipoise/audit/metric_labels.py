@@ -89,7 +89,7 @@ def is_metric_label(label: str) -> bool:
 def suggest_label(label: str) -> str:
     """A did-you-mean for a label that names no metric; empty if no name is similar."""
     symbol, at, cutoff = strip_markup(label).partition("@")
-    hint = did_you_mean(symbol.strip(), builtin().names())
+    hint = did_you_mean(symbol.strip(), builtin().names(), cutoff=0.7)
     if not hint or len(symbol.strip()) < MIN_PREFIXED_LETTERS:
         return ""
     return hint.replace("?", f"{at}{cutoff} for {label}?").replace(" or ", f"{at}{cutoff} or ")

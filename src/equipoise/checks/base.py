@@ -16,7 +16,7 @@ from importlib import import_module
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equipoise.errors import UnknownNameError
+from equipoise.errors import UnknownNameError, did_you_mean
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
@@ -183,7 +183,9 @@ def check_by_code(code: str) -> Check:
     by_code = {check.code: check for check in all_checks()}
     check = by_code.get(code.strip().upper())
     if check is None:
-        raise UnknownNameError.of("check", code, by_code, more=f"known: {', '.join(by_code)}")
+        # Codes have their first letters in common, so two of them are always similar.
+        hint = did_you_mean(code, by_code, cutoff=0.8) or "eq ls checks lists all codes"
+        raise UnknownNameError(f"no check is called {code!r}", hint=hint)
     return check
 
 

@@ -254,7 +254,10 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE, which Windows does not name
 def report(error: BaseException, out: Output) -> int:
     """Write the error to standard error, and return the exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt):
-        out.error({"code": "interrupted", "message": "interrupted", "hint": ""}, "interrupted")
+        notes = (getattr(raised, "__notes__", ()) for raised in (error, error.__cause__, error.__context__))
+        hint = next((note for of_error in notes for note in of_error), "")
+        message = f"interrupted: {hint}" if hint else "interrupted"
+        out.error({"code": "interrupted", "message": "interrupted", "hint": hint}, message)
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return _exit_on_closed_pipe()

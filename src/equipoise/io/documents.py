@@ -244,8 +244,8 @@ def pdf_to_text(path: PathLike) -> str:
     A file that only its owner's password protects is read. One that needs a password to be opened, and one
     whose pages are images, are errors.
     """
-    engine = require_extra("pypdf", extra="documents")
     data, name = read_bytes(path), display_path(path)
+    engine = require_extra("pypdf", extra="documents", needed_by=name)
     with _suppress_warnings("pypdf"):
         try:
             reader = engine.PdfReader(io.BytesIO(data))
@@ -323,8 +323,8 @@ def docx_to_text(path: PathLike) -> str:
     Inserted text and text boxes are included, deleted text is not. Headers, footers, notes and comments are left
     out.
     """
-    engine = require_extra("docx", extra="documents")
     data, name = read_bytes(path), display_path(path)
+    engine = require_extra("docx", extra="documents", needed_by=name)
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             check_archive(name, archive, len(data))

@@ -217,7 +217,7 @@ def read_parquet(path: PathLike) -> Table:
             stream.read(1)
     except (OSError, ValueError) as error:
         raise read_error(path, error) from error
-    engine = require_extra("pyarrow.parquet", extra="parquet")
+    engine = require_extra("pyarrow.parquet", extra="parquet", needed_by=display_path(path))
     try:
         check_parquet(path)
         rows: list[TableRow] = engine.read_table(path).to_pylist()

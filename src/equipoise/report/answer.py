@@ -117,12 +117,10 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
     size, first_line = sample_size(comparison, words, brief=True), headline(comparison, words, uninformative)
-    if comparison.tied_with_leader and not uninformative:
-        if options.cheapest:
-            first_line = f"{first_line} {cheapest_sentence(options.cheapest, comparison.leader)}"
-        elif any(finding.code == SAMPLE_SIZE for finding in comparison.findings):
-            size = f"{size.removesuffix('.')}. Of tied {words.system}s, choose the cheapest."
-    notes = (chance, *options.notes, size)
+    if comparison.tied_with_leader and not uninformative and options.cheapest:
+        first_line = f"{first_line} {cheapest_sentence(options.cheapest, comparison.leader)}"
+    estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
+    notes = (chance, *_unknown_intervals(estimates), *options.notes, size)
     return Answer(
         headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),
@@ -235,6 +233,13 @@ def incomplete_run_notes(comparison: Comparison) -> list[str]:
     ]
 
 
+def _unknown_intervals(estimates: Sequence[Estimate]) -> list[str]:
+    """Why intervals in the table are n/a."""
+    reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates if not estimate.interval.known)
+    reasons.pop("", None)
+    return [f"Intervals are n/a: {'; '.join(reasons)}."] if reasons else []
+
+
 def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreFormat, baseline: str) -> str:
     """The chance level on the primary metric; a bound if the number of candidates is unknown."""
     levels = [comparison.estimates[name][comparison.primary].chance for name in comparison.order]
@@ -309,7 +314,12 @@ def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answ
             "add a baseline."
         ),
         columns=(ReportColumn(words.system, [name]), *score_columns([estimate], shown, metric), *options.columns),
-        notes=tuple(filter(None, (" ".join(filter(None, (chance, options.score_note))), *options.notes))),
+        notes=tuple(
+            filter(
+                None,
+                (" ".join(filter(None, (chance, options.score_note))), *_unknown_intervals([estimate]), *options.notes),
+            )
+        ),
         failures=options.failures,
         warnings=options.warnings,
         findings=options.findings or (),

@@ -19,7 +19,7 @@ from equipoise.runs.experiment_folder import RUNS
 from equipoise.runs.manifest import read_manifest
 from equipoise.runs.progress import ActiveRun, find_active_runs
 from equipoise.stats.formatting import format_count
-from equipoise.stats.verdict import name_list
+from equipoise.stats.verdict import name_list, plural
 from equipoise.types import install_command, require_extra
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from equipoise.report.build_view import RunSet
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import RunsView, View
+    from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
 
 STEPS = 4
@@ -172,6 +173,31 @@ def comparable_groups(runs: Sequence[tuple[str, Path]]) -> dict[str, list[tuple[
     for run, manifest in zip(runs, manifests, strict=True):
         groups.setdefault(run[1].parent if by_folder else manifest.units, []).append(run)
     return {(group[0][1].parent if by_folder else group[0][1]).name: group for group in groups.values()}
+
+
+def difference_plot(comparison: Comparison, path: PathLike | None = None) -> Chart:
+    """The chart of the paired differences of a comparison; with ``path`` it is written as SVG."""
+    from equipoise.report.charts.chart import render_svg
+    from equipoise.report.charts.intervals import difference_chart
+    from equipoise.report.sections import comparison_pairs
+
+    chart = difference_chart(comparison_pairs(comparison, comparison.words.plural))
+    if path is not None:
+        write_text(path, render_svg(chart))
+    return chart
+
+
+def write_comparison(comparison: Comparison, path: str | Path) -> Path:
+    """Write the tables of a comparison and the chart of its differences as one page."""
+    from equipoise.report.html.render import render_views
+    from equipoise.report.pairwise import comparison_view
+    from equipoise.report.view import Section
+
+    view = comparison_view(comparison)
+    chart = Section("Paired differences", charts=(difference_plot(comparison),))
+    title = f"Comparison of {len(comparison.systems)} {plural(comparison.words.system)}"
+    write_text(path, render_views(title, [replace(view, title=title, sections=(chart, *view.sections))]))
+    return Path(path)
 
 
 def chart_note() -> str:

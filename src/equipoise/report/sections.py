@@ -228,11 +228,13 @@ def _short(value: float) -> str:
 
 def pairwise_table(subject: RunSet) -> view_model.PairwiseTable | None:
     """The better-ranked system of each pair minus the other; None for a single run."""
-    comparison = subject.comparison
-    if comparison is None:
-        return None
+    return None if subject.comparison is None else comparison_pairs(subject.comparison, subject.words.plural)
+
+
+def comparison_pairs(comparison: Comparison, units: str) -> view_model.PairwiseTable:
+    """``pairwise_table`` of a comparison whose runs need not be stored; ``units`` is what the units are called."""
     rows = _pair_rows(comparison, comparison.primary)
-    others = [name for name in subject.metrics if name != comparison.primary]
+    others = [name for name in comparison.metrics if name != comparison.primary]
     return view_model.PairwiseTable(
         metric=comparison.primary,
         better=str(comparison.better),
@@ -241,7 +243,7 @@ def pairwise_table(subject: RunSet) -> view_model.PairwiseTable | None:
         matrix=tuple(tuple(_win_cell(comparison, a, b) for b in comparison.order) for a in comparison.order),
         others=tuple(row for name in others for row in _pair_rows(comparison, name)),
         caption=f"{_pairs_caption(comparison)}{interval_note(comparison)}",
-        units=subject.words.plural,
+        units=units,
     )
 
 

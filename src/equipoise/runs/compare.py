@@ -30,9 +30,12 @@ def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict
     if not isinstance(systems, Mapping):
         named: dict[str, EvidenceOrResult] = {}
         for number, result in enumerate(systems, 1):
-            name = getattr(result, "system", f"number {number}")
+            name = getattr(result, "system", f"system {number}")
             if name in named:
-                raise DuplicateError(f"two results are called {name!r}", hint="give each system its own name")
+                raise DuplicateError(
+                    f"two results are called {name!r}",
+                    hint="give each system its own name: evaluate(..., system='a') or compare({'a': ..., 'b': ...})",
+                )
             named[name] = result
         systems = named
     for name, entry in systems.items():

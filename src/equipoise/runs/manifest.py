@@ -340,6 +340,8 @@ def hint_for_file(file: Path) -> str:
     """What to do with a file where a run directory is needed: it is part of one, or it must be scored first."""
     if (file.parent / MANIFEST).is_file():
         return f"give its folder: {file.parent}"
+    if file.suffix.casefold() in (".md", ".markdown", ".tex"):
+        return f"of a published table, eq audit {file} checks the values, and eq leaderboard {file} the ranks"
     return f"score it first: eq score {file} --qrels FILE -o runs/"
 
 

@@ -221,7 +221,8 @@ def iter_jobs(
     items = [(jobs[index], stored[index].key if index in stored else "") for index in pending]
     first_failure: Exception | None = None
     n_consecutive = 0
-    for completed in _execute(executor, items, (function, shared), progress, n_cores, divisible):
+    outcomes = _execute(executor, items, (function, shared), progress, n_cores, divisible)
+    for completed in outcomes if store is None else _with_resume_note(outcomes):
         index = pending[completed.index]
         job = jobs[index]
         if isinstance(completed.outcome, Exception):
@@ -242,6 +243,18 @@ def iter_jobs(
         yield JobResult(index, job.name, output.value, key, seconds=seconds)
     if first_failure is not None and on_failure == "finish":
         raise first_failure
+
+
+RESUME_NOTE = "repeat the command to resume"
+
+
+def _with_resume_note(outcomes: Iterator[Any]) -> Iterator[Any]:
+    """The same outcomes, which are stored; an interrupt gets a note that the others can be computed later."""
+    try:
+        yield from outcomes
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(RESUME_NOTE)
+        raise
 
 
 def _execute(

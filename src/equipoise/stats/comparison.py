@@ -22,6 +22,9 @@ from equipoise.stats.verdict import Vocabulary, verdict_text
 from equipoise.types import Direction, Finding, json_value, nan_equal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equipoise.report.charts.chart import Chart
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 
@@ -312,6 +315,28 @@ class Comparison:
                 for metric in self.metrics
             ]
         return rows_to_frame(rows, library)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one HTML page with the decision, all tables and the chart of the paired differences.
+
+        Examples
+        --------
+        >>> comparison.report("report.html")  # doctest: +SKIP
+        """
+        from equipoise.report.publish import write_comparison
+
+        return write_comparison(self, path)
+
+    def plot(self, path: str | Path | None = None) -> Chart:
+        """The chart of the paired differences, which Jupyter shows; with ``path`` it is written as SVG, too.
+
+        Examples
+        --------
+        >>> comparison.plot("differences.svg")  # doctest: +SKIP
+        """
+        from equipoise.report.publish import difference_plot
+
+        return difference_plot(self, path)
 
     def to_markdown(self) -> str:
         """A Markdown table of systems and metrics, with the verdict and a caption."""

@@ -412,8 +412,12 @@ def adjusted_p(comparison: Comparison, contrast: Contrast) -> str:
     return f"adjusted {p}" if comparison.is_adjusted else p
 
 
+SPELLED_OUT = {"MR": "mean rank (MR)"}
+"""Metrics whose symbol is not known outside of the field, as the sentences name them."""
+
+
 def _metric(comparison: Comparison, words: Vocabulary) -> str:
-    return words.metric or comparison.primary
+    return words.metric or SPELLED_OUT.get(comparison.primary, comparison.primary)
 
 
 def _n_scored(comparison: Comparison) -> int:

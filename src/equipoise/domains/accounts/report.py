@@ -189,14 +189,14 @@ def dimension_sentence(data: AccountsEvaluation) -> str:
 
 def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
     """For how many nodes no parent is the nearest node, without a full stop."""
-    dimensions = pluralize(row.dim, "dimension")
+    embedding = f"In the {embedder} embedding with {pluralize(row.dim, 'dimension')}"
     # A node may have several parents.
-    parent = "the parent" if row.has_single_target else "a parent"
+    parent = "its parent" if row.has_single_target else "one of its parents"
     if not row.n_displaced:
-        return f"In {dimensions}, {parent} of every node is its nearest node ({embedder})"
-    verb = "does" if row.n_displaced == 1 else "do"
-    nodes = f"{pluralize(row.n_displaced, 'node')} of {len(row.vectors.ids):,}"
-    return f"In {dimensions}, {nodes} {verb} not have {parent} as the nearest node ({embedder})"
+        return f"{embedding}, every node is nearer to {parent} than to any other node"
+    nodes, verb = pluralize(row.n_displaced, "node"), "is" if row.n_displaced == 1 else "are"
+    other = parent if row.n_displaced == 1 else parent.replace("its", "their")
+    return f"{embedding}, {nodes} of {len(row.vectors.ids):,} {verb} nearer to another node than to {other}"
 
 
 def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:

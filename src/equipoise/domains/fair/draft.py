@@ -370,7 +370,8 @@ def _heading_drafts(sentences: Sequence[_Sentence], language: str) -> Iterator[I
     """For each section title, questions about it with the answers of the section, the most specific first."""
     by_title: dict[str, list[_Sentence]] = {}
     for sentence in sentences:
-        if sentence.title:
+        # One word in capitals names a part of a manual page, such as DESCRIPTION, and no topic.
+        if sentence.title and not (sentence.title.isupper() and len(sentence.title.split()) == 1):
             by_title.setdefault(sentence.title, []).append(sentence)
     for title, body in by_title.items():
         question = _HEADING_QUESTIONS[language].format(title=title.rstrip(".?!:= "))

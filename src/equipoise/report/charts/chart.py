@@ -131,6 +131,10 @@ class Chart:
     spec: Spec
     zoom: bool = False
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        """The chart for notebooks."""
+        return {"application/vnd.vegalite.v6+json": self.spec, "text/plain": self.description}
+
 
 def chart(
     name: str, title: str, description: str, layers: Sequence[Spec], *, subtitle: str = "", **top: object
