@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.audit import audit as verdicts
+from equipoise.audit import apply_rules as verdicts
 from equipoise.audit.apply_rules import _is_known_label, audit_table
 from equipoise.audit.read_records import DeclaredContext, interpret_table
 from equipoise.io.published import read_published

@@ -239,7 +239,7 @@ def test_a_folder_that_is_no_run_directory_is_an_error(eq, folder: Path) -> None
     (folder / "empty").mkdir()
     result = eq("compare", "empty", "good.trec", "--qrels", "truth.qrels")
     assert result.exit_code == 2
-    assert "error[E500]: neither empty nor a folder below it is a run directory" in result.stderr
+    assert "empty is not a run directory" in result.stderr
     assert "hint: eq score -o FOLDER writes one" in result.stderr
 
 

@@ -22,6 +22,7 @@ from equipoise.errors import (
     NotFiniteError,
     ParameterError,
     ShapeError,
+    StoreError,
 )
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_run_file import QrelsArrays, streamed_ranking
@@ -132,7 +133,10 @@ def _systems_at(word: str) -> list[SystemInput]:
         return [system]
     from equipoise.runs.run_folder import find_runs
 
-    return [SystemInput.of(str(run)) for run in find_runs(system.path)]
+    try:
+        return [SystemInput.of(str(run)) for run in find_runs(system.path)]
+    except StoreError:  # without runs, the reader of systems reports what the folder holds instead
+        return [system]
 
 
 @dataclass(frozen=True)

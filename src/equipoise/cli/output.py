@@ -21,7 +21,6 @@ import click
 
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.redaction import inert, redact
-from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.report.terminal import Part
@@ -165,6 +164,7 @@ class Output:
         ``kind`` is what the names are of: the key in JSON.
         """
         from equipoise.checks.base import join_names
+        from equipoise.types import with_label
 
         names_of: dict[str, list[str]] = {}
         for name, error in failures.items():

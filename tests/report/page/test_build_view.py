@@ -209,13 +209,13 @@ def test_the_protocol_has_an_entry_once_unless_its_values_differ(tmp_path: Path)
         tmp_path,
         ["a"],
         {"MRR": 1 / ranks(1, 20)},
-        parameters={"matcher": "words", "dim": 64},
-        settings={"matcher": "words", "dim": 32, "window": {"tokens": 256, "texts": 9, "truncated": 0}, "seed": 0},
+        parameters={"pooling": "mean", "dim": 64},
+        settings={"pooling": "mean", "dim": 32, "window": {"tokens": 256, "texts": 9, "truncated": 0}, "seed": 0},
         cost={"window": 256.0},
     )
     protocol = build_view(runs, exports=False).protocol
     names = [entry.name for group in protocol.groups for entry in group.entries]
-    assert [names.count(name) for name in ("matcher", "dim", "input window", "seed")] == [1, 2, 1, 1]
+    assert [names.count(name) for name in ("pooling", "dim", "input window", "seed")] == [1, 2, 1, 1]
 
 
 def test_the_grid_has_every_trial_once(built: BuiltReport) -> None:
