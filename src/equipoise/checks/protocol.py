@@ -20,7 +20,7 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.power import POWER
 from equipoise.stats.result import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW, Result
-from equipoise.stats.verdict import PARTIAL_RUN, UNEQUAL_TUNING, adjusted_p
+from equipoise.stats.verdict import PARTIAL_RUN, UNEQUAL_TUNING
 from equipoise.types import with_label
 
 MAX_TRUNCATION_GAP = 0.01
@@ -202,7 +202,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
 
 def _evidence(comparison: Comparison, contrast: Contrast) -> str:
     pair = f"{contrast.a} and {contrast.b.removesuffix(':')}"
-    return f"{pair}: {adjusted_p(comparison, contrast)}, about {about(contrast.needed.value)} needed"
+    return f"{pair}: {comparison.adjusted_p(contrast)}, about {about(contrast.needed.value)} needed"
 
 
 def few_differing_units(comparison: Comparison) -> Iterator[Observation]:

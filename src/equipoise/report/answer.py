@@ -235,7 +235,7 @@ def incomplete_run_notes(comparison: Comparison) -> list[str]:
 
 def _unknown_intervals(estimates: Sequence[Estimate]) -> list[str]:
     """Why intervals in the table are n/a."""
-    reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates if not estimate.interval.known)
+    reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates)
     reasons.pop("", None)
     return [f"Intervals are n/a: {'; '.join(reasons)}."] if reasons else []
 

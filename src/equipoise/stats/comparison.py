@@ -14,6 +14,7 @@ import numpy as np
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
+from equipoise.stats.formatting import p_in_sentence
 from equipoise.stats.multiple_comparisons import CORRECTIONS, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, units_to_show_best
@@ -165,6 +166,11 @@ class Comparison:
     def is_adjusted(self) -> bool:
         """Whether the p values on the primary metric are adjusted: not those of a single pair."""
         return self.correction != "none" and self._n_tests > 1
+
+    def adjusted_p(self, contrast: Contrast) -> str:
+        """The p value of a pair in a sentence; it is called adjusted only if there was something to adjust for."""
+        p = p_in_sentence(contrast.adjusted)
+        return f"adjusted {p}" if self.is_adjusted else p
 
     @property
     def _n_tests(self) -> int:

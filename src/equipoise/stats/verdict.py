@@ -14,7 +14,6 @@ from equipoise.stats.formatting import (
     format_p,
     format_percent,
     format_value,
-    p_in_sentence,
 )
 from equipoise.stats.intervals import Interval
 from equipoise.stats.power import POWER
@@ -300,7 +299,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     if _is_equal(contrast):
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
     smallest = _smallest_p(contrast)
-    is_planned = contrast.needed.known and contrast.needed.value > contrast.n
+    is_planned = contrast.needed.value > contrast.n
     if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
         return (
             f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
@@ -392,7 +391,7 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
 
 def _certainty(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """The difference in favour of the first system, with its interval and p."""
-    shown, p = score_format(comparison, words), adjusted_p(comparison, contrast)
+    shown, p = score_format(comparison, words), comparison.adjusted_p(contrast)
     if not contrast.interval.known:
         return f"{shown.difference(contrast)}, {p}"
     low, high = contrast.interval.low, contrast.interval.high
@@ -404,12 +403,6 @@ def _certainty(comparison: Comparison, contrast: Contrast, words: Vocabulary) ->
         interval = format_interval(Interval(low, high))
     level = format_percent(contrast.interval.confidence_level)
     return f"{shown.difference(contrast)}, {level} interval {interval}, {p}"
-
-
-def adjusted_p(comparison: Comparison, contrast: Contrast) -> str:
-    """The p value of a pair in a sentence; it is called adjusted only if there was something to adjust for."""
-    p = p_in_sentence(contrast.adjusted)
-    return f"adjusted {p}" if comparison.is_adjusted else p
 
 
 SPELLED_OUT = {"MR": "mean rank (MR)"}

@@ -64,7 +64,7 @@ class ScoreComponent:
 
 
 def collapsed_space(space: ConceptSpace) -> Iterator[Observation]:
-    """EQ310: vectors that all point the same way, lie on one line, or are mostly zero."""
+    """EQ310: vectors that all point the same way, are on one line, or are mostly zero."""
     n_points = len(space.space)
     n_nonzero = int(np.count_nonzero(space.space.vectors.any(axis=1)))
     if n_nonzero < max(2, MIN_NONZERO * n_points):
@@ -74,7 +74,7 @@ def collapsed_space(space: ConceptSpace) -> Iterator[Observation]:
     if cosine >= COLLAPSED_MEAN_COSINE:
         fact = f"point in nearly the same direction: their mean cosine is {format_value(cosine, 3)}"
     elif n_points > 2 and rank < 2.0:
-        fact = "lie nearly on one line"
+        fact = "are nearly on one line"
     else:
         return
     yield Observation(

@@ -78,7 +78,7 @@ def evaluate_concepts(
         Some of ``similarity``, ``clustering``, ``entities``, ``relations`` and ``quality``; by default every task that
         the concept set has data for.
     weights
-        Weights of the tasks in the composite and in the mean of the ground-truth metrics; equal by default. Tasks
+        Weights of the tasks in `composite_score` and `ground_truth_score`; equal by default. Tasks
         without a weight do not count.
     scale
         The maximum of the expected similarities if it is not 1.
