@@ -198,7 +198,11 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
         metavar="NAME=COLUMN,...",
         help="Names of the columns id, parent, name and business in --database or --tree.",
     ),
-    click.option("--tree", metavar="FILE", help="A tree as a CSV, TSV or JSON file; other formats are detected."),
+    click.option(
+        "--tree",
+        metavar="FILE",
+        help="A tree as a CSV, TSV or JSON file; other formats are detected. FILE, where it is accepted, is the same.",
+    ),
     click.option("--edges", metavar="FILE", help="Pairs of child and parent, or of descendant and ancestor."),
     click.option(
         "--closure/--no-closure",
@@ -449,8 +453,8 @@ Rank possible parents for a new account: by its name, by its known siblings, or 
 the tree itself: each account without children is left out in turn.
 
 With --held-out a share of the accounts without children is removed, and their parents are ranked by name, by one
-sibling, and by both. The last row uses no names: each removed account is attached to its grandparent, the tree is
-embedded, and the parent is predicted from the vectors.
+sibling, and by both. The row "structure alone" uses no names: each removed account is attached to its
+grandparent, the tree is embedded, and the parent is predicted from the vectors.
 """
 
 

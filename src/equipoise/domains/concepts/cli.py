@@ -85,7 +85,10 @@ scale_option = click.option(
 
 
 @options.command(help=RUN_HELP, short_help="Score models on a concept set.")
-@options.models_option(default=f"the installed ones of {', '.join(DEFAULT_MODELS)}")
+@options.models_option(
+    text="The models, such as minilm wordllama; see eq ls models.",
+    default=f"whichever of {', '.join(DEFAULT_MODELS)} are installed",
+)
 @click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
 @click.option(
     "--task",

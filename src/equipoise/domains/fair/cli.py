@@ -139,7 +139,7 @@ def _several(
     *("-k", "--top-k", "top_ks"),
     default=TOP_KS,
     minimum=1,
-    text="Numbers of retrieved chunks to try.",
+    text="Numbers of retrieved chunks to try. With --token-budget, every number up to the largest is tried.",
     aliases=("--top-ks",),
 )
 @click.option(
@@ -156,7 +156,7 @@ def _several(
     "--rerankers",
     cls=MultiValueOption,
     metavar="SPEC ...",
-    help="Also compare each model with each reranker, such as maxsim:minilm.",
+    help="Also evaluate each model combined with each of these rerankers, such as maxsim:minilm.",
 )
 @_several(
     "--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of top-ranked chunks to rerank.", fitted=False
@@ -390,8 +390,8 @@ DRAFT_HELP = """
 
 Propose questions about a document. Without --model, questions are made from sentences (cloze) and from section titles;
 nothing is downloaded. With --model, a hosted chat model writes questions; its key is read from the environment.
-Answers are copied from the document. These drafts are dropped: the question contains the answer, the answer occurs
-several times or is that of another draft, or the question is a near-duplicate of another one. Each draft has its
+Answers are copied from the document. A draft is dropped if its question contains the answer, if the answer occurs
+several times or belongs to another draft, or if the question nearly duplicates another one. Each draft has its
 passage and the key "draft": edit the question, remove the key, and run eq fair validate. eq fair compare rejects
 drafts unless --allow-drafts is given.
 """

@@ -123,8 +123,8 @@ def draft_questions(
 
     Without a model there are cloze questions (a sentence with a gap) and heading questions (what a section says about
     its title). They are worded like the document, which favours lexical systems, so rephrase them. Every draft has a
-    passage that contains its answer. These drafts are dropped: the answer occurs in the question or
-    several times in the document or is that of another draft, or the question is a near-duplicate of another one.
+    passage that contains its answer. A draft is dropped if its question contains the answer, if the answer occurs
+    several times or belongs to another draft, or if the question nearly duplicates another one.
 
     Parameters
     ----------
