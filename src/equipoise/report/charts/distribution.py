@@ -200,14 +200,17 @@ def _describe(distribution: ValueDistribution) -> str:
         return f"{first.name} has no value of {metric_in_sentence(distribution.metric)}."
     most = max(first.counts)
     labels = [label for label, units in zip(distribution.labels, first.counts, strict=True) if units == most]
-    metric = metric_in_sentence(distribution.metric)
+    metric, unit = metric_in_sentence(distribution.metric), percent_sign(distribution.metric)
     most_frequent = f"{metric} is" if len(labels) == 1 else f"values of {metric} are"
+    if distribution.n_equal is not None:
+        most_frequent = "difference is" if len(labels) == 1 else "differences are"
+        unit = " points" if unit else ""
     each = "" if len(labels) == 1 else "each "
     undefined = f"; {format_count(first.undefined)} undefined" if first.undefined else ""
     equal = "" if distribution.n_equal is None else f"; {format_count(distribution.n_equal)} are equal"
     return (
         f"{first.name}: the most frequent {most_frequent} "
-        f"{join_names(labels)}{percent_sign(distribution.metric)}, "
+        f"{join_names(labels)}{unit}, "
         f"{each}on {format_count(most)} of {format_count(total)} {distribution.units} "
         f"({format_percent(round(most / total, 2))}){equal}{undefined}."
     )
