@@ -243,6 +243,12 @@ def test_a_folder_that_is_no_run_directory_is_an_error(eq, folder: Path) -> None
     assert "hint: eq score -o FOLDER writes one" in result.stderr
 
 
+def test_a_folder_with_runs_on_several_data_sets_names_the_folder_of_one(eq, assert_error, stored: Path) -> None:
+    shutil.copytree(stored, stored.parent / "suite" / "first")
+    shutil.copytree(stored, stored.parent / "suite" / "second")
+    assert_error(eq("compare", "suite"), "E310", "suite/first")
+
+
 def test_a_folder_of_runs_is_all_its_runs(eq, stored: Path) -> None:
     from_folder = eq("compare", "results", "--primary", "MRR", "-q").stdout
     assert from_folder == eq("compare", *sorted(map(str, stored.iterdir())), "--primary", "MRR", "-q").stdout

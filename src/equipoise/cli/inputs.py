@@ -134,9 +134,14 @@ def _systems_at(word: str) -> list[SystemInput]:
     from equipoise.runs.run_folder import find_runs
 
     try:
-        return [SystemInput.of(str(run)) for run in find_runs(system.path)]
+        runs = find_runs(system.path)
     except StoreError:  # without runs, the reader of systems reports what the folder holds instead
         return [system]
+    if len({run.name for run in runs}) < len(runs):
+        raise ParameterError(
+            f"{system.path} has runs on several data sets or tasks", hint=f"name the folder of one: {runs[0].parent}"
+        )
+    return [SystemInput.of(str(run)) for run in runs]
 
 
 @dataclass(frozen=True)

@@ -273,7 +273,7 @@ def export(
             f"{runs[0]} has runs on {len(groups)} data sets or tasks, and {to} holds one",
             hint=f"export one of them: eq export {folder} --to {to}",
         )
-    texts, partial = [], []
+    texts, cautions = [], []
     with out.progress(len(experiment.runs) + len(groups)) as step:
         for name, group in groups.items():
             stored = []
@@ -282,23 +282,23 @@ def export(
                 run = load_run(path)
                 requested = [*(metrics or run.result.names), *([primary] if primary else [])]
                 stored.append(replace(run, result=with_metrics(run.result, requested, catalogue=catalogue)))
-            partial += [run.caution for run in stored if run.caution]
+            step("comparing")
             shown = options.stats_of_runs(config, [run.result for run in stored])
             stored = [
                 replace(run, result=at_confidence_level(run.result, shown, catalogue=catalogue)) for run in stored
             ]
-            step("comparing")
             comparison = None
             if len(stored) > 1 and not units and to not in ALONE:
                 results = [run.result for run in stored]
                 comparison = compare(results, metrics or None, primary=primary, config=shown, catalogue=catalogue)
             text = written(stored, comparison, to, units=units, formulas=formulas)
             texts.append(SEVERAL[to].format(name=name, text=text) if len(groups) > 1 else text)
+            cautions += [run.caution for run in stored if run.caution]
     if output is None:
         out.file("\n".join(texts))
     else:
         write_text(output, "\n".join(texts))
         out.note(f"wrote {output}")
-    for caution in (*experiment.notes, *partial):
+    for caution in (*experiment.notes, *cautions):
         out.note(f"caution: {caution}")
-    return exits.FAILED_UNITS if partial else exits.DONE
+    return exits.FAILED_UNITS if cautions else exits.DONE
