@@ -23,15 +23,15 @@ def test_unanswerable_units_score_zero_and_others_are_unchanged(targets, tied):
     for metric in METRICS:
         expected = np.nan_to_num(metric.per_unit(ranking))
         np.testing.assert_array_equal(metric.per_unit(with_misses), expected)
-        chance = np.nan_to_num(metric.per_unit(ranking.uninformed()))
-        np.testing.assert_allclose(metric.per_unit(with_misses.uninformed()), chance, atol=1e-12)
+        chance = np.nan_to_num(metric.per_unit(ranking.with_constant_scores()))
+        np.testing.assert_allclose(metric.per_unit(with_misses.with_constant_scores()), chance, atol=1e-12)
 
 
 def test_unanswerable_units_have_zero_chance_with_a_single_candidate():
     ranking = unanswerable_as_misses(ranking_of([[1.0], [1.0]], [[0], []]))
-    assert HITS.per_unit(ranking.uninformed()).tolist() == [1.0, 0.0]
+    assert HITS.per_unit(ranking.with_constant_scores()).tolist() == [1.0, 0.0]
     single = unanswerable_as_misses(ranking_of([[1.0]], [[]]))
-    assert HITS.per_unit(single.uninformed()).tolist() == [0.0]
+    assert HITS.per_unit(single.with_constant_scores()).tolist() == [0.0]
 
 
 def test_shuffling_leaves_unanswerable_units_at_zero():

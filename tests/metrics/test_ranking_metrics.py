@@ -254,7 +254,7 @@ def test_filtered_ranks_ignore_the_other_relevant_items():
 def test_filtered_ranks_exclude_tied_relevant_items():
     run = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.5, "e": 2.0}
     ranking = Ranking.from_runs({"q": {"a": 1, "b": 1, "e": 1}}, {"q": run})
-    filtered = ranking.without_rivals()
+    filtered = ranking.with_filtered_ranks()
     np.testing.assert_array_equal(filtered.above, [0, 0, 0])
     np.testing.assert_array_equal(filtered.tied, [0, 1, 1])
     with pytest.raises(UndefinedError, match="filtered"):

@@ -84,7 +84,7 @@ def test_a_run_round_trips(tmp_path: Path) -> None:
 
 EVIDENCE: list[tuple[Evidence, list[str]]] = [
     (Ranking.from_runs(QRELS, RUN), ["MRR"]),
-    (Ranking.from_lists([[1, 2, 3, 4]] * 3, [[1, 3], [4], [2]]).without_rivals(), ["MR"]),
+    (Ranking.from_lists([[1, 2, 3, 4]] * 3, [[1, 3], [4], [2]]).with_filtered_ranks(), ["MR"]),
     (Ranking.from_ranks([3, 1, 2], candidates=5), ["MR", "MedianRank"]),
     (Pairs.of([0.1, 0.2, 0.5], [0.2, 0.1, 0.6]), ["Spearman", "MAE"]),
     (Labels.of(["a", "b", "b"], ["a", "a", "b"], unit_ids=["x", "y", "z"]), ["Acc", "F1(average=macro)"]),

@@ -322,9 +322,14 @@ class Ranking(Evidence):
             Ids of the units.
         counts
             Number of relevant items of each unit; the arrays below are in the order of the units.
-        gain, above, tied, before
-            Of each relevant item: the gain, the candidates with a higher score, the other candidates with the same
-            score, and those of them that precede the item by id (0 by default).
+        gain
+            Gain of each relevant item.
+        above
+            Number of candidates with a higher score than each relevant item.
+        tied
+            Number of other candidates with the same score as each relevant item.
+        before
+            Number of these tied candidates that precede each relevant item by id; 0 by default.
         copies
             How many items of equal gain each item represents; 1 by default.
         depth
@@ -473,14 +478,14 @@ class Ranking(Evidence):
         if near is not None:
             # In the worst order, the near items of a tie group precede its relevant items.
             last = segments.shared_groups(near, self) if policy is Ties.PESSIMISTIC else 0
-            near = near.placed_at(segments.break_ties(near, policy) - last)
+            near = near.with_above(segments.break_ties(near, policy) - last)
         if other is not None:
             # The best order for the relevant items is the worst one for the others.
             opposite = {Ties.OPTIMISTIC: Ties.PESSIMISTIC, Ties.PESSIMISTIC: Ties.OPTIMISTIC}.get(policy, policy)
-            other = other.placed_at(segments.break_ties(other, opposite))
-        return replace(self.placed_at(segments.break_ties(self, policy)), near=near, nonrelevant=other)
+            other = other.with_above(segments.break_ties(other, opposite))
+        return replace(self.with_above(segments.break_ties(self, policy)), near=near, nonrelevant=other)
 
-    def placed_at(self, above: Ints) -> Ranking:
+    def with_above(self, above: Ints) -> Ranking:
         """The same items at other ranks, without ties."""
         order = segments.segment_order(above, self.counts)
         gain = self.gain
@@ -498,16 +503,16 @@ class Ranking(Evidence):
             raise InputError("the near items belong to other units", hint="rank them for the same units")
         return replace(self, near=near)
 
-    def without_rivals(self) -> Ranking:
+    def with_filtered_ranks(self) -> Ranking:
         """Filtered ranks: the other relevant items of a unit do not count as candidates above."""
         first, size = segments.relevant_tie_groups(self)
-        rivals_before = segments.rank_within_tie(self, self.before)
+        relevant_before = segments.rank_within_tie(self, self.before)
         retrieved = self.retrieved
         return replace(
             self,
             above=self.above - np.where(retrieved, first, 0),
             tied=self.tied - np.where(retrieved, size - 1, 0),
-            before=self.before - np.where(retrieved, rivals_before, 0),
+            before=self.before - np.where(retrieved, relevant_before, 0),
             filtered=True,
             nonrelevant=None,
         )
@@ -543,18 +548,16 @@ class Ranking(Evidence):
             nonrelevant=None,
         )
 
-    def uninformed(self) -> Ranking:
+    def with_constant_scores(self) -> Ranking:
         """The ranking of a system that gives every candidate the same score."""
         above = np.zeros_like(self.above)
         tied = np.repeat(self.pool - 1, self.counts)
-        near = None if self.near is None else self.near.uninformed()
-        other = None if self.nonrelevant is None else self.nonrelevant.uninformed()
-        uninformed_ranking = replace(self, above=above, tied=tied, before=above, near=near, nonrelevant=other)
+        near = None if self.near is None else self.near.with_constant_scores()
+        other = None if self.nonrelevant is None else self.nonrelevant.with_constant_scores()
+        constant_ranking = replace(self, above=above, tied=tied, before=above, near=near, nonrelevant=other)
         # What depends on the units alone is computed once, not for the chance level of every metric.
-        uninformed_ranking.__dict__.update(
-            {name: getattr(self, name) for name in ("counts", "pool", "unit_of", "slot")}
-        )
-        return uninformed_ranking
+        constant_ranking.__dict__.update({name: getattr(self, name) for name in ("counts", "pool", "unit_of", "slot")})
+        return constant_ranking
 
     def take(self, index: Ints) -> Ranking:
         """The units at ``index``, in that order; an index may repeat."""
@@ -585,7 +588,7 @@ class Ranking(Evidence):
         begin = np.cumsum(counts) - counts
         shuffled = {"": self, **others}
         for name, part in shuffled.items():
-            shuffled[name] = part.placed_at(above[segment_indices(begin, part.counts)])
+            shuffled[name] = part.with_above(above[segment_indices(begin, part.counts)])
             begin = begin + part.counts
         return replace(shuffled.pop(""), **shuffled)
 

@@ -33,7 +33,7 @@ class RankingMetric(UnitMetric[Ranking]):
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
         """Exact: the expected value if every candidate has the same score."""
-        return self.measure(evidence.uninformed()).value
+        return self.measure(evidence.with_constant_scores()).value
 
 
 class BinaryRankingMetric(RankingMetric):
@@ -237,7 +237,7 @@ class MeanRank(RankingMetric):
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
         """Exact: (candidates + 1) / 2 per rank; undefined for truncated lists, like the rank itself."""
-        return self.measure(replace(evidence, depth=evidence.candidates).uninformed()).value
+        return self.measure(replace(evidence, depth=evidence.candidates).with_constant_scores()).value
 
 
 @dataclass(frozen=True)
@@ -449,7 +449,7 @@ def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
             "retrieved",
             hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
         )
-    return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
+    return (ranking.with_filtered_ranks() if filtered and not ranking.filtered else ranking).ranks
 
 
 def check_not_filtered(ranking: Ranking) -> None:
@@ -457,7 +457,7 @@ def check_not_filtered(ranking: Ranking) -> None:
     if ranking.filtered:
         raise UndefinedError(
             "filtered ranks drop the other relevant items, so only MR and MedianRank are defined on them",
-            hint="use the evidence as it was before without_rivals()",
+            hint="use the evidence as it was before with_filtered_ranks()",
         )
 
 

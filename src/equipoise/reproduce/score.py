@@ -48,7 +48,7 @@ def chance_level_under(inputs: RunAndQrels, metric: Metric[Any], conventions: Co
     if conventions.unretrieved == "unseen":
         values = _random_list_scores(inputs, metric, conventions, np.random.default_rng([seed, 0]))
     else:
-        values = per_query_under(inputs.ranking(conventions).uninformed(), metric, conventions)
+        values = per_query_under(inputs.ranking(conventions).with_constant_scores(), metric, conventions)
     values[excluded_queries(inputs, conventions)] = np.nan
     counted = values[~np.isnan(values)]
     return float(np.mean(counted)) if len(counted) else float("nan")
@@ -104,7 +104,7 @@ def _all_tied(cases: Sequence[tuple[int, Gains]]) -> Ranking:
         f"{at}": {f"{position}": gain for position, gain in enumerate(listed)} for at, (_, listed) in enumerate(cases)
     }
     lengths = np.array([length for length, _ in cases], dtype=np.int64)
-    return replace(Ranking.from_runs(truth, {}), candidates=lengths, depth=lengths).uninformed()
+    return replace(Ranking.from_runs(truth, {}), candidates=lengths, depth=lengths).with_constant_scores()
 
 
 PLACES = 4

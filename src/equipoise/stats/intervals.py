@@ -27,8 +27,10 @@ class Interval:
 
     Attributes
     ----------
-    low, high
-        The ends; NaN if there is no interval.
+    low
+        The lower end; NaN if there is no interval.
+    high
+        The upper end; NaN if there is no interval.
     confidence_level
         The confidence level.
     method

@@ -126,12 +126,14 @@ def test_the_rank_of_objects_is_counted_among_the_candidates(noise: Callable[[in
     for order in orders:
         reciprocal_ranks = []
         for row, (subject, answer) in enumerate(evidence.ends):
-            other_rows = [index for index in range(len(names)) if index not in {subject, answer, *evidence.rivals[row]}]
+            other_rows = [
+                index for index in range(len(names)) if index not in {subject, answer, *evidence.other_answers[row]}
+            ]
             score, other_scores = scores[row, order[answer]], scores[row, order[other_rows]]
             above, tied = (other_scores > score).sum(), (other_scores == score).sum()
             reciprocal_ranks.append(np.mean([1 / rank for rank in range(above + 1, above + tied + 2)]))
         expected.append(np.mean(reciprocal_ranks))
-    values = permuted_mrr(scores, evidence.ends, evidence.rivals, orders)
+    values = permuted_mrr(scores, evidence.ends, evidence.other_answers, orders)
     assert values == pytest.approx(expected)
     assert values[0] == pytest.approx(ReciprocalRank().measure(evidence.ranking).value)
 

@@ -120,7 +120,7 @@ def test_unanswerable_questions_are_misses(name):
     assert result.reachable == 0.5
     assert HitRate(3).per_unit(result.ranking).tolist() == [1.0, 0.0]
     assert ReciprocalRank().per_unit(result.ranking).tolist() == [1.0, 0.0]
-    assert HitRate(3).per_unit(result.ranking.uninformed()).tolist() == [1.0, 0.0]
+    assert HitRate(3).per_unit(result.ranking.with_constant_scores()).tolist() == [1.0, 0.0]
     assert [holder.tolist() for holder in result.holders] == [[0], []]
 
 

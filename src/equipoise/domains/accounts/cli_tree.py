@@ -538,12 +538,12 @@ def _place_answer(tree: Tree, what: str, ranked: Sequence[ParentCandidate]) -> s
     n_best = sum(isclose(item.confidence, best.confidence) for item in ranked)
     if n_best > MAX_PARENTS:
         return f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
-    rivals = [item for item in ranked[1:] if 2.0 * item.confidence > best.confidence]
-    if not rivals or (best.confidence >= 0.5 and n_best == 1):
+    alternatives = [item for item in ranked[1:] if 2.0 * item.confidence > best.confidence]
+    if not alternatives or (best.confidence >= 0.5 and n_best == 1):
         return f"{what} most likely belongs under {node_label(tree, best.id)} (confidence {best.confidence:.2f})."
-    named = [best, *rivals][:MAX_PARENTS]
+    named = [best, *alternatives][:MAX_PARENTS]
     parents = [f"{node_label(tree, item.id)} ({item.confidence:.2f})" for item in named]
-    n_others = 1 + len(rivals) - len(named)
+    n_others = 1 + len(alternatives) - len(named)
     others = [f"{n_others:,} with less"] if n_others else []
     *first, last = [*parents, *others]
     return f"Not decided: {', '.join(first)} or {last}."

@@ -52,10 +52,16 @@ class LeaderboardEntry:
     ----------
     model
         The name of the model.
-    rank, rank_low, rank_high
-        The position in the order of the aggregate, and the interval of the rank.
-    mean, interval
-        The mean score over the data sets and its interval; NaN and unknown if the scales differ.
+    rank
+        The position in the order of the aggregate.
+    rank_low
+        The lower end of the rank interval.
+    rank_high
+        The upper end of the rank interval.
+    mean
+        The mean score over the data sets; NaN if the scales differ.
+    interval
+        The interval of the mean; unknown if the scales differ.
     borda
         The Borda count: for every data set the number of models that this one beats. Ties count one half.
     zscore

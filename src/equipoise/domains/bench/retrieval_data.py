@@ -48,8 +48,10 @@ class Retrieval(BenchData):
     corpus
         The documents: a table with ids and texts. A BEIR folder or an ``ir_datasets`` object holds all three parts. A
         table of queries and positives alone is also allowed: the corpus is then all positives and negatives.
-    queries, qrels
-        Tables of queries and of judgements (query id, document id, relevance).
+    queries
+        A table of queries with ids and texts.
+    qrels
+        A table of judgements: query id, document id, relevance.
     name
         The name in reports.
     split

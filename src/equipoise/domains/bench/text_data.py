@@ -452,8 +452,10 @@ class Classification(_LabelTable):
     protocol
         ``probe``: logistic regression by stratified 5-fold cross-validation, or trained on the train split.
         ``few-shot``: MTEB's protocol, 8 texts per label, 10 experiments.
-    text, label
-        The columns, if their names are unusual.
+    text
+        The column of the text, if its name is not recognised.
+    label
+        The column of the label, if its name is not recognised.
 
     >>> rows = [{"text": f"text {i}", "label": "ab"[i % 2]} for i in range(8)]
     >>> Classification(rows).size
@@ -523,8 +525,10 @@ class Clustering(_LabelTable):
         A path, a data frame, a ``datasets`` object, or rows in Python.
     name
         The name in reports. Default: the name of the file.
-    text, label
-        The columns, if their names are unusual.
+    text
+        The column of the text, if its name is not recognised.
+    label
+        The column of the label, if its name is not recognised.
 
     >>> rows = [{"text": f"text {i}", "label": "ab"[i % 2]} for i in range(8)]
     >>> Clustering(rows).primary

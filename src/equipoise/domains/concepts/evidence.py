@@ -271,7 +271,7 @@ class RelationEvidence:
     """The rows of the subject and of the object of each relation."""
     queries: Floats
     """The query vector of each relation."""
-    rivals: list[list[int]]
+    other_answers: list[list[int]]
     """The other entities that answer the query of each relation."""
 
 
@@ -292,14 +292,14 @@ def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> Relation
     vectors = encode_checked(encode, [*names, *query_row])
     ends = np.array([(row[relation.subject], row[relation.object]) for relation in relations], dtype=np.int64)
     queries = vectors[len(names) :][[query_row[question] for question in questions]]
-    rivals = _other_answers(questions, ends)
+    other_answers = _other_answers(questions, ends)
     return RelationEvidence(
         Space.of(vectors[: len(names)], edges=np.unique(ends, axis=0), unit_ids=names),
-        _ranking(queries, vectors[: len(names)], ends, rivals, relations),
+        _ranking(queries, vectors[: len(names)], ends, other_answers, relations),
         np.array([relation.subject for relation in relations], dtype=object),
         ends,
         queries,
-        rivals,
+        other_answers,
     )
 
 
@@ -314,13 +314,13 @@ def _other_answers(questions: Sequence[str], ends: Ints) -> list[list[int]]:
 
 
 def _ranking(
-    queries: Floats, corpus: Floats, ends: Ints, rivals: list[list[int]], relations: Sequence[Relation]
+    queries: Floats, corpus: Floats, ends: Ints, other_answers: list[list[int]], relations: Sequence[Relation]
 ) -> Ranking:
     """The rank of each object; NaN marks entities that are not candidates."""
 
     def masked() -> Iterator[tuple[slice, NDArray[Any]]]:
         for rows, scores in score_blocks(queries, corpus, geometry="cosine"):
-            for row, others in zip(scores, rivals[rows], strict=True):
+            for row, others in zip(scores, other_answers[rows], strict=True):
                 row[others] = np.nan
             yield rows, scores
 
@@ -332,7 +332,7 @@ def _ranking(
         exclude=ends[:, 0],
         unit_ids=[" | ".join((relation.subject, relation.predicate, relation.object)) for relation in relations],
     )
-    pool = ranking.candidates - np.array([len(others) for others in rivals])
+    pool = ranking.candidates - np.array([len(others) for others in other_answers])
     return replace(ranking, candidates=pool, depth=pool)
 
 

@@ -197,11 +197,11 @@ def permuted_ari(true: Ints, predicted: Ints, orders: Ints) -> Floats:
     return (in_both - expected) / (maximum - expected) if maximum != expected else np.full(len(orders), nan)
 
 
-def permuted_mrr(scores: Floats, ends: Ints, rivals: Sequence[Sequence[int]], orders: Ints) -> Floats:
+def permuted_mrr(scores: Floats, ends: Ints, other_answers: Sequence[Sequence[int]], orders: Ints) -> Floats:
     """The mean reciprocal rank of the objects, per permutation of the columns (entities); ties count by expectation.
 
     ``scores`` has one row per relation and one column per entity. The subject and the other correct answers
-    (``rivals``) are not candidates.
+    (``other_answers``) are not candidates.
     """
     n_relations, n_entities = scores.shape
     ordered = np.sort(scores, axis=1)
@@ -214,9 +214,9 @@ def permuted_mrr(scores: Floats, ends: Ints, rivals: Sequence[Sequence[int]], or
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n_entities + 1))])
     relations = np.arange(n_relations)
     left_out = [(relations, ends[:, 0])]
-    for place in range(max((len(others) for others in rivals), default=0)):
-        rows = np.array([row for row, others in enumerate(rivals) if len(others) > place])
-        left_out.append((rows, np.array([rivals[row][place] for row in rows])))
+    for place in range(max((len(others) for others in other_answers), default=0)):
+        rows = np.array([row for row, others in enumerate(other_answers) if len(others) > place])
+        left_out.append((rows, np.array([other_answers[row][place] for row in rows])))
 
     def mean_reciprocal_ranks(part: Ints) -> Floats:
         target = part[:, ends[:, 1]]

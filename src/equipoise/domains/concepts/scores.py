@@ -36,8 +36,10 @@ class ScoreTerm:
         The largest value that counts; None for no limit.
     from_one
         Whether 1 minus the part is added.
-    better, bounds
-        Which direction is better, and the range, of the value that is added.
+    better
+        Whether higher or lower values of what is added are better.
+    bounds
+        The range of the value that is added.
     fixed
         Whether the part depends on the data only, and not on the model.
 
@@ -80,8 +82,10 @@ class ConceptScore:
 
     Attributes
     ----------
-    name, title
-        The name of the score, and its title in tables.
+    name
+        The name of the score.
+    title
+        Its title in tables.
     task
         The task that it belongs to, such as ``similarity``.
     needs

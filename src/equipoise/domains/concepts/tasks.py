@@ -326,7 +326,9 @@ def observe_relations(encode: Encode, concept_set: ConceptSet, system: str, conf
         {"relations": space, "links": ranked},
         "relations",
         ResamplingPlan("entities", len(evidence.space), errors_of=errors),
-        chance_test=ChanceTest.of(lambda part: permuted_mrr(scores, evidence.ends, evidence.rivals, part), orders),
+        chance_test=ChanceTest.of(
+            lambda part: permuted_mrr(scores, evidence.ends, evidence.other_answers, part), orders
+        ),
         space=evidence.space,
     )
 

@@ -304,8 +304,12 @@ def run_fair_comparison(
         A text, a list of texts, or documents.
     qa_pairs
         Dicts with ``question`` and ``answer``, and optionally ``category`` and ``difficulty``.
-    chunk_sizes, overlaps, top_ks
-        Sizes to try, instead of those of ``config``.
+    chunk_sizes
+        Chunk sizes to try, in tokens, instead of those of ``config``.
+    overlaps
+        Overlaps to try, in tokens, instead of those of ``config``.
+    top_ks
+        Numbers of retrieved chunks to try, instead of those of ``config``.
     verbose
         Whether the summary is printed.
     rerankers
@@ -382,12 +386,28 @@ def optimize_model(
         A text, a list of texts, or documents.
     qa_pairs
         Dicts with ``question`` and ``answer``.
-    chunk_sizes, overlaps, top_ks, baseline_params
-        Sizes to try and the untuned baseline, instead of those of ``config``.
+    chunk_sizes
+        Chunk sizes to try, in tokens, instead of those of ``config``.
+    overlaps
+        Overlaps to try, in tokens, instead of those of ``config``.
+    top_ks
+        Numbers of retrieved chunks to try, instead of those of ``config``.
+    baseline_params
+        Configuration of the untuned baseline, instead of that of ``config``.
     verbose
         Whether the summary is printed.
-    config, cache, threads, progress, output, engine
-        As in ``run_fair_comparison``.
+    config
+        Grid, baseline, matcher, token budget, folds and statistics; None for the defaults.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    progress
+        Called with the progress of the model.
+    output
+        Folder for the results.
+    engine
+        Executor of the model, such as a Ray cluster; the scores are the same.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def benchmark_charts(benchmark: PhenotypeBenchmark) -> Iterator[Chart]:
         first = next(iter(rankings.values()))
         yield accuracy_at_k_chart(
             {system: [_mean(HitRate(k).per_unit(ranking)) for k in ks] for system, ranking in rankings.items()},
-            [_mean(HitRate(k).per_unit(first.uninformed())) for k in ks],
+            [_mean(HitRate(k).per_unit(first.with_constant_scores())) for k in ks],
             "hit-rate-over-k",
             what="Hit rate",
             symbol="HR",

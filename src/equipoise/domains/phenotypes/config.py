@@ -246,8 +246,10 @@ class ExtractionConfig:
         Whether intervals are computed.
     measure
         Ontology similarity of near misses in the soft scores, as in ``term_similarity``.
-    multi_vector, strategy
-        How the texts of a term become a score, as in ``run_benchmark``.
+    multi_vector
+        Whether every text of a term has its own vector, as in ``run_benchmark``.
+    strategy
+        How the scores of the texts of a term are aggregated, as in ``run_benchmark``.
     config
         Options of intervals and tests.
     translations

@@ -66,7 +66,7 @@ def _rank_charts(rankings: dict[str, Ranking]) -> Iterator[Chart]:
     try:
         deepest = 50 if first.complete else max(1, int(first.depth.min()))
         curves = {name: accuracy_curve(ranking, deepest).tolist() for name, ranking in rankings.items()}
-        chance = accuracy_curve(first.uninformed(), deepest).tolist() if first.complete else None
+        chance = accuracy_curve(first.with_constant_scores(), deepest).tolist() if first.complete else None
         histograms = {name: rank_histogram(ranking) for name, ranking in rankings.items()}
     except UndefinedError:
         return

@@ -252,8 +252,12 @@ class TableColumns:
 
     Attributes
     ----------
-    id, parent, name
-        Columns of the id, of the parent's id, and of the name.
+    id
+        Column of the id.
+    parent
+        Column of the parent's id.
+    name
+        Column of the name.
     business
         Column of the business, for tables with the accounts of several businesses.
     """

@@ -142,8 +142,10 @@ class TermRetriever:
         The ontology.
     multi_vector
         Whether every label, synonym and definition has its own vector, or every term one.
-    strategy, weights
+    strategy
         How the scores of several vectors are aggregated to the score of a term, as in ``run_benchmark``.
+    weights
+        Weights of labels, synonyms and definitions, as in ``run_benchmark``.
     index
         Stored vectors of dense models. Without them the texts are embedded at first use.
     progress
