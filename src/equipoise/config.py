@@ -23,7 +23,9 @@ TEST_ALIASES: dict[str, tuple[str, ...]] = {
 CORRECTION_NAMES = ("holm", "bh", "none")
 """The corrections for multiple comparisons of ``stats.multiple_comparisons``."""
 
-CONFIDENCE_LEVEL, N_RESAMPLES, N_PERMUTATIONS = 0.95, 2_000, 10_000
+CONFIDENCE_LEVEL = 0.95
+N_RESAMPLES = 2_000
+N_PERMUTATIONS = 10_000
 """Defaults of every interval and test: confidence level, bootstrap resamples, and permutations."""
 
 
