@@ -43,12 +43,13 @@ def _members(obj: griffe.Module | griffe.Class) -> Iterator[griffe.Object]:
 
 
 def _value(default: Any, modules: griffe.ModulesCollection) -> Any:
-    """Return the value of a constant of the package, such as ``N_RESAMPLES``; anything else is returned unchanged."""
-    if not (isinstance(default, griffe.ExprName) and default.name.isupper()):
+    """Return the value of a constant, such as ``N_RESAMPLES`` or ``Ties.EXPECTED``; anything else is returned unchanged."""
+    if not isinstance(default, griffe.ExprName | griffe.ExprAttribute):
         return default
     try:
         constant = modules[default.canonical_path]
-        value = (constant.final_target if constant.is_alias else constant).value
+        constant = constant.final_target if constant.is_alias else constant
     except (KeyError, griffe.AliasResolutionError):
         return default
-    return _value(value, modules) if len(str(value)) <= LONGEST_DEFAULT else default
+    is_short = isinstance(constant, griffe.Attribute) and len(str(constant.value)) <= LONGEST_DEFAULT
+    return _value(constant.value, modules) if is_short else default

@@ -103,7 +103,7 @@ def compare(
         Model specs (``minilm``, ``bm25:``, ``sum:minilm+bm25:``), objects with ``encode``, or a mapping from names to
         models.
     data
-        Paths, frames, ``datasets`` objects or ``bench.Retrieval(...)`` and the like; one or several.
+        One or several paths, frames, ``datasets`` objects, or kinds of data such as ``bench.Retrieval(...)``.
     text
         Columns of text.
     split
@@ -130,7 +130,7 @@ def compare(
     threads
         Threads per model.
     device
-        The device of sentence-transformers models.
+        The device of sentence-transformers models, such as ``cuda``.
     output
         A folder for results.json and the run directories. A repeated call uses what is stored there.
     progress

@@ -40,7 +40,7 @@ def evaluator(
     Parameters
     ----------
     data
-        Paths, frames, ``datasets`` objects or ``bench.Retrieval(...)`` and the like; one or several.
+        One or several paths, frames, ``datasets`` objects, or kinds of data such as ``bench.Retrieval(...)``.
     output
         The folder for the run directories; None writes none.
     text

@@ -115,7 +115,7 @@ def to_phenopacket(
     """The extracted terms of one document as a phenopacket (GA4GH phenopacket schema, version 2).
 
     Affirmed terms are phenotypic features and negated ones excluded features; a term that is both is affirmed.
-    Uncertain and hypothetical terms and those of relatives are no features of the subject, and are left out.
+    Uncertain and hypothetical terms and those of relatives are not features of the subject, and are left out.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class PlaceMetric(Metric):  # type: ignore[misc]
 
     Examples
     --------
-    ``compute`` gives tensors by name: acc@1, ..., mrr, ndcg, f1, f1_macro, f1_micro::
+    ``compute`` gives tensors by name: acc@1, ..., mrr, ndcg, f1, f1_macro, f1_micro.
 
         metric = PlaceMetric(num_classes=1187).to("cuda")
         for logits, targets in loader:
