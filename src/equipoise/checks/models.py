@@ -109,7 +109,7 @@ def monotone_parameter(tuned: TunedSystem) -> Iterator[Observation]:
             yield Observation(
                 tuned.system,
                 f"{axis} was tuned over {join_names([f'{depth:g}' for depth in tuned_values])} without a budget, and "
-                f"{tuning.trial_metric} never falls as it grows: tuning selects the largest value",
+                f"{tuning.trial_metric} never falls as {axis} grows, so tuning selects the largest value",
                 tuple(_values_by_parameter(trials, axis) for trials in series[:MAX_LISTED]),
             )
 

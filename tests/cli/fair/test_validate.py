@@ -102,11 +102,11 @@ def test_an_unmet_minimum_is_reported_once_and_fails_with_strict(
     assert result.stderr == ""
     (threshold,) = (line for line in result.stdout.splitlines() if line.strip().startswith("✗"))
     assert expected_text in threshold
-    assert "~ Status: usable, " in result.stdout
+    assert "~ Status: usable (" in result.stdout
     assert "EQ105" not in result.stdout, "the line of the threshold reports it"
     strict = eq(*arguments, "--strict")
     assert strict.exit_code == 1
-    assert "Status: failed (--strict)" in strict.stdout
+    assert "Status: failed with --strict (" in strict.stdout
     assert json.loads(eq(*arguments, "--json").stdout)["is_valid"] is False
 
 
@@ -176,7 +176,7 @@ def test_quiet_prints_the_table_without_hints(eq) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        ((), "E310"),
+        ((), "E100"),
         (("--qa", "qb.json"), "E200"),
         (("--qa", "doc.txt"), "E204"),
         (("--qa", "qa.json", "--doc", "nothing.txt"), "E200"),

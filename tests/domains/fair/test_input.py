@@ -46,9 +46,9 @@ def run_comparison(**changes: Any) -> Any:
         ({"qa_pairs": []}, InputError, "contains no question"),
         ({"qa_pairs": [{"question": "Why?"}]}, FormatError, "has no key 'answer'"),
         ({"qa_pairs": [{"question": "Why?", "answer": 7}]}, FormatError, "instead of text"),
-        ({"qa_pairs": QUESTIONS[:1]}, InputError, "the only question has one answer"),
-        ({"qa_pairs": [QUESTIONS[0], {**QUESTIONS[0], "question": "?"}]}, InputError, "all 2 questions have one"),
-        ({"qa_pairs": [*QUESTIONS, UNANSWERABLE]}, InputError, "1 of 31 answers are not in"),
+        ({"qa_pairs": QUESTIONS[:1]}, InputError, "there is only one question"),
+        ({"qa_pairs": [QUESTIONS[0], {**QUESTIONS[0], "question": "?"}]}, InputError, "all 2 questions have the same"),
+        ({"qa_pairs": [*QUESTIONS, UNANSWERABLE]}, InputError, "1 of 31 answers is not in"),
         ({"qa_pairs": [UNANSWERABLE], "unanswerable": "skip"}, InputError, "no question is left"),
         ({"unanswerable": "zeros"}, ParameterError, "unanswerable='zeros'"),
         ({"chunk_sizes": [8], "overlaps": [8, 9]}, ParameterError, "there is no valid configuration"),
@@ -198,14 +198,14 @@ def test_split_answers_name_the_models_whose_selected_chunks_split_some() -> Non
     none = finding(chunk_sizes=[24], overlaps=[0, 8])
     assert (none.severity, none.message.rpartition("; ")[2]) == (
         Severity.TIP,
-        "in the table this affects no model",
+        "no model in the table uses it",
     )
     every = finding(chunk_sizes=[3], overlaps=[0])
-    assert (every.severity, "in the table" in every.message) == (Severity.ISSUE, False)
+    assert (every.severity, "chunk boundaries split some" in every.message) == (Severity.ISSUE, False)
     ceilings = {"bm25": 1.0, "hash": 0.954}
     (some,) = with_affected_models([every], ceilings)
     assert some.severity == Severity.ISSUE
-    assert some.message.endswith("in the table this affects only hash (at most 95 %)")
+    assert some.message == "chunk boundaries split some answers, which limits the accuracy of hash (at most 95 %)"
     assert with_affected_models([replace(every, code="EQ103")], ceilings)[0].message == every.message
 
 

@@ -260,8 +260,8 @@ def _grams(word: str) -> set[str]:
 
 ISSUE_MESSAGES = {
     "not_found": "not in the document",
-    "partial_match": "not in the document, though some of its words are",
-    "words_scattered": "not in the document, though all its words are",
+    "partial_match": "not in the document, but some of its words are",
+    "words_scattered": "not in the document, but all of its words are",
     "inside_word": "in the document only as part of other words",
     "case_mismatch": "in the document with other capitalisation",
     "spelling_mismatch": "in the document with other quotes or letter forms",

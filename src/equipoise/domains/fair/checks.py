@@ -172,7 +172,7 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
 
 
 def with_affected_models(findings: Iterable[Finding], ceilings: Mapping[str, float]) -> tuple[Finding, ...]:
-    """The findings; that on split answers names the models that select such a chunking, instead of counting chunkings.
+    """The findings; the one on split answers names the models that select such a chunking, not the chunkings.
 
     ``ceilings`` has the maximum score of every model with its selected chunking. If no model is affected, the finding
     is a tip; if all are, there is nothing to add.
@@ -180,11 +180,11 @@ def with_affected_models(findings: Iterable[Finding], ceilings: Mapping[str, flo
     if all(ceiling < 1 for ceiling in ceilings.values()):
         return tuple(findings)
     affected = [f"{name} (at most {_percent(ceiling)})" for name, ceiling in ceilings.items() if ceiling < 1]
-    note = f"this affects only {join_names(affected)}" if affected else "this affects no model"
+    limited = f"chunk boundaries split some answers, which limits the accuracy of {join_names(affected)}"
     return tuple(
         replace(
             finding,
-            message=f"{finding.message.partition('; ')[0]}; in the table {note}",
+            message=limited if affected else f"{finding.message.partition('; ')[0]}; no model in the table uses it",
             severity=finding.severity if affected else Severity.TIP,
         )
         if finding.code == MISSING_ANSWERS and finding.hint == _SPLIT_HINT
@@ -302,7 +302,7 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
         yield Observation(
             share.document,
             f"top_k {share.top_k} returns {returned:,} of {pluralize(share.chunks, 'chunk')}"
-            f"{f' with {share.chunking}' if share.chunking else ''}: random "
+            f"{f' with {share.chunking}' if share.chunking else ''}, so random "
             f"chunks would find an answer that is in one chunk with probability {format_value(chance, 2)}",
             (f"{format_value(chance, 4)} of the chunks returned",),
         )

@@ -95,7 +95,7 @@ matcher_option = options.one_of(
 tokenizer_option = click.option(
     "--tokenizer",
     metavar="NAME",
-    help="What counts as a token: cl100k, words, or the tokens of a model.  [default: cl100k if installed, else words]",
+    help="What counts tokens: cl100k, words, or the name of a model.  [default: cl100k if installed, else words]",
 )
 
 
@@ -323,7 +323,7 @@ def _number(
 
 
 @options.command(help=VALIDATE_HELP, short_help="Check a question set before a comparison.")
-@click.option("--qa", metavar="FILE", help="The question set: JSON or JSONL with question and answer.")
+@click.option("--qa", required=True, metavar="FILE", help="The question set: JSON or JSONL with question and answer.")
 @click.option(
     "--doc",
     "docs",
@@ -351,19 +351,24 @@ def _number(
     "Recommended percentage of questions of difficulty hard.",
     into="recommended_hard_pct",
 )
-@_number("--chunk-size", int, 512, "Chunk size in tokens.")
+@_number("--chunk-size", int, 512, "Chunk size in tokens, to find answers that are split.")
 @_number("--overlap", int, 50, "Overlap of chunks in tokens.")
-@click.option("-k", "--top-k", type=int, default=10, show_default=True, help="Number of retrieved chunks.")
+@click.option(
+    "-k",
+    "--top-k",
+    type=int,
+    default=10,
+    show_default=True,
+    help="Number of retrieved chunks, to find documents that are too short.",
+)
 @tokenizer_option
 @matcher_option
 @click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met, or for drafts.")
 @options.table_options()
 @options.output_options
 @pass_output
-def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool, **settings: Any) -> int:
+def validate(out: Output, /, qa: str, docs: tuple[str, ...], strict: bool, **settings: Any) -> int:
     """See ``VALIDATE_HELP``."""
-    if qa is None:
-        raise ParameterError("there is no question set", hint="give a JSON or JSONL file with --qa")
     with out.working("locating the answers"):
         result = validate_fixture(
             read_questions(qa), read_documents(*docs, cache=document_folder()) if docs else None, **settings

@@ -228,9 +228,9 @@ def split_counts(dataset: QADataset, settings: FairConfig) -> SplitCounts:
         return SplitCounts(0, 1)
     answers, total = len(set(dataset.groups)), len(dataset.questions)
     if answers < 2:
-        subject = "the only question has" if total == 1 else f"all {total} questions have"
+        reason = "there is only one question" if total == 1 else f"all {total} questions have the same answer"
         raise InputError(
-            f"{subject} one answer, so no question can be held out",
+            f"{reason}, so no question can be held out",
             hint="add questions with other answers",
         )
     n_folds = min(settings.folds, answers)

@@ -205,8 +205,8 @@ def _digest(parts: Sequence[str]) -> str:
 
 N_SHOWN = 5
 _UNANSWERABLE_HINT = (
-    "count them as misses (--unanswerable zero), skip them (--unanswerable skip), "
-    "or run eq fair validate --doc, which shows the nearest passages"
+    "correct them (eq fair validate shows the closest passages), count them as misses (--unanswerable zero), "
+    "or skip them (--unanswerable skip)"
 )
 
 IndexedChunkings = dict[ChunkingParams, IndexedChunks]
@@ -266,7 +266,7 @@ def _unanswerable_error(unanswerable: Sequence[QuestionAnswer], total: int) -> I
     examples = "\n".join(f"{question.id}: {question.answer_text}" for question in unanswerable[:N_SHOWN])
     more = f"\nand {len(unanswerable) - N_SHOWN} more" if len(unanswerable) > N_SHOWN else ""
     return InputError(
-        f"{len(unanswerable)} of {total} answers are not in the document",
+        f"{len(unanswerable)} of {total} answers {'is' if len(unanswerable) == 1 else 'are'} not in the document",
         hint=_UNANSWERABLE_HINT,
         excerpt=f"{examples}{more}",
     )
@@ -359,20 +359,23 @@ def prepare_inputs(full_dataset: QADataset, requested: FairConfig, matcher: Answ
             f"the test {settings.stats.test} needs binary hits, and means over {counts.splits} splits are fractional",
             hint="use --n-repeats 1 or another test: McNemar's exact p is always reported in its own column",
         )
-    fitted = "" if settings.axes == requested.axes else _fitted_note(settings, tokens)
+    fitted = "" if settings.axes == requested.axes else _fitted_note(requested, settings, tokens)
     notes = (fitted, counts.note, _skipped_note(dataset.n_skipped), _tokenizer_note(settings))
     return PreparedInputs(settings, dataset, indexed_chunks, tuple(filter(None, notes)))
 
 
-def _fitted_note(settings: FairConfig, tokens: int) -> str:
+def _fitted_note(requested: FairConfig, settings: FairConfig, tokens: int) -> str:
     """A note on default values that were reduced for a short document."""
-    sizes, overlaps, top_ks = ("/".join(map(str, settings.axes[name])) for name in ("chunk_size", "overlap", "top_k"))
+    values = {name: ", ".join(map(str, settings.axes[name])) for name in ("chunk_size", "overlap", "top_k")}
     if settings.budget is not None:  # every top_k is tried
-        top_ks = f"1 to {settings.max_top_k}"
-    return (
-        f"The default grid was adapted to a document of {tokens:,} tokens: chunk sizes {sizes}, overlaps {overlaps}, "
-        f"top_k {top_ks}"
+        values["top_k"] = f"1 to {settings.max_top_k}"
+    defaults = (
+        ("chunk sizes", values["chunk_size"], requested.chunk_sizes),
+        ("overlaps", values["overlap"], requested.overlaps),
+        ("top_k", values["top_k"], requested.top_ks),
     )
+    fitted = "; ".join(f"{label} {fitted}" for label, fitted, given in defaults if given is None)
+    return f"The default grid was adapted to a document of {tokens:,} tokens: {fitted}"
 
 
 def _skipped_note(questions: int) -> str:

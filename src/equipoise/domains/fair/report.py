@@ -110,8 +110,8 @@ def cost_section(data: FairComparison) -> Section:
     return Section.of_table(
         "Costs per model",
         columns,
-        "Chunks/s is the rate of embedding or indexing on this machine, in this run or the last one whose texts were "
-        "not cached; index is the size of the vectors or of the lexical index of the best configuration.",
+        "Chunks/s is the embedding or indexing speed on this machine (for embedding models, the highest measured so "
+        "far). Index is the size of the vectors or of the lexical index of the best configuration.",
     )
 
 
@@ -139,7 +139,7 @@ def _unreached_budget(data: FairComparison) -> Iterator[str]:
     if budget is not None and costs and max(costs) < budget:
         yield (
             f"The budget is {format_value(budget, 0)} tokens per question, and the largest configuration retrieves "
-            f"{format_value(max(costs), 0)}: raise --top-ks to use the budget"
+            f"{format_value(max(costs), 0)}: raise --top-k to use the whole budget"
         )
 
 

@@ -160,9 +160,9 @@ def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
     unmet = [
         text
         for text, is_met in (
-            ("with fewer questions than the minimum", result.meets_min_questions),
-            ("with few multi-hop questions", result.meets_min_multihop),
-            ("with few hard questions", result.meets_min_hard),
+            ("fewer questions than the minimum", result.meets_min_questions),
+            ("too few multi-hop questions", result.meets_min_multihop),
+            ("too few hard questions", result.meets_min_hard),
         )
         if not is_met
     ]
@@ -170,14 +170,13 @@ def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
     if reasons:
         return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})")
     if strict and (unmet or drafts):
-        failed = [*unmet, f"with {drafts}"] if drafts else unmet
-        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(failed)}")
+        reasons = [*unmet, drafts] if drafts else unmet
+        return StatusLine(ThresholdStatus.BAD, f"Status: failed with --strict ({'; '.join(reasons)})")
     if drafts:
-        others = f"; {' and '.join(unmet)}" if unmet else ""
         rejected = f"{drafts}, which eq fair compare rejects without --allow-drafts"
-        return StatusLine(ThresholdStatus.FAIR, f"Status: not edited ({rejected}){others}")
+        return StatusLine(ThresholdStatus.FAIR, f"Status: not edited ({'; '.join([rejected, *unmet])})")
     if unmet:
-        return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}")
+        return StatusLine(ThresholdStatus.FAIR, f"Status: usable ({'; '.join(unmet)})")
     why = "every answer found, every minimum met" if result.verified else f"answers {_NOT_VERIFIED}"
     return StatusLine(ThresholdStatus.GOOD, f"Status: valid ({why})")
 
@@ -223,9 +222,9 @@ def _sample_sizes(result: ValidationResult) -> list[Part]:
         return []
     marks = ["<- this question set" if row.n == result.total_questions else "" for row in rows]
     note = (
-        f"For models with an accuracy of {_short_percent(100 * rows[0].accuracy)}: the half-width of the Wilson "
-        "interval, and the smallest difference that a paired test detects with 80 % power if the errors of two models "
-        "are independent. If both fail on the same questions, smaller differences are detectable."
+        f"The values are for an accuracy of {_short_percent(100 * rows[0].accuracy)} and Wilson intervals. The "
+        "detectable difference is the smallest one that a paired test detects with 80 % power if the errors of two "
+        "models are independent. If both fail on the same questions, smaller differences are detectable."
     )
     columns = [
         ReportColumn("questions", [format_count(row.n) for row in rows], right=True),

@@ -259,7 +259,7 @@ def test_missing_categories_are_counted_as_not_given() -> None:
     assert result.meets_min_multihop
     assert result.meets_min_hard
     assert "Multi-hop" not in result.summary
-    assert "Status: usable, with fewer questions than the minimum" in result.summary
+    assert "Status: usable (fewer questions than the minimum" in result.summary
 
 
 def test_repeated_questions_and_questions_with_their_answer_are_findings() -> None:
