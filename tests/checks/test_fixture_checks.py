@@ -115,7 +115,7 @@ def test_retrieving_half_of_the_chunks_is_reported(chunks: int, top_k: int, expe
 
 def test_a_document_of_one_chunk_is_always_retrieved() -> None:
     (finding,) = findings_of(RetrievedFraction(1, 10))
-    assert "returns 1 of 1 chunk:" in finding.message
+    assert "returns 1 of 1 chunk," in finding.message
     assert "probability 1.00" in finding.message
 
 
