@@ -349,6 +349,8 @@ class ApiEncoder(Encoder):
             )
         else:
             hint = _WRONG_ANSWER if failure.invalid_response else _AGAIN
+            if failure.disconnected and self.card.origin:
+                hint = f"check that {self.card.origin} can be reached, and repeat the command"
             error = StoppedError(self.card.name, failure.reason, len(done), len(texts), hint=hint)
         positions = sorted(done)
         if positions:
