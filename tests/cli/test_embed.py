@@ -196,7 +196,7 @@ BAD = {
     ),
     "column of a list": (b'["a"]', "a.json", ("--column", "text"), "a list of texts, but no columns"),
     "blank in a list": (b'["a", " "]', "a.json", (), "row 2 is blank"),
-    "mixed list": (b'["a", {"text": "b"}]', "a.json", (), "no list of objects"),
+    "mixed list": (b'["a", {"text": "b"}]', "a.json", (), "not a list of objects"),
     "title of a number": (b'{"_id": "1", "title": 5, "text": "a"}\n', "a.jsonl", (), "int in column title"),
     "blank row": (b"id,text\n1,a\n2,\n", "a.csv", (), "row 3 is blank"),
 }

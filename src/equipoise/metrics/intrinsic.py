@@ -139,7 +139,7 @@ class Uniformity(IntrinsicMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.t < inf:
-            raise ParameterError(f"uniformity has t = {self.t}", hint="it is a number above 0")
+            raise ParameterError(f"t is {self.t} in Uniformity", hint="t must be a number above 0")
 
     def value(self, evidence: Space) -> float:
         """Over blocks of the upper triangle."""
@@ -188,7 +188,7 @@ class Hubness(IntrinsicMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.neighbours < 1:
-            raise ParameterError(f"hubness counts {self.neighbours} neighbours", hint="it is 1 or more")
+            raise ParameterError(f"neighbours is {self.neighbours} in Hubness", hint="neighbours must be 1 or more")
 
     def value(self, evidence: Space) -> float:
         """The third standardised moment of the occurrences."""

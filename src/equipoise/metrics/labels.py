@@ -363,7 +363,7 @@ class VMeasure(AgreementMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.beta > 0:
-            raise ParameterError(f"V-measure has a beta of {self.beta}", hint="it is above 0")
+            raise ParameterError(f"beta is {self.beta} in V", hint="beta must be above 0")
 
     def value(self, evidence: Labels) -> float:
         """The harmonic mean, written with entropies."""

@@ -251,7 +251,7 @@ class NeighborPurity(UnitMetric[Space]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.neighbours < 1:
-            raise ParameterError(f"purity looks at {self.neighbours} neighbours", hint="it is 1 or more")
+            raise ParameterError(f"neighbours is {self.neighbours} in Purity", hint="neighbours must be 1 or more")
 
     def per_unit(self, evidence: Space) -> Floats:
         """The share of each point."""

@@ -397,7 +397,7 @@ def positive_option(spec: ModelSpec, option: str) -> float | None:
         return None
     number = number_option(spec, option, 0.0)
     if number <= 0:
-        raise ParameterError(f"{option} is {spec.options[option]!r} in {spec}", hint=f"{option} is above 0")
+        raise ParameterError(f"{option} is {spec.options[option]!r} in {spec}", hint=f"{option} must be above 0")
     return number
 
 
