@@ -214,7 +214,8 @@ def score_places(
     train_counts
         Number of training examples per class; classes with 0 are unseen.
     users
-        The user of each row. The bootstrap resamples users, and ``by_user`` gives every user the same weight.
+        The user of each row. Visits of one user are treated as dependent, and ``by_user`` gives every user the same
+        weight.
     slices
         Columns by name, such as the hour.
     history
@@ -568,6 +569,7 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             message=f"{pluralize(tied, 'visit')} of {len(classified):,} {'has' if tied == 1 else 'have'} several "
             "places with the largest score; F1 uses the one with the lowest class number",
             hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
+            title="several places with the largest score",
             evidence=(f"first such visit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),
     )
