@@ -64,7 +64,7 @@ def test_all_scores_components_and_recommendations_are_printed(concepts: Run) ->
 def test_one_task_on_a_file_of_pairs(concepts: Run, pairs: str) -> None:
     result = concepts("--models", "hash", "--task", "similarity", "--data", pairs)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("No model can be recommended on pairs. The highest Spearman (hash, ")
+    assert result.stdout.startswith("No model can be recommended for pairs. The highest Spearman (hash, ")
     assert "ARI" not in result.stdout
 
 
