@@ -95,9 +95,14 @@ def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]
     estimates = comparison.ground_truth
     places = decimals(list(estimates.values()))
     return [
-        _value_with_interval(estimates[name], places) + (" " if comparison.above_chance(name) else AT_CHANCE)
+        _value_with_interval(estimates[name], places) + (AT_CHANCE if _is_at_chance(comparison, name) else " ")
         for name in order
     ]
+
+
+def _is_at_chance(comparison: ScoreComparison, name: str) -> bool:
+    """Whether the ground-truth metric of a model is defined and not significantly above chance."""
+    return not isnan(comparison.ground_truth[name].value) and not comparison.above_chance(name)
 
 
 def _score_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
@@ -141,7 +146,7 @@ def _chance_sentence(with_truth: Sequence[ScoreComparison], correction: str) -> 
         for comparison in with_truth
     ]
     levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
-    has_mark = any(not comparison.above_chance(name) for comparison in with_truth for name in comparison.ground_truth)
+    has_mark = any(_is_at_chance(comparison, name) for comparison in with_truth for name in comparison.ground_truth)
     corrected = (
         ""
         if correction == "none"
