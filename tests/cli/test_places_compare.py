@@ -270,3 +270,10 @@ def test_further_cutoffs_are_computed_from_logits_and_from_runs(eq: Eq, seeds: P
     logits, targets = np.load("bad/seed1/logits.npy"), np.load("bad/seed1/targets.npy")
     above = (logits > logits[np.arange(len(targets)), targets][:, None]).sum(axis=1)
     assert str(float((above < 4).mean())) in values[0]
+
+
+def test_training_and_test_visits_are_different_files(eq: Eq, folder: Path) -> None:
+    (folder / "visits.csv").write_text("user,place\nann,0\nann,1\n")
+    result = eq("places", "check", "--history", "visits.csv", "--sequences", "visits.csv")
+    assert result.exit_code == 2
+    assert "the same file" in result.output

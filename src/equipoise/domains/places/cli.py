@@ -479,6 +479,11 @@ def check(out: Output, history: str, sequences: str, fail_on: str | None) -> int
     from equipoise.domains.places.checks import read_mobility_data
     from equipoise.domains.places.report import dataset_view
 
+    if Path(history).resolve() == Path(sequences).resolve():
+        raise ParameterError(
+            f"--history and --sequences are the same file, {history}",
+            hint="give the training visits and the visits to be predicted",
+        )
     with out.working("reading the visits"):
         data = read_mobility_data(history, sequences)
     findings = run_checks(data)

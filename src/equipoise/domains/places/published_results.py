@@ -154,7 +154,7 @@ def infer_unit(written: WrittenValue, total: int | None, curve: Curve) -> UnitDe
     left = [unit for unit, reason in refusals.items() if not reason]
     reasons = "; ".join(f"as {_words(unit)} {reason}" for unit, reason in refusals.items() if reason)
     if len(left) == 1:
-        return UnitDecision(left[0], readings[left[0]], "a percent sign" if written.signed else reasons)
+        return UnitDecision(left[0], readings[left[0]], "it has a percent sign" if written.signed else reasons)
     if left:
         alternatives = " or ".join(f"{_words(unit)} ({_middle(readings[unit])})" for unit in left)
         return UnitDecision(None, ANY, f"it may be {alternatives}")

@@ -500,6 +500,11 @@ def _against_baseline(
     best = best_baseline(baselines, metric)
     if best not in guesses:
         return None
+    if config.test == "mcnemar" and config.clusters is not None:
+        raise ParameterError(
+            f"McNemar's test of the difference from the baseline {best} cannot take users into account",
+            hint="use the test 'randomisation'",
+        )
     name = f"{best} (baseline)"
     baseline = evaluate(guesses[best].ranking, metric, system=name, config=config)
     return compare_results([result, baseline], metrics=[metric], config=replace(config, clusters=None)).contrast(
