@@ -153,10 +153,10 @@ run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]]
         applies_to=ScoreComponent,
         function=constant_component,
         why="""\
-A part of a score that is the same for every model cannot help to choose one. It moves all scores, so that
-ratings such as "good" are reached or missed because of the test data: the density and
-the clustering coefficient of a graph are known before any model is loaded. It also makes all scores
-look closer to each other than the models are.""",
+A part of a score that is the same for every model cannot help to choose one. It shifts all scores equally, so a
+rating such as "good" can be due to the test data. For example, the density and the clustering coefficient of a graph
+are known before any model is loaded. The part also reduces the differences between the scores, because its weight is
+taken from the other parts.""",
         hint="compare models by the other parts; the ranking does not depend on this one",
         example="""\
 from equipoise.checks.base import run_checks
@@ -251,7 +251,7 @@ def few_dissimilar_pairs(concept_set: ConceptSet) -> Iterator[Observation]:
         f"{concept_set.name} pairs",
         f"of {pluralize(len(pairs), 'pair')}, {unlike or 'none'} "
         f"expect{'s' if unlike == 1 else ''} a similarity of {format_value(MAX_DISSIMILAR, 2)} or less, so "
-        "that a model which rates everything as similar is hardly detected",
+        "a model that rates everything as similar is hardly detected",
         (f"the lowest is {format_value(lowest.expected, 2)}, of {lowest.id}",),
     )
 
@@ -276,16 +276,16 @@ def undefined_scores(concept_set: ConceptSet) -> Iterator[Observation]:
     if concept_set.pairs and len(concept_set.pairs) > 1 and len(expected) == 1:
         yield Observation(
             f"{concept_set.name} pairs",
-            f"all {len(concept_set.pairs)} pairs expect the similarity {format_value(expected.pop(), 2)}, so that no "
-            "correlation and no semantic_similarity_score is defined",
+            f"all {len(concept_set.pairs)} pairs expect the similarity {format_value(expected.pop(), 2)}, so "
+            "the correlation and semantic_similarity_score are undefined",
             evidence_names([pair.id for pair in concept_set.pairs]),
         )
     clusters = concept_set.clusters or ()
     if len(clusters) > 1 and all(len(cluster.concepts) == 1 for cluster in clusters):
         yield Observation(
             f"{concept_set.name} clusters",
-            f"each of {pluralize(len(clusters), 'cluster')} has one concept, so that no cluster_coherence and "
-            "no clustering_score is defined",
+            f"each of {pluralize(len(clusters), 'cluster')} has one concept, so cluster_coherence and "
+            "clustering_score are undefined",
             evidence_names([cluster.name for cluster in clusters]),
         )
 
@@ -315,8 +315,8 @@ run_checks(ConceptSet("ethics", problems=(missing,)))""",
         applies_to=ConceptSet,
         function=out_of_range,
         why="""\
-Expected similarities are compared with cosines, so they run from 0 to 1. A value of 3.8 is either a typo or a score on
-another scale, and the two need different corrections. Clipping would give every strong pair the maximum, and a scale
+Expected similarities are compared with cosines and must be between 0 and 1. A value of 3.8 is either a typo or a score
+on another scale, and the two need different corrections. Clipping would give every strong pair the maximum, and a scale
 guessed from the largest value would change all pairs when one is added.""",
         hint="correct the number, or specify the scale: --similarity-scale 5, or a column called score_0_5",
         example="""\
@@ -360,7 +360,7 @@ run_checks(ConceptSet("sts", problems=(ConceptSetIssue(IssueKind.DUPLICATE, "pai
     ),
     Check(
         code="EQ133",
-        title="pairs without negatives",
+        title="too few dissimilar pairs",
         severity=Severity.TIP,
         applies_to=ConceptSet,
         function=few_dissimilar_pairs,
