@@ -66,12 +66,12 @@ def report(
         raise ParameterError("there is no run to report", hint="eq report results/ -o report.html")
     if charts is not None:
         check_writable(charts)
+    check_writable(output, example="report.html")
     if Path(output).suffix.casefold() not in SUFFIXES:
         raise ParameterError(
             f"a report is an HTML file, and {output} does not end in .html",
             hint=f"write -o {Path(output).with_suffix('.html')}; eq export writes other formats",
         )
-    check_writable(output, example="report.html")
     from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views
