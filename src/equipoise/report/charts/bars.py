@@ -234,7 +234,8 @@ def reliability_chart(
         f"Reliability of {shorten_label(system)}",
         _describe(system, bins, ece, calibrated_ece),
         layers,
-        subtitle=f"Expected calibration error {_percent(ece)}; a perfectly calibrated model: {_percent(calibrated_ece)}.",
+        subtitle=f"Expected calibration error {_percent(ece)}; "
+        f"a perfectly calibrated model: {_percent(calibrated_ece)}.",
         width=SIZE,
         height=SIZE,
     )
