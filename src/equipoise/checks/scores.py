@@ -84,8 +84,8 @@ def unknown_units(scored: ScoredResult) -> Iterator[Observation]:
     if units:
         yield Observation(
             scored.result.system,
-            f"{pluralize(len(units), 'id')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth "
-            f"and {'was' if len(units) == 1 else 'were'} not scored: {join_names(units)}",
+            f"{pluralize(len(units), 'id')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth, "
+            f"so {'it was' if len(units) == 1 else 'they were'} not scored: {join_names(units)}",
             evidence_names(units),
         )
 
