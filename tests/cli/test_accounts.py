@@ -418,7 +418,7 @@ def test_a_subtree_of_wordnet_is_named_by_its_root(eq) -> None:
     arguments = ("train", "--wordnet", "mammal", "--subtree", "dog.n.01", "--embedder", "random", "-o", "v.csv")
     lines = eq("accounts", *arguments).stdout.splitlines()
     assert lines[0] == (
-        "In the random embedding with 10 dimensions, 189 nodes of 190 are nearer to another node than to their parent."
+        "In the random embedding with 10 dimensions, 189 of 190 nodes are nearer to another node than to their parent."
     )
     assert lines[2].startswith("WordNet nouns below dog.n.01: 190 nodes")
 
@@ -584,7 +584,7 @@ def test_training_continues_from_a_file(eq, folder: Path) -> None:
     rows = (folder / "accounts.csv").read_text().splitlines()
     (folder / "accounts.csv").write_text("\n".join(row for row in rows if not row.startswith(("1-1-1,", "1-1-2,"))))
     continued = eq(*arguments, "--continue-from", "first.npz", "-o", "second.npz")
-    assert f"1 node of {len(rows) - 3} is new; 2 earlier vectors left out." in continued.stdout
+    assert f"1 of {len(rows) - 3} nodes is new; 2 earlier vectors were left out." in continued.stdout
     assert read_node_vectors(folder / "second.npz").settings["new_nodes"] == 1
     as_json = json.loads(eq(*arguments, "--continue-from", "first.npz", "-o", "second.npz", "--json").stdout)
     assert (as_json["new_nodes"], as_json["unused_vectors"]) == (1, 2)
