@@ -425,7 +425,7 @@ def test_a_subtree_of_wordnet_is_named_by_its_root(eq) -> None:
 
 def test_one_epoch_is_singular(eq) -> None:
     arguments = ("--tree", "accounts.csv", "--epochs", "1", "--dim", "1", "-o", "v.csv")
-    assert "lorentz in 1 dimension in 1 epoch." in eq("accounts", "train", *arguments).stdout
+    assert "lorentz, 1 dimension, 1 epoch." in eq("accounts", "train", *arguments).stdout
 
 
 def test_narrow_tables_drop_columns_before_truncating_names(eq, monkeypatch) -> None:

@@ -546,8 +546,8 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
             more = f"; try --dim {2 * vectors.dim}" if evaluation.n_displaced and vectors.history else ""
             out.show(Paragraph(f"{nearest_parents(evaluation, evaluation.system)}{more}."))
         out.show(Paragraph(summary_line(evaluation)))
-        epochs = f" in {pluralize(len(vectors.history), 'epoch')}" if vectors.history else ""
-        out.show(Paragraph(f"{tree}; {evaluation.system} in {pluralize(vectors.dim, 'dimension')}{epochs}."))
+        epochs = f", {pluralize(len(vectors.history), 'epoch')}" if vectors.history else ""
+        out.show(Paragraph(f"{tree}; {evaluation.system}, {pluralize(vectors.dim, 'dimension')}{epochs}."))
         if "new_nodes" in vectors.settings:
             out.show(Paragraph(_continued_note(vectors)))
         for note in training_relation_notes([evaluation], evaluation.relation):
