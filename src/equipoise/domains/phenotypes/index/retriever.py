@@ -153,7 +153,7 @@ class TermRetriever:
     threads
         Threads per model.
     translate
-        Whether a query with German words is also scored by its English translation.
+        Whether a query with German words is also searched in English translation.
     translations
         Translated labels; see ``read_translations``.
     """
