@@ -88,11 +88,10 @@ RETRIEVAL_CHECKS: tuple[Check, ...] = (
         applies_to=ExpectedTerms,
         function=implausible_terms,
         why="""\
-A case with a wrong expected term penalises the system that answers it correctly. Scores alone do not show
-that a term is wrong: the text may be hard. But if every system ranks a term below the first fifth of the ontology,
-and no top term is similar to it, the id is often wrong, for example in one digit. An expert should check it; the
-scores are not changed. Failed cases are ignored. If many terms rank that low, the systems are weak, and there is no
-finding.""",
+A case with a wrong expected term penalises the system that answers it correctly. Scores alone do not show that a
+term is wrong: the text may be hard. But if every system ranks the expected term below the top fifth of the
+ontology, and no top-ranked term is similar to it, the id often has a wrong digit. An expert should check it; the
+scores are not changed. If many terms rank low, the systems are weak, and there is no finding.""",
         hint="check these cases, and correct the ids that are wrong",
         example="""\
 from equipoise.checks.base import run_checks
