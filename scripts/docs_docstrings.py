@@ -13,7 +13,7 @@ LONGEST_DEFAULT = 40
 
 
 class ApiReference(griffe.Extension):
-    """Marks doctests as examples, shows the values of default constants, and hides private base classes."""
+    """Marks doctests as examples, and shows the values of default constants."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Insert the heading that the numpydoc parser expects before doctests."""
@@ -23,10 +23,8 @@ class ApiReference(griffe.Extension):
         docstring.value = FIRST_EXAMPLE.sub("Examples\n--------\n>>> ", docstring.value, count=1)
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **_: Any) -> None:
-        """Change the signatures and base classes of the whole package, when all constants are known."""
+        """Change the signatures of the whole package, when all constants are known."""
         for obj in _members(pkg):
-            if isinstance(obj, griffe.Class):
-                obj.bases = [base for base in obj.bases if not str(base).startswith("_")]
             if isinstance(obj, griffe.Function | griffe.Class):
                 for parameter in obj.parameters:
                     parameter.default = _value(parameter.default, loader.modules_collection)
@@ -43,7 +41,7 @@ def _members(obj: griffe.Module | griffe.Class) -> Iterator[griffe.Object]:
 
 
 def _value(default: Any, modules: griffe.ModulesCollection) -> Any:
-    """Return the value of a constant, such as ``N_RESAMPLES`` or ``Ties.EXPECTED``; anything else is returned unchanged."""
+    """Return the value of a constant such as ``N_RESAMPLES`` or ``Ties.EXPECTED``, and anything else unchanged."""
     if not isinstance(default, griffe.ExprName | griffe.ExprAttribute):
         return default
     try:

@@ -200,7 +200,8 @@ def _subcommands(group: click.Command, context: click.Context, *path: str) -> It
 
 
 def _tests() -> str:
-    pages = [page for name in [*TESTS, BOUNDS, *CORRECTIONS] for page in find_explanations(name, builtin())]
+    names = [*TESTS, BOUNDS, *CORRECTIONS]
+    pages = [page for name in names for page in find_explanations(name, builtin()) if "--" in page.facts["use"]]
     return "# Tests and corrections\n\n" + "\n".join(_markdown(page, level=2) for page in pages)
 
 

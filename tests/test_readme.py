@@ -110,9 +110,17 @@ def test_every_file_that_a_guide_names_exists(guide: str) -> None:
 
 @pytest.mark.engines("hatchling")
 def test_links_are_absolute_in_the_package_metadata() -> None:
-    text = script("package_readme").absolute_links(README, "https://forge.example/equipoise")
+    text = script("package_readme").package_page(README, "https://forge.example/equipoise")
     targets = re.findall(r"\]\(([^)]+)\)", text)
     assert len(targets) == len(LINKS)
     assert all(target.startswith("https://") for target in targets)
     assert "](https://forge.example/equipoise/raw/main/docs/images/report.png)" in text
     assert "](https://forge.example/equipoise/blob/main/CONTRIBUTING.md)" in text
+
+
+@pytest.mark.engines("hatchling")
+def test_the_package_metadata_has_no_relative_links_if_the_repository_is_unknown() -> None:
+    text = script("package_readme").package_page(README, "")
+    assert re.findall(r"\]\((?!https?:)", text) == []
+    assert "how to contribute" in text
+    assert "report.png" not in text

@@ -94,7 +94,7 @@ class FormatError(InputError):
 
 
 class DuplicateError(InputError):
-    """The same id twice where ids must be unique."""
+    """An id occurs twice where ids must be unique."""
 
     code = "E205"
 
@@ -198,7 +198,9 @@ class TextTooLongError(PartialError):
 
 
 class StoppedError(PartialError):
-    """A model failed after ``done`` of ``total`` texts; ``total`` is None if unknown.
+    """A model failed before all texts were embedded.
+
+    ``done`` and ``total`` are numbers of texts; ``total`` is None if unknown.
 
     >>> StoppedError("tiny", "the server answered 500", 2, 8).counted(2050, None).message
     'tiny failed after 2,050 texts: the server answered 500'

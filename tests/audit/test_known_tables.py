@@ -160,7 +160,7 @@ def test_a_formula_of_the_file_declares_the_denominator_of_average_precision(tmp
     findings = [item for item in audit_table(tmp_path / "report.md", binary=True).impossible if item.code == "EQ406"]
     assert len(findings) == 3
     notes = [finding for finding in audit_table(tmp_path / "report.md").findings if finding.code == "EQ450"]
-    assert {note.hint for note in notes} == {"if it holds, declare it with --binary"}
+    assert {note.hint for note in notes} == {"if this assumption holds, declare it with --binary"}
 
 
 BEST = {

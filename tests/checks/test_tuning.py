@@ -215,7 +215,7 @@ def test_the_message_of_a_single_trial_omits_held_out() -> None:
     (finding,) = findings_with_code(
         TunedSystem.of("minilm", replace(tuning(rising_score), metric="held-out accuracy")), "EQ202"
     )
-    assert "and accuracy never falls" in finding.message
+    assert "; accuracy never falls" in finding.message
 
 
 def results_with_truncation(**truncated: int | None) -> ComparedResults:

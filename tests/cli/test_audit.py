@@ -130,6 +130,13 @@ def test_quiet_prints_impossible_values_only(eq, folder: Path) -> None:
 # ---- bad input ---------------------------------------------------------------------------------
 
 
+def test_a_folder_without_metrics_counts_its_tables(eq, folder: Path) -> None:
+    (folder / "tables").mkdir()
+    write(folder, "tables/one.csv", "a,b\nx,1\n")
+    write(folder, "tables/two.csv", "c,d\ny,2\n")
+    assert "none of 2 tables has a known metric" in eq("audit", "tables").stderr
+
+
 def test_a_table_without_metrics_gets_a_suggestion(eq, folder: Path) -> None:
     table = write(folder, "table.csv", "system,nDGC@10,seconds\na,0.5,12\n")
     result = eq("audit", table)
@@ -214,7 +221,7 @@ def test_the_summary_names_the_option_of_an_assumption(eq, folder: Path) -> None
     table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
     _, summary = eq("audit", table).stdout.split("\n\n")[0].splitlines()
     assert summary == (
-        "No impossible value was found. 1 result would be impossible under an assumption: if it holds, declare it with "
+        "No impossible value was found. 1 result would be impossible under an assumption. If it holds, declare it with "
         "--one-relevant. That does not mean that the values are correct."
     )
 

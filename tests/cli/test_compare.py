@@ -63,9 +63,10 @@ def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
         assert text in " ".join(printed.split("\n")), text
 
 
-def test_quiet_prints_the_table_only(eq) -> None:
-    lines = eq(*COMPARE, "--primary", "HR@1", "-q").stdout.splitlines()
-    assert len(lines) == 5
+def test_quiet_prints_the_decision_and_the_table_only(eq) -> None:
+    decision, blank, *table = eq(*COMPARE, "--primary", "HR@1", "-q").stdout.splitlines()
+    assert eq(*COMPARE, "--primary", "HR@1").stdout.startswith(f"{decision}\n")
+    assert (blank, len(table)) == ("", 5)
 
 
 def test_verbose_shows_every_pair(eq) -> None:
@@ -75,7 +76,7 @@ def test_verbose_shows_every_pair(eq) -> None:
 
 
 def test_other_metrics_follow_in_the_same_order(eq) -> None:
-    header, _, *rows = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
+    _decision, _, header, _, *rows = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
     assert header.split()[-1] == "MRR"
     assert [row.split()[1] for row in rows] == ["good", "middle", "bad"]
     details = (

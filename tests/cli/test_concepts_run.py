@@ -64,7 +64,7 @@ def test_all_scores_components_and_recommendations_are_printed(concepts: Run) ->
 def test_one_task_on_a_file_of_pairs(concepts: Run, pairs: str) -> None:
     result = concepts("--models", "hash", "--task", "similarity", "--data", pairs)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("No model can be recommended on pairs. The highest Spearman (hash, ")
+    assert result.stdout.startswith("No model can be recommended for pairs. The highest Spearman (hash, ")
     assert "ARI" not in result.stdout
 
 
@@ -209,3 +209,12 @@ def test_the_suggested_comparison_is_on_the_ground_truth(concepts: Run, eq: Run)
     command = result.stdout.split("Next: ")[1].split()
     assert command[2:] == ["results/runs/links/hash,dim=64", "results/runs/links/hash,dim=128"]
     assert json.loads(eq(*command[1:], "--json").stdout)["primary"] == "MRR"
+
+
+def test_an_undefined_metric_is_not_marked_as_at_chance(concepts: Run, folder: Path) -> None:
+    rows = [{"concept_1": "rye", "concept_2": other, "expected_similarity": 0.8} for other in ("oat", "wheat")]
+    (folder / "flat.json").write_text(json.dumps(rows))
+    result = concepts("--models", "hash", "--data", "flat.json", "--task", "similarity")
+    assert result.exit_code == 0, result.output
+    assert "n/a*" not in result.stdout
+    assert "n/a " in result.stdout

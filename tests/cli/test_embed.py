@@ -196,7 +196,7 @@ BAD = {
     ),
     "column of a list": (b'["a"]', "a.json", ("--column", "text"), "a list of texts, but no columns"),
     "blank in a list": (b'["a", " "]', "a.json", (), "row 2 is blank"),
-    "mixed list": (b'["a", {"text": "b"}]', "a.json", (), "no list of objects"),
+    "mixed list": (b'["a", {"text": "b"}]', "a.json", (), "not a list of objects"),
     "title of a number": (b'{"_id": "1", "title": 5, "text": "a"}\n', "a.jsonl", (), "int in column title"),
     "blank row": (b"id,text\n1,a\n2,\n", "a.csv", (), "row 3 is blank"),
 }
@@ -345,8 +345,8 @@ def test_cache_size_path_and_prune(eq, folder: Path) -> None:
     assert [space["vectors"] for space in size["spaces"]] == [30]
     assert "30 vectors" in eq("cache", "size").stdout
     assert eq("cache", "path").stdout.strip() == size["path"] == str(folder / "cache" / "vectors.sqlite")
-    assert "dropped 0 vectors or token counts; 30 vectors remain" in eq("cache", "prune", "--to", "1GB").stdout
-    assert "dropped 30 vectors or token counts; 0 vectors remain" in eq("cache", "prune", "--all").stdout
+    assert "removed 0 vectors or token counts; 30 vectors remain" in eq("cache", "prune", "--to", "1GB").stdout
+    assert "removed 30 vectors or token counts; 0 vectors remain" in eq("cache", "prune", "--all").stdout
     assert run_embed(eq, "texts.txt", "-o", "v.npz")["embedded"] == 30
 
 
@@ -376,7 +376,7 @@ def test_cached_texts_of_pdf_documents_are_counted_and_pruned(eq, folder: Path) 
     assert (pruned["dropped_documents"], pruned["vectors"]) == (1, 0)
     (newest,) = (folder / "cache" / "documents").iterdir()
     assert newest.read_text() == "barley"
-    assert "dropped 1 text of a PDF document; 0 remain" in eq("cache", "prune", "--all").stdout
+    assert "removed 1 text of a PDF document; 0 remain" in eq("cache", "prune", "--all").stdout
     assert not list((folder / "cache" / "documents").iterdir())
 
 

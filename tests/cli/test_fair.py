@@ -192,9 +192,9 @@ def test_a_budget_and_all_chunkers(fair: Run) -> None:
     assert "within 40 retrieved tokens" in result.stdout
 
 
-def test_quiet_prints_the_table_only(fair: Run) -> None:
-    result = fair("--models", "bm25:", "hash", *GRID, "-q")
-    assert len(result.stdout.splitlines()) == 4
+def test_quiet_prints_the_decision_and_the_table_only(fair: Run) -> None:
+    _decision, blank, *table = fair("--models", "bm25:", "hash", *GRID, "-q").stdout.splitlines()
+    assert (blank, len(table)) == ("", 4)
     assert "Findings" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
 
 

@@ -270,6 +270,14 @@ def test_different_qrels_fail(eq, stored: Stored) -> None:
     assert_failure(eq("gate", other, "--no-worse-than", base), "scored on different data")
 
 
+def test_different_qrels_are_reported_before_other_differences(eq, stored: Stored, folder: Path) -> None:
+    base, other = stored("base", GOOD_RANKS, truth="aa"), stored("other", GOOD_RANKS, truth="bb")
+    path = folder / other / "result.json"
+    content = json.loads(path.read_text())
+    rewrite(path, json.dumps(content | {"settings": {**content["settings"], "like": "ranx"}}))
+    assert_failure(eq("gate", other, "--no-worse-than", base), "scored on different data")
+
+
 def test_different_metric_parameters_fail(eq, stored: Stored) -> None:
     base = stored("base", GOOD_RANKS, "MAP(norm=R)@10", evidence=False)
     other = stored("other", GOOD_RANKS, "MAP@10")

@@ -104,7 +104,7 @@ def test_every_metric_has_a_page(eq, metric) -> None:
 def test_the_page_of_a_metric_has_an_example(eq) -> None:
     printed = eq("explain", "AP@5").stdout
     assert printed.startswith("MAP@5  mean average precision\n")
-    assert "ranked a* b c d* e*, the starred ones relevant: MAP@5 = 0.7000" in printed
+    assert "ranked a* b c d* e* (* is relevant): MAP@5 = 0.7000" in printed
     assert "one relevant item, at rank 3 of 100: MAP@5 = 0.3333" in printed
     for fact in ("formula", "range", "undefined", "ties", "chance", "aliases", "source"):
         assert re.search(rf"^{fact}  ", printed, re.MULTILINE), fact
@@ -331,3 +331,19 @@ def test_words_of_the_outputs_have_a_page(eq, word: str) -> None:
     (page,) = json.loads(eq("explain", word, "--json").stdout)["pages"]
     assert page["title"].casefold().startswith(word.casefold().removesuffix(" bootstrap"))
     assert page["text"]
+
+
+def test_explain_of_a_flag_names_both_of_its_values(eq) -> None:
+    (page,) = json.loads(eq("explain", "--browser", "--json").stdout)["pages"]
+    assert (page["title"], page["facts"]["default"]) == ("--browser / --no-browser", "--browser")
+
+
+def test_explain_takes_its_own_option_as_a_name(eq) -> None:
+    (page,) = json.loads(eq("explain", "--json", "--", "--plugin").stdout)["pages"]
+    assert page["title"] == "--plugin FILE"
+    assert eq("explain", "--plugin").stdout.startswith("--plugin FILE")
+
+
+def test_explain_lists_a_command_under_one_path(eq) -> None:
+    commands = json.loads(eq("explain", "--gold", "--json").stdout)["pages"][0]["facts"]["commands"]
+    assert commands == "eq phenotypes extraction score"

@@ -34,6 +34,17 @@ def test_an_exact_store_has_full_recall(eq: Eq) -> None:
     assert "it found all exact neighbours for 30 of 30 queries" in result.output
 
 
+def test_vectors_that_eq_embed_wrote_are_a_corpus_with_or_without_the_name_of_the_array(eq: Eq, folder: Path) -> None:
+    (folder / "texts.csv").write_text("id,text\na,rye bread\nb,white bread\nc,water\n")
+    assert eq("embed", "texts.csv", "--model", "hash", "-o", "v.npz").exit_code == 0
+    for corpus, queries in (("v.npz", "v.npz:vectors"), ("v.npz:vectors", "v.npz")):
+        command = ("index-quality", "--corpus", corpus, "--queries", queries, "--store", "memory", "-k", "1")
+        result = eq(*command, "-o", "runs")
+        assert result.exit_code == 0, result.output
+        assert "it found all exact neighbours for 3 of 3 queries" in result.output
+        assert [Path(path).name for path in load_run("runs/memory").manifest.inputs] == ["v.npz"]
+
+
 @pytest.mark.engines("torch")
 def test_the_exact_search_runs_on_a_device(eq: Eq) -> None:
     result = eq(*COMMAND, "memory", "-k", "5", "--device", "cpu")

@@ -86,6 +86,7 @@ def test_per_unit_scores_can_be_resampled(eq, folder: Path) -> None:
         (("table.csv", "--aggregate", "median"), "E300"),
         (("table.csv", "--lower", "w"), "E300"),
         (("table.csv", "--split", "test"), "E310"),
+        (("table.csv", "--metric", "nDCG@10"), "E310"),
         (("table.csv", "--to", "word"), "E300"),
     ],
 )

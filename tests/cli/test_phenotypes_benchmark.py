@@ -89,6 +89,9 @@ def test_several_models_are_compared_and_stored(eq, folder: Path) -> None:
     assert compared.exit_code == 0, compared.stderr
     assert set(json.loads(compared.stdout)["systems"]) == {"hash (single)", "tfidf (single)"}
     assert eq("compare", "results/runs/hash-single", "results/runs/tfidf-single").exit_code == 0
+    named = eq("phenotypes", "benchmark", "compare", "results/runs/hash-single", "other=results/runs/tfidf-single")
+    assert named.exit_code == 0, named.output
+    assert "other" in named.stdout
     assert eq("report", "results", "-o", "page.html").exit_code in (0, 4)
 
 

@@ -28,7 +28,7 @@ def test_both_kinds_are_built_side_by_side_and_listed(eq) -> None:
         result = eq(*BUILD, "--model-name", "hash", *flag)
         assert result.exit_code == 0, result.output
         assert "6 terms" in result.stdout
-        assert "in the embedder" in result.stdout
+        assert "distinct texts embedded in" in result.stdout
     assert [(index["multi_vector"], index["components"]) for index in list_indexes(eq)] == [(False, 6), (True, 17)]
     table = eq("phenotypes", "index", "list", "--index-dir", "indexes").stdout
     assert "multi-vector" in table

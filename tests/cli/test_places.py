@@ -36,7 +36,7 @@ def test_the_table_is_in_percent(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     result = eq(*SCORE, "--padding", "0", "--train-counts", "counts.npy", "-q", "--ks", "1", "10")
     assert result.exit_code == 0, result.stderr
-    lines = result.stdout.splitlines()
+    lines = result.stdout.split("\n\n")[1].splitlines()
     assert lines[0].split() == ["metric", "estimate", "95", "%", "interval", "random", "majority", "n"]
     first = lines[2].split()
     assert first[0] == "Acc@1"

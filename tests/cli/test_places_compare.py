@@ -208,7 +208,7 @@ def test_the_demo_prints_the_model_and_its_baselines(eq: Eq) -> None:
     assert result.exit_code == 0, result.output
     for expected_text in ("random", "majority", "user", "markov", "Acc@1", "F1 weighted", "calibration error"):
         assert expected_text in result.output
-    assert "12 simulated users" in result.output
+    assert "Simulated 12 users in a city of 60 places" in result.output
 
 
 @pytest.mark.slow
@@ -234,6 +234,21 @@ def test_the_demo_writes_inputs_of_places_score(eq: Eq, folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_demo_of_a_single_visit_has_reasons_in_place_of_intervals(eq: Eq) -> None:
+    result = eq("places", "demo", "--users", "1", "--days", "1", "--places", "10", "-v", env={"COLUMNS": "140"})
+    assert "1 user in a city of 10 places: 2 training visits, and 1 visit to predict." in result.stderr
+    (median,) = (line for line in result.stdout.splitlines() if line.startswith("median distance"))
+    assert "n/a (one user)" in median
+    assert "Intervals: ." not in result.stdout
+
+
+def test_the_demo_suggests_the_same_seed_and_names_every_kind_of_tie(eq: Eq) -> None:
+    result = eq("places", "demo", "--users", "20", "--seed", "7", "--places", "300", "-o", "seven")
+    assert "--seed 7" in result.stdout.splitlines()[-1]
+    assert ";  (" not in result.stdout
+    assert "several places with the largest score" in eq("places", "demo", "--users", "20").stdout
+
+
 def test_the_demo_depends_on_the_seed_only(eq: Eq) -> None:
     quick_options = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
     first, repeated, other = (eq(*quick_options, "--seed", seed).output for seed in ("1", "1", "2"))
@@ -255,3 +270,10 @@ def test_further_cutoffs_are_computed_from_logits_and_from_runs(eq: Eq, seeds: P
     logits, targets = np.load("bad/seed1/logits.npy"), np.load("bad/seed1/targets.npy")
     above = (logits > logits[np.arange(len(targets)), targets][:, None]).sum(axis=1)
     assert str(float((above < 4).mean())) in values[0]
+
+
+def test_training_and_test_visits_are_different_files(eq: Eq, folder: Path) -> None:
+    (folder / "visits.csv").write_text("user,place\nann,0\nann,1\n")
+    result = eq("places", "check", "--history", "visits.csv", "--sequences", "visits.csv")
+    assert result.exit_code == 2
+    assert "the same file" in result.output

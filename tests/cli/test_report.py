@@ -76,6 +76,7 @@ def test_a_partial_run_is_reported_with_its_caution(eq: Eq, results: Path, folde
         (("truth.qrels",), "E500"),
         (("results", "-o", "results"), "E500"),
         (("results", "-o", "missing/report.html"), "E500"),
+        (("results", "-o", "report.pdf"), "E310"),
         (("results", "--charts", "truth.qrels"), "E500"),
         (("renamed=results/runs",), "E310"),
         (("results", "--primary", "nDGC@10"), "E300"),

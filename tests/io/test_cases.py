@@ -109,7 +109,7 @@ def test_invalid_cases_raise_errors(rows: object, error_type: type[EquipoiseErro
         ({"results": ROWS}, "the list of cases was not found"),
         ({}, "the list of cases was not found"),
         ({"cases": {"a": 1}}, "holds no list of cases"),
-        ([1, 2], "no list of objects"),
+        ([1, 2], "not a list of objects"),
         ("{", "is not JSON"),
     ],
 )

@@ -178,15 +178,15 @@ def test_versions_without_a_date_are_kept():
         ("ontology: t\n", InputError, "holds no terms"),
         ("a,b,c\n1,2,3\n", FormatError, "line 1 is neither"),
         ("<?xml version='1.0'?><rdf/>", FormatError, "is XML, such as OWL"),
-        ('{"nodes": []}', FormatError, "is JSON, but no OBO graph"),
-        ('[{"text": "cough"}]', FormatError, "is JSON, but no OBO graph"),
+        ('{"nodes": []}', FormatError, "is JSON, but not an OBO graph"),
+        ('[{"text": "cough"}]', FormatError, "is JSON, but not an OBO graph"),
         ('{"graphs": [{"nodes": [{"lbl": "x"}]}]}', FormatError, "one of its nodes without id"),
         ('{"graphs": [{"edges": [{"sub": "x"}]}]}', FormatError, "one of its edges without sub and obj"),
         ('{"graphs": [{"nodes": [{"id": "x"}, {"id": "x"}]}]}', DuplicateError, "describes x twice"),
         ('{"graphs": [{"nodes": [{"id": "x", "meta": 3}]}]}', FormatError, "meta"),
         ('{"graphs": [{"nodes": [{"id": "x", "meta": {"synonyms": ["y"]}}]}]}', FormatError, "synonyms"),
         ('{"graphs": [{"nodes": 3}]}', FormatError, "nodes"),
-        ('{"graphs": []}', FormatError, "is JSON, but no OBO graph"),
+        ('{"graphs": []}', FormatError, "is JSON, but not an OBO graph"),
     ],
 )
 def test_other_files_raise_errors(content, error, fragment):

@@ -122,7 +122,7 @@ def test_cosine_metrics_do_not_depend_on_norms(scales: list[float]):
 
 
 def test_purity_of_zero_neighbours_raises_parameter_error():
-    with pytest.raises(ParameterError, match="0 neighbours"):
+    with pytest.raises(ParameterError, match="neighbours is 0"):
         NeighborPurity(neighbours=0)
 
 

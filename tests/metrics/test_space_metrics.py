@@ -280,8 +280,8 @@ def test_missing_columns_raise_undefined_error():
 def test_invalid_parameters_raise_parameter_error():
     for build, fragment in (
         (lambda: Silhouette(distance="manhattan"), "manhattan"),
-        (lambda: Hubness(neighbours=0), "0 neighbours"),
-        (lambda: Uniformity(t=0), "t = 0"),
+        (lambda: Hubness(neighbours=0), "neighbours is 0"),
+        (lambda: Uniformity(t=0), "t is 0"),
         (lambda: Alignment(alpha=-1), "alpha = -1"),
     ):
         with pytest.raises(ParameterError, match=fragment):

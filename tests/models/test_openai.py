@@ -71,6 +71,15 @@ def make(service: Service, waits: list[float]) -> Iterator:
         created.close()
 
 
+def test_a_server_that_is_not_running_is_named() -> None:
+    spec = parse_spec("openai:tiny,base_url=http://127.0.0.1:9/v1,parallel=1")
+    encoder = load(spec, retry_policy=RetryPolicy(attempts=2, sleep=lambda seconds: None))
+    with pytest.raises(StoppedError) as error:
+        encoder.encode(["a"], Role.DOCUMENT)
+    assert "(after 2 attempts)" in error.value.message
+    assert error.value.hint == "check that 127.0.0.1:9 can be reached, and repeat the command"
+
+
 def vectors_of(texts: list[str]) -> np.ndarray:
     return np.stack([vector(text) for text in texts])
 

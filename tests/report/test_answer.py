@@ -137,12 +137,13 @@ def test_further_codes_are_listed_without_messages() -> None:
     assert lines[-1].strip() == "and EQ904, EQ905, EQ906"
 
 
-def test_quiet_has_the_table_only_and_verbose_no_findings() -> None:
+def test_quiet_has_no_notes_and_verbose_no_findings() -> None:
     answer = comparison_answer(
         compare_models({"a": 0.62, "b": 0.6}), AnswerOptions(QUESTIONS, details="Details: add -v.")
     )
     answer = replace(answer, findings=(Finding("EQ1", Severity.ISSUE, "a", "is wrong", ""),))
-    assert len(printed(answer.parts(quiet=True)).splitlines()) == 4
+    assert printed(answer.parts()).startswith(printed(answer.parts(quiet=True)))
+    assert len(printed(answer.parts(quiet=True)).splitlines()) == 6
     assert "EQ1" in printed(answer.parts())
     assert "Details" in printed(answer.parts())
     assert "EQ1" not in printed(answer.parts(verbose=True))

@@ -411,11 +411,12 @@ def _check_has_metrics(sources: Iterable[PublishedTable]) -> None:
     labels = list(dict.fromkeys(label for table in tables for label in table.labels))
     near = [hint for label in labels if (hint := suggest_label(label))]
     files = list(dict.fromkeys(table.name for table in tables))
-    name = files[0] if len(files) == 1 else f"none of {len(files)} tables"
+    is_one = len(files) == 1
+    problem = f"{files[0]} has no known metric" if is_one else f"none of {len(files)} tables has a known metric"
     numbers_text = f"; its numbers have the labels {join_names(labels)}" if labels else " and no numbers"
     named = "; ".join(near[:3]) or "eq ls metrics lists the metrics; columns or rows must be named after them"
     table = files[0] if len(files) == 1 else "TABLE"
     raise UnknownNameError(
-        f"{name} has no known metric{numbers_text}",
+        f"{problem}{numbers_text}",
         hint=f"{named}; if the columns are data sets: eq leaderboard {table}" if labels else named,
     )

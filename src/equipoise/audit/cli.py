@@ -62,7 +62,7 @@ def _conditional(findings: Sequence[Finding]) -> list[str]:
     count = f"{pluralize(len(notes), 'result')} would be impossible under an assumption"
     if not options:
         return [f"{count}."]
-    return [f"{count}: if it holds, declare it with {' '.join(options)}."]
+    return [f"{count}. If it holds, declare it with {' '.join(options)}."]
 
 
 def _subjects(findings: Sequence[Finding]) -> str:

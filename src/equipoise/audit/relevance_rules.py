@@ -46,7 +46,7 @@ def _one_metric_twice(row: PublishedRow) -> Iterator[Violation]:
 def _first_rank_violations(row: PublishedRow) -> Iterator[Violation]:
     hits = [row.value_of("HR", 1), row.value_of("P", 1), row.value_of("MRR", 1), row.value_of("R", 1, capped="True")]
     present = [hit for hit in hits if hit is not None]
-    why = "a single retrieved item is relevant, and all of these metrics are 1, or it is not, and all are 0"
+    why = "if the only retrieved item is relevant, both metrics are 1 for the query, otherwise both are 0"
     for other in present[1:]:
         yield from _differ(present[0], other, why)
     if present:
@@ -61,15 +61,15 @@ def _map_at_one(row: PublishedRow) -> Iterator[Violation]:
     hits, recall = row.value_of("HR", 1) or row.value_of("P", 1), row.value_of("R", 1)
     average, by_all = row.value_of("MAP", 1), row.value_of("MAP", 1, norm="R")
     if by_all and recall:
-        yield from _differ(by_all, recall, "over all R relevant items AP@1 is what R@1 is")
+        yield from _differ(by_all, recall, "divided by all R relevant items, AP@1 equals R@1")
     if average and hits and recall and all(average.range.is_disjoint(other.range) for other in (hits, recall)):
         yield Violation(
             (average, hits, recall),
             f"{average} is neither {hits} nor {recall}",
             (
                 "AP@1 is 0 unless the first item is relevant",
-                "if it is, AP@1 is 1 where the sum is divided by min(k, R), which makes it P@1 = HR@1",
-                "and 1/R where it is divided by R, which makes it R@1; no library has a third way",
+                "if it is, AP@1 is 1 if the sum is divided by min(k, R), so MAP@1 equals P@1 and HR@1",
+                "or 1/R if the sum is divided by R, so MAP@1 equals R@1; no library has a third definition",
             ),
         )
 
@@ -91,7 +91,7 @@ def _with_one_relevant(row: PublishedRow) -> Iterator[Violation]:
             yield Violation(
                 (precision, hits),
                 f"{precision} is not {hits} divided by {k}",
-                (f"of the {k} items one at most is relevant, so precision is HR@{k} / {k}",),
+                (f"at most one of the {k} items is relevant, so precision is HR@{k} / {k}",),
                 REQUIRES_ONE_RELEVANT,
                 silent_if_undeclared=True,
                 so=(f"HR@{k} / {k} is {hits.range * (1 / k)}",),

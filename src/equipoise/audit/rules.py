@@ -257,7 +257,7 @@ def assumption_note(subject: PublishedRow | AuditedTable, check: Check, violatio
     return observation._replace(
         message=f"{violation.message}. This is impossible if {' and '.join(undeclared)} ({check.code}); "
         "otherwise it may be correct",
-        hint=f"if it holds, declare it with {options}" if options else observation.hint,
+        hint=f"if this assumption holds, declare it with {options}" if options else observation.hint,
     )
 
 

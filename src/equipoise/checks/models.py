@@ -58,7 +58,7 @@ def low_index_recall(system: FittedRetriever) -> Iterator[Observation]:
     if recall is not None and recall.recall < 1 - MAX_RECALL_LOSS:
         yield Observation(
             "the index",
-            f"it returns {format_value(recall.recall, 4)} of the {recall.k} nearest on average, "
+            f"it returns {format_value(recall.recall, 4)} of the {recall.k} nearest neighbours on average, "
             f"{format_value(recall.worst, 4)} in the worst case",
             (f"{format_count(recall.complete)} of {pluralize(len(recall.per_query), 'query')} complete",),
         )
@@ -108,7 +108,7 @@ def monotone_parameter(tuned: TunedSystem) -> Iterator[Observation]:
             tuned_values = sorted({_number(trial, axis) for trials in series for trial in trials})
             yield Observation(
                 tuned.system,
-                f"{axis} was tuned over {join_names([f'{depth:g}' for depth in tuned_values])} without a budget, and "
+                f"{axis} was tuned over {join_names([f'{depth:g}' for depth in tuned_values])} without a budget; "
                 f"{tuning.trial_metric} never falls as {axis} grows, so tuning selects the largest value",
                 tuple(_values_by_parameter(trials, axis) for trials in series[:MAX_LISTED]),
             )

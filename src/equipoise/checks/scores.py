@@ -71,8 +71,8 @@ def undefined_units(scored: ScoredResult) -> Iterator[Observation]:
         why = f" ({metric.undefined})" if metric is not None else ""
         yield Observation(
             scored.result.system,
-            f"{len(units):,} of {pluralize(len(undefined), 'value')} of {join_names(names)} are undefined{why} "
-            f"and excluded from the mean: {join_names(units)}",
+            f"{len(units):,} of {pluralize(len(undefined), 'value')} of {join_names(names)} "
+            f"{'is' if len(units) == 1 else 'are'} undefined{why} and excluded from the mean: {join_names(units)}",
             evidence_names(units),
             "" if metric is None else metric.undefined_hint,
         )
@@ -84,8 +84,8 @@ def unknown_units(scored: ScoredResult) -> Iterator[Observation]:
     if units:
         yield Observation(
             scored.result.system,
-            f"{pluralize(len(units), 'id')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth "
-            f"and were not scored: {join_names(units)}",
+            f"{pluralize(len(units), 'id')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth, "
+            f"so {'it was' if len(units) == 1 else 'they were'} not scored: {join_names(units)}",
             evidence_names(units),
         )
 
@@ -107,8 +107,9 @@ def unknown_candidates(scored: ScoredResult) -> Iterator[Observation]:
         n_missed = int(np.count_nonzero(~ranking.retrieved))
         yield Observation(
             scored.result.system,
-            f"{n_missed:,} of {pluralize(len(ranking.above), 'relevant item')} were not retrieved and the size of "
-            "the corpus is unknown, so the chance levels count only items that were retrieved or relevant",
+            f"{n_missed:,} of {pluralize(len(ranking.above), 'relevant item')} {'was' if n_missed == 1 else 'were'} "
+            "not retrieved, and the size of the corpus is unknown, so the chance levels count only items that were "
+            "retrieved or are relevant",
             (f"median list length {np.median(ranking.depth):g}",),
         )
 
@@ -130,7 +131,7 @@ def many_ties(scored: ScoredResult) -> Iterator[Observation]:
     yield Observation(
         scored.result.system,
         f"{format_percent(round(share, 3))} of the relevant items tie with another candidate; depending on the order "
-        f"of equal scores {metric.name} is between {format_value(low, TIE_PLACES)} and "
+        f"of tied scores, {metric.name} is between {format_value(low, TIE_PLACES)} and "
         f"{format_value(high, TIE_PLACES)}",
         (
             f"{tied} of {len(ranking.above)} relevant items tied",
@@ -212,7 +213,7 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
     if saturated:
         yield Observation(
             scored.result.system,
-            f"{pluralize(len(saturated), 'metric')} near the best possible value cannot separate good systems: "
+            f"{pluralize(len(saturated), 'metric')} near the best possible value cannot distinguish good systems: "
             f"{'; '.join(saturated[:3])}{f' and {len(saturated) - 3} more' if len(saturated) > 3 else ''}",
             tuple(saturated),
             title=f"{join_names(names)} at {'its' if len(names) == 1 else 'their'} ceiling",
@@ -312,7 +313,7 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
         units = int(resampling.counts[0])
         if skewness > (SKEWED_FEW if units < FEW_UNITS else SKEWED):
             noun = "value" if result.clusters is None else Vocabulary.nouns([result]).cluster
-            note = f", of {units} {noun if units == 1 else plural(noun)}" if units < FEW_UNITS else ""
+            note = f" of {units} {noun if units == 1 else plural(noun)}" if units < FEW_UNITS else ""
             yield Observation(
                 scored.result.system,
                 f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "

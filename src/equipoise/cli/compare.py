@@ -30,9 +30,9 @@ HELP = """
   eq compare results/a results/b --primary MRR -m "HR@{1,10}" -o table.tex
 
 Compare two or more systems on the same queries: paired differences with adjusted p values, wins and losses, tie bands
-and rank intervals. SYSTEMS are run files (with --qrels), matrices of logits (with --targets), or run directories
-written by eq score -o; NAME=path names a system. Systems are ordered by --primary (default: the first metric). -v
-prints all pairs, wins and losses, and tie bands.
+and rank intervals. SYSTEMS are run files (with --qrels), matrices of logits (with --targets), run directories such
+as those written by eq score -o, or folders of them; NAME=path names a system. Systems are ordered by --primary
+(default: the first metric). -v prints all pairs, wins and losses, and tie bands.
 """
 
 

@@ -284,11 +284,11 @@ def prune(out: Output, size: str | None, everything: bool) -> None:
         out.data({"path": str(vector_cache.path), **counts, **asdict(usage)})
         return
     out.text(
-        f"dropped {dropped:,} vectors or token counts; {usage.vectors:,} vectors{_token_counts(usage)} remain, "
+        f"removed {dropped:,} vectors or token counts; {usage.vectors:,} vectors{_token_counts(usage)} remain, "
         f"{format_bytes(usage.file_bytes)}"
     )
     if before.texts:
-        out.text(f"dropped {_pdf_texts(dropped_texts)}; {documents.texts:,} remain, {format_bytes(documents.bytes)}")
+        out.text(f"removed {_pdf_texts(dropped_texts)}; {documents.texts:,} remain, {format_bytes(documents.bytes)}")
 
 
 @cache.command(help=PATH_HELP, short_help="Print the path of the cache.")

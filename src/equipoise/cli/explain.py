@@ -14,7 +14,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.metrics.base import BaseMetric, CorpusMetric, Metric
 from equipoise.metrics.parser import catalogue_with, matching_metrics, symbol_of
 from equipoise.report.terminal import Paragraph, Part, heading
 from equipoise.stats.formatting import format_bounds, format_value
@@ -142,16 +142,14 @@ def example_evidence(kind: str) -> list[MetricExample]:
     points = [[0.1, 0.0], [0.2, 0.1], [0.0, 0.5], [0.1, 0.9]]
     examples: dict[str, dict[str, Evidence]] = {
         "ranking": {
-            "ranked a* b c d* e*, the starred ones relevant": Ranking.from_runs(truth, {"q": scores}),
-            "the same with c and d* at equal scores": Ranking.from_runs(truth, {"q": tied}),
+            "ranked a* b c d* e* (* is relevant)": Ranking.from_runs(truth, {"q": scores}),
+            "the same, with c and d* tied": Ranking.from_runs(truth, {"q": tied}),
             "one relevant item, at rank 3 of 100": Ranking.from_ranks([3], candidates=100),
         },
         "labels": {"true a a b b, predicted a a a b": Labels.of(list("aabb"), list("aaab"))},
         "sets": {"gold {a, b}, predicted {b, c, d}": Sets.of({"doc": ["a", "b"]}, {"doc": ["b", "c", "d"]})},
         "pairs": {
-            "predicted .9 .4 .6 .1 where 1.0 .5 .3 .2 were expected": Pairs.of(
-                [0.9, 0.4, 0.6, 0.1], [1.0, 0.5, 0.3, 0.2]
-            )
+            "predicted .9 .4 .6 .1, expected 1.0 .5 .3 .2": Pairs.of([0.9, 0.4, 0.6, 0.1], [1.0, 0.5, 0.3, 0.2]),
         },
         "space": {
             "points (.1, 0) (.2, .1) of class a and (0, .5) (.1, .9) of class b": Space.of(
@@ -181,8 +179,8 @@ HELP = """
   eq explain --token-budget
 
 Explain a metric, with its formula and a worked example; the code of a finding (EQ301) or of
-error (E204); a paired test, a correction or the method of an interval; a word of the outputs (tied, chance);
-or an option of any command. Without NAME, all kinds of names are listed.
+an error (E204); a paired test, a correction or an interval method; a word in the output (tied, chance);
+or an option of any command. Without NAME, the kinds of names are listed.
 """
 
 OVERVIEW = InfoPage(
@@ -222,7 +220,16 @@ class ExplainableType(options.MetricType):
         ]
 
 
-@options.command(
+class ExplainCommand(options.SectionedCommand):
+    """A command that takes the name of an option of its own as the name to explain."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """``eq explain --plugin`` has no file, so ``--plugin`` is the name."""
+        return super().parse_args(ctx, ["--", *args] if args == ["--plugin"] else args)
+
+
+@click.command(
+    cls=ExplainCommand,
     help=HELP,
     short_help="Explain a metric, a test, a code or an option.",
     # An unknown option is the name of the option to explain.
@@ -308,6 +315,8 @@ class _CommandOption:
     def default(self) -> str:
         """The default that the help shows; empty if it shows none."""
         option = self.option
+        if option.show_default is True and option.secondary_opts:  # a flag with a name for each of its two values
+            return (option.opts if option.default else option.secondary_opts)[0]
         shown = option.show_default if isinstance(option.show_default, str) else option.default
         is_shown = isinstance(option.show_default, str) or (
             option.show_default and isinstance(shown, str | int | float)
@@ -329,10 +338,11 @@ def _option_pages(name: str) -> list[InfoPage]:
 
 def _option_page(group: Sequence[_CommandOption]) -> InfoPage:
     option = group[0].option
+    names = [", ".join(opts) for opts in (option.opts, option.secondary_opts) if opts]
     choices = getattr(option.type, "choices", None)
     values = list(choices() if callable(choices) else choices) if choices else []
     return InfoPage(
-        f"{', '.join(option.opts)}{'' if option.is_flag else f' {_metavar(option)}'}",
+        f"{' / '.join(names)}{'' if option.is_flag else f' {_metavar(option)}'}",
         "\n\n".join(filter(None, (option.help, group[0].details))),
         {
             "values": ", ".join(map(str, values)),
@@ -348,10 +358,10 @@ def _metavar(option: click.Option) -> str:
 
 
 def _all_options() -> list[_CommandOption]:
-    """The options of all commands."""
+    """The options of all commands. A command with two paths is listed under the shorter one."""
     from equipoise.cli.main import cli
 
-    options: list[_CommandOption] = []
+    commands: dict[click.Command, str] = {}
 
     def collect(command: click.Command, path: str) -> None:
         context = click.Context(command)
@@ -360,16 +370,20 @@ def _all_options() -> list[_CommandOption]:
                 child = command.get_command(context, name)
                 if child is not None:
                     collect(child, f"{path} {name}".strip())
-            return
-        module = inspect.getmodule(inspect.unwrap(command.callback)) if command.callback else None
-        details = getattr(module, _DETAILS_TABLE, {}).get(command.name, {})
-        for option in command.params:
-            if isinstance(option, click.Option):
-                text = next((details[opt] for opt in option.opts if opt in details), "")
-                options.append(_CommandOption(path, option, text))
+        elif command not in commands or len(path) < len(commands[command]):
+            commands[command] = path
 
     collect(cli, "")
-    return options
+    return [option for command, path in commands.items() for option in _options_of(command, path)]
+
+
+def _options_of(command: click.Command, path: str) -> Iterator[_CommandOption]:
+    module = inspect.getmodule(inspect.unwrap(command.callback)) if command.callback else None
+    details = getattr(module, _DETAILS_TABLE, {}).get(command.name, {})
+    for option in command.params:
+        if isinstance(option, click.Option):
+            text = next((details[opt] for opt in option.opts if opt in details), "")
+            yield _CommandOption(path, option, text)
 
 
 def _check_codes() -> list[str]:
@@ -415,7 +429,7 @@ def _error_page(code: str) -> InfoPage:
     return InfoPage(f"{kind.code}  {kind.__name__}", _definition(kind), facts)
 
 
-_SUPPORTED = {"clusters": "clusters (--cluster)", "weights": "metrics that weight units, such as MR"}
+_SUPPORTED = {"clusters": "clusters (--cluster)", "weights": "metrics with weighted units, such as MR"}
 """What a paired test may take into account, by the option of its function."""
 
 
@@ -466,21 +480,26 @@ def _gate_test_pages(name: str) -> list[InfoPage]:
 
 
 INTERVALS = {
-    "wilson": "Wilson's score interval, for proportions: all values that a score test does not reject (Wilson, 1927).",
+    "wilson": (
+        "Wilson's score interval, for proportions: all values that a score test does not reject (Wilson, 1927). With "
+        "clusters, the number of units is replaced by the effective sample size."
+    ),
+    "t": "Student's t interval: the mean plus or minus a quantile of the t distribution times the standard error.",
     "gaffke": (
-        "Bayesian bootstrap limits with half a unit added at the bound of the metric, after Gaffke (2005). They assume "
-        "only that the metric is bounded, and hold for few units, where the bootstrap is too narrow. With more than "
-        "1,024 units they follow from the moments of the values (Cornish and Fisher, 1938), unless they are skewed."
+        "Limits of the Bayesian bootstrap with half a unit added at a bound of the metric, after Gaffke (2005). They "
+        "assume only that the metric is bounded. Unlike those of other bootstraps, they are not too narrow for small "
+        "samples. With more than 1,024 units they are computed from the moments of the values (Cornish and Fisher, "
+        "1938), unless the values are skewed."
     ),
     "bca": "The bias-corrected and accelerated bootstrap interval (Efron, 1987).",
     "bias-corrected": (
-        "The percentile bootstrap interval, corrected for median bias (Efron, 1981), of metrics that are not means "
-        "over units. The evidence is resampled."
+        "The percentile bootstrap interval, corrected for median bias (Efron, 1981), for metrics that are not means "
+        "over units: all units are resampled, and the metric is computed again."
     ),
     "percentile": "The percentile bootstrap interval: quantiles of the scores of resamples.",
     "subsampling": (
-        "A Student interval whose standard error comes from subsamples without replacement (Politis and Romano, 1994), "
-        "for metrics that repeated units would bias, such as distances between points."
+        "A Student's t interval whose standard error comes from subsamples without replacement (Politis and Romano, "
+        "1994), for metrics that repeated units would bias, such as distances between points."
     ),
     "order statistics": (
         "Two of the sorted values that enclose a quantile. Their ranks follow from the binomial distribution, so the "
@@ -493,7 +512,7 @@ INTERVALS = {
 def _interval_pages(name: str) -> list[InfoPage]:
     """The page about a method of intervals, if the name is one of them."""
     known = name.casefold().removesuffix(" bootstrap")
-    facts = {"use": "chosen automatically; below tables with -v"}
+    facts = {"use": "chosen automatically; -v names it below the table"}
     return [InfoPage(f"{known}  interval", INTERVALS[known], facts)] if known in INTERVALS else []
 
 
@@ -512,7 +531,7 @@ TERMS = {
         "those with an expected similarity of at least 0.5."
     ),
 }
-"""Words of the outputs that are no metric or method."""
+"""Words in the output that are not metrics or methods."""
 
 
 def _term_pages(name: str) -> list[InfoPage]:
@@ -567,7 +586,7 @@ TIES_BY_ID = {"infAP"}
 BY_ID = "by id, descending"
 TIES = {
     "ranking": "the expected value over all orders of tied scores; or --ties by_id, optimistic, pessimistic",
-    "labels": "a tie for the largest score goes to the lowest class, and is reported",
+    "labels": "if classes tie for the largest score, the lowest class is predicted, and the tie is reported",
 }
 
 
@@ -590,13 +609,33 @@ def _page(metric: Metric[Any]) -> InfoPage:
             "evidence": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
             "undefined": "" if custom else metric.undefined.replace("a unit ", "a unit (such as a query) ", 1),
             "ties": "" if custom else BY_ID if metric.symbol in TIES_BY_ID else TIES.get(metric.evidence.kind, ""),
-            "chance": " ".join(_definition(type(metric).chance).split()),
+            "chance": _chance(metric),
             "parameters": _parameters(metric),
             "aliases": ", ".join(metric.aliases),
             "source": metric.cite,
         },
         {"Example": worked_values(metric)},
     )
+
+
+SHUFFLED = {
+    "ranking": "the relevant items at random ranks",
+    "labels": "the predictions assigned to the units at random",
+    "pairs": "the predictions assigned to the pairs at random",
+    "sets": "the predicted sets assigned to the documents at random",
+    "space": "classes, depths and edges assigned to the points at random",
+}
+"""What is random in the shuffled evidence of a chance level."""
+
+
+def _chance(metric: Metric[Any]) -> str:
+    """How the chance level is computed."""
+    function = type(metric).chance
+    if function not in (Metric.chance, CorpusMetric.chance):
+        return " ".join(_definition(function).split())
+    if isinstance(metric, CorpusMetric) and metric.zero_by_chance:
+        return "Exactly 0: the mean over all permutations."
+    return f"The mean value with {SHUFFLED.get(metric.evidence.kind, 'random predictions')}."
 
 
 COMMON_PARAMETERS = {"k": "k, the cutoff", "rel": "rel, the smallest gain of a relevant item (default 1)"}

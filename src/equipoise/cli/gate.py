@@ -32,8 +32,8 @@ requirement.
 non-inferiority test: with few queries, a loss is rarely significant. The metrics are those of -m, else those of
 --require, else the first of the run. With several metrics p values are adjusted, by Holm's method or --correction.
 
-The default test is the sign-flip randomisation test without a margin, and Student's t test of the loss beyond the
-margin with one. --test bounds assumes only the bounds of the metric (Gaffke's bound); it has less power, but stays
+The default test is the sign-flip randomisation test, or, with a margin, Student's t test of the loss beyond the
+margin. --test bounds assumes only the bounds of the metric (Gaffke's bound); it has less power, but stays
 valid if a few differences are very large. A metric that is not a mean over queries, such as MedianRank, uses the
 bootstrap interval of its difference, without adjustment.
 

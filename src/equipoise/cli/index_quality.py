@@ -198,7 +198,7 @@ def index_quality(
 
         torch_device(device)
     from equipoise.geometry.shards import open_shards
-    from equipoise.io.arrays import read_matrix
+    from equipoise.io.arrays import read_matrix, split_member
     from equipoise.models.dense import store_label
     from equipoise.models.stores import open_store
     from equipoise.runs.manifest import Manifest
@@ -208,7 +208,8 @@ def index_quality(
         check_writable(output)
     store_options = _settings(settings)
     shards, points = open_shards(corpus), read_matrix(queries)
-    files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
+    arrays = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
+    files = [split_member(array)[0] for array in arrays]
     system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in store_options.items())])
     manifest = replace(
         Manifest.start(system, command=out.command, seed=config.seed, inputs=files),

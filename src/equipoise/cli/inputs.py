@@ -178,7 +178,7 @@ class EvidenceOptions:
         if self.qrels is None:
             raise ParameterError(
                 "run files need relevance judgements",
-                hint="add --qrels truth.qrels; only a table with scores per unit (a column unit) needs none",
+                hint="add --qrels truth.qrels; a table of scores per query needs a column named unit instead",
             )
         return read_qrels(self.qrels)
 

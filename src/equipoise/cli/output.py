@@ -113,7 +113,7 @@ class Output:
             sys.stdout.write(capture.get())
 
     def view(self, view: View) -> None:
-        """Write the view of an experiment: tables alone with ``--quiet``, every section with ``--verbose``."""
+        """Write the view of an experiment; with ``--quiet`` only its decision and table."""
         self.show(*view.parts(quiet=self.quiet, verbose=self.verbose))
 
     def results(self, content: Callable[[], Mapping[str, Any]], view: Callable[[], View]) -> None:

@@ -33,9 +33,12 @@ REPORT_HELP = """
 
 Write an HTML report of one run or several: leaderboard, tie bands, pairs, slices, individual
 queries, findings and protocol. It needs no network and no server. RUN is a run directory, or a
-folder with run directories; NAME=path renames a system. For a folder with several data sets or
-tasks, one more file is written for each of them, next to the report.
+folder with run directories; NAME=path renames a system. A folder with several data sets or tasks
+gives several linked files, next to the report.
 """
+
+
+SUFFIXES = (".html", ".htm")
 
 
 @options.command(help=REPORT_HELP, short_help="Write an HTML report of results.")
@@ -64,6 +67,11 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
+    if Path(output).suffix.casefold() not in SUFFIXES:
+        raise ParameterError(
+            f"a report is an HTML file, and {output} does not end in .html",
+            hint=f"write -o {Path(output).with_suffix('.html')}; eq export writes other formats",
+        )
     from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views

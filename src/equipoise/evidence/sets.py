@@ -73,10 +73,10 @@ class PartialCredit(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sets(Evidence):
-    """What each document holds and what a system found in it; a unit is a document.
+    """The true and the predicted terms of each document; a unit is a document.
 
-    ``missing`` marks documents that the system gave no answer for (they count as empty);
-    ``unknown_units`` are answers for documents that the truth does not know (they count nowhere).
+    ``missing`` marks documents without a prediction, which count as empty. ``unknown_units`` are the documents with a
+    prediction that are not in the ground truth; they are ignored.
 
     >>> sets = Sets.of({"d1": ["fever", ("cough", "negated")]}, {"d1": ["fever", "cough"]})
     >>> sets.terms.tolist(), sets.assertions.tolist(), sets.gold.assertions.tolist()
@@ -127,7 +127,7 @@ class Sets(Evidence):
         )
 
     def with_credit(self, similarity: Similarity) -> Self:
-        """The same sets, where a near miss may earn part of a hit in the soft scores.
+        """The same sets, where a near miss counts as part of a hit in the soft scores.
 
         ``similarity`` gets some gold terms and all predicted terms, and returns a matrix in [0, 1].
 
@@ -267,6 +267,6 @@ def _credits(answer: Any, shape: tuple[int, int]) -> Floats:
     if not ((matrix >= 0) & (matrix <= 1)).all():
         raise NotFiniteError(
             "the similarity returned values outside 0 to 1",
-            hint="credit is the share of a hit that is earned",
+            hint="credit is a share of a hit",
         )
     return matrix

@@ -33,8 +33,9 @@ Vectors = NDArray[np.floating[Any]]
 class Space(Evidence):
     """Embedded points with optional classes, depths, norms and edges; a unit is a point.
 
-    Made by ``Space.of``. ``depth`` has one number per point, NaN if it is undefined; ``norms`` are distances from the
-    origin in the geometry of the vectors, None if it is Euclidean; ``edges`` has one pair of row numbers per relation.
+    Create it with ``Space.of``. ``depth`` has one number per point, NaN if it is undefined; ``norms`` are distances
+    from the origin in the geometry of the vectors, None if it is Euclidean; ``edges`` has one pair of row numbers per
+    relation.
 
     >>> space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]], labels=["a", "a", "b"], edges=[[0, 1]])
     >>> space.take(np.array([1, 0])).edges.tolist()

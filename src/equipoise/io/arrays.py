@@ -91,14 +91,18 @@ _TORCH_SUFFIXES = (".pt", ".pth")
 _LARGE = 64 << 20
 """Size in bytes from which an archive member is memory-mapped; smaller ones are read, with their checksum."""
 
+VECTORS = "vectors"
+"""The array of vectors in an .npz file that also holds their ids or texts."""
+
 _NO_PICKLES = "pickles can run code; save the array with numpy.save(..., allow_pickle=False)"
 
 
 def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
     """One array of a .npy, .npz, .safetensors or .pt file, of ``ndim`` dimensions where that is given.
 
-    One of several arrays is selected by name: ``vectors.npz:train``. A .npy file is
-    memory-mapped and read-only, and so is a large array of the other formats, unless it is compressed.
+    One of several arrays is selected by name: ``vectors.npz:train``. If a matrix is needed, the array ``vectors`` of an
+    .npz file is the default. A .npy file is memory-mapped and read-only, and so is a large array of the other formats,
+    unless it is compressed.
     A .pt file (``torch.save``) holds a tensor, a list of batches, which are concatenated, or a dict of these. Only
     tensors are loaded from it, no other objects.
     """
@@ -110,6 +114,8 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
             hint=f"use one of {', '.join(ARRAY_FORMATS)}",
         )
     _check_signature(file, suffix)
+    if member is None and ndim == 2 and suffix == ".npz" and VECTORS in array_names(file):
+        member = VECTORS
     array = _read_guarded(ARRAY_FORMATS[suffix][0], file, member)
     if ndim is not None and array.ndim != ndim:
         raise ShapeError(

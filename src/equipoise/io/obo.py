@@ -222,7 +222,7 @@ def _graphs(file: TextFile) -> list[dict[str, Any]]:
     graphs = value.get("graphs") if isinstance(value, dict) else None
     if not isinstance(graphs, list) or not graphs or not all(isinstance(graph, dict) for graph in graphs):
         raise FormatError(
-            f"{file.name} is JSON, but no OBO graph: it has no list called graphs",
+            f"{file.name} is JSON, but not an OBO graph: it has no list called graphs",
             hint="OBO-graph JSON is what robot convert --format json writes",
         )
     return graphs

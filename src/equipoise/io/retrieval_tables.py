@@ -70,7 +70,10 @@ def choose_split(files: Mapping[str, Path], split: str | None, folder: PathLike)
         return dict(files)
     if split not in files:
         raise UnknownNameError.of(
-            f"split of {display_path(folder)}", split, files, more=f"there are: {', '.join(files)}"
+            f"split of {display_path(folder)}",
+            split,
+            files,
+            more=f"the {'only split is' if len(files) == 1 else 'splits are'} {', '.join(files)}",
         )
     return {split: files[split]}
 

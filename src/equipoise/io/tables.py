@@ -196,7 +196,7 @@ def _parse_delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow
 def table_of_json(file: TextFile, value: Any) -> Table:
     """The table that a parsed JSON value is, if it is a list of objects."""
     if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
-        raise FormatError(f"{file.name} is JSON, but no list of objects", hint='write [{"column": value}, ...]')
+        raise FormatError(f"{file.name} is JSON, but not a list of objects", hint='write [{"column": value}, ...]')
     if not value:
         raise FormatError(f"{file.name} is an empty list", hint='write [{"column": value}, ...]')
     return Table(file.name, value, range(1, len(value) + 1))

@@ -229,7 +229,7 @@ def read_error(path: PathLike, error: OSError | ValueError) -> InputError:
     if isinstance(error, IsADirectoryError):
         return InputError(f"{name} is a folder, where a file should be", hint=_inside(Path(path)))
     if isinstance(error, PermissionError):
-        return InputError(f"{name} may not be read: permission denied", hint=f"ls -l {name} shows its owner and mode")
+        return InputError(f"{name} cannot be read: permission denied", hint=f"ls -l {name} shows its owner and mode")
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return InputError(f"{name} cannot be read: {reason}")
 

@@ -117,8 +117,8 @@ class MeanCosine(IntrinsicMetric):
 class Uniformity(IntrinsicMetric):
     """Logarithm of the mean of exp(-t |u - v|^2) over all pairs of different points, as unit vectors.
 
-    At most 0, lower is better: low when directions cover the sphere evenly, 0 when all are the same. Norms do
-    not matter; zero vectors are left out.
+    Low if the directions cover the sphere evenly, 0 if all are the same. Norms do not matter; zero vectors are
+    left out.
 
     >>> Uniformity().measure(Space.of([[1.0, 0.0], [-3.0, 0.0]])).value
     -8.0
@@ -139,7 +139,7 @@ class Uniformity(IntrinsicMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.t < inf:
-            raise ParameterError(f"uniformity has t = {self.t}", hint="it is a number above 0")
+            raise ParameterError(f"t is {self.t} in Uniformity", hint="t must be a number above 0")
 
     def value(self, evidence: Space) -> float:
         """Over blocks of the upper triangle."""
@@ -165,8 +165,8 @@ class Uniformity(IntrinsicMetric):
 class Hubness(IntrinsicMetric):
     """Skewness of how often each point is among the ``neighbours`` nearest of another point, by cosine.
 
-    Around 0 when all points are neighbours equally often; high when a few hubs are among the neighbours of
-    most points. Points tied for the last rank share it. Zero vectors are left out.
+    Near 0 if all points are neighbours about equally often; high if a few hubs are among the neighbours of
+    most points. Points tied for the last place share it equally. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.8, 0.6], [0.8, -0.6], [0.3, 1.0]])
     >>> round(Hubness(neighbours=1).measure(space).value, 4)
@@ -182,13 +182,13 @@ class Hubness(IntrinsicMetric):
     better = DOWN
     unit = "skewness"
     formula = r"\frac{E[(N_k - \mu)^3]}{\sigma^3}"
-    undefined = "no more points than neighbours, or all points neighbours equally often"
+    undefined = "at most neighbours + 1 points, or all points neighbours equally often"
     cite = "Radovanovic, Nanopoulos and Ivanovic, Journal of Machine Learning Research 11, 2010"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.neighbours < 1:
-            raise ParameterError(f"hubness counts {self.neighbours} neighbours", hint="it is 1 or more")
+            raise ParameterError(f"neighbours is {self.neighbours} in Hubness", hint="neighbours must be 1 or more")
 
     def value(self, evidence: Space) -> float:
         """The third standardised moment of the occurrences."""
@@ -225,8 +225,8 @@ def neighbourhoods(units: Floats, neighbours: int) -> Iterator[tuple[slice, Bool
 class Isotropy(IntrinsicMetric):
     """IsoScore: (r - 1) / (d - 1) with r = (sum of variances)^2 / sum of squared variances along the d axes.
 
-    From 0 (all variance along one axis) to 1 (the same along every one), in the basis of the principal
-    components; neither the mean nor the scale of the vectors matters. Too few points cannot reach 1.
+    From 0 (all variance along one axis) to 1 (equal variance along all axes), in the basis of the principal
+    components; neither the mean nor the scale of the vectors matters. With too few points it cannot reach 1.
 
     >>> Isotropy().measure(Space.of([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])).value
     1.0
@@ -268,16 +268,16 @@ class RandomBaselineMetric(CorpusMetric[Space]):
     evidence = Space
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The mean over random vectors."""
+        """The mean over random vectors with the same norms."""
         values = [self.value(random_vectors(evidence, rng)) for _ in range(N_CHANCE_SHUFFLES)]
         return float(np.mean(values))
 
 
 @dataclass(frozen=True)
 class Diversity(RandomBaselineMetric):
-    """1 less the mean cosine over all pairs of different points.
+    """1 minus the mean cosine over all pairs of different points.
 
-    From 0 (all in one direction) to 2; random directions earn about 1. Norms do not matter; the cosine of a
+    From 0 (all in one direction) to 2; random directions score about 1. Norms do not matter; the cosine of a
     zero vector with any other is 0.
 
     >>> Diversity().measure(Space.of([[1.0, 0.0], [0.0, 5.0]])).value
@@ -301,8 +301,8 @@ class Diversity(RandomBaselineMetric):
 class EmbeddingVariance(RandomBaselineMetric):
     """Variance of each coordinate over the points, averaged over the coordinates.
 
-    At least 0; it grows with the square of the scale. Vectors of length one in d dimensions cannot exceed
-    1/d, so it depends more on the scale of the vectors than on their quality.
+    It grows with the square of the scale of the vectors. For vectors of length 1 in d dimensions it is at most
+    1/d, so it depends more on scale than on quality.
 
     >>> EmbeddingVariance().measure(Space.of([[1.0, 0.0], [-1.0, 0.0]])).value
     0.5
@@ -327,8 +327,8 @@ class EmbeddingVariance(RandomBaselineMetric):
 class NormRatio(RandomBaselineMetric):
     """Standard deviation of the norms over their mean.
 
-    At least 0, and lower is more consistent: 0 when all vectors are equally long, as are those of models that
-    normalise them. Directions do not matter, so random ones of the same norms earn the same.
+    0 if all vectors have the same length, as with models that normalise them. Directions do not matter, so
+    random vectors with the same norms have the same value.
 
     >>> NormRatio().measure(Space.of([[1.0, 0.0], [0.0, 3.0]])).value
     0.5

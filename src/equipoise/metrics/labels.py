@@ -23,8 +23,6 @@ ClassAverage = Literal["weighted", "macro", "micro"]
 class Accuracy(UnitMetric[Labels]):
     """1 for a unit whose predicted class is the true one, else 0.
 
-    From 0 to 1. Chance is the share of agreement between the two columns when one is shuffled.
-
     >>> Accuracy().measure(Labels.of(["a", "b", "b", "b"], ["a", "b", "b", "a"])).value
     0.75
     """
@@ -97,9 +95,9 @@ class ClassAverageMetric(CorpusMetric[Labels]):
 
 @dataclass(frozen=True)
 class ClassF1(ClassAverageMetric):
-    """For a class, twice its correctly predicted units over its true plus its predicted units; then averaged.
+    """For each class, twice its correctly predicted units over its true plus its predicted units; then averaged.
 
-    From 0 to 1; 0 where 0/0. Weighted F1 lets frequent classes dominate, macro does not; micro is accuracy.
+    From 0 to 1. Frequent classes dominate weighted F1. Macro F1 weights all classes equally; micro F1 is accuracy.
 
     >>> labels = Labels.of(["a", "a", "b", "b"], ["a", "a", "a", "b"])
     >>> round(ClassF1().measure(labels).value, 4), ClassF1(average="micro").measure(labels).value
@@ -119,7 +117,7 @@ class ClassF1(ClassAverageMetric):
 
 @dataclass(frozen=True)
 class ClassPrecision(ClassAverageMetric):
-    """For a class, its correctly predicted units over all units predicted as it; then averaged.
+    """For each class, its correctly predicted units over all units predicted as this class; then averaged.
 
     From 0 to 1; 0 for a class that is never predicted.
 
@@ -140,9 +138,9 @@ class ClassPrecision(ClassAverageMetric):
 
 @dataclass(frozen=True)
 class ClassRecall(ClassAverageMetric):
-    """For a class, its correctly predicted units over all its units; then averaged.
+    """For each class, its correctly predicted units over all its units; then averaged.
 
-    From 0 to 1; weighted recall is accuracy, macro recall gives a rare class the weight of a frequent one.
+    From 0 to 1. Weighted recall is accuracy; macro recall weights all classes equally.
 
     >>> ClassRecall(average="macro").measure(Labels.of(["a", "a", "b", "b"], ["a", "a", "b", "a"])).value
     0.75
@@ -225,10 +223,10 @@ class AgreementMetric(CorpusMetric[Labels]):
 
 @dataclass(frozen=True)
 class AdjustedRand(AgreementMetric):
-    """Pairs of units that both partitions put together, less those expected by chance, over the maximum
-    less those expected.
+    """The number of pairs of units that are together in both partitions, adjusted for chance: (number - expected) /
+    (maximum - expected).
 
-    At most 1; 0 is exactly the chance level, and it can fall below. Names of clusters do not matter.
+    At most 1; the chance level is exactly 0, and lower values are possible. Names of clusters do not matter.
 
     >>> AdjustedRand().measure(Labels.of([0, 0, 1, 1], [5, 5, 7, 7])).value
     1.0
@@ -278,7 +276,7 @@ class MutualInformation(AgreementMetric):
     aliases = ("nmi", "normalized_mutual_info_score", "normalised_mutual_information")
     unit = "index"
     formula = r"\frac{I(C; K)}{\mathrm{mean}(H(C), H(K))}"
-    undefined = "no entropy to explain: a mean entropy of 0"
+    undefined = "a mean entropy of 0"
     cite = "Strehl and Ghosh, Journal of Machine Learning Research 3, 2002"
 
     def value(self, evidence: Labels) -> float:
@@ -297,7 +295,7 @@ class MutualInformation(AgreementMetric):
 class Homogeneity(AgreementMetric):
     """The share of the classes' entropy that the clusters explain: 1 when each cluster holds one class only.
 
-    From 0 to 1. As many clusters as units are perfectly homogeneous; report it together with completeness.
+    From 0 to 1. One cluster per unit is perfectly homogeneous, so report it together with completeness.
 
     >>> round(Homogeneity().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
     1.0
@@ -345,8 +343,8 @@ class Completeness(AgreementMetric):
 class VMeasure(AgreementMetric):
     """Weighted harmonic mean of homogeneity and completeness, (1 + beta) h c / (beta h + c).
 
-    From 0 to 1. ``beta`` above 1 favours completeness. Computed from entropies, so that a single cluster
-    over several classes earns 0. Not adjusted for chance.
+    From 0 to 1. ``beta`` above 1 favours completeness. A single cluster over several classes scores 0. Not adjusted
+    for chance.
 
     >>> round(VMeasure().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
     0.8
@@ -365,7 +363,7 @@ class VMeasure(AgreementMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.beta > 0:
-            raise ParameterError(f"V-measure has a beta of {self.beta}", hint="it is above 0")
+            raise ParameterError(f"beta is {self.beta} in V", hint="beta must be above 0")
 
     def value(self, evidence: Labels) -> float:
         """The harmonic mean, written with entropies."""

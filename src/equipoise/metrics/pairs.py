@@ -125,7 +125,7 @@ class Spearman(CorrelationMetric):
 class MeanAbsoluteError(UnitMetric[Pairs]):
     """Mean absolute difference between predicted and expected similarity.
 
-    At least 0, lower is better. It depends on the scale of the model's similarities, unlike a correlation.
+    Unlike a correlation, it depends on the scale of the model's similarities.
 
     >>> MeanAbsoluteError().measure(Pairs.of([0.5, 1.0], [0.75, 1.0])).value
     0.125
@@ -151,7 +151,7 @@ class MeanAbsoluteError(UnitMetric[Pairs]):
 class RootMeanSquaredError(CorpusMetric[Pairs]):
     """Square root of the mean squared difference between predicted and expected similarity.
 
-    At least 0, lower is better; never below the mean absolute error, and above it when errors are unequal.
+    Never below the mean absolute error, and above it if the errors are unequal.
 
     >>> RootMeanSquaredError().measure(Pairs.of([0.5, 0.0], [0.5, 1.0])).value
     0.7071067811865476
@@ -243,7 +243,7 @@ def best_f1_threshold(scores: Floats, positive: Bools) -> float:
 
 @dataclass(frozen=True)
 class PairAveragePrecision(CorpusMetric[Pairs]):
-    """Average precision of the pairs ordered by predicted similarity; a pair is positive if more than 0 is expected.
+    """Average precision of pairs ordered by predicted similarity; pairs expected to be above 0 are positive.
 
     From 0 to 1; undefined without positive pairs. The chance level is about the share of positive pairs.
 
@@ -266,10 +266,10 @@ class PairAveragePrecision(CorpusMetric[Pairs]):
 
 @dataclass(frozen=True)
 class ThresholdF1(CorpusMetric[Pairs]):
-    """F1 of the positive pairs, where the threshold of each fold has the largest F1 on the other folds.
+    """F1 of the positive pairs; the threshold of each fold is the one with the largest F1 on the other folds.
 
-    From 0 to 1; undefined without positive pairs. The fold of a pair follows from its id, so that copies of a pair in
-    a bootstrap resample are never on both sides.
+    From 0 to 1; undefined without positive pairs. The fold of a pair follows from its id, so that all copies of a pair
+    in a bootstrap resample are in the same fold.
 
     >>> pairs = Pairs.of(np.arange(40) / 40, np.arange(40) >= 20)
     >>> ThresholdF1().measure(pairs).value > 0.9
@@ -281,7 +281,7 @@ class ThresholdF1(CorpusMetric[Pairs]):
     evidence = Pairs
     aliases = ("f1", "f1_score")
     formula = r"\frac{2\,TP}{2\,TP + FP + FN}"
-    undefined = "no positive pair, or fewer pairs than folds"
+    undefined = "no positive pair, or all pairs in one fold"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def value(self, evidence: Pairs) -> float:

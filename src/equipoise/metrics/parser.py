@@ -381,7 +381,7 @@ def metrics_of_file(path: Path) -> list[Any]:
         metrics = metrics_among(definitions)
     except Exception as error:
         raise InputError(
-            f"a metric of the plugin {path} cannot be made: {type(error).__name__}: {error}",
+            f"a metric of the plugin {path} cannot be created: {type(error).__name__}: {error}",
             hint="its __init__ takes no argument and gives a name: super().__init__(name=...)",
         ) from error
     if not metrics:

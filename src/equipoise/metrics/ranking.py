@@ -123,7 +123,7 @@ class NDCG(RankingMetric):
 
 @dataclass(frozen=True)
 class AveragePrecision(BinaryRankingMetric):
-    """The precisions at the ranks of the relevant items within k, summed, over min(k, R).
+    """The sum of the precisions at the ranks of the relevant items within k, over min(k, R) for R relevant items.
 
     With ``norm=R`` the sum is divided by R at every cutoff, as in map_cut of trec_eval.
 
@@ -171,7 +171,7 @@ class Precision(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class Recall(BinaryRankingMetric):
-    """Relevant items within k, over all R relevant items, or over min(R, k) when capped.
+    """Relevant items within k, over all R relevant items, or over min(R, k) if capped.
 
     >>> ranking = Ranking.from_lists([[1, 2, 3]], [[1, 8, 9]])
     >>> float(Recall(1).per_unit(ranking)[0]), float(Recall(1, capped=True).per_unit(ranking)[0])
@@ -203,7 +203,7 @@ def _rank_bounds(evidence: Ranking) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class MeanRank(RankingMetric):
-    """The mean rank of the relevant items: over all items, or first within each unit and then over units.
+    """The mean rank of all relevant items, or with ``over=units`` the mean over units of each unit's mean rank.
 
     >>> ranking = Ranking.from_lists([[1, 2, 3, 4]] * 2, [[1, 2], [4]])
     >>> MeanRank().measure(ranking).value, MeanRank(over="units").measure(ranking).value
@@ -242,9 +242,9 @@ class MeanRank(RankingMetric):
 
 @dataclass(frozen=True)
 class MedianRank(Metric[Ranking]):
-    """The median of the ranks of the relevant items: over all items, or of the medians of the units.
+    """The median rank of all relevant items, or with ``over=units`` the median of the units' median ranks.
 
-    With ties each item enters with its expected rank.
+    A tied item has its expected rank.
 
     >>> MedianRank().measure(Ranking.from_ranks([1, 2, 9], candidates=10)).value
     2.0
@@ -279,9 +279,9 @@ class MedianRank(Metric[Ranking]):
 
 @dataclass(frozen=True)
 class MaxSimilarity(RankingMetric):
-    """1 if a relevant term is in the top k, else the largest similarity of an expected and a retrieved one.
+    """1 if a relevant term is in the top k, else the largest similarity of an expected and a retrieved term.
 
-    It needs evidence that carries the similarity of what else was retrieved (``Ranking.near``).
+    It needs the similarities of the other retrieved items (``Ranking.near``).
     """
 
     k: int | None = None
@@ -319,10 +319,8 @@ class MaxSimilarity(RankingMetric):
         return best
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """The credit of random candidates if the evidence has it, else the mean over shuffled evidence.
-
-        Shuffled evidence has similarities of retrieved items only, and takes 0 for all other
-        candidates.
+        """The mean similarity of random candidates if the evidence has it. Otherwise the mean with the relevant
+        items at random ranks, where candidates that were not retrieved have the similarity 0.
         """
         near, k = evidence.random_near, self.k or 1
         if near is not None and k <= near.shape[1] and np.isfinite(near[:, k - 1]).any():

@@ -70,7 +70,7 @@ class RPrecision(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class RankBiasedPrecision(BinaryRankingMetric):
-    """The expected rate of relevant items seen, if the next rank is read with probability p.
+    """The expected rate at which a reader finds relevant items, if the next rank is read with probability p.
 
     >>> RankBiasedPrecision(p=0.5).per_unit(Ranking.from_lists([[1, 2, 3]], [[1, 3]]))
     array([0.625])
@@ -103,7 +103,7 @@ class RankBiasedPrecision(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class ExpectedReciprocalRank(RankingMetric):
-    """The expected 1 / rank at which reading stops: gain g satisfies with probability (2^g - 1) / 2^max_gain.
+    """The expected 1 / rank at which reading stops; an item of gain g stops it with probability (2^g - 1) / 2^max_gain.
 
     >>> ExpectedReciprocalRank(max_gain=1).per_unit(Ranking.from_ranks([2], candidates=5))
     array([0.25])
@@ -148,7 +148,7 @@ class ExpectedReciprocalRank(RankingMetric):
 
 @dataclass(frozen=True)
 class BinaryPreference(BinaryRankingMetric):
-    """How rarely assessed non-relevant items rank above relevant ones; items without judgement do not count.
+    """How rarely items assessed as non-relevant rank above relevant ones; items that were not assessed do not count.
 
     >>> run = {"q": {"x": 3.0, "bad": 2.0, "good": 1.0}}
     >>> BinaryPreference().per_unit(Ranking.from_runs({"q": {"good": 1, "other": 1, "bad": 0}}, run))
@@ -210,13 +210,13 @@ class InferredAveragePrecision(BinaryRankingMetric):
         return segment_sums(value, evidence.starts) / np.maximum(evidence.counts, 1)
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """The mean over shuffled evidence."""
+        """The mean value with the relevant items at random ranks."""
         return Metric.chance(self, evidence, rng)
 
 
 @dataclass(frozen=True)
 class AssessedShare(RankingMetric):
-    """The share of the first k items that were assessed; low values make every other metric uncertain.
+    """The share of the first k items that were assessed; if it is low, every other metric is uncertain.
 
     >>> AssessedShare(2).per_unit(Ranking.from_runs({"q": {"a": 1, "b": 0}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}))
     array([0.5])

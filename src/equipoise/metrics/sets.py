@@ -82,7 +82,7 @@ def pair_credits(
 
     if sets.credit is None:
         raise UndefinedError(
-            "soft scores need to know what a near miss earns, and these sets carry no credit",
+            "soft scores need the credit of near misses, and these sets have none",
             hint="sets.with_credit(similarity) adds it; without soft only exact terms count",
         )
     hits = np.zeros(len(gold_documents))

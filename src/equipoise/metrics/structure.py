@@ -39,11 +39,10 @@ Distance = Literal["cosine", "euclidean"]
 
 @dataclass(frozen=True)
 class Silhouette(UnitMetric[Space]):
-    """(b - a) / max(a, b) of a point at mean distance a from its own class and b from the nearest other.
+    """(b - a) / max(a, b) of a point at mean distance a from its own class and b from the nearest other class.
 
-    From -1 to 1 on the true labels; 0 for the only point of a class and where a = b. Chance is 0 for two
-    classes and falls below with more, since b is a minimum. The cosine distance ignores norms, and points
-    without a direction are left out there.
+    From -1 to 1; 0 for the only point of a class and where a = b. The chance level is 0 for two classes and below 0
+    for more, because b is a minimum. The cosine distance ignores norms and leaves out zero vectors.
 
     >>> space = Space.of([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]], labels=["x", "x", "y", "y"])
     >>> Silhouette().measure(space).value
@@ -232,7 +231,7 @@ class ClusterSeparation(CorpusMetric[Space]):
 class NeighborPurity(UnitMetric[Space]):
     """The share of a point's nearest ``neighbours``, by cosine, that are of its own class.
 
-    From 0 to 1. Points tied for the last rank share it. Chance is the share of other points that are of
+    From 0 to 1. Points tied for the last place share it equally. Chance is the share of other points that are of
     the point's class. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]], labels=["x", "x", "y", "x"])
@@ -247,12 +246,12 @@ class NeighborPurity(UnitMetric[Space]):
     evidence = Space
     aliases = ("purity", "knn_purity")
     formula = r"\frac{1}{k} \sum_{j \in N_k(i)} [\,c_j = c_i\,]"
-    undefined = "no more points than neighbours; a zero vector"
+    undefined = "at most as many points as neighbours; a zero vector"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.neighbours < 1:
-            raise ParameterError(f"purity looks at {self.neighbours} neighbours", hint="it is 1 or more")
+            raise ParameterError(f"neighbours is {self.neighbours} in Purity", hint="neighbours must be 1 or more")
 
     def per_unit(self, evidence: Space) -> Floats:
         """The share of each point."""
@@ -306,7 +305,7 @@ class GraphMetric(CorpusMetric[Space]):
 
 @dataclass(frozen=True)
 class GraphDensity(GraphMetric):
-    """Edges over the ordered pairs of points that could be joined.
+    """The number of edges over the number of ordered pairs of points.
 
     From 0 to 1. The same for every model: it describes the data.
 
@@ -330,9 +329,9 @@ class GraphDensity(GraphMetric):
 
 @dataclass(frozen=True)
 class GraphClustering(GraphMetric):
-    """The share of pairs of a point's neighbours that are joined, averaged over the points.
+    """The share of pairs of a point's neighbours that are connected, averaged over the points.
 
-    From 0 to 1, edges taken without direction; 0 for a point with fewer than two neighbours. The same for
+    From 0 to 1; edges are undirected here. 0 for a point with fewer than two neighbours. The same for
     every model: it describes the data.
 
     >>> GraphClustering().measure(Space.of([[1.0], [2.0], [3.0]], edges=[[0, 1], [1, 2], [0, 2]])).value
@@ -448,10 +447,9 @@ class EdgeCoherence(CorpusMetric[Space]):
 
 @dataclass(frozen=True)
 class Alignment(CorpusMetric[Space]):
-    """Mean over the edges of |u - v|^alpha, u and v being the ends as unit vectors.
+    """Mean over the edges of |u - v|^alpha, where u and v are the unit vectors of the two ends.
 
-    At least 0, lower is better. A collapsed space is perfectly aligned: report it together with uniformity. Edges of
-    zero vectors are left out.
+    A collapsed space is perfectly aligned, so report it together with uniformity. Edges of zero vectors are left out.
 
     >>> Alignment().measure(Space.of([[2.0, 0.0], [0.0, 1.0]], edges=[[0, 1]])).value
     2.0

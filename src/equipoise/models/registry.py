@@ -160,7 +160,7 @@ class ModelSpec:
         if value is None:
             return None
         if not (value.isascii() and value.isdigit() and int(value) > 0):
-            raise ParameterError(f"{option} is {value!r} in {self}", hint=f"{option} is an integer above 0")
+            raise ParameterError(f"{option} is {value!r} in {self}", hint=f"{option} must be an integer above 0")
         return int(value)
 
     def check_values(self) -> None:

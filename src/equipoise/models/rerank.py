@@ -73,7 +73,7 @@ RERANKERS: dict[str, tuple[str, str]] = {
 
 
 def reranker(spec: str | Reranker | Any, **options: object) -> Reranker:
-    """The reranker that a spec names: ``cross-encoder:FOLDER``, ``maxsim:minilm``, ``fusion:maxsim:+bm25:``.
+    """Load a reranker by its spec: ``cross-encoder:FOLDER``, ``maxsim:minilm``, ``fusion:maxsim:+bm25:``.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def parse_bytes(text: str) -> int:
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise ParameterError(f"{text!r} is not an amount of bytes", hint="write it like 500MB or 2GiB")
+        raise ParameterError(f"{text!r} is not a size in bytes", hint="write it like 500MB or 2GiB")
     number, unit, suffix = match.groups()
     base = 1024 if (suffix or "").casefold() == "ib" else 1000
     return int(float(number) * base ** _UNITS[unit.casefold()])

@@ -277,7 +277,7 @@ class PortableModel:
             ) from error
         if self.identity and encoder.identity != self.identity:
             raise MissingExtraError(
-                f"{encoder.card.name} on the node {platform.node()} is another than where the command was typed",
+                f"{encoder.card.name} on the node {platform.node()} differs from the one where the command was started",
                 hint="install the same version of the model on every node",
             )
         return encoder

@@ -64,15 +64,14 @@ class Answer:
     """How to read the table; part of the verbose answer."""
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
-        """The answer for the terminal; ``quiet`` is the table alone, ``verbose`` leaves findings to the details."""
-        table: list[Part] = [TerminalTable(self.columns)] if self.columns else []
-        table += map(Paragraph, self.warnings)
-        failures = [Paragraph(self.failures)] if self.failures else []
+        """The answer for the terminal; ``quiet`` leaves out the notes, ``verbose`` leaves findings to the details."""
+        parts: list[Part] = [Paragraph(self.headline, style="bold")]
+        parts += [Paragraph(self.failures)] if self.failures else []
+        parts += [Paragraph(""), TerminalTable(self.columns)] if self.columns else []
+        parts += map(Paragraph, self.warnings)
         if quiet:
-            return [*failures, *table]
-        gap = [Paragraph("")] if table else []
-        first = [Paragraph(self.headline, style="bold"), *failures]
-        parts: list[Part] = [*first, *gap, *table, *map(Paragraph, self.notes)]
+            return parts
+        parts += map(Paragraph, self.notes)
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self._pointers)] if self.details else []

@@ -173,10 +173,14 @@ def comparison_caption(comparison: Comparison, system: str = "System") -> str:
 
 def other_metrics_caption(comparison: Comparison, metrics: list[str]) -> str:
     """The reference of the differences on the other metrics, and the correction of p."""
-    families = comparison.families_of(metrics)
     reference = f"Differences are from {comparison.leader}, the best system on {comparison.primary}. "
-    correction = f"Each metric is a separate family of tests: {families}."
-    return f"{reference if comparison.leader else ''}{correction}{_missing_values_note(comparison, metrics)}"
+    return f"{reference if comparison.leader else ''}{family_note(comparison, metrics)}"
+
+
+def family_note(comparison: Comparison, metrics: list[str]) -> str:
+    """The correction of p on these metrics, and the units that their differences leave out."""
+    families = comparison.families_of(metrics)
+    return f"Each metric is a separate family of tests: {families}.{_missing_values_note(comparison, metrics)}"
 
 
 def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:

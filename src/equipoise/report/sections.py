@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from equipoise.report import view_model
-from equipoise.report.pairwise import chance_note, interval_note, other_metrics_caption
+from equipoise.report.pairwise import chance_note, family_note, interval_note
 from equipoise.report.tables import (
     SystemColumn,
     bounded_systems,
@@ -354,10 +354,9 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
     comparison = subject.comparison
     if comparison is None:
         return score_caption([run.result for run in subject.runs])
-    if metric != comparison.primary:
-        return other_metrics_caption(comparison, [metric])
     level = format_percent(comparison.alpha)
-    return f"Systems in the same tie band do not differ significantly at the {level} level. {chance_note(comparison)}"
+    note = chance_note(comparison) if metric == comparison.primary else family_note(comparison, [metric])
+    return f"Systems in the same tie band do not differ significantly at the {level} level. {note}"
 
 
 def to_value(value: float, interval: Interval, decimals: int, *, difference: bool = False) -> view_model.Value:

@@ -98,7 +98,7 @@ class View:
     """The run directories that it describes, relative to the folder where it is stored; empty if not recorded."""
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
-        """The view for the terminal: ``quiet`` is tables alone; ``verbose`` has every section and all findings."""
+        """The view for the terminal: ``quiet`` leaves out notes; ``verbose`` has every section and all findings."""
         parts = self.answer.parts(quiet=quiet, verbose=verbose)
         for section in self.sections:
             if section.always or verbose:

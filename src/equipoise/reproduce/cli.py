@@ -53,7 +53,7 @@ preset_names = options.names_in("equipoise.reproduce.presets", "PRESETS")
 )
 @click.option("--published", metavar="SCORE", help="A published score as it was printed, such as 0.4123 or 41.2.")
 @options.metric_option
-@click.option("--run-tag", metavar="NAME", help="Run tag (name of the run) for TREC lines without one.")
+@click.option("--run-tag", metavar="NAME", help="Name of the run, for TREC lines that lack their last field.")
 @options.table_options()
 @options.output_options
 @pass_output
@@ -86,8 +86,8 @@ def _inputs(run: str, reading: EvidenceOptions) -> RunAndQrels:
 def _pair(chosen: Sequence[Preset]) -> tuple[Preset, Preset]:
     if not chosen or len(chosen) > 2:
         raise ParameterError(
-            f"a difference is between two presets; there are {len(chosen) or 'none'}",
-            hint="write --like mteb --like ranx, or one of them to compare it with equipoise",
+            f"two libraries can be compared, and {len(chosen)} are given" if chosen else "no library is given",
+            hint="--like ranx compares ranx with equipoise, --like mteb --like ranx compares mteb with ranx",
         )
     return chosen[0], chosen[1] if len(chosen) == 2 else PRESETS[EQUIPOISE]
 

@@ -53,10 +53,10 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
     """The conventions that reproduce a published score, or a note that none of the tried ones does."""
     printed = search.printed
     decimals = max(FEWEST_DECIMALS, _decimals(printed.high - printed.low))
-    band = f"{format_value(printed.low, MOST_DECIMALS)} to {format_value(printed.high, MOST_DECIMALS)}"
+    band = f"{format_value(printed.low, MOST_DECIMALS)} and {format_value(printed.high, MOST_DECIMALS)}"
     parts: list[Part] = [heading(f"{search.metric} published as {printed.text}"), Paragraph("")]
-    read = "read as percent, " if printed.percent else ""
-    parts.append(Paragraph(f"{read}consistent with any value from {band}", indent=2))
+    read = "Read as percent: before" if printed.percent else "Before"
+    parts.append(Paragraph(f"{read} rounding, the value is between {band}.", indent=2))
     parts.append(Paragraph(""))
     if search.matches:
         parts += _matches(search, decimals, verbose=verbose)
@@ -64,7 +64,7 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
         parts += [
             Paragraph("None of the conventions that were tried gives this score."),
             Paragraph(
-                f"The nearest is {_candidate(search.nearest)}, with {format_value(search.nearest.value, decimals)}."
+                f"The nearest score is {format_value(search.nearest.value, decimals)}: {_candidate(search.nearest)}."
             ),
         ]
     if quiet:
@@ -262,15 +262,20 @@ def _matches(search: ConventionSearch, decimals: int, *, verbose: bool) -> list[
 
 def _candidate(candidate: ConventionMatch) -> str:
     if not candidate.changes:
-        return f"as {candidate.preset} scores"
-    return f"as {candidate.preset} scores, but {' and '.join(candidate.says)}"
+        return candidate.preset
+    return f"{candidate.preset}, but {' and '.join(candidate.says)}"
 
 
 def _search_summary(search: ConventionSearch) -> str:
+    tried = (
+        f"Tried: {pluralize(search.tried, 'set')} of conventions (all presets, and one or two changes from "
+        f"{search.base}), which give {pluralize(search.figures, 'different score')}."
+    )
+    if not search.matches:
+        return tried
     return (
-        f"Tried: all presets, and one or two changes from {search.base}: {pluralize(search.tried, 'set')} of "
-        f"conventions, which give {pluralize(search.figures, 'different score')}. That a set gives the score "
-        "does not prove that it was used; the more sets give it, the weaker the evidence for each."
+        f"{tried} A set that gives the score is not necessarily the one that was used. The more sets give it, the "
+        "weaker the evidence for each."
     )
 
 

@@ -168,7 +168,7 @@ def compare(
 
     Every pair of systems gets the mean difference with its interval, a paired test and a p value that is adjusted for
     the number of pairs. Systems that are not significantly different share a tie band. Systems that were not evaluated
-    on the same units, the same data or with the same rule are an error. Unequal tuning is a finding.
+    on the same units and data by the same rules are an error. Unequal tuning is a finding.
 
     Parameters
     ----------

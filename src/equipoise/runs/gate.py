@@ -61,7 +61,7 @@ class Requirement:
         metric = f"{head})" + match["metric"].removeprefix("_") if bracket else match["metric"]
         if match["sign"] not in _WORDS:
             raise ParameterError(
-                f"{text!r} has {match['sign']}, which is not a comparison of requirements",
+                f"{text!r} has {match['sign']} instead of >= or <=",
                 hint=f"write {metric}>={match['limit']}, or {metric}<={match['limit']} if lower is better",
             )
         try:

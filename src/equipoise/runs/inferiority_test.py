@@ -253,6 +253,9 @@ def _not_comparable(run: StoredRun, baseline: StoredRun) -> str:
     """Why two runs cannot be compared; empty if they can."""
     if baseline.caution:
         return f"the baseline cannot be used: {baseline.caution}"
+    datasets, baseline_datasets = (set(stored.manifest.datasets.values()) for stored in (run, baseline))
+    if datasets and baseline_datasets and datasets != baseline_datasets:
+        return "the runs were scored on different data: the SHA-256 hashes of the ground truth differ"
     current, reference = run.result.settings, baseline.result.settings
     for name, words in PROTOCOL_LABELS.items():
         if current.get(name) != reference.get(name):
@@ -261,9 +264,6 @@ def _not_comparable(run: StoredRun, baseline: StoredRun) -> str:
     kinds = [type(result.evidence).kind for result in (run.result, baseline.result) if result.evidence is not None]
     if len(set(kinds)) > 1:
         return f"the runs have different kinds of evidence: {kinds[0]} here, {kinds[1]} in the baseline"
-    datasets, baseline_datasets = (set(stored.manifest.datasets.values()) for stored in (run, baseline))
-    if datasets and baseline_datasets and datasets != baseline_datasets:
-        return "the runs were scored on different data: the fingerprints of the ground truth differ"
     return ""
 
 

@@ -308,7 +308,7 @@ def resumable_map(executor: Executor, folder: Path | str | None = None) -> MapFu
     Parameters
     ----------
     executor
-        The executor, see ``equipoise.executor``.
+        The executor, see ``equipoise.shards.executor``.
     folder
         Folder for finished shards. A shard that is stored there is not computed again, so repeating an interrupted call
         resumes it.
@@ -316,7 +316,7 @@ def resumable_map(executor: Executor, folder: Path | str | None = None) -> MapFu
     Returns
     -------
     callable
-        The argument ``map_function`` of ``nearest_in_shards`` and ``ranking_from_shards``.
+        A value for the argument ``map_function`` of ``nearest_in_shards`` and ``ranking_from_shards``.
 
     Examples
     --------

@@ -195,7 +195,7 @@ def aggregate_scores(
         raise ParameterError(f"resample={resample!r} is not known", hint=hint)
     if resample != "datasets" and units is None:
         raise ParameterError(
-            f"resample={resample!r} needs the score of every unit, and some data set has only one score per model",
+            f"resample={resample!r} needs the score of every unit, and some data sets have only one score per model",
             hint="give a table with columns for model, data set, unit and score, or resample data sets",
         )
     points = {name: transform(rows) for name, transform in AGGREGATES.items()}

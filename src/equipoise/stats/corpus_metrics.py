@@ -347,6 +347,8 @@ class JointResamples:
         Subsamples are centred on the values, since metrics of distances shift with their size.
         """
         table = self.table
+        if np.isnan(table).all(axis=0).any():
+            return None
         if self.shares:
             halves = table[:: len(self.shares)]
             table = np.asarray(halves - np.nanmean(halves, axis=0) + self.values)
@@ -436,7 +438,7 @@ def _why_untested(difference: float, joint: JointResamples | None, i: int, j: in
     if joint is None:
         return "a corpus-level metric without its evidence"
     if joint.blocks < MIN_RESAMPLING_UNITS:
-        return f"{joint.blocks} are too few to resample"
+        return f"{joint.blocks} resampling units are too few"
     if joint.reason:
         return joint.reason
     defined = ~np.isnan(joint.table[:, i] - joint.table[:, j])

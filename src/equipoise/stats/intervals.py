@@ -141,7 +141,7 @@ def wilson_interval(
     n
         Number of trials, or an effective number of trials.
     confidence_level
-        Of the interval.
+        Confidence level of the interval.
     critical
         A critical value other than the normal one.
     method
@@ -237,4 +237,4 @@ def quantile_interval(values: Floats, share: float, confidence_level: float = CO
 
 def _check(share: float) -> None:
     if not 0.0 < share < 1.0:
-        raise ParameterError(f"a quantile of {share:g} cannot be", hint="give a share between 0 and 1")
+        raise ParameterError(f"there is no quantile of {share:g}", hint="give a share between 0 and 1")

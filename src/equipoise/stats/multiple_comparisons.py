@@ -14,7 +14,7 @@ from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Holm's step-down adjustment, which bounds the probability of any false positive in the family.
+    """Holm's step-down adjustment, which controls the family-wise error rate: the probability of any false positive.
 
     The i-th smallest of m p values is multiplied by m - i + 1, then made monotone and capped at 1. NaN remains NaN and
     is not part of the family. (Holm, Scandinavian Journal of Statistics 1979.)
@@ -26,9 +26,10 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """Benjamini and Hochberg's adjustment, which bounds the expected share of false positives among the positives.
+    """Benjamini and Hochberg's adjustment, which controls the false discovery rate.
 
-    The i-th smallest of m is multiplied by m / i, then made monotone from the largest down and capped at 1.
+    That rate is the expected share of false positives among the positives. The i-th smallest of m p values is
+    multiplied by m / i, then made monotone from the largest down and capped at 1.
     NaN remains NaN and is not part of the family. (Journal of the Royal Statistical Society B, 1995.)
 
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(4)

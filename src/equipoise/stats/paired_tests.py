@@ -47,7 +47,7 @@ def sign_flip_test(
     n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator,
 ) -> Floats:
-    """Paired randomisation: the share of sign permutations whose mean is at least as extreme as the observed one.
+    """Paired randomisation test: the share of sign patterns with a mean at least as extreme as the observed one.
 
     If two systems are exchangeable, each unit's difference is equally likely to have either sign; with ``clusters``,
     all units of a cluster change sign together. All sign patterns are enumerated if there are at most
@@ -87,7 +87,7 @@ def paired_t_test(
     alternative: str = "two-sided",
     margin: float = 0.0,
 ) -> Floats:
-    """Student's t on the mean difference; with ``clusters`` the error is cluster-robust, df = clusters - 1.
+    """Student's t test of the mean difference; with ``clusters`` the error is cluster-robust (df = clusters - 1).
 
     Ignoring clusters would make the test anti-conservative. p is undefined (NaN) with fewer than two units or clusters,
     and if all differences are equal but not 0 (the standard error is 0). p is 1 if all differences are 0.
@@ -118,7 +118,7 @@ def wilcoxon_test(
     n_permutations: int = N_PERMUTATIONS,
     rng: np.random.Generator,
 ) -> Floats:
-    """Wilcoxon's signed-rank test: sign permutations of the ranks of the magnitudes, zeros left out.
+    """Wilcoxon's signed-rank test: the signs of the ranked absolute differences are permuted; zeros are left out.
 
     The null distribution is enumerated or sampled as in the randomisation test, because the normal approximation
     is off when many differences are equal, as they are for most metrics. The units of a cluster

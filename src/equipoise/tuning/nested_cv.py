@@ -182,7 +182,7 @@ def _check_means(means: Floats) -> Floats:
     """The means of the selected trials; an error if one is undefined."""
     if np.isnan(means).any():
         raise UndefinedError(
-            "no trial has a value on the units that must choose one",
+            "no trial has a value on the units that are used for selection",
             hint="use fewer folds, or leave out units that are undefined for every trial",
         )
     return means

@@ -35,7 +35,7 @@ def test_ball_and_hyperboloid_have_the_same_projection() -> None:
 def test_more_dimensions_keep_the_distance_from_the_origin() -> None:
     points = np.random.default_rng(2).uniform(-0.4, 0.4, (20, 5))
     projection = project_to_disk(ball_vectors(points))
-    assert "two principal directions" in projection.caption
+    assert "two principal components" in projection.caption
     assert np.allclose(np.linalg.norm(projection.points, axis=1), np.linalg.norm(points, axis=1))
 
 
@@ -44,7 +44,7 @@ def test_points_near_the_boundary_are_moved_inwards_with_a_caption() -> None:
     projection = project_to_disk(ball_vectors(points))
     drawn_radii = lorentz_norm(ball_to_hyperboloid(projection.points))
     assert drawn_radii.max() == pytest.approx(MAX_DRAWN_RADIUS)
-    assert "distances from the origin are divided by" in projection.caption
+    assert "Distances from the origin are divided by" in projection.caption
     radii = lorentz_norm(ball_to_hyperboloid(points))
     assert drawn_radii[1] / drawn_radii[2] == pytest.approx(radii[1] / radii[2])
 

@@ -111,3 +111,9 @@ def test_slices_cover_every_depth_and_every_top_level_branch(chart: Tree) -> Non
     slices = evaluate_embedding(chart, node_vectors(chart, "random"), config=QUICK).slices
     assert {part.value for part in slices if part.name == "depth"} == {"0", "1", "2"}
     assert {part.value for part in slices if part.name == "branch"} == {"assets", "debts", "income", "costs"}
+
+
+def test_findings_of_a_run_have_hints_for_trees(chart: Tree) -> None:
+    evaluation = evaluate_embedding(chart, node_vectors(chart, "combinatorial"), config=QUICK)
+    hints = {finding.code: finding.hint for finding in evaluation.result.findings}
+    assert hints["EQ303"] == "rank all related nodes: --relation closure"

@@ -7,7 +7,7 @@ import pytest
 
 from equipoise.domains.accounts.embedders import tree_embedder
 from equipoise.domains.accounts.placement import (
-    MISFILED,
+    OTHER_PARENT,
     OWN_CHILD,
     SIBLING,
     ancestors_by_norm,
@@ -54,7 +54,7 @@ def test_displaced_nodes_have_a_kind_and_a_suggestion() -> None:
     vectors = vectors_on_a_line(TREE, r=0.0, a=1.0, b=-1.0, c=1.5, d=1.6, e=-1.6, f=1.55)
     displaced = {item.id: item for item in displaced_nodes(TREE, vectors)}
     assert displaced["a"].kind == OWN_CHILD
-    assert (displaced["f"].kind, displaced["f"].suggestion) == (MISFILED, "a")
+    assert (displaced["f"].kind, displaced["f"].suggestion) == (OTHER_PARENT, "a")
     assert displaced["f"].parent_rank == 5
     assert displaced["f"].nearest == "c"
     assert next(iter(displaced)) == "f"

@@ -35,6 +35,7 @@ def test_the_svg_has_every_node_and_escapes_names() -> None:
     assert len(circles) == len(CHART) + 1
     texts = ["".join(text.itertext()) for text in root.findall("{http://www.w3.org/2000/svg}text")]
     assert MARKUP_NAME in texts
+    assert drawing().caption in " ".join(texts)
 
 
 def test_the_page_has_all_data_and_is_deterministic() -> None:

@@ -144,7 +144,7 @@ def test_text_columns_are_joined() -> None:
 
 def test_a_prefix_sets_the_kind(tmp_path: Path) -> None:
     file = tmp_path / "tickets.csv"
-    write(file, LABELLED)
+    write(file, LABELLED + [{**row, "text": f"{row['text']} {copy}"} for row in LABELLED for copy in range(3)])
     kinds = [read_data(f"{prefix}{file}").kind for prefix in ("", "clustering:", "few-shot:")]
     assert kinds == ["classification", "clustering", "classification"]
 
@@ -202,6 +202,8 @@ INVALID_DATA: dict[str, Any] = {
     "one class of pairs": lambda: bench.PairClassification([{**row, "label": 1} for row in PAIRS]),
     "one label": lambda: bench.Classification([{**row, "label": "a"} for row in LABELLED]),
     "a label per text": lambda: bench.Classification([{**row, "label": row["text"]} for row in LABELLED]),
+    "no texts left to predict": lambda: bench.Classification(LABELLED, protocol="few-shot"),
+    "a split of a table": lambda: read_suite([PAIRS], split="dev"),
     "unknown protocol": lambda: bench.Classification(LABELLED, protocol="zero-shot"),
     "one translation": lambda: bench.Bitext([{"en": "a", "de": "b"}]),
     "no rows": lambda: read_data([]),

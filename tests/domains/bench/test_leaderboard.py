@@ -13,7 +13,9 @@ from scipy.special import expit
 
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, leaderboard
+from equipoise.domains.bench.leaderboard_report import leaderboard_view
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
+from equipoise.report.terminal import render_text
 from equipoise.stats.estimate import result_from_values
 from html_tree import tree
 
@@ -165,6 +167,19 @@ def test_printed_accuracies_give_the_possible_numbers_of_units() -> None:
     assert dataset["possible_n_units"][:3] == [6, 12, 18]
     (dataset,) = leaderboard(scores, config=CONFIG).to_dict()["datasets"]
     assert dataset["possible_n_units"] is None
+
+
+def test_the_page_lists_the_possible_numbers_of_units_of_a_single_data_set() -> None:
+    scores = {"a": {"x": "66.67"}, "b": {"x": "83.33"}}
+    text = render_text(*leaderboard_view(leaderboard(scores, accuracy=True, config=CONFIG)).parts(verbose=True))
+    assert "6, 12, 18, ..." in text
+    assert "cannot be resampled" in text
+    assert "6, 12" not in render_text(*leaderboard_view(leaderboard(scores, config=CONFIG)).parts(verbose=True))
+
+
+def test_equal_scores_have_no_more_decimals_than_others() -> None:
+    scores = {"a": {"x": 83.33, "y": 83.33}, "b": {"x": 66.67, "y": 66.67}}
+    assert "[83.3, 83.3]" in str(leaderboard(scores, config=CONFIG))
 
 
 def test_the_frame_has_one_row_per_model(mteb: LeaderboardAnalysis) -> None:

@@ -14,9 +14,7 @@ def test_alternative_ids_are_resolved_and_counted(ontology: Ontology, some_cases
     assert [ontology.ids[term] for term in resolved.expected[1]] == ["T:07", "T:11"]
     ((case, resolution),) = resolved.moved
     assert (case, resolution.id, resolution.how) == ("b", "T:99", "alternative")
-    assert resolved.notes == (
-        "1 expected id is alternative or replaced, and resolved to the live term, such as T:99 to T:07 in b",
-    )
+    assert resolved.notes == ("1 expected id was resolved to the current id of the term, such as T:99 to T:07 in b",)
 
 
 def test_two_ids_of_one_term_count_once(ontology: Ontology) -> None:
@@ -29,7 +27,7 @@ def test_unresolvable_ids_are_errors_with_alternatives(ontology: Ontology) -> No
     cases = check_cases([{"text": "a", "hpo_ids": ["T:98"]}, {"text": "b", "hpo_ids": ["T:0777", "T:04"]}])
     with pytest.raises(UnknownNameError) as error_info:
         resolve_cases(cases, ontology)
-    assert error_info.value.message == "2 expected ids have no live term in signs 2026-01-01"
+    assert error_info.value.message == "2 expected ids have no current term in signs 2026-01-01"
     assert "case c1: T:98 (Odd) is obsolete" in error_info.value.excerpt
     assert "consider T:12 (Round face)" in error_info.value.excerpt
     assert "case c2: signs 2026-01-01 has no term 'T:0777'" in error_info.value.excerpt
@@ -48,7 +46,7 @@ def test_unknown_ids_can_be_left_out(ontology: Ontology) -> None:
     assert [len(terms) for terms in resolved.expected] == [0, 1]
     assert resolved.unknown == ("T:98",)
     assert resolved.notes == (
-        "1 expected id is left out without a live term: T:98",
+        "1 expected id is not in the ontology and was ignored: T:98",
         "1 case without an expected term cannot be scored",
     )
 

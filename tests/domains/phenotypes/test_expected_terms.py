@@ -20,7 +20,7 @@ def test_a_term_ranked_after_a_fifth_of_all_terms_is_a_finding() -> None:
     (finding,) = run_checks(expected_terms(1, 3, 2, 80, 1999, 1, 2001))
     assert finding.code == "EQ120"
     assert finding.subject == "case c6"
-    start = "of 7 expected terms, 1 may be wrong: 2 systems found at least 2,000 terms that fit better"
+    start = "1 of 7 expected terms may be wrong: every system ranks at least 2,000 terms above HP:6 (a label)"
     assert finding.message.startswith(start)
     assert "also" not in finding.message
     assert len(finding.evidence) == 1
@@ -38,5 +38,5 @@ def test_hard_cases_weak_systems_small_ontologies_and_failures_are_no_findings()
 def test_two_wrong_terms_among_few_are_both_reported() -> None:
     (finding,) = run_checks(expected_terms(*[1] * 16, 5000, 6000))
     assert len(finding.evidence) == 2
-    assert "before HP:16 (a label)" in finding.message
+    assert "above HP:16 (a label)" in finding.message
     assert finding.message.endswith("; also HP:17 (a label) in c17")

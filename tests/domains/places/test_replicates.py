@@ -143,7 +143,7 @@ def test_three_models_are_corrected_for_three_pairs() -> None:
     pairs = [pair for pair in comparison.pairs if pair.metric == "HR@1"]
     p_values = sorted(pair.seeds.p for pair in pairs)
     assert min(pair.p_seeds for pair in pairs) == pytest.approx(min(1.0, 3 * p_values[0]))
-    assert "Holm over the 3 pairs" in comparison.family
+    assert "3 pairs of each metric and test (Holm)" in comparison.family
     assert len(comparison.claims()) == 3
 
 

@@ -281,3 +281,15 @@ def test_the_difference_to_the_best_baseline_is_tested_per_visit() -> None:
     assert contrast.difference == pytest.approx(expected)
     alone = score_places(demo.logits, demo.cases.targets)
     assert alone.against_baseline is None, "the random baseline has no scores per visit"
+
+
+def test_mcnemar_cannot_compare_with_a_baseline_over_users() -> None:
+    demo = PlacesDemo.of(users=4, days=7, places=30)
+    with pytest.raises(ParameterError, match="cannot take users into account"):
+        score_places(
+            demo.logits,
+            demo.cases.targets,
+            users=demo.cases.users,
+            history=demo.learned,
+            config=StatsConfig(test="mcnemar"),
+        )

@@ -58,3 +58,9 @@ def test_one_run_cites_no_test(make_runs) -> None:
 def test_two_systems_need_no_correction_to_cite(make_runs) -> None:
     exported = make_runs(["one", "two"])
     assert "holm1979" not in export(exported.runs, exported.comparison, "bibtex")
+
+
+def test_gaffke_intervals_cite_their_source(make_runs) -> None:
+    (run,) = make_runs(["one"]).runs
+    assert "gaffke" in {estimate.interval.method for estimate in run.result.estimates.values()}
+    assert "@article{gaffke2005" in export([run], None, "bibtex")

@@ -127,6 +127,17 @@ def test_the_leaderboard_has_columns_for_known_values_only(tmp_path: Path) -> No
     assert "chance level of MRR is n/a" in leaderboard.text
 
 
+def test_other_metrics_name_the_system_that_ties_are_with(tmp_path: Path) -> None:
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30), "HR@1": ranks(2, 30) == 1})
+    report = build_view(runs, compare_runs(runs, primary="MRR"), exports=False)
+    primary, other = tree(render_html(report, charts=False)).one("section", id="leaderboard").all("table")[:2]
+    assert "tied with the best" in primary.one("caption").text
+    assert f"tied with {report.systems[0].name}" in other.one("caption").text
+    assert "the best" not in other.one("caption").text
+    assert "Systems in the same tie band" in report.leaderboards[1].caption
+    assert "Differences" not in report.leaderboards[1].caption
+
+
 def test_tie_groups_have_every_system_once(report: RunsView, document: Node) -> None:
     systems_by_group = {
         group.one("dt").text: [badge.text for badge in group.all("bdi", class_="name")]

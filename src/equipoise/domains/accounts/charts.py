@@ -147,7 +147,7 @@ def norm_position_chart(
     correlation_text = f"Spearman's correlation {correlation}" if correlation else "One dot per node"
     return chart(
         f"norm-position-{slug(system)}",
-        f"Norm and position of the nodes of {shorten_label(system)}",
+        f"Norm by position in the tree: {shorten_label(system)}",
         f"Norms of {format_count(len(valid))} nodes of {system} against their position between root and leaf. "
         f"{correlation_text}.",
         [dots],
@@ -162,9 +162,9 @@ def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
     return f"{node.name}{where}: norm {format_value(float(norm))}, position {format_value(float(rank), 2)}"
 
 
-PROJECTED = "Projected to the two principal directions; distances from the origin are those of all dimensions."
+PROJECTED = "Projected onto two principal components; each node keeps its distance from the origin."
 
-SPREAD = "Angles are evenly spaced, in their original order, because most points would overlap."
+SPREAD = "Angles are spaced evenly, in their original order, because most points would otherwise overlap."
 ONE_PARENT = "A node with several parents is linked to one of them."
 N_ANGLE_BINS, MIN_OCCUPIED_SHARE = 360, 0.6
 """Angles are spread if fewer than this share of the bins would have a point."""
@@ -236,7 +236,7 @@ def spread_angles(projection: DiskProjection) -> DiskProjection:
 
 
 def _shrink_caption(factor: float) -> str:
-    return f"All distances from the origin are divided by {factor:.2g}, because most points would be at the rim."
+    return f"Distances from the origin are divided by {factor:.2g}, because most points would otherwise be at the rim."
 
 
 def _principal_coordinates(rows: Floats) -> Floats:

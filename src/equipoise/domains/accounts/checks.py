@@ -268,8 +268,8 @@ and reports show its id instead.""",
         severity=Severity.NOTE,
         applies_to=TreeRows,
         function=single_child_chains,
-        why="A group with one member adds a level and no information. Distances in such a chain take room that other "
-        "branches need.",
+        why="A group with one member adds a level and no information. Such a chain takes up space that other branches "
+        "need.",
         hint="remove groups that have one member",
         example=_example('("1", "A"), ("2", "B"), ("3", "C"), ("4", "D")', '("2", "1"), ("3", "2"), ("4", "3")'),
     ),
@@ -390,8 +390,16 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
     metric_of = {metric.name: metric for metric in metrics}
     ranking_estimates = {name: value for name, value in result.estimates.items() if name in metric_of}
     scored = ScoredResult(replace(result, estimates=ranking_estimates), metric_of)
-    findings = (*run_checks(scored), *run_checks(ReconstructedTree(result.system, reconstruction)))
-    return replace(result, findings=tuple(dict.fromkeys((*result.findings, *findings))))
+    findings = (*result.findings, *run_checks(scored), *run_checks(ReconstructedTree(result.system, reconstruction)))
+    with_hints = (_with_tree_hint(finding, reconstruction.relation) for finding in findings)
+    return replace(result, findings=tuple(dict.fromkeys(with_hints)))
+
+
+def _with_tree_hint(finding: Finding, relation: str) -> Finding:
+    """The finding with a hint that fits trees, if there is one."""
+    if finding.code == AT_THE_CEILING:
+        return replace(finding, hint=_ceiling_hint(_saturated_metrics(finding, False), relation))
+    return replace(finding, hint=TREE_HINTS.get(finding.code, finding.hint))
 
 
 def _precision(vectors: Any) -> str:
@@ -450,7 +458,7 @@ all ancestors.""",
 Hyperbolic space has room for the many leaves of a tree far from the origin, and for its few roots near it. In a good
 embedding the norm therefore grows from the root to the leaves. If it decreases, training did not converge to the shape
 of the tree, or the edges were read in the wrong order: parent, child.""",
-        hint="check that the edges are (child, parent), and train longer or from a better initialization",
+        hint="check that the edges are (child, parent), and train longer or from another initialisation",
         example=f"""\
 {_EXAMPLE}ranks = reconstruct(tree, [[0.1, 0.0], [0.9, 0.0], [0.0, 0.2]], "poincare")
 run_checks(ReconstructedTree("mine", ranks))""",
@@ -462,7 +470,7 @@ TIED = "EQ301"
 NOT_ABOVE_CHANCE, AT_THE_CEILING, TOO_FEW, MAP_IS_MRR = "EQ302", "EQ303", "EQ304", "EQ305"
 TREE_HINTS = {
     TIED: "no action needed if the distances are equal by design: ties count by their expectation",
-    NOT_ABOVE_CHANCE: "train longer or in more dimensions, or accept that the vectors do not represent the tree",
+    NOT_ABOVE_CHANCE: "train longer or in more dimensions, or use another model",
     TOO_FEW: "evaluate on a larger tree, or report the embeddings as tied",
 }
 """Hints for trees: their number of nodes is given, and there are no cutoffs."""

@@ -51,7 +51,7 @@ COMMANDS = {
         "equipoise.domains.accounts.cli_tree:nearest", "List the nearest neighbours of an account in an embedding."
     ),
     "shape": CommandEntry(
-        "equipoise.domains.accounts.cli_tree:shape", "Measure the delta-hyperbolicity of a tree or distances."
+        "equipoise.domains.accounts.cli_tree:shape", "Measure the delta-hyperbolicity of a tree or of distances."
     ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the Poincare disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate a sample chart of accounts."),
@@ -77,7 +77,7 @@ def accounts() -> None:
 device_option = click.option(
     "--device",
     metavar="NAME",
-    help="Train hyperbolic embeddings and rank on this device: cuda, cuda:1, mps or cpu. Default: cpu.",
+    help="Train hyperbolic embeddings and rank on this device: cuda, cuda:1, mps or cpu.  [default: cpu]",
 )
 
 
@@ -93,12 +93,16 @@ def report_devices(out: Output, settings: TreeEvaluationConfig) -> None:
 
 
 _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
-    click.option("--epochs", type=click.IntRange(min=1), help="Maximum number of epochs."),
+    click.option(
+        "--epochs",
+        type=click.IntRange(min=1),
+        help="Maximum number of epochs.  [default: 1000; Euclidean 300 or 400; with --device 250]",
+    ),
     click.option(
         "--restarts",
         type=click.IntRange(min=1),
-        help="Training runs from different initial vectors; the best is kept.  "
-        "[default: 8 for up to 5,000 training pairs, 4 up to 20,000, 2 up to 100,000, 1 for more]",
+        help="Number of training runs from different initial vectors; the one with the lowest loss is kept.  "
+        "[default: 8; fewer for more than 5,000 training pairs]",
     ),
     click.option(
         "--train-relation",
@@ -130,19 +134,18 @@ EVALUATE_HELP = """
   eq accounts evaluate --database books.db --business-id acme --dims 2 5 10 -o results/
   eq accounts evaluate --tree accounts.csv --relation closure --embedder text:minilm
 
-Embed a chart of accounts, or any other tree, once per number of dimensions, rank the related nodes of every node by
-distance, and report mean rank, median rank, MAP, and norm-position: Spearman's correlation of the norm with the
-position between root (0) and leaf (1). A combinatorial construction, a tuned Euclidean embedding and a random one are
-always included as baselines. Embeddings that are not significantly worse than the best one are marked as tied. With
---n-seeds all scores are means over seeds.
+Embed a chart of accounts, or any other tree, once per number of dimensions. For every node, all other nodes are ranked
+by distance, and the targets are its parent or other related nodes (--relation). The scores are mean rank (MR), median
+rank, MAP, and norm-position: Spearman's correlation of the norm with the position between root (0) and leaf (1). A
+combinatorial construction, a tuned Euclidean embedding and a random one are always included as baselines. Embeddings
+that are not significantly worse than the best one are marked as tied.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
-the command is repeated, only missing embeddings are trained. Embeddings are trained on --relation, the relation
-that is ranked, unless --train-relation names another one. --vectors evaluates existing vectors, and --distances a
-distance matrix.
+the command is repeated, only missing embeddings are trained. --vectors adds existing vectors; --distances evaluates
+distance matrices instead of embeddings.
 
-With --engine ray embeddings are trained on a cluster, dimensions and seeds in parallel, with the same results.
-With --device cuda hyperbolic embeddings are trained on a GPU, and all embeddings are ranked there.
+With --engine ray embeddings are trained on a cluster, in parallel, with the same results. With --device cuda
+hyperbolic embeddings are trained on a GPU, and all embeddings are ranked there.
 """
 
 
@@ -189,7 +192,7 @@ class TreeEmbedderParam(options.NameType):
     "--vectors",
     cls=MultiValueOption,
     metavar="FILE ...",
-    help="Existing vectors: .csv, .npz, word2vec text, gensim .kv, .pth; or NAME=FILE. See --vectors-geometry.",
+    help="Existing vectors to evaluate as well: .csv, .npz, word2vec text, gensim .kv, .pth; or NAME=FILE.",
 )
 @click.option(
     "--distances",
@@ -200,7 +203,8 @@ class TreeEmbedderParam(options.NameType):
 @click.option(
     "--vectors-geometry",
     metavar="NAME",
-    help="The geometry of vectors in a file that does not record it, such as CSV.  [default: detected]",
+    help="The geometry of --vectors that do not record it, such as CSV.  [default: lorentz if all points are on the "
+    "hyperboloid, otherwise euclidean]",
 )
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option("--filtered/--raw", default=None, help=FILTERED_HELP)
@@ -221,7 +225,7 @@ class TreeEmbedderParam(options.NameType):
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Number of training runs per embedding, with different seeds.",
+    help="Number of seeds; with several, scores are means over seeds.",
 )
 @options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write all results to this folder.")
@@ -406,11 +410,11 @@ TRAIN_HELP = """
   eq accounts train --tree accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
   eq accounts train --wordnet mammal --geometry poincare --dim 5 -o mammals.npz
 
-Embed a chart of accounts, or any other tree, and write the vectors: as CSV with id, name and coordinates, or as
-.npz, which also has the geometry and the settings. Points of the Lorentz model have one more coordinate than
-dimensions; the time-like coordinate is first. The scores of the vectors are printed at the end. With --device cuda a
-hyperbolic embedding is trained on a GPU, with all other nodes as negatives. With --continue-from existing vectors are
-trained further, and new nodes are initialised next to their parents.
+Embed a chart of accounts, or any other tree, write the vectors, and print their scores. A CSV file has id, name and
+coordinates; an .npz file also has the geometry and the settings. Points of the Lorentz model have one more coordinate
+than dimensions; the time-like coordinate is first. With --device cuda a hyperbolic embedding is trained on a GPU, with
+all other nodes as negatives. With --continue-from existing vectors are trained further, and new nodes are initialised
+next to their parents.
 """
 
 BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate on the same tree with --vectors {}."
@@ -424,7 +428,7 @@ BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate
     help="lorentz, poincare or euclidean.  [default: lorentz, or that of --continue-from]",
 )
 @click.option("--embedder", type=TreeEmbedderParam(), help="Another embedder: combinatorial, random, text:MODEL.")
-@click.option("--dim", type=click.IntRange(min=1), help="Number of dimensions. Default: 10, or that of the text model.")
+@click.option("--dim", type=click.IntRange(min=1), help="Dimensions.  [default: 10, or that of the text model]")
 @training_options
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
 @click.option("--continue-from", metavar="FILE", help="Train the vectors of this file further; new nodes are added.")
@@ -542,8 +546,8 @@ def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvalua
             more = f"; try --dim {2 * vectors.dim}" if evaluation.n_displaced and vectors.history else ""
             out.show(Paragraph(f"{nearest_parents(evaluation, evaluation.system)}{more}."))
         out.show(Paragraph(summary_line(evaluation)))
-        epochs = f" in {pluralize(len(vectors.history), 'epoch')}" if vectors.history else ""
-        out.show(Paragraph(f"{tree}; {evaluation.system} in {pluralize(vectors.dim, 'dimension')}{epochs}."))
+        epochs = f", {pluralize(len(vectors.history), 'epoch')}" if vectors.history else ""
+        out.show(Paragraph(f"{tree}; {evaluation.system}, {pluralize(vectors.dim, 'dimension')}{epochs}."))
         if "new_nodes" in vectors.settings:
             out.show(Paragraph(_continued_note(vectors)))
         for note in training_relation_notes([evaluation], evaluation.relation):
@@ -561,8 +565,9 @@ def _continued_note(vectors: NodeVectors) -> str:
     from equipoise.checks.base import pluralize
 
     n_new, n_unused = vectors.settings["new_nodes"], vectors.settings["unused_vectors"]
-    note = f"{pluralize(n_new, 'node')} of {len(vectors.ids):,} {'is' if n_new == 1 else 'are'} new"
-    return f"{note}; {pluralize(n_unused, 'earlier vector')} left out." if n_unused else f"{note}."
+    note = f"{n_new:,} of {pluralize(len(vectors.ids), 'node')} {'is' if n_new == 1 else 'are'} new"
+    was = "was" if n_unused == 1 else "were"
+    return f"{note}; {pluralize(n_unused, 'earlier vector')} {was} left out." if n_unused else f"{note}."
 
 
 DEMO_HELP = """
@@ -634,11 +639,11 @@ PLOT_HELP = """
   eq accounts plot results/ -o disk.html
   eq accounts plot account_vectors.csv --tree accounts.csv --geometry lorentz -o disk.svg
 
-Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline and shows every node, with
-search, zoom and collapsible groups. The page also has charts of norm against position between root and leaf and, for a
-folder of eq accounts evaluate, of mean rank (MR)
-and mean average precision (MAP) against dimensions. An .svg or .png file has one chart. Vectors from a
-file need the tree as well, for example from --tree. Euclidean embeddings are plotted in the plane.
+Plot an embedded tree with its edges, hyperbolic embeddings in the Poincare disk and others in the plane. An HTML file
+shows every node, with search, zoom and collapsible groups, and works offline. It also has charts of the norm against
+the position between root and leaf and, for several dimensions, of mean rank (MR) and mean average precision (MAP)
+against dimensions. An .svg or .png file has one chart. RESULTS is a folder of eq accounts evaluate, or a file of
+vectors; a file also needs the tree.
 """
 
 CHART_SUFFIXES = (".html", ".svg", ".png")
@@ -650,7 +655,11 @@ DIMENSION_CHARTS = "dimensions-"
 @click.argument("results", metavar="RESULTS")
 @tree_options
 @embedding_options
-@click.option("--chart", metavar="NAME", help="Only this chart. Default for .svg and .png files: the tree.")
+@click.option(
+    "--chart",
+    metavar="NAME",
+    help="Only this chart, such as dimensions-mr.  [default: all in HTML, the tree in .svg and .png]",
+)
 @click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or an .svg or .png file.")
 @options.output_options
 @pass_output

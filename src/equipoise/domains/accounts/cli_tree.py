@@ -146,7 +146,7 @@ class TreeSource:
         for option, (value, sources) in sources_of_option.items():
             if value is not None and not set(sources) & set(self.named):
                 listed = " or ".join(f"--{source}" for source in sources)
-                raise ParameterError(f"{option} needs {listed}", hint=f"omit it, or add {listed}")
+                raise ParameterError(f"{option} needs {listed}", hint=f"leave it out, or add {listed}")
 
 
 def _wordnet(part: str, folder: str | None) -> Tree:
@@ -176,7 +176,7 @@ def _parse_columns(words: str, known: list[str]) -> dict[str, str]:
         name, equals, column = word.partition("=")
         if not equals or not column:
             raise ParameterError(
-                f"--columns {words} has a part without a column: {word!r}", hint="id=code,parent=above_code"
+                f"--columns {words} has a part without a column: {word!r}", hint="write id=number,parent=parent_number"
             )
         if name not in known:
             raise UnknownNameError.of("column of accounts", name, known, more=f"there are: {', '.join(known)}")
@@ -186,32 +186,36 @@ def _parse_columns(words: str, known: list[str]) -> dict[str, str]:
 
 def tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of the tree; the command gets one ``source``."""
-    return options.options_as(TreeSource, "source", *_TREE_OPTIONS, section="Tree")(command)
+    tree = click.option("--tree", metavar="FILE", help=f"{FILE_FORMATS}; the format is detected.")
+    return options.options_as(TreeSource, "source", tree, *_TREE_OPTIONS, section="Tree")(command)
 
 
+def file_or_tree_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument FILE and the options of the tree; the command gets ``file`` and one ``source``."""
+    tree = click.option("--tree", metavar="FILE", help=f"The same as FILE. {FILE_FORMATS}; the format is detected.")
+    file = click.argument("file", metavar="[FILE]", required=False)
+    return file(options.options_as(TreeSource, "source", tree, *_TREE_OPTIONS, section="Tree")(command))
+
+
+FILE_FORMATS = "A CSV, TSV, JSON, GnuCash or OBO file"
 _TREE_OPTIONS: tuple[options.Decorator, ...] = (
-    click.option("--database", metavar="URL", help="A database: books.db, sqlite:///books.db, postgresql://..."),
-    click.option("--business-id", metavar="ID", help="Only the accounts of this business in the database."),
-    click.option("--table", metavar="NAME", help="The table, as NAME or SCHEMA.NAME.  [default: accounts]"),
+    click.option("--database", metavar="URL", help="books.db, sqlite:///books.db, postgresql://..."),
+    click.option("--business-id", metavar="ID", help="The business, if the database has several."),
+    click.option("--table", metavar="[SCHEMA.]NAME", help="The table of the database.  [default: accounts]"),
     click.option(
         "--columns",
         metavar="NAME=COLUMN,...",
-        help="Names of the columns id, parent, name and business in --database or --tree.",
-    ),
-    click.option(
-        "--tree",
-        metavar="FILE",
-        help="A tree as a CSV, TSV or JSON file; other formats are detected. FILE, where it is accepted, is the same.",
+        help="The columns to read, such as id=number,parent=parent_number.",
     ),
     click.option("--edges", metavar="FILE", help="Pairs of child and parent, or of descendant and ancestor."),
     click.option(
         "--closure/--no-closure",
         default=None,
-        help="Whether --edges lists all ancestors or only parents.  [default: detected]",
+        help="Whether --edges lists all ancestors.  [default: detected]",
     ),
     click.option("--gnucash", metavar="FILE", help="A GnuCash file, XML or SQLite."),
-    click.option("--codes", metavar="FILE", help="Codes whose prefix is the parent: 102-0001-003."),
-    click.option("--code-widths", metavar="N,N,...", help="Widths of the parts, for --codes without separators."),
+    click.option("--codes", metavar="FILE", help="Codes that contain the hierarchy, such as 102-0001-003."),
+    click.option("--code-widths", metavar="N,N,...", help="Widths of the parts of --codes without separators."),
     click.option(
         "--wordnet",
         type=options.ChoiceWithHint("part of WordNet", lambda: _WORDNET_PARTS),
@@ -220,7 +224,7 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
     click.option(
         "--wordnet-folder",
         metavar="FOLDER",
-        help="The folder with WordNet's data.noun and data.verb.  [default: /usr/share/wordnet]",
+        help="The folder of WordNet.  [default: /usr/share/wordnet]",
     ),
     click.option("--obo", metavar="FILE", help="An ontology in OBO format."),
     click.option("--subtree", metavar="ID", help="Only this node and its descendants."),
@@ -230,7 +234,7 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
         "orphans",
         options.names_in("equipoise.domains.accounts.trees.tree", "ORPHAN_POLICIES"),
         "error",
-        "Nodes whose parent does not exist: stop with an error, make them roots, or drop them with their descendants.",
+        "If a parent does not exist: stop with an error, make the node a root, or drop it with its descendants.",
     ),
 )
 
@@ -248,8 +252,7 @@ with an exclamation mark.
 
 
 @options.command(help=CHECK_HELP)
-@click.argument("file", metavar="[FILE]", required=False)
-@tree_options
+@file_or_tree_options
 @options.output_options
 @pass_output
 def check(out: Output, /, file: str | None, source: TreeSource) -> int:
@@ -342,18 +345,16 @@ MISFILED_HELP = """
   eq accounts misfiled accounts.csv
   eq accounts misfiled accounts.csv --model minilm --max-share 0.05
 
-List accounts whose names fit better under another parent. Only accounts without children are checked. Each of them in
-turn is treated as a new one: all parent accounts are ranked by their own names and by the names of their other
-children. An account is suspect if the most probable parent is in another part of the tree. If account numbers follow
-the tree, an account next to a sibling in the order of numbers is not suspect. Accounts are sorted by the confidence of
-the other parent relative to that of the current one, and those with the strongest evidence are listed. Random mistakes
-are simulated to measure how many of them such a list finds.
+List accounts whose names fit better under another parent. Each account without children is treated in turn as a new
+one: all possible parents are ranked by their own names and by the names of their other children. An account is suspect
+if the most probable parent is in another part of the tree. If account numbers follow the tree, an account whose number
+is next to that of a sibling is not suspect. Suspects are sorted by the confidence of the likely parent, divided by that
+of the current one. To estimate how many mistakes are found, accounts are moved to random parents.
 """
 
 
 @options.command(help=MISFILED_HELP)
-@click.argument("file", metavar="[FILE]", required=False)
-@tree_options
+@file_or_tree_options
 @model_option
 @click.option(
     "--min-confidence",
@@ -412,7 +413,7 @@ def misfiled(
 
 
 def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[str]:
-    """What is listed, what to check first, and how many mistakes such a list finds."""
+    """What is listed, what to check first, and the share of simulated mistakes that are found."""
     from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.report import node_label
     from equipoise.stats.formatting import format_value
@@ -422,7 +423,7 @@ def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[
     rate = ""
     if not isnan(listed.detection_rate):
         percent = format_value(100 * listed.detection_rate, 0)
-        rate = f"Of accounts moved to random other parents, such a list finds {percent} %."
+        rate = f"In a simulation, {percent} % of the accounts moved to random other parents are found."
     if not listed:
         return [f"{tree.source}: none of {accounts} is likely misfiled, according to {basis} ({model}). {rate}".strip()]
     first = listed[0]
@@ -450,17 +451,16 @@ PLACE_HELP = """
   eq accounts place accounts.csv --held-out 0.2
 
 Rank possible parents for a new account: by its name, by its known siblings, or by both. Confidences are calibrated on
-the tree itself: each account without children is left out in turn.
+the tree itself, by leaving out each account without children in turn.
 
-With --held-out a share of the accounts without children is removed, and their parents are ranked by name, by one
-sibling, and by both. The row "structure alone" uses no names: each removed account is attached to its
-grandparent, the tree is embedded, and the parent is predicted from the vectors.
+With --held-out a share of the accounts without children is held out, and their parents are ranked by name, by one
+sibling, and by both. The row "structure alone" uses no names: each held-out account is attached to its grandparent,
+the tree is embedded, and the parent is predicted from the distances.
 """
 
 
 @options.command(help=PLACE_HELP)
-@click.argument("file", metavar="[FILE]", required=False)
-@tree_options
+@file_or_tree_options
 @click.option("--name", "account_name", default="", metavar="TEXT", help="The name of the new account.")
 @click.option(
     "--sibling",
@@ -578,8 +578,9 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
     chance = results[0].estimates
     only = (
-        f" Accounts without a sibling left, whose parents cannot be found by name or by sibling: "
-        f"{evaluation.n_only_children:,} of {evaluation.n_held_out:,}."
+        f" Of the {pluralize(evaluation.n_held_out, 'account')}, {evaluation.n_only_children:,} "
+        f"{'has' if evaluation.n_only_children == 1 else 'have'} no sibling left, so neither name nor sibling can find "
+        "the parent."
         if evaluation.n_only_children
         else ""
     )
@@ -619,13 +620,14 @@ embedding_options = options.joined(
     click.option(
         "--system",
         metavar="NAME",
-        help="The embedding of the folder. Default: the hyperbolic one with the fewest dimensions; combinatorial-2 if "
-        "present.",
+        help="An embedding of the folder, such as lorentz-5.  [default: combinatorial-2 or, without it, the hyperbolic "
+        "one with the fewest dimensions]",
     ),
     click.option(
         "--geometry",
         metavar="NAME",
-        help="The geometry of a CSV file of vectors. Default: lorentz or euclidean, detected.",
+        help="The geometry of a file that does not record it, such as CSV.  [default: lorentz if all points are on "
+        "the hyperboloid, otherwise euclidean]",
     ),
 )
 """Which vectors of a folder or file are used, and in which geometry."""
@@ -635,9 +637,10 @@ NEAREST_HELP = """
   eq accounts nearest results/ 1110
   eq accounts nearest account_vectors.npz 1110 --tree accounts.csv -k 5
 
-List the nearest neighbours of an account in an embedding, and the ancestors that the embedding alone predicts: the
-nearest node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on. The account is
-given by its id, its name, or its path of names such as Assets:Cash.
+List the nearest neighbours of an account in an embedding, and the ancestors that the embedding predicts: the nearest
+node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on. The account is given
+by its id, its name, or its path of names such as Assets:Cash. RESULTS is a folder of eq accounts evaluate, or a file of
+vectors; a file also needs the tree.
 """
 
 
@@ -705,8 +708,7 @@ or without ids). eq accounts evaluate --distances ranks by such distances.
 
 
 @options.command(help=SHAPE_HELP)
-@click.argument("file", metavar="[FILE]", required=False)
-@tree_options
+@file_or_tree_options
 @click.option("--distances", metavar="FILE", help="A square symmetric matrix of distances.")
 @options.output_options
 @pass_output

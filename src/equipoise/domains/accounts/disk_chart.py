@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 PRINT_SIZE, PRINT_MARGIN, LABEL_SIZE = 1000.0, 20.0, 12.0
 """Pixels of the SVG file."""
 MAX_PRINTED_LABELS = 150
+CAPTION_LETTERS = 130
+"""Letters per line of the caption."""
 LETTER = 0.58
 """Mean width of a letter in units of the font size."""
 
@@ -95,8 +98,8 @@ def tree_page(drawing: TreeDrawing, text: str, charts: Sequence[Chart]) -> str:
         f'<canvas id="tree" role="img" tabindex="0" aria-label="{escape(label)}"></canvas>\n'
         '<div id="tree-tooltip" hidden></div>\n'
         f"{_legend(drawing.group_names)}\n{caption}\n"
-        "<p>Scroll to zoom, drag to move, click a node to collapse or expand it. Enter in the search moves to the "
-        "next match.</p>\n"
+        "<p>Scroll to zoom, drag to move, click a node to collapse or expand it. Press Enter in the search field for "
+        "the next match.</p>\n"
         f'<script type="application/json" id="tree-data">{_data(drawing)}</script>\n'
         f"{figures}\n<script>{script}</script>\n</body>\n</html>\n"
     )
@@ -144,14 +147,21 @@ def tree_svg(drawing: TreeDrawing) -> str:
         return PRINT_SIZE / 2.0 + scale * float(point[0]), PRINT_SIZE / 2.0 - scale * float(point[1])
 
     points = drawing.unit_points
-    header = LABEL_SIZE * 2.5
+    caption = wrap(drawing.caption, CAPTION_LETTERS)
+    line_height = LABEL_SIZE * 1.3
+    header = LABEL_SIZE * 2.5 + line_height * len(caption)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-header:g} {PRINT_SIZE:g} {PRINT_SIZE + header:g}" '
         f'width="{PRINT_SIZE:g}" height="{PRINT_SIZE + header:g}" font-family="sans-serif" role="img">',
         f"<title>{escape(drawing.title)}</title>",
         f'<rect y="{-header:g}" width="100%" height="100%" fill="{LIGHT["paper"]}"/>',
-        f'<text x="{PRINT_SIZE / 2:g}" y="{-LABEL_SIZE * 0.9:g}" text-anchor="middle" font-size="{LABEL_SIZE * 1.4:g}">'
-        f"{escape(drawing.title)}</text>",
+        f'<text x="{PRINT_SIZE / 2:g}" y="{LABEL_SIZE * 1.6 - header:g}" text-anchor="middle" '
+        f'font-size="{LABEL_SIZE * 1.4:g}">{escape(drawing.title)}</text>',
+        *(
+            f'<text x="{PRINT_SIZE / 2:g}" y="{LABEL_SIZE * 1.8 - header + line_height * line:g}" text-anchor="middle" '
+            f'font-size="{LABEL_SIZE:g}">{escape(text)}</text>'
+            for line, text in enumerate(caption, 1)
+        ),
     ]
     if drawing.kind == "disk":
         parts.append(

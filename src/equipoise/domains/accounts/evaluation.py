@@ -275,8 +275,8 @@ class BranchClusters:
     @property
     def caption(self) -> str:
         """The resampling, for a caption."""
-        too_few = " The subtrees at the top are too few for the tests." if self.level else ""
-        return f"Whole subtrees are resampled: {len(self)}. {self.definition}{too_few}"
+        too_few = " There are too few subtrees at the top for the tests." if self.level else ""
+        return f"{len(self)} whole subtrees are resampled. {self.definition}{too_few}"
 
     @property
     def definition(self) -> str:

@@ -41,8 +41,8 @@ N_VOTES = 5
 """Nearest nodes whose parents are counted for a suggestion."""
 MAX_NODES = 6000
 """Larger trees are not searched for displaced nodes: that needs all distances."""
-OWN_CHILD, SIBLING, SAME_BRANCH, MISFILED = "own child", "sibling", "same branch", "likely misfiled"
-"""The relation of a nearest node to the parent, and what it suggests."""
+OWN_CHILD, SIBLING, SAME_BRANCH, OTHER_PARENT = "own child", "sibling", "same branch", "other parent"
+"""The relation of a node to its nearest nodes."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class DisplacedNode:
     """A node whose nearest node is not a parent.
 
     ``kind`` is what the nearest node is: an own child, a sibling, or another node of the same top-level branch. If it
-    is in another branch, or if most of the nearest nodes are below another parent, the node is likely misfiled, and
+    is in another branch, or if most of the nearest nodes are below another parent, the kind is ``other parent``, and
     ``suggestion`` is the id of that parent.
     """
 
@@ -153,12 +153,12 @@ def displaced_nodes(tree: Tree, vectors: NodeVectors) -> tuple[DisplacedNode, ..
         if nearest in tree.children(position):
             kind, suggestion = OWN_CHILD, None
         elif suggestion is not None:
-            kind = MISFILED
+            kind = OTHER_PARENT
         elif np.isin(tree.parents(nearest), parents).any():
             kind = SIBLING
         else:
-            kind = SAME_BRANCH if branches[nearest] == branches[position] else MISFILED
-            suggestion = _first_parent(tree, nearest) if kind == MISFILED else None
+            kind = SAME_BRANCH if branches[nearest] == branches[position] else OTHER_PARENT
+            suggestion = _first_parent(tree, nearest) if kind == OTHER_PARENT else None
         displaced.append(
             DisplacedNode(
                 tree.ids[position],

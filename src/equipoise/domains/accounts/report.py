@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.accounts.evaluation import branch_clusters
-from equipoise.domains.accounts.placement import MISFILED
+from equipoise.domains.accounts.placement import OTHER_PARENT
 from equipoise.domains.accounts.trees.tree import PARENT, is_random_id
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, failure_line, single_answer
 from equipoise.report.tables import interval_methods
@@ -159,7 +159,10 @@ def distances_view(
         *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
     )
     options = AnswerOptions(
-        Vocabulary("node", "distance file", cluster="subtree"), columns=tuple(columns), baseline="Chance", notes=notes
+        Vocabulary("node", "distance file", cluster="subtree"),
+        columns=tuple(columns),
+        baseline="A random matrix",
+        notes=notes,
     )
     if comparison is None:
         answer = single_answer(order[0], results[0].estimates[mean_rank], options)
@@ -194,9 +197,9 @@ def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
     parent = "its parent" if row.has_single_target else "one of its parents"
     if not row.n_displaced:
         return f"{embedding}, every node is nearer to {parent} than to any other node"
-    nodes, verb = pluralize(row.n_displaced, "node"), "is" if row.n_displaced == 1 else "are"
-    other = parent if row.n_displaced == 1 else parent.replace("its", "their")
-    return f"{embedding}, {nodes} of {len(row.vectors.ids):,} {verb} nearer to another node than to {other}"
+    verb, other = ("is", parent) if row.n_displaced == 1 else ("are", parent.replace("its", "their"))
+    nodes = f"{row.n_displaced:,} of {pluralize(row.map.n, 'node')}"
+    return f"{embedding}, {nodes} {verb} nearer to another node than to {other}"
 
 
 def disagreement_note(rows: Sequence[EmbeddingEvaluation]) -> str:
@@ -217,9 +220,9 @@ def _training_notes(data: AccountsEvaluation) -> list[str]:
     notes = []
     n_seeds = max(len(data.settings.seeds_for(spec)) for spec in data.settings.specs)
     if n_seeds > 1:
-        notes.append(f"All scores are means over {n_seeds} seeds; after ± is the standard deviation over seeds.")
+        notes.append(f"All scores are means over {n_seeds} seeds; ± is followed by the standard deviation over seeds.")
     if {"lorentz", "poincare"} <= {row.system.rpartition("-")[0] for row in data.evaluations}:
-        notes.append("lorentz and poincare are one embedding in two coordinates; it was trained once.")
+        notes.append("lorentz and poincare are the same embedding in different coordinates; it was trained once.")
     return notes
 
 
@@ -281,10 +284,10 @@ def captions(data: AccountsEvaluation) -> list[str]:
     first = data.evaluations[0]
     methods = interval_methods(item for row in data.evaluations for item in (row.mean_rank, row.map))
     notes = [
-        f"{_target_text(data.tree, data.settings.relation)}; {ranks}. MR is the mean over edges, lower is better, and "
-        f"{format_value(first.mean_rank.chance, 1)} by chance; MAP is the mean over nodes, "
-        f"{format_value(first.map.chance, 3)} by chance. {NORM_POSITION}: Spearman correlation of the norm with "
-        "the position between root (0) and leaf (1).",
+        f"{_target_text(data.tree, data.settings.relation)}; {ranks}. MR is the mean rank over edges (lower is "
+        f"better; {format_value(first.mean_rank.chance, 1)} by chance), MAP the mean average precision over nodes "
+        f"({format_value(first.map.chance, 3)} by chance). {NORM_POSITION} (NormDepth) is Spearman's correlation of "
+        "the norm with the position between root (0) and leaf (1).",
         f"Intervals: {methods or 'n/a'}. {data.resampled_branches.caption}",
     ]
     if first.map.undefined:
@@ -296,8 +299,8 @@ def captions(data: AccountsEvaluation) -> list[str]:
         *rates, last_rate = (f"{rate:g}" for rate in data.settings.learning_rates)
         learning_rates = f"{', '.join(rates)} and {last_rate}"
         notes.append(
-            f"Trained embeddings were tried from several starts and at learning rates {learning_rates}, until the loss "
-            "was 0; the run with the lowest loss was kept. combinatorial, euclidean and random are baselines."
+            f"Embeddings were trained from several initial vectors and with the learning rates {learning_rates}, until "
+            "the loss was 0; the run with the lowest loss was kept. combinatorial, euclidean and random are baselines."
         )
     notes += training_relation_notes(data.evaluations, data.settings.relation)
     if data.comparison is not None:
@@ -359,12 +362,13 @@ def shape_section(data: AccountsEvaluation) -> list[Section]:
     ]
     notes = [
         data.evaluations[0].tree_shape.sentence,
-        "The scale of an embedding is its mean distance per edge between two nodes. Mean distortion is the mean of "
-        "|distance / (scale x edges) - 1|; worst is the largest distance per edge divided by the smallest.",
+        "The distance between two nodes is compared with the number of edges between them. The scale of an embedding "
+        "is the mean of distance / edges. Mean distortion is the mean of |distance / (scale x edges) - 1|; worst is "
+        "the largest distance / edges divided by the smallest.",
         "Dasgupta cost is the cost of the tree (Dasgupta, 2016) for the similarities exp(-distance / median distance), "
         "divided by the cost of a tree without groups.",
-        "Curvature is that of the space in which all distances are divided by the scale, so that an edge has length 1 "
-        "on average.",
+        "Curvature is the curvature of the space after all distances are divided by the scale, so that an edge has "
+        "length 1 on average.",
     ]
     return [Section("Distances in the tree", (ReportTable.of(columns),), tuple(notes))]
 
@@ -374,34 +378,38 @@ def _curvature(row: EmbeddingEvaluation, shape: EmbeddingShape) -> str:
 
 
 def displaced_section(data: AccountsEvaluation) -> list[Section]:
-    """The nodes whose nearest node is not their parent, and what that suggests."""
+    """The nodes whose nearest node is not their parent, and how that node is related to them."""
     if not data.displaced:
         return []
     shown = data.displaced[:MAX_DISPLACED]
     labels = {key: node_label(data.tree, key, with_path=False) for item in shown for key in _ids_of(item)}
     # A text model has no dimensions that could be too few.
-    cause = "similar names" if data.displaced_in.startswith("text:") else "too few dimensions"
+    cause = (
+        "similar names. To check whether accounts are under the wrong parent, use eq accounts misfiled"
+        if data.displaced_in.startswith("text:")
+        else "too few dimensions"
+    )
     columns = [
         ReportColumn("node", [labels[item.id] for item in shown], shortens="end"),
         ReportColumn("parent", [labels[item.parent] for item in shown], shortens="end"),
-        ReportColumn("rank", [str(item.parent_rank) for item in shown], right=True),
+        ReportColumn("rank of parent", [str(item.parent_rank) for item in shown], right=True),
         ReportColumn("nearest", [labels[item.nearest] for item in shown], shortens="end"),
-        ReportColumn("what that suggests", [_suggestion(item, labels, cause) for item in shown], shortens="end"),
+        ReportColumn("relation", [_relation_of_nearest(item, labels) for item in shown], shortens="end"),
     ]
     verb, parent = ("is", "its parent") if len(data.displaced) == 1 else ("are", "their parent")
     nodes = pluralize(len(data.displaced), "node")
     title = f"{nodes} {verb} nearer to another node than to {parent} in {data.displaced_in}"
-    return [Section.of_table(title, columns)]
+    return [Section.of_table(title, columns, f"The usual cause is {cause}.")]
 
 
 def _ids_of(item: DisplacedNode) -> list[str]:
     return [key for key in (item.id, item.parent, item.nearest, item.suggestion) if key is not None]
 
 
-def _suggestion(item: DisplacedNode, labels: Mapping[str, str], cause: str) -> str:
-    if item.kind == MISFILED and item.suggestion is not None:
-        return f"likely misfiled: {labels[item.suggestion]}"
-    return f"{item.kind}: {cause}"
+def _relation_of_nearest(item: DisplacedNode, labels: Mapping[str, str]) -> str:
+    if item.kind != OTHER_PARENT or item.suggestion is None:
+        return item.kind
+    return "other branch" if item.suggestion == item.nearest else f"under {labels[item.suggestion]}"
 
 
 def position_section(data: AccountsEvaluation) -> Section:

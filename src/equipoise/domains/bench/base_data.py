@@ -188,7 +188,7 @@ def require_rows(rows: Sequence[Any], name: str, noun: str, log: IssueLog, minim
     if len(rows) < minimum:
         reasons = "; ".join(map(str, log.issues))
         raise InputError(
-            f"{name} has {format_count(len(rows))} usable {noun}" + (f": {reasons}" if reasons else ""),
+            f"{name} has too few usable {noun} ({format_count(len(rows))})" + (f": {reasons}" if reasons else ""),
             hint=f"at least {minimum} {'is' if minimum == 1 else 'are'} needed; check the columns and the ids",
         )
 

@@ -65,14 +65,18 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
 @click.argument("data", nargs=-1, metavar="DATA [DATA ...]")
 @options.models_option()
 @click.option("--text", cls=MultiValueOption, metavar="COLUMN ...", help="Columns of text, such as title body.")
-@click.option("--split", metavar="NAME", help="Split of the qrels of BEIR folders.  [default: test]")
+@click.option(
+    "--split",
+    metavar="NAME",
+    help="Split of the qrels of BEIR folders.  [default: test if there is one, else all]",
+)
 @click.option(
     "--dims",
     cls=MultiValueOption,
     commas=True,
     type=click.IntRange(min=1),
     metavar="N ...",
-    help="Also evaluate vectors truncated to N dimensions. With --dtypes, only the combinations of both; add float32 "
+    help="Also evaluate vectors truncated to N dimensions. With --dtypes, both are combined; add float32 to --dtypes "
     "for truncation alone.",
 )
 @click.option(
@@ -81,7 +85,7 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=options.ChoiceWithHint("dtype", dtypes),
     metavar="NAME ...",
-    help="Also evaluate vectors stored as float16, int8 or binary. With --dims, only the combinations of both.",
+    help="Also evaluate vectors stored as float16, int8 or binary.",
 )
 @click.option(
     "--rerankers",
@@ -257,7 +261,7 @@ def ls(out: Output, /) -> int:
         parts += [
             Paragraph(""),
             Paragraph(
-                "A folder of tables is one data set per table. KIND:PATH names the kind, such as clustering:PATH."
+                "In a folder of tables, each table is a data set. KIND:PATH names the kind, such as clustering:PATH."
             ),
             Paragraph(
                 "few-shot:PATH is classification under MTEB's protocol: the same tables, 8 texts per label. "
@@ -275,14 +279,13 @@ LEADERBOARD_HELP = """
   eq leaderboard per_query.csv --resample units --to md
 
 Show which models may be first, and which adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown, LaTeX, JSON
-or parquet) has one row per model and one column per data set, or one row per model, data set and unit (query, ...).
-It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
+or parquet) has one row per model and one column per data set, or one row per model, data set and unit (such as a
+query). It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
 
-The rank interval of a model comes from simultaneous tests against all other models (Mogstad et al., 2024), with
-critical values from a paired bootstrap over the data sets, and over the units within them where the table has them. The
-confidence level holds for each model, not for all intervals together. A model may be first if its interval includes 1;
-the best model is among these at the confidence level. Missing scores are never imputed. If scores have different
-scales, models are ordered by Borda count.
+The rank interval of a model comes from simultaneous tests against all other models (Mogstad et al., 2024). Their
+critical values come from a paired bootstrap, which resamples data sets and, if the table has them, units. The
+confidence level holds for each interval, not for all of them together. A model may be first if its interval includes 1.
+Missing scores are never imputed. If scores have different scales, models are ordered by Borda count.
 """
 
 RANKS = "equipoise.stats.aggregate_ranks"
@@ -297,7 +300,7 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
 @click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower scores are better.")
 @click.option(
-    "--accuracy", is_flag=True, help="Scores are accuracies: infer the number of units from the printed decimals."
+    "--accuracy", is_flag=True, help="Scores are accuracies: infer the number of units from the printed decimals (-v)."
 )
 @click.option(
     "--missing",
@@ -314,8 +317,8 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option(
     "--resample",
     type=ChoiceWithHint("resampling", modes),
-    help="Resample data sets, units (queries, ...) within them, or both.  [default: both if the table has units and "
-    "several data sets, else what it has]",
+    help="Resample data sets, units (such as queries) within them, or both.  [default: both with several data sets "
+    "and units, else the one that the table has]",
 )
 @click.option(
     "--models-in",

@@ -47,7 +47,7 @@ from equipoise.runs.runner import (
     run_jobs,
 )
 from equipoise.stats.estimate import result_from_values
-from equipoise.stats.verdict import UNIT_NOUN
+from equipoise.stats.verdict import UNIT_NOUN, name_list
 from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord, parameter_grid
 from equipoise.tuning.nested_cv import NestedResult, fold_means, repeated_choice
 
@@ -218,7 +218,7 @@ def plan_benchmark(
     systems = expand_systems(models, variants, suite)
     for name in prices or {}:
         if name not in (known := [system.name for system in systems]):
-            raise UnknownNameError.of("model", name, known)
+            raise UnknownNameError.of("model", name, known, more=f"the models are {', '.join(known)}")
     jobs, folder = plan_jobs(systems, suite, config, prices or {}), ExperimentFolder.of(output)
     if folder is not None:
         datasets = {data.name: data.fingerprint for data in suite}
@@ -282,9 +282,14 @@ def collect(plan: BenchPlan, results: JobResults[ScoredSystem]) -> BenchComparis
 
 
 def _skipped(plan: BenchPlan) -> list[str]:
-    """Why a requested system is not evaluated on a kind of data."""
-    reasons = [system.why_not(data) for data in plan.suite for system in plan.systems if not system.baseline]
-    return list(dict.fromkeys(filter(None, reasons)))
+    """The requested systems that do not apply to some kinds of data, with these kinds."""
+    skipped = []
+    for system in plan.systems:
+        kinds = list(dict.fromkeys(data.kind for data in plan.suite if not system.applies_to(data)))
+        if kinds and not system.baseline:
+            need = "needs" if len(kinds) == 1 else "need"
+            skipped.append(f"{system.name} on {name_list(kinds)}, which {need} vectors")
+    return skipped
 
 
 def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConfig) -> Any:
@@ -334,7 +339,7 @@ def plan_jobs(
         )
         for row, system in enumerate(systems)
         for column, data in enumerate(suite)
-        if not system.why_not(data)
+        if system.applies_to(data)
     ]
 
 

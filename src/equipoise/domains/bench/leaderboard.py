@@ -354,7 +354,7 @@ def leaderboard(
     if len(source.models) < 2:
         raise InputError(
             f"{source.name} has {pluralize(len(source.models), 'model')}; an order needs two",
-            hint="add a model, or name the orientation with --models-in columns",
+            hint="add a model, or use --models-in columns if each column is a model",
         )
     complete = source.complete(missing)
     chosen = _aggregate(aggregate, complete)

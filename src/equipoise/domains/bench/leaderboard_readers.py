@@ -98,6 +98,10 @@ def read_scores(
         )
     grid, text = _grid(source)
     columns = _long_columns(grid.header)
+    if metric is not None and "metric" not in (columns or {}):
+        raise ParameterError(
+            f"{grid.name} has no column {METRIC_COLUMN}, so no metric can be chosen", hint="leave out --metric"
+        )
     if columns is not None:
         table = _from_long(grid, columns, metric)
     else:
@@ -231,7 +235,8 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
     """
     header = [_name(head) for head in grid.header]
     columns = [at for at in range(1, len(header)) if header[at] in datasets or _is_dataset(grid, at, header[at])]
-    left_out = [head for at, head in enumerate(header) if at and at not in columns and head]
+    heads_left_out = [head for at, head in enumerate(header) if at and at not in columns and head]
+    rows_left_out = []
     printed, unreadable, models, scores = {}, [], [], []
     for row in grid.rows:
         model = _name(row[0])
@@ -242,7 +247,7 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
             scores.append([numbers[name].value if name in numbers else np.nan for name in cells])
             printed.update({(model, name): number for name, number in numbers.items()})
         elif model:
-            left_out.append(model)
+            rows_left_out.append(model)
         if numbers or not transposed:
             texts = [(name, cell) for name, cell in cells.items() if isinstance(cell, str) and cell]
             unreadable += [f"{model}, {name}: {cell!r}" for name, cell in texts]
@@ -262,8 +267,19 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, transposed: bool) -> 
         np.array(scores),
         printed=printed,
         unreadable=tuple(unreadable),
-        notes=(f"columns that are not data sets are left out: {join_names(left_out)}",) if left_out else (),
+        notes=_left_out(heads_left_out, rows_left_out, transposed=transposed),
     )
+
+
+def _left_out(heads: Sequence[str], rows: Sequence[str], *, transposed: bool) -> tuple[str, ...]:
+    """A note with the names of what is left out; the rows of a turned table are the columns of the file."""
+    nouns = ("row", "column") if transposed else ("column", "model without scores")
+    parts = []
+    for noun, names in zip(nouns, (heads, rows), strict=True):
+        plural = "models without scores" if noun.startswith("model") else f"{noun}s"
+        if names:
+            parts.append(f"{noun if len(names) == 1 else plural} {join_names(names)}")
+    return (f"left out: {'; '.join(parts)}",) if parts else ()
 
 
 def _check_not_metrics(source: str, names: Sequence[str]) -> None:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from equipoise.stats.aggregate_ranks import OrderChange
 
 SHOWN_MODELS = 10
+ROUNDING = 1e-9
+"""A narrower interval, relative to its limit, is the rounding error of equal scores."""
 AGGREGATE_TITLES = {"mean": "mean score", "borda": "Borda count", "zscore": "mean z-score"}
 
 
@@ -55,6 +57,7 @@ def leaderboard_view(analysis: LeaderboardAnalysis, details: str = "", n_shown: 
     sections = (
         _adjacent_section(analysis),
         *_dataset_section(analysis, n_shown),
+        *_units_section(analysis),
         Section("Method", notes=tuple(method_lines(analysis))),
     )
     title = f"Leaderboard: {Path(analysis.table.name).name}"
@@ -89,6 +92,8 @@ def _columns(analysis: LeaderboardAnalysis, entries: Sequence[LeaderboardEntry])
             ReportColumn("mean", [format_value(entry.mean, places) for entry in entries], right=True),
             ReportColumn(f"{level} interval", intervals, right=True, rank=2),
         ]
+    if len(analysis.table.datasets) == 1:
+        return columns
     firsts = [str(entry.first_places) for entry in entries]
     return [
         *columns,
@@ -159,22 +164,26 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     config = analysis.config
     level = format_percent(config.confidence_level)
     resampled = {"datasets": "data sets", "units": "units within the data sets", "both": "data sets and their units"}
+    if len(analysis.table.datasets) == 1 and analysis.resample == "datasets":
+        return ["A single data set without scores per unit cannot be resampled, so all ranks remain possible."]
     by_fallback = analysis.aggregate == "borda" and not analysis.table.is_comparable
+    reason = "Scores have different scales, so models" if by_fallback else "Models"
+    overlap = "may overlap although the paired difference of two models is significant."
+    if analysis.resample != "units":
+        overlap = f"include the differences between data sets, which all models share. They {overlap}"
     return [
-        *(["Scores have different scales, so models are ordered by Borda count."] if by_fallback else []),
-        f"Models are ordered by {AGGREGATE_TITLES[analysis.aggregate]}. Rank intervals ({level}) come from a paired "
+        f"{reason} are ordered by {AGGREGATE_TITLES[analysis.aggregate]}. Rank intervals ({level}) come from a paired "
         f"bootstrap of {resampled[analysis.resample]} ({format_count(config.n_resamples)} resamples, seed "
         f"{config.seed}): a model is above another one if their studentised difference exceeds the bootstrap "
         "quantile of the largest difference (Mogstad et al., 2024). The level holds for each interval, not for all "
         "together.",
         f"Adjacent ranks: {get_test(config.test).title}, {CORRECTIONS[config.correction][1]} over "
         f"{pluralize(len(analysis.adjacent), 'pair')}.",
-        "Intervals of means include the differences between data sets, which all models share. They may overlap "
-        "although the paired difference of two models is significant.",
+        *([] if by_fallback else [f"Intervals of means {overlap}"]),
     ]
 
 
-ADJACENT_HEADS = ("better", "worse", "difference", "p", "adjusted p", "separated")
+ADJACENT_HEADS = ("better", "worse", "difference", "p", "adj. p", "significant")
 
 
 def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
@@ -206,34 +215,44 @@ def _adjacent_section(analysis: LeaderboardAnalysis) -> Section:
     return Section.of_table(f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}", columns)
 
 
-DATASET_HEADS = ("without data set", "tau", "first", "largest move", "units")
+DATASET_HEADS = ("without data set", "tau", "first", "largest move")
 
 
 def _dataset_section(analysis: LeaderboardAnalysis, n_shown: int | None) -> list[Section]:
-    """The data sets without which the order changes most, and the units that their digits allow."""
+    """The data sets without which the order changes most."""
     if not analysis.without_dataset:
         return []
     rows = dataset_rows(analysis)
     cells = list(zip(*rows[:n_shown], strict=True))
-    columns = [ReportColumn(head, cells[at], rank=(0, 0, 1, 2, 3)[at]) for at, head in enumerate(DATASET_HEADS)]
+    columns = [ReportColumn(head, cells[at], rank=(0, 0, 1, 2)[at]) for at, head in enumerate(DATASET_HEADS)]
     shown = f"; {n_shown} of {len(rows)} data sets" if n_shown is not None and len(rows) > n_shown else ""
     return [Section.of_table(f"Order without one data set, largest change first{shown}", columns)]
 
 
 def dataset_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
-    """For each data set: tau, the first model and the largest move without it, and its size. Lowest tau first."""
+    """For each data set: tau, the first model and the largest move without it. Lowest tau first."""
     models, table = analysis.table.models, analysis.table
-    possible = table.denominators()
     rows: list[tuple[str, ...]] = []
     changes = zip(table.datasets, analysis.without_dataset, strict=True)
     for name, change in sorted(changes, key=lambda pair: pair[1].tau):
         largest_move = (
             f"{models[change.moved]} {change.rank} → {change.new_rank}" if change.rank != change.new_rank else "none"
         )
-        size = table.n_units.get(name)
-        units = format_count(size) if size is not None else _possible(possible.get(name))
-        rows.append((name, _tau(change), models[change.first], largest_move, units))
+        rows.append((name, _tau(change), models[change.first], largest_move))
     return rows
+
+
+def _units_section(analysis: LeaderboardAnalysis) -> list[Section]:
+    """The number of units of each data set: as stated, and as the digits of printed accuracies allow."""
+    table, possible = analysis.table, analysis.table.denominators()
+    names = [name for name in table.datasets if name in table.n_units or name in possible]
+    columns = [ReportColumn("data set", names)]
+    if any(name in table.n_units for name in names):
+        stated = [format_count(table.n_units[name]) if name in table.n_units else "" for name in names]
+        columns.append(ReportColumn("units", stated, right=True))
+    if possible:
+        columns.append(ReportColumn("possible numbers", [_possible(possible.get(name)) for name in names]))
+    return [Section.of_table("Units of each data set", columns)] if names else []
 
 
 def _possible(sizes: tuple[int, ...] | None) -> str:
@@ -242,13 +261,14 @@ def _possible(sizes: tuple[int, ...] | None) -> str:
         return ""
     if not sizes:
         return "not an accuracy"
-    return f"{', '.join(map(str, sizes[:3]))}{', ...' if len(sizes) > 3 else ''} possible"
+    return f"{', '.join(map(str, sizes[:3]))}{', ...' if len(sizes) > 3 else ''}"
 
 
 def mean_decimals(analysis: LeaderboardAnalysis) -> int:
     """Decimals of the means: one for percentages and three for fractions, or what the intervals need."""
     least = 3 if set(analysis.table.scales.values()) == {"fraction"} else 1
     known = [entry.interval for entry in analysis.entries if entry.interval.known]
+    known = [interval for interval in known if interval.high - interval.low > ROUNDING * abs(interval.high)]
     return max(least, shared_decimals(known)) if known else least
 
 

@@ -92,6 +92,11 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
     return built
 
 
+def _is_retrieval_folder(source: Any) -> bool:
+    path = split_prefix(source)[1]
+    return isinstance(path, str | PathLike) and has_retrieval_files(Path(path))
+
+
 def _missing_file(text: str) -> EquipoiseError:
     """The error for a path that does not exist; a word before a colon may be a kind with a typo."""
     kind, _, rest = text.partition(":")
@@ -139,6 +144,8 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     )
     if not named_sources:
         raise InputError("no data was given", hint="give a folder or a table; eq bench ls lists the formats")
+    if split is not None and not any(map(_is_retrieval_folder, named_sources)):
+        raise InputError(f"no BEIR folder was given, so there is no split {split}", hint="leave out --split")
     datasets = _read_all([part for source in named_sources for part in expand_folder(source)], text, split)
     names = Counter(data.name for data in datasets)
     for data in datasets:
@@ -187,7 +194,7 @@ def recognise(table: ColumnTable, text: Sequence[str] = ()) -> type[BenchData]:
         return Classification
     raise FormatError(
         f"the columns of {table.name} fit no kind of data: {', '.join(table.columns)}",
-        hint="line 1 names the columns: rename them (eq bench ls lists the names), or use KIND:PATH --text COLUMN",
+        hint="rename the columns in the first line (eq bench ls lists the names), or use KIND:PATH --text COLUMN",
     )
 
 

@@ -78,7 +78,9 @@ def answer_parts(views: Sequence[View], *, verbose: bool = False, quiet: bool = 
     parts: list[Part] = []
     for view in views:
         parts += [*([Paragraph("")] if parts else []), heading(view.title), Paragraph("")]
-        parts += view.answer.parts(quiet=quiet, verbose=True)
+        # The title has the kind and the size; the note has the same and the issues.
+        notes = tuple(note for note in view.answer.notes if note != f"{view.title}.")
+        parts += replace(view.answer, notes=notes).parts(quiet=quiet, verbose=True)
         # The other findings of the suite are those of its data sets, which follow.
         follow = [finding for later in views[1:] for finding in later.answer.findings] if view is views[0] else []
         if not quiet:
@@ -131,12 +133,12 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
 
 
 def _first_places(comparison: BenchComparison, suite: Aggregate) -> str:
-    """On how many data sets the leader has the highest score, and on how many of these others have it as well."""
+    """On how many data sets the leader has the highest score, and on how many of these another system has it too."""
     tables = [[dataset.score(row.system) for row in suite.rows] for dataset in comparison.datasets]
     firsts = [scores for scores in tables if scores[0] == max(scores)]  # the leader is in the first row
-    n_tied = sum(scores.count(scores[0]) > 1 for scores in firsts)
-    tied = f" (tied on {n_tied})" if n_tied else ""
-    return f"{suite.leader} has the highest score on {len(firsts)} of {len(tables)}{tied}."
+    n_shared = sum(scores.count(scores[0]) > 1 for scores in firsts)
+    shared = f" (shared with another system on {n_shared})" if n_shared else ""
+    return f"{suite.leader} has the highest score on {len(firsts)} of the {len(tables)} data sets{shared}."
 
 
 def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -> str:
@@ -164,7 +166,7 @@ def _other_datasets(suite: Aggregate) -> str:
     shown = f"{name_list(worse)} {verb} significantly worse" if worse else "no system is significantly worse"
     level, interval = format_percent(suite.confidence_level), _ends(suite.rows[0].interval_elsewhere)
     return (
-        f"On other data sets like these {len(suite.datasets)}, {shown}, and the {level} interval of the mean of "
+        f"On other data sets like these, {shown}, and the {level} interval of the mean of "
         f"{suite.leader} is {interval} (Student's t over data sets)."
     )
 
@@ -246,9 +248,11 @@ def _certain_metrics(dataset: DataComparison, names: Sequence[str]) -> list[str]
     """The metrics that any system maximises, such as R@100 on 64 documents: checks of scores leave these out."""
     chances = {name: dataset.systems[0].result[name].chance for name in names}
     certain = [name for name, chance in chances.items() if chance >= 1 - CHANCE_TOLERANCE]
-    return (
-        [f"The chance level of {join_names(certain)} is 1, so every system has the highest value."] if certain else []
-    )
+    if not certain:
+        return []
+    levels = "chance level" if len(certain) == 1 else "chance levels"
+    verb = "is" if len(certain) == 1 else "are"
+    return [f"The {levels} of {name_list(certain)} {verb} 1, so every system has the highest value."]
 
 
 def _tuning_notes(dataset: DataComparison) -> list[str]:
@@ -259,8 +263,8 @@ def _tuning_notes(dataset: DataComparison) -> list[str]:
             record = system.tuning
             selected = ", ".join(f"{name} {value}" for name, value in record.trials[record.best].params.items())
             notes.append(
-                f"{system.name}: {selected} is best of {len(record.trials)} on all "
-                f"{Vocabulary(dataset.data.unit).plural}, where it scores {record.optimistic:.3f} (optimistic). The "
+                f"{system.name}: {selected} has the highest of {len(record.trials)} scores on all "
+                f"{Vocabulary(dataset.data.unit).plural}, {record.optimistic:.3f} (optimistic). The "
                 f"table has the held-out score, {record.nested:.3f} (nested {record.fold_count}-fold cross-validation)."
             )
     return notes
@@ -301,7 +305,9 @@ def _dropped(comparison: BenchComparison) -> list[str]:
 def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:
     one, other = comparison.cost(cheap)[0], comparison.cost(best)[0]
     if isfinite(one) and isfinite(other) and other > 1.5 * one:
-        return f" ({other / one:,.0f} times faster)" if other > 2 * one else f" ({other / one:.1f} times faster)"
+        # A time is measured once, so the ratio is rounded to one significant digit.
+        ratio = f"{float(f'{other / one:.0e}'):,.0f}" if other > 2 * one else f"{other / one:.1f}"
+        return f" (about {ratio} times faster)"
     return ""
 
 

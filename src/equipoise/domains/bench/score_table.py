@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
 Scale = Literal["fraction", "percent", "other"]
+SCALE_NOUNS: dict[Scale, str] = {"fraction": "fractions", "percent": "percentages", "other": "numbers above 100"}
 MissingPolicy = Literal["datasets", "models", "error"]
 MISSING_POLICIES: tuple[MissingPolicy, ...] = ("datasets", "models", "error")
 MAX_DENOMINATOR = 10_000
@@ -164,9 +165,9 @@ class ScoreTable:
                 hint=_missing_hint(len(full_columns), len(full_rows)),
             )
         if policy == "datasets":
-            note = f"only the {len(full_columns)} of {len(columns)} data sets with scores of all models are used"
+            note = f"only data sets with scores of all models are used: {len(full_columns)} of {len(columns)}"
         else:
-            note = f"only the {len(full_rows)} of {len(rows)} models with scores on all data sets are used"
+            note = f"only models with scores on all data sets are used: {len(full_rows)} of {len(rows)}"
         return self.take(*kept, note)
 
     def denominators(self) -> dict[str, tuple[int, ...]]:
@@ -258,11 +259,11 @@ def mixed_scales(table: ScoreTable) -> Iterator[Observation]:
         return
     groups: dict[str, list[str]] = {}
     for name, scale in table.scales.items():
-        direction = "lower is better" if name in table.lower else "higher is better"
-        groups.setdefault(f"{scale}, {direction}", []).append(name)
+        direction = " (lower is better)" if name in table.lower else ""
+        groups.setdefault(f"{SCALE_NOUNS[scale]}{direction}", []).append(name)
     yield Observation(
         Path(table.name).name,
-        f"the data sets have different scales: {'; '.join(groups)}",
+        f"the data sets have different scales: {', '.join(groups)}",
         tuple(f"{kind}: {join_names(names)}" for kind, names in groups.items()),
     )
 
@@ -306,8 +307,8 @@ def few_datasets(table: ScoreTable) -> Iterator[Observation]:
     if count < FEW_DATASETS and table.oriented_units is None:
         yield Observation(
             Path(table.name).name,
-            f"{pluralize(count, 'data set')} cannot show a significant difference between two models: "
-            f"the smallest p value of a randomisation test is {min(1.0, 2.0 ** (1 - count)):.3g}",
+            f"the smallest p value of the randomisation test on {pluralize(count, 'data set')} is "
+            f"{min(1.0, 2.0 ** (1 - count)):.3g}, so it cannot show a significant difference between two models",
             evidence_names(table.datasets),
         )
 
@@ -315,7 +316,7 @@ def few_datasets(table: ScoreTable) -> Iterator[Observation]:
 def unreadable_cells(table: ScoreTable) -> Iterator[Observation]:
     """EQ425: cells or files that are no scores."""
     if table.unreadable:
-        count = pluralize(len(table.unreadable), "cell or file", "cells or files")
+        count = pluralize(len(table.unreadable), "file" if Path(table.name).is_dir() else "cell")
         yield Observation(
             Path(table.name).name, f"{count} could not be read: {table.unreadable[0]}", evidence_names(table.unreadable)
         )
@@ -326,11 +327,11 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
     for name, sizes in table.denominators().items():
         stated = table.n_units.get(name)
         if stated is not None and stated <= MAX_DENOMINATOR and stated not in sizes:
-            none = f"no number up to {MAX_DENOMINATOR:,} is"
-            possible = f"{sizes[0]:,} is the smallest number that is" if sizes else none
+            none = f"no number up to {MAX_DENOMINATOR:,} is possible"
+            possible = f"the smallest possible number is {sizes[0]:,}" if sizes else none
             cells = {model: table.printed.get((model, name)) for model in table.models}
             printed = [f"{model}: {cell.text}" for model, cell in cells.items() if cell is not None]
-            message = f"{stated:,} units are not compatible with the printed accuracies; {possible}"
+            message = f"the printed accuracies are impossible with {pluralize(stated, 'unit')}; {possible}"
             yield Observation(name, message, evidence_names(printed))
 
 

@@ -176,11 +176,9 @@ class SystemSpec:
         """Whether its name identifies it, so that a stored run can be used again."""
         return isinstance(self.model, str) and isinstance(self.reranker, str | None)
 
-    def why_not(self, data: BenchData) -> str:
-        """Why it cannot be evaluated on a data set; empty if it can."""
-        if data.needs_vectors and not self.has_vectors:
-            return f"{self.name} has no vectors for {data.kind}"
-        return ""
+    def applies_to(self, data: BenchData) -> bool:
+        """Whether it can be evaluated on a data set."""
+        return self.has_vectors or not data.needs_vectors
 
     def version(self) -> str:
         """The facts that a stored run depends on: the spec, and the hash or revision of the weights."""

@@ -24,6 +24,7 @@ from equipoise.io.columns import TRAIN, ColumnTable, as_number, as_text, table_o
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.formatting import format_count
 from equipoise.tasks.classification import (
+    SHOTS,
     class_folds,
     cross_validated_classes,
     few_shot_hits,
@@ -192,7 +193,7 @@ class Similarity(_PairTable):
     def _check(self) -> None:
         if np.ptp(self._values) == 0:
             raise InputError(
-                f"all scores of {self.name} are {self._values[0]:g}", hint="a correlation needs two scores"
+                f"all scores of {self.name} are {self._values[0]:g}", hint="a correlation needs different scores"
             )
 
 
@@ -238,7 +239,7 @@ class PairClassification(_PairTable):
     def _check(self) -> None:
         if np.ptp(self._values) == 0:
             raise InputError(
-                f"all pairs of {self.name} have the label {self._values[0]:g}", hint="two labels or scores are needed"
+                f"all pairs of {self.name} have the label {self._values[0]:g}", hint="both labels are needed, 0 and 1"
             )
 
     @property
@@ -375,7 +376,9 @@ class _LabelTable(BenchData):
         self._ids = [str(row + 1) for row in rows]
         names, counts = np.unique(self._labels, return_counts=True)
         if len(names) < 2:
-            raise InputError(f"all texts of {self.name} have the label {names[0]}", hint="two labels are needed")
+            raise InputError(
+                f"all texts of {self.name} have the label {names[0]}", hint="at least two labels are needed"
+            )
         log.add("single_texts", names[counts == 1].tolist())
         if len(names) > len(rows) / 2:
             raise InputError(
@@ -482,6 +485,12 @@ class Classification(_LabelTable):
         self.protocol = protocol
         if protocol == "few-shot":
             self.metrics = ("Acc",)
+            has_split = len(self._tested) < len(self._ids)
+            if not has_split and np.bincount(self.codes).max() <= SHOTS:
+                raise InputError(
+                    f"no label of {self.name} has more than {SHOTS} texts, so few-shot training leaves none to predict",
+                    hint="add texts, give a test split, or use classification:PATH",
+                )
 
     @property
     def content(self) -> Any:

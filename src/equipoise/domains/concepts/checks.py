@@ -135,10 +135,10 @@ CONCEPTS_CHECKS: tuple[Check, ...] = (
         applies_to=ConceptSpace,
         function=collapsed_space,
         why="""\
-If all vectors point in nearly the same direction, every cosine is high. Related entities then look coherent, names look
-near their sentences, and pairs that should be similar are similar, although the model does not discriminate. Scores
-that add up such cosines reward the collapse; those compared with shuffled pairs do not. Vectors on one line have only
-cosines of 1 and -1, and if most vectors are zero, most cosines are equal.""",
+If all vectors point in nearly the same direction, every cosine is high. Related entities then look coherent,
+names look close to their sentences, and similar pairs get a high cosine, although unrelated pairs do as well.
+Scores that add up such cosines reward the collapse; scores that compare them with shuffled pairs do not. Vectors
+on one line have only cosines of 1 and -1, and if most vectors are zero, most cosines are equal.""",
         hint="use the scale-free metrics: correlation, ranks, coherence against shuffled pairs",
         example="""\
 from equipoise.checks.base import run_checks
@@ -153,10 +153,10 @@ run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]]
         applies_to=ScoreComponent,
         function=constant_component,
         why="""\
-A part of a score that is the same for every model cannot help to choose one. It moves all scores, so that
-ratings such as "good" are reached or missed because of the test data: the density and
-the clustering coefficient of a graph are known before any model is loaded. It also makes all scores
-look closer to each other than the models are.""",
+A part of a score that is the same for every model cannot help to choose one. It shifts all scores equally, so a
+rating such as "good" can be due to the test data. For example, the density and the clustering coefficient of a graph
+are known before any model is loaded. The part also reduces the differences between the scores, because its weight is
+taken from the other parts.""",
         hint="compare models by the other parts; the ranking does not depend on this one",
         example="""\
 from equipoise.checks.base import run_checks
@@ -191,9 +191,9 @@ run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, 
         applies_to=ZeroVectors,
         function=zero_vectors,
         why="""\
-A vector of zeros has no direction: the model has no representation of the text. Its cosine with any other counts as 0
-here, which is right for pairs that have nothing in common, raises diversity and separation, and makes norms uneven,
-which a weighted score may reward. A worse model can rank first.""",
+A vector of zeros has no direction: the model has no representation of the text. Its cosine with any other vector
+counts as 0 here. That is the right value for unrelated pairs, raises diversity and separation, and makes the
+norms uneven. A weighted score may reward all of these, so a worse model can rank first.""",
         hint="find out why the model returns zero vectors for these texts, or remove them for every model",
         example="""\
 from equipoise.checks.base import run_checks
@@ -251,7 +251,7 @@ def few_dissimilar_pairs(concept_set: ConceptSet) -> Iterator[Observation]:
         f"{concept_set.name} pairs",
         f"of {pluralize(len(pairs), 'pair')}, {unlike or 'none'} "
         f"expect{'s' if unlike == 1 else ''} a similarity of {format_value(MAX_DISSIMILAR, 2)} or less, so "
-        "that a model which rates everything as similar is hardly detected",
+        "a model that rates everything as similar is hardly detected",
         (f"the lowest is {format_value(lowest.expected, 2)}, of {lowest.id}",),
     )
 
@@ -276,16 +276,16 @@ def undefined_scores(concept_set: ConceptSet) -> Iterator[Observation]:
     if concept_set.pairs and len(concept_set.pairs) > 1 and len(expected) == 1:
         yield Observation(
             f"{concept_set.name} pairs",
-            f"all {len(concept_set.pairs)} pairs expect the similarity {format_value(expected.pop(), 2)}, so that no "
-            "correlation and no semantic_similarity_score is defined",
+            f"all {len(concept_set.pairs)} pairs expect the similarity {format_value(expected.pop(), 2)}, so "
+            "the correlation and semantic_similarity_score are undefined",
             evidence_names([pair.id for pair in concept_set.pairs]),
         )
     clusters = concept_set.clusters or ()
     if len(clusters) > 1 and all(len(cluster.concepts) == 1 for cluster in clusters):
         yield Observation(
             f"{concept_set.name} clusters",
-            f"each of {pluralize(len(clusters), 'cluster')} has one concept, so that no cluster_coherence and "
-            "no clustering_score is defined",
+            f"each of {pluralize(len(clusters), 'cluster')} has one concept, so cluster_coherence and "
+            "clustering_score are undefined",
             evidence_names([cluster.name for cluster in clusters]),
         )
 
@@ -315,8 +315,8 @@ run_checks(ConceptSet("ethics", problems=(missing,)))""",
         applies_to=ConceptSet,
         function=out_of_range,
         why="""\
-Expected similarities are compared with cosines, so they run from 0 to 1. A value of 3.8 is either a typo or a score on
-another scale, and the two need different corrections. Clipping would give every strong pair the maximum, and a scale
+Expected similarities are compared with cosines and must be between 0 and 1. A value of 3.8 is either a typo or a score
+on another scale, and the two need different corrections. Clipping would give every strong pair the maximum, and a scale
 guessed from the largest value would change all pairs when one is added.""",
         hint="correct the number, or specify the scale: --similarity-scale 5, or a column called score_0_5",
         example="""\
@@ -332,8 +332,8 @@ run_checks(ConceptSet("sts", problems=(high,)))""",
         applies_to=ConceptSet,
         function=wrong_offsets,
         why="""\
-Start and end are the position of an entity in characters of its sentence. If other words are there, either
-the sentence was edited after it was marked, or the offsets count bytes or words. The scores here use the
+Start and end are the character offsets of an entity in its sentence. If the text between them is not the entity,
+either the sentence was edited after annotation, or the offsets count bytes or words. The scores here use the
 entity's text and do not change, but a recogniser trained on the file would learn wrong spans.""",
         hint="correct the offsets: text[start:end] must be the entity",
         example="""\
@@ -349,9 +349,8 @@ run_checks(ConceptSet("greece", problems=(ConceptSetIssue(IssueKind.OFFSETS, "en
         applies_to=ConceptSet,
         function=duplicate_entries,
         why="""\
-An entry that occurs twice would count twice in every mean, and would make intervals too narrow. Entries that are equal
-to an earlier one are left out. A pair that occurs with two similarities is a contradiction, at which a run stops
-(EQ130).""",
+An entry that occurs twice would count twice in every mean, and would make intervals too narrow. Entries that are
+equal to an earlier one are left out. A pair with two different similarities stops the run (EQ130).""",
         hint="remove the duplicates",
         example="""\
 from equipoise.checks.base import run_checks
@@ -361,7 +360,7 @@ run_checks(ConceptSet("sts", problems=(ConceptSetIssue(IssueKind.DUPLICATE, "pai
     ),
     Check(
         code="EQ133",
-        title="pairs without negatives",
+        title="too few dissimilar pairs",
         severity=Severity.TIP,
         applies_to=ConceptSet,
         function=few_dissimilar_pairs,
@@ -400,9 +399,10 @@ run_checks(ConceptSet("both", clusters=(ethics, logic)))""",
         applies_to=ConceptSet,
         function=undefined_scores,
         why="""\
-A correlation needs expectations that differ, and the coherence of a cluster needs two concepts in it. If all pairs have
-the same expected similarity, or every cluster is a single concept, that part of the score is undefined for every model,
-and so are the score and the composite. The concept set can be read, but not used for this score.""",
+A correlation needs expected similarities that differ, and the coherence of a cluster needs at least two
+concepts. If all pairs have the same expected similarity, or every cluster is a single concept, that part of the
+score is undefined for every model, and so are the score and the composite. The concept set can be read, but not
+used for this score.""",
         hint="add pairs of other similarities, or concepts to the clusters",
         example="""\
 from equipoise.checks.base import run_checks

@@ -52,10 +52,11 @@ RUN_HELP = """
   eq concepts run --models minilm use --data my_concepts/ --task similarity --task clustering
 
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity
-recognition, knowledge graph and embedding quality. For each use case, the model with the best score on
-labelled data (Spearman, ARI, probe accuracy or link MRR) is recommended, unless it is at chance level
-or its vectors are collapsed. -v adds the weighted scores and their parts. Without --data the included
-concept set for philosophy is used.
+recognition, knowledge graph and embedding quality. For each use case, the model with the best metric on
+labelled data is recommended, unless the metric is at chance level or the vectors are collapsed. These metrics are
+Spearman for pairs, ARI for clusters, probe accuracy (of a linear classifier of entity types) and link MRR (of the
+object of a relation). -v adds the weighted scores and their parts. Without --data the included concept set for
+philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
 .jsonl, .csv, .tsv or .parquet, or one such file. With -o FOLDER, the command writes report.html (everything on

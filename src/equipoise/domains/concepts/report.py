@@ -95,9 +95,14 @@ def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]
     estimates = comparison.ground_truth
     places = decimals(list(estimates.values()))
     return [
-        _value_with_interval(estimates[name], places) + (" " if comparison.above_chance(name) else AT_CHANCE)
+        _value_with_interval(estimates[name], places) + (AT_CHANCE if _is_at_chance(comparison, name) else " ")
         for name in order
     ]
+
+
+def _is_at_chance(comparison: ScoreComparison, name: str) -> bool:
+    """Whether the ground-truth metric of a model is defined and not significantly above chance."""
+    return not isnan(comparison.ground_truth[name].value) and not comparison.above_chance(name)
 
 
 def _score_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
@@ -113,14 +118,14 @@ def _decision(evaluation: ConceptEvaluation) -> str:
         return f"Not decided: no task that was measured on {name} has labels to compare the models with."
     first = advice[0]
     if not any(recommendation.models for recommendation in advice):
-        return f"No model can be recommended on {name}. {first.message}."
+        return f"No model can be recommended for {name}. {first.message}."
     alone = " One model alone does not show which is best: add a baseline." if len(evaluation.models) < 2 else ""
     if len(advice) > 1 and (first.score != COMPOSITE or not first.models):
         uses_of: dict[str, list[str]] = {}
         for recommendation in advice:
             uses_of.setdefault(recommendation.names, []).append(recommendation.use)
         groups = ", ".join(f"{names} ({', '.join(uses)})" for names, uses in uses_of.items())
-        return f"Recommended on {name}: {groups}.{alone}"
+        return f"Recommended for {name}: {groups}.{alone}"
     best, others = first.models[0], first.models[1:]
     if alone:
         return f"{best} on {name}: {first.value}.{alone}"
@@ -130,7 +135,7 @@ def _decision(evaluation: ConceptEvaluation) -> str:
         return f"Not decided: {best} is highest on {name} ({first.value}); {names} {verb} not significantly worse."
     count = len(evaluation.models)
     if not first.test.startswith("significantly better"):
-        return f"{best} is the only one of {count} models that can be recommended on {name} ({first.value})."
+        return f"{best} is the only one of {count} models that can be recommended for {name} ({first.value})."
     return f"{best} is the best of {count} models on {name} ({first.value})."
 
 
@@ -141,11 +146,14 @@ def _chance_sentence(with_truth: Sequence[ScoreComparison], correction: str) -> 
         for comparison in with_truth
     ]
     levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
-    has_mark = any(not comparison.above_chance(name) for comparison in with_truth for name in comparison.ground_truth)
-    corrected = "" if correction == "none" else " that is corrected for all models and metrics"
+    has_mark = any(_is_at_chance(comparison, name) for comparison in with_truth for name in comparison.ground_truth)
+    corrected = (
+        ""
+        if correction == "none"
+        else " The test is corrected for all models and metrics, so it can disagree with the interval."
+    )
     mark = (
-        f" {AT_CHANCE} not significantly above chance in a permutation test{corrected}, so it can disagree with the "
-        "interval."
+        f" {AT_CHANCE} marks values that are not significantly above chance in a permutation test.{corrected}"
         if has_mark
         else ""
     )
@@ -165,7 +173,9 @@ def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
     columns = [
         ReportColumn("use", [recommendation.use for recommendation in advice]),
         ReportColumn("recommended", [recommendation.names for recommendation in advice], shortens="middle"),
-        ReportColumn("by", [recommendation.value or recommendation.metric for recommendation in advice], rank=1),
+        ReportColumn(
+            "ground-truth metric", [recommendation.value or recommendation.metric for recommendation in advice], rank=1
+        ),
         ReportColumn("paired test", [recommendation.test or "-" for recommendation in advice], shortens="end", rank=3),
     ]
     uses_of: dict[tuple[str, str], list[str]] = {}
@@ -176,7 +186,7 @@ def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
         f"{model} is not recommended for {join_with(uses, 'or') if len(uses) < len(advice) else 'any use'}: {reason}."
         for (model, reason), uses in uses_of.items()
     ]
-    return [Section.of_table("What to use, by ground truth", columns, *notes)]
+    return [Section.of_table("Recommendations", columns, *notes)]
 
 
 def slice_section(evaluation: ConceptEvaluation) -> list[Section]:
@@ -314,7 +324,7 @@ def reference_metric_section(evaluation: ConceptEvaluation) -> Section:
         rows += [(f"  {name} {_arrow(by_model)}", by_model) for name, by_model in comparison.reference_metrics.items()]
     if evaluation.composite is not None and evaluation.composite.ground_truth:
         rows.append((f"{evaluation.composite.truth} ↑", evaluation.composite.ground_truth))
-    title = "Ground truth, and other metrics that do not depend on scale"
+    title = "Ground-truth metrics and other reference metrics"
     return Section.of_table(title, _estimate_columns("metric", rows))
 
 
@@ -403,7 +413,7 @@ def weight_section(evaluation: ConceptEvaluation) -> list[Section]:
         places = decimals(list(by_model.values()))
         cells = [_value_with_interval(by_model[outcome.model], places) for outcome in ordered]
         columns.insert(1, ReportColumn("Spearman", cells, right=True))
-    note = f"The weights are those of {COMPOSITE}. All weightings are equally likely."
+    note = f"A weighting is a set of weights for {COMPOSITE}. All weightings are equally likely."
     return [Section.of_table("Share of weightings in which each model is first", columns, note)]
 
 
@@ -493,7 +503,7 @@ def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
             continue
         if score.task in tasks:
             n_concepts = len(concept_set.standard_concepts or ())
-            cost = f"{score.name} is computed on the {n_concepts} concepts of the clusters instead"
+            cost = f"{score.name} is computed on the {pluralize(n_concepts, 'concept')} of the clusters instead"
         else:
             unmeasured = [*filter(None, [score.name, score.truth]), COMPOSITE]
             uses = [*filter(None, [score.use]), GENERAL_USE]
@@ -534,7 +544,7 @@ def _cluster_facts(concept_set: ConceptSet) -> str:
     if not sizes:
         return "none can be used"
     span = str(min(sizes)) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
-    return f"{pluralize(sum(sizes), 'concept')}, {span} in a cluster"
+    return f"{pluralize(sum(sizes), 'concept')}, {span} per cluster"
 
 
 def _sentence_facts(concept_set: ConceptSet) -> str:

@@ -22,7 +22,7 @@ from equipoise.domains.concepts.comparison import (
     weight_sensitivity,
 )
 from equipoise.domains.concepts.evidence import annotator_ceiling
-from equipoise.domains.concepts.recommendation import Recommendation, recommend
+from equipoise.domains.concepts.recommendation import Recommendation, join_with, recommend
 from equipoise.domains.concepts.report import concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
@@ -210,7 +210,7 @@ class ConceptEvaluation:
         unmeasured = [task for task in self.weights if task not in self.tasks]
         missing = [CONCEPT_SCORES[task].name for task in unmeasured if chosen or task in self.skipped_tasks]
         if missing:
-            notes.append(f"{COMPOSITE} is undefined without {' and '.join(missing)}")
+            notes.append(f"{COMPOSITE} is undefined without {join_with(missing, 'and')}")
         notes += [
             f"{blend.name} of {name} is undefined, because {why}"
             for name, model_scores in self.scores.items()

@@ -187,8 +187,8 @@ _ALL = (
         "shuffled types, and entities paired with other sentences",
         (ScoreTerm("entity_clustering_silhouette", 0.6), ScoreTerm("avg_entity_text_similarity", 0.4)),
         (
-            "entity_clustering_silhouette is the silhouette of the entities by type, with euclidean distances; an "
-            "entity counts once, in however many sentences it is named",
+            "entity_clustering_silhouette is the silhouette of the entities by type, with euclidean distances; each "
+            "entity counts once, even if several sentences name it",
             "avg_entity_text_similarity is the mean cosine of every mention of an entity with its sentence",
         ),
         "Separation of the types of entities, and similarity of entities to their sentences. The mean cosine of an "
@@ -208,10 +208,10 @@ _ALL = (
             ScoreTerm("clustering_coefficient", 0.3, bounds=(0.0, 1.0), fixed=True),
         ),
         (
-            "relation_coherence is the mean cosine of related entities; a pair counts once, in however many ways it "
-            "is related",
-            "graph_density is the share of possible directed edges, clustering_coefficient the mean local one of the "
-            "undirected graph",
+            "relation_coherence is the mean cosine of related entities; each pair counts once, even if it has several "
+            "relations",
+            "graph_density is the share of possible directed edges that exist, clustering_coefficient the mean local "
+            "clustering coefficient of the undirected graph",
         ),
         "Similarity of related entities, and density of the graph of relations. Density and clustering coefficient "
         "depend on the data alone, and the coherence is highest for collapsed vectors.",

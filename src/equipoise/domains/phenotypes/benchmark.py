@@ -151,13 +151,13 @@ class BenchmarkContext:
 
     @cached_property
     def translated(self) -> str:
-        """The number of cases that are also scored by their translation, as text; empty if none is."""
+        """The number of cases that are also searched in translation, as text; empty if none is."""
         if not self.settings.translate:
             return ""
         translator = make_translator(self.ontology, self.translations)
         count = sum(translator(text) is not None for text in self.resolved_cases.texts)
-        cases = pluralize(len(self.resolved_cases.cases), "text")
-        return f"{count} of {cases} are also scored by their English translation" if count else ""
+        cases, verb = pluralize(len(self.resolved_cases.cases), "text"), "was" if count == 1 else "were"
+        return f"{count} of {cases} {verb} also searched in English translation" if count else ""
 
     @cached_property
     def random_max_similarity(self) -> Floats:

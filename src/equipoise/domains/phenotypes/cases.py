@@ -284,14 +284,14 @@ class ResolvedCases:
         if self.moved:
             case, first = self.moved[0]
             notes.append(
-                f"{_count_ids(len(self.moved), 'is', 'are')} alternative or replaced, and resolved to the live "
-                f"term, such as {first.id} to {self.ontology.ids[first.term]} in {case}"
+                f"{_count_ids(len(self.moved), 'was', 'were')} resolved to the current id of the term, such as "
+                f"{first.id} to {self.ontology.ids[first.term]} in {case}"
             )
         if self.merged:
             notes.append(f"{_count_ids(self.merged, 'resolves', 'resolve')} to a term that the same case already has")
         if self.unknown:
-            ids = _count_ids(len(self.unknown), "is", "are")
-            notes.append(f"{ids} left out without a live term: {join_names(self.unknown)}")
+            ids = _count_ids(len(self.unknown), "is not in the ontology and was", "are not in the ontology and were")
+            notes.append(f"{ids} ignored: {join_names(self.unknown)}")
         empty = len(self.cases) - self.scored
         if empty:
             notes.append(f"{pluralize(empty, 'case')} without an expected term cannot be scored")
@@ -332,9 +332,9 @@ def _unknown_ids_error(unknown: dict[str, tuple[str, UnknownNameError]], ontolog
     more = list(unknown)[_MAX_EXPLAINED_IDS:]
     count, verb = pluralize(len(unknown), "expected id"), "has" if len(unknown) == 1 else "have"
     return UnknownNameError(
-        f"{count} {verb} no live term in {ontology.title}",
+        f"{count} {verb} no current term in {ontology.title}",
         excerpt="\n".join([*lines, *([f"and {len(more)} more: {', '.join(more)}"] if more else [])]),
-        hint="correct the ids, or skip them with --skip-unknown-ids (skip_unknown=True)",
+        hint="correct the ids, or ignore them with --skip-unknown-ids (skip_unknown=True)",
     )
 
 

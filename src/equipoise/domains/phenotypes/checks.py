@@ -65,9 +65,9 @@ def implausible_terms(expected: ExpectedTerms) -> Iterator[Observation]:
     others = "".join(f", {term.id} ({term.label}) in {term.case}" for term in implausible[1:MAX_LISTED])
     yield Observation(
         f"case {first.case}",
-        f"of {pluralize(len(expected.terms), 'expected term')}, {format_count(len(implausible))} may be wrong: "
-        f"{pluralize(len(expected.systems), 'system')} found at least {format_count(int(limit))} terms "
-        f"that fit better, such as {first.found} before {first.id} ({first.label}) for {first.text!r}"
+        f"{format_count(len(implausible))} of {pluralize(len(expected.terms), 'expected term')} may be wrong: "
+        f"{'every system ranks' if len(expected.systems) > 1 else 'the system ranks'} at least "
+        f"{format_count(int(limit))} terms above {first.id} ({first.label}) for {first.text!r}, such as {first.found}"
         + (f"; also {others[2:]}" if others else ""),
         evidence_names([_evidence_line(term) for term in implausible]),
     )
@@ -75,8 +75,8 @@ def implausible_terms(expected: ExpectedTerms) -> Iterator[Observation]:
 
 def _evidence_line(term: ExpectedTerm) -> str:
     return (
-        f"{term.case}: {term.text!r} expects {term.id} ({term.label}); best rank {format_count(round(term.rank))}, "
-        f"found {term.found}, similarity of the nearest {format_value(term.nearest, 2)}"
+        f"{term.case}: {term.text!r} expects {term.id} ({term.label}); best rank {format_count(round(term.rank))}; "
+        f"first term {term.found}; largest similarity to a top term {format_value(term.nearest, 2)}"
     )
 
 
@@ -88,11 +88,10 @@ RETRIEVAL_CHECKS: tuple[Check, ...] = (
         applies_to=ExpectedTerms,
         function=implausible_terms,
         why="""\
-A case with a wrong expected term penalises the system that answers it correctly. Scores alone do not show
-that a term is wrong: the text may be hard. But if every system ranks a term behind the first fifth of the ontology,
-as it would a random term, and no top term is similar to it, the id often has a wrong digit. An expert should
-check it; the scores are not changed. Failed cases are ignored. If many terms rank low, the systems are weak,
-and there is no finding.""",
+A case with a wrong expected term penalises the system that answers it correctly. Scores alone do not show that a
+term is wrong: the text may be hard. But if every system ranks the expected term below the top fifth of the
+ontology, and no top-ranked term is similar to it, the id often has a wrong digit. An expert should check it; the
+scores are not changed. If many terms rank low, the systems are weak, and there is no finding.""",
         hint="check these cases, and correct the ids that are wrong",
         example="""\
 from equipoise.checks.base import run_checks
@@ -124,11 +123,11 @@ def single_assertion(gold: GoldAssertions) -> Iterator[Observation]:
     if len(gold.counts) != 1:
         return
     assertion, entries = next(iter(gold.counts.items()))
-    subject = "the only gold entry is" if entries == 1 else f"all {format_count(entries)} gold entries are"
+    subject = "the only gold term is" if entries == 1 else f"all {format_count(entries)} gold terms are"
     yield Observation(
         gold.corpus,
         f"{subject} {assertion}, so these documents cannot show whether assertions are detected"
-        + ("; the strict scores favour a system without assertion detection" if gold.scored else ""),
+        + ("; scores with assertions favour a system that does not detect them" if gold.scored else ""),
         (f"{assertion}: {entries}",),
     )
 
@@ -143,8 +142,8 @@ EXTRACTION_CHECKS: tuple[Check, ...] = (
         why="""\
 A corpus in which every term is affirmed has no negated finding to recognise. A system that labels every term as
 affirmed is always right on it, and one that handles "no fever" correctly is penalised if the annotators left out
-negated findings. Scores with assertions on such a corpus are no evidence about negation,
-family history or uncertainty.""",
+negated findings. Scores with assertions on such a corpus say nothing about the detection of negation, family history
+or uncertainty.""",
         hint="use the id-only scores here, and evaluate assertions on documents that have several kinds",
         example="""\
 from equipoise.checks.base import run_checks

@@ -85,7 +85,7 @@ multi_vector_option = click.option(
     "--multi-vector/--single-vector",
     default=True,
     show_default=True,
-    help="One vector per label, synonym and definition, or one per term.",
+    help="One vector for each label, synonym and definition, or one per term.",
 )
 
 strategy_option = click.option(
@@ -114,7 +114,7 @@ translate_option = click.option(
     "--translate/--no-translate",
     default=True,
     show_default=True,
-    help="Also score the English translation of a text with German words.",
+    help="Also search texts with German words in English translation.",
 )
 
 translations_option = click.option(
@@ -163,7 +163,7 @@ def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: li
     if not (strategy is None and weights is None) and not multi_vector:
         raise ParameterError(
             "with one vector per term there is nothing to aggregate",
-            hint="omit --single-vector, or omit the strategy",
+            hint="omit --single-vector, or omit --aggregation-strategy and --weights",
         )
 
 
@@ -183,7 +183,7 @@ BUILD_HELP = """
 Embed all terms and store the vectors: one for each label, synonym and definition, or with --single-vector one
 per term for all its texts together. The two kinds are stored separately. After a new release of the ontology, the
 same command embeds only new and changed texts. Lexical systems need no index; for a fusion such as sum:use+tfidf,
-only its dense models are indexed. An index is written completely or not at all.
+only its dense models are indexed.
 
 With --engine ray the texts are embedded on a cluster, with byte-identical vectors. With --store the vectors are
 also written to a store, for eq phenotypes query --store: chroma:FOLDER, lancedb:FOLDER, duckdb:FILE, milvus:FILE,
@@ -352,7 +352,6 @@ def _build(
 
 def _show_built(out: Output, built: BuiltIndex, stored: dict[str, Any]) -> None:
     from equipoise.checks.base import pluralize
-    from equipoise.stats.formatting import format_percent
 
     meta, report = built.index.meta, built.report
     out.text(
@@ -363,9 +362,8 @@ def _show_built(out: Output, built: BuiltIndex, stored: dict[str, Any]) -> None:
         out.text("the index was up to date, and nothing was embedded")
     else:
         parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.reused, "reused"))
-        counts = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
-        share = format_percent(round(report.embedding_seconds / report.seconds, 2))
-        out.text(f"{counts} in {report.seconds:.1f} s, {share} of it in the embedder")
+        counts = ", ".join(f"{pluralize(number, 'distinct text')} {what}" for number, what in parts if number)
+        out.text(f"{counts} in {report.seconds:.1f} s")
     if stored:
         sent = f"{stored['sent']:,} sent now" if stored["sent"] else "all of them were already stored"
         out.text(f"{stored['store']}: {pluralize(stored['vectors'], 'vector')}, {sent}")

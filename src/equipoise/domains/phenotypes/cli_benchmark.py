@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,7 @@ benchmark_options = options.joined(
     ),
     click.option("--language", metavar="CODE", help="Only cases in this language, or without a language."),
     click.option(
-        "--skip-unknown-ids", "skip_unknown", is_flag=True, help="Skip expected ids that are not in the ontology."
+        "--skip-unknown-ids", "skip_unknown", is_flag=True, help="Ignore expected ids that are not in the ontology."
     ),
     ontology_option,
     click.option("--enable-reranker", is_flag=True, help="Rerank the top terms by late interaction."),
@@ -158,7 +159,7 @@ def evaluate(
 
     settings["reranker"] = settings["reranker"] or enable_reranker
     if settings["rerank_depth"] is not None and not settings["reranker"]:
-        raise ParameterError("--rerank-depth needs a reranker", hint="add --enable-reranker, or leave the depth out")
+        raise ParameterError("--rerank-depth needs a reranker", hint="add --enable-reranker, or omit --rerank-depth")
     settings["rerank_depth"] = settings["rerank_depth"] or DEFAULT_RERANK_DEPTH
     if gpu and settings["device"] is not None:
         raise ParameterError(f"--gpu and --device {settings['device']} are the same option", hint="omit one of them")
@@ -234,13 +235,12 @@ BENCHMARK_RUN_HELP = """
 
 Evaluate models on cases and compare them pairwise. A case is a text with the ids of the terms that
 should be found: {"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"} in a JSON list, JSONL or CSV;
-other fields become slices. Every term of the ontology is ranked for every case, so that all models and
-representations are compared at the same depth. A case that fails counts as a miss, is listed, and makes the run
-partial (exit status 3).
+other fields become slices. Every term of the ontology is ranked for every case. A case that fails counts as a miss, is
+listed, and makes the run partial (exit status 3).
 
-For a text with German words, both the text and its English translation (from a glossary and spelling rules) are
-scored; --translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any
-language. --no-translate evaluates the models alone.
+A text with German words is also searched in English translation, which is based on a glossary and spelling rules;
+--translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any language.
+--no-translate evaluates the models alone.
 
 -m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads your own metrics from a Python file.
 """
@@ -290,15 +290,16 @@ def compare(
     fail_on: str | None,
 ) -> int:
     from equipoise.cli.compare import read_systems
-    from equipoise.cli.inputs import EvidenceOptions, parse_systems
+    from equipoise.cli.inputs import EvidenceOptions, SystemInput, parse_systems
     from equipoise.errors import StoreError
     from equipoise.runs.compare import compare as compare_systems
     from equipoise.runs.run_folder import find_runs
 
     try:
-        paths = [str(path) for path in find_runs(*runs)] if runs else []
+        found = [[run] if SystemInput.of(run).is_named else map(str, find_runs(run)) for run in runs]
     except StoreError as error:
         raise StoreError(error.message, hint=NO_RUNS_HINT) from error
+    paths = list(dict.fromkeys(chain.from_iterable(found)))
     if len(paths) < 2:
         raise ParameterError(
             f"a comparison needs at least two runs; there are {len(paths) or 'none'}", hint=NO_RUNS_HINT
@@ -334,7 +335,7 @@ expression such as "0.6*label + 0.4*max(synonyms)". --weights sets the weights o
     metavar="LIST",
     help="Strategies, separated by commas or semicolons.",
 )
-@click.option("--single/--no-single", default=True, help="Also evaluate one vector per term.")
+@click.option("--single/--no-single", default=True, show_default=True, help="Also evaluate one vector per term.")
 @options.output_options
 @pass_output
 def compare_vectors(out: Output, /, strategies: str, single: bool, weights: list[float] | None, **choices: Any) -> int:

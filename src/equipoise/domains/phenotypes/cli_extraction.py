@@ -244,7 +244,7 @@ def _notes(terms: Ontology, candidates: Candidates, predicted: Predictions) -> l
     if not n_terms and np.isfinite(best):
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
     command = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
-    return [*notes, f"to evaluate it on annotated documents: {command}", terms.citation]
+    return [*notes, f"to evaluate extraction on annotated documents: {command}", terms.citation]
 
 
 EXTRACTION_COMMANDS = {
@@ -346,6 +346,14 @@ found, not the gold annotations.
 """
 
 averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
+_OPTIONS = {
+    "num_results": "--top-k",
+    "chunk_threshold": "--chunk-threshold",
+    "min_confidence": "--min-confidence",
+    "top_term_only": "--top-term-only",
+    "assertions": "--assertions",
+}
+"""The options that set the fields of ``SelectionSettings``."""
 
 
 @options.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
@@ -391,7 +399,9 @@ def run(
     tuned = None if tuned_parameters is None else read_tuned_parameters(tuned_parameters, model, trust=trust)
     chosen = [name for name in SelectionSettings().record() if name in settings]
     if tuned is not None and chosen:
-        raise ParameterError(f"{chosen[0]} and --tuned-parameters set the same parameter", hint="omit one of them")
+        raise ParameterError(
+            f"{_OPTIONS[chosen[0]]} and --tuned-parameters set the same parameter", hint="omit one of them"
+        )
     spec = model or (DEFAULT_EXTRACTOR if tuned is None else tuned.model)
     with options.executor_context(engine, out, "a model"), out.progress(3) as step:
         evaluation = run_extraction(
@@ -416,8 +426,7 @@ def run(
 
 EXTRACTION_COMPARE_HELP = """
 \b
-  eq phenotypes extraction compare results/default/extraction_results.json \\
-     results/top_term/extraction_results.json
+  eq phenotypes extraction compare results/default results/top_term
   eq phenotypes extraction compare results/default results/top_term --primary "F1(average=macro,mode=id)"
 
 Compare extraction runs on the same documents: differences with intervals and tests, paired by document. Runs with

@@ -102,12 +102,12 @@ QUERY_HELP = """
 Retrieve the terms that match one text or several: --file reads one text per line, or the column "text" of a table.
 Every term is scored, without an approximate index. --aggregation-strategy combines the scores of a term's label,
 synonyms and definition: label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted, or an
-expression such as "0.6*label + 0.4*max(synonyms)". With --single-vector a term has one text.
+expression such as "0.6*label + 0.4*max(synonyms)". With --single-vector, they are embedded together as one text.
 
 The default model, sum:use+tfidf, adds the cosine similarities of a multilingual model and of character n-grams, and
-works offline for English and German. A text with German words is also scored by its English translation;
+works offline for English and German. A text with German words is also searched in English translation;
 --translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any language. The
-first query with a dense model builds its index, which takes a minute or more; tfidf and bm25 need none.
+first query with a dense model builds its index, which takes a few minutes; tfidf and bm25 need none.
 """
 
 N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
@@ -196,7 +196,7 @@ def _read_texts(texts: tuple[str, ...], file: str | None) -> list[str]:
     if file is not None:
         return read_queries(file)
     if not texts or not all(text.strip() for text in texts):
-        raise InputError("the text is empty", hint='for example eq phenotypes query "seizures"')
+        raise InputError("there is no text to search for", hint='for example: eq phenotypes query "seizures"')
     return list(texts)
 
 
@@ -235,7 +235,7 @@ def _show(
     elif unmatched:
         out.note(f"no term shares words or letters with: {', '.join(unmatched)}")
     if not several and (english := system.translation(texts[0])):
-        out.note(f"also scored by its English translation: {english}")
+        out.note(f"also searched in English translation: {english}")
     for line in _notes(system, language):
         out.note(line)
 
@@ -380,7 +380,8 @@ def similarity(
         kind = f"annotations {annotations}" if annotations else similarities[0].information
         out.data(_similarity_record(loaded, kind, resolved, rows))
     else:
-        out.show(*_similarity_report(loaded, similarities, resolved, rows))
+        source = f", computed from the annotations {annotations}" if annotations else ""
+        out.show(*_similarity_report(loaded, similarities, resolved, rows, source))
 
 
 def _pair_record(similarities: list[TermSimilarity], left: ResolvedId, right: ResolvedId) -> dict[str, Any]:
@@ -417,9 +418,16 @@ def _similarity_record(
 
 
 def _similarity_report(
-    ontology: Ontology, similarities: list[TermSimilarity], resolved: list[ResolvedId], rows: list[dict[str, Any]]
+    ontology: Ontology,
+    similarities: list[TermSimilarity],
+    resolved: list[ResolvedId],
+    rows: list[dict[str, Any]],
+    source: str,
 ) -> list[Any]:
-    """The terms, then one row per pair and measure; a pair is named in its first row."""
+    """The terms, then one row per pair and measure; a pair is named in its first row.
+
+    ``source`` is added to the legend of the information content.
+    """
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
@@ -448,9 +456,13 @@ def _similarity_report(
         TerminalTable(columns),
         Paragraph(""),
         *(Paragraph(f"{item.measure.name}: {item.measure.formula}") for item in similarities),
-        *([Paragraph("IC: information content")] if any("IC" in item.measure.formula for item in similarities) else []),
+        *([Paragraph(f"IC: information content{source}")] if _uses_information(similarities) else []),
         Paragraph(ontology.citation),
     ]
+
+
+def _uses_information(similarities: list[TermSimilarity]) -> bool:
+    return any("IC" in item.measure.formula for item in similarities)
 
 
 def _term_heading(ontology: Ontology, resolved: ResolvedId) -> str:

@@ -135,7 +135,7 @@ def open_term_retriever(
     weights
         Weights of label, synonyms and definition for ``all_weighted``.
     translate
-        Whether texts with German words are also scored by their English translation.
+        Whether texts with German words are also searched in English translation.
     translations
         Files of translated labels; see ``read_translations``.
     index_dir

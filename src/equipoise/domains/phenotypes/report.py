@@ -97,8 +97,8 @@ def _metric_sections(benchmark: PhenotypeBenchmark) -> list[Section]:
         score_caption(results) if comparison is None else f"{comparison_caption(comparison)} {chance_note(comparison)}"
     )
     caption = (
-        f"{text} All {format_count(len(benchmark.bench.ontology))} terms are ranked for every case, so that all "
-        f"systems have the same depth. MaxOntSim uses the similarity measure {benchmark.bench.similarity.name}."
+        f"{text} All {format_count(len(benchmark.bench.ontology))} terms are ranked for every case. "
+        f"MaxOntSim uses the similarity measure {benchmark.bench.similarity.name}."
     )
     sections = [Section("Every metric", (metric_table,), (caption,))]
     if comparison is None:
@@ -222,9 +222,9 @@ def _diagnosis_section(benchmark: PhenotypeBenchmark) -> list[Section]:
     ]
     note = (
         "The queries are the labels of a random sample of terms. Self-match: the term itself ranks first. "
-        "Branch purity: the share of the 10 nearest terms in a common top-level branch. Spearman correlations, means "
-        "over terms: of the system's distance with the path length in the ontology, and of its score with the Resnik "
-        "similarity."
+        "Branch purity: the share of the 10 nearest terms in the same top-level branch. The Spearman correlations are "
+        "means over terms: between the system's distances and path lengths in the ontology, and between its scores and "
+        "Resnik similarities."
     )
     return [Section("Ontology labels as queries", (_table(benchmark, columns, note),), always=True)]
 

@@ -504,10 +504,14 @@ def run_baselines(
         guesses["majority"] = guess_majority(inputs.train_counts, targets, **options)
     if inputs.history is None:
         if inputs.previous is not None:
-            raise ParameterError("previous places were given without a history", hint="give a history too")
+            raise ParameterError(
+                "previous places were given without a history", hint="add the training visits (--history)"
+            )
         return guesses
     if inputs.users is None:
-        raise ParameterError("a history was given without the users of the rows", hint="give users, one per row")
+        raise ParameterError(
+            "a history was given without the users of the rows", hint="give the user of each row (--user)"
+        )
     guesses["user"] = guess_per_user(inputs.history, inputs.users, targets, **options)
     if inputs.previous is not None:
         guesses["markov"] = guess_markov(inputs.history, inputs.users, inputs.previous, targets, **options)

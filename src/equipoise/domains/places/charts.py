@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from equipoise.evidence.ranking import Ranking
     from equipoise.stats.calibration_curve import CalibrationCurve
 
-BASELINE_NAMES = {"user": "most frequent per user"}
-"""Names of the baselines in charts, where the name of the baseline is not enough."""
 RELIABILITY_CUTOFFS = (1, 5)
 MOST_PLACES_ON_MAP = 600
 MAP_SIZE = 420
@@ -50,7 +48,7 @@ class PlaceCharts:
 def place_charts(scores: PlaceScores) -> PlaceCharts:
     """Every chart that the data allow."""
     rankings = {scores.system: scores.classified.ranking}
-    rankings |= {BASELINE_NAMES.get(name, name): guess.ranking for name, guess in scores.guesses.items()}
+    rankings |= {name: guess.ranking for name, guess in scores.guesses.items()}
     mixed = confusion_counts(scores.classified.labels)
     curves = {} if scores.calibration is None else scores.calibration.curves
     return PlaceCharts(
@@ -143,7 +141,7 @@ def error_map_chart(system: str, errors: DistanceErrors) -> Chart:
         f"error-map-{slug(system)}",
         f"Distance error of {shorten_label(system)} by true place",
         f"The mean distance error is {format_value(float(errors.distances[defined].mean()), 2)} km. Of "
-        f"{format_count(len(places))} places, {farthest} has the largest mean error, {format_value(worst, 2)} km."
+        f"{format_count(len(places))} places, place {farthest} has the largest mean error, {format_value(worst, 2)} km."
         f"{shown}",
         layers,
         subtitle=f"Size: number of visits. Shade: mean distance from the prediction.{shown}",

@@ -271,7 +271,7 @@ CHECKS: tuple[Check, ...] = (
         why="""\
 A model that chooses among the places of the training data cannot predict a place that is not among them. Such
 rows count as errors of every model, so the best possible accuracy is below 1. Papers differ in whether they leave these
-rows out, which changes accuracies by as much as the share of the rows.""",
+rows out, which can change the accuracy by up to the share of these rows.""",
         hint="report scores for all visits and for those with known targets: eq places score --history train.csv",
         example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["ann"]), np.array([7]))))',
     ),
@@ -283,8 +283,8 @@ rows out, which changes accuracies by as much as the share of the rows.""",
         function=users_without_history,
         why="""\
 Baselines per user, and models with an embedding of the user, have no data about these users. If the split is meant to
-be by time, they should not exist; if it is by user, the baseline of the most frequent place per user is the same as the
-majority.""",
+be by time, they should not exist; if it is by user, the baseline of the most frequent places per user
+is the same as the majority baseline.""",
         hint="check that the split is as intended, and score users with and without history as slices",
         example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["eve"]), np.array([1]))))',
     ),
@@ -324,8 +324,8 @@ repeat short sequences of places, so rows are compared with their times, or by s
         applies_to=MobilityData,
         function=repeated_places,
         why="""\
-Some data sets count every position record as a visit, so that a stay is a sequence of equal places. Predicting the
-current place again is then a strong baseline, and accuracies are not comparable with data whose stays are merged.""",
+Some data sets count every position record as a visit, so that a stay is a sequence of equal places. Repeating the
+previous place is then a strong baseline, and accuracies are not comparable with data whose stays are merged.""",
         hint="merge consecutive visits to the same place, or compare with the Markov baseline",
         example=_EXAMPLE
         + 'rows = TestSequences("test", None, np.array([1, 2]), previous=np.array([1, 2]))\n'

@@ -67,7 +67,7 @@ Score a model that predicts the next place. Logits are .npy, .npz, .safetensors 
 larger than memory; an archive may also hold the targets and users. Predictions are top-k lists (parquet or JSONL),
 or LibCity files (uid, loc_true, loc_pred). With training counts, a history or unseen classes, scores are
 given for all visits and for those whose target is in the training data. Baselines: random, majority,
-most frequent place per user, and a first-order Markov model, as far as the data allow. COLUMN is an
+most frequent places per user, and a first-order Markov model, as far as the data allow. COLUMN is an
 array file (user.npy) or a column of a table (units.csv:user). With -o a run directory is written, which
 eq places compare and eq report read.
 """
@@ -189,7 +189,7 @@ def _one_system(context: click.Context, option: click.Parameter, words: tuple[st
 @click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A class id to exclude (padding).")
 @click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
-@click.option("--user", metavar="COLUMN", help="The user of each row; the bootstrap resamples whole users.")
+@click.option("--user", metavar="COLUMN", help="The user of each row; visits of one user are treated as dependent.")
 @click.option("--slice", "slices", multiple=True, metavar="NAME=COLUMN", help="An attribute of each row, to slice by.")
 @click.option("--sequences", metavar="FILE", help="A table of the rows: target, user, places before it, time.")
 @click.option("--history", metavar="FILE", help="Training visits: a table with user and place, or with sequences.")
@@ -346,8 +346,8 @@ COMPARE_HELP = """
 
 Compare models that were trained with several seeds each. Give one folder per seed: a run directory, the output folder
 of eq places score, or a folder with logits.npy and targets.npy (and user.npy). A model is named after the parent folder
-of its seeds, by NAME=folder, or after its runs (lstm-seed1 and lstm-seed2 in one results folder). Seeds with the same
-name are paired; the rest are paired in the order given.
+of its seeds, by NAME=folder, or after its runs (lstm-seed1 and lstm-seed2 in one results folder). Seeds are paired
+by name if all models have the same names of seeds, and otherwise in the order given.
 
 Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order be the
 same for other seeds and these users? Over users: would it be the same for other users and these models?
@@ -391,7 +391,7 @@ def compare(
         named = f"there is only {next(iter(models))}" if models else "there are none"
         raise ParameterError(
             f"a comparison needs the seeds of at least two models; {named}",
-            hint="eq places compare modelA/seed*/ modelB/seed*/",
+            hint="eq places compare modelA/seed*/ modelB/seed*/, or NAME=FOLDER for each run",
         )
     reader = SeedRunReader(
         metrics=(*metrics, *([] if primary is None else [primary])),
@@ -421,9 +421,9 @@ RESULTS_HELP = """
 
 Read result files of other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They
 may contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read
-if its unit follows from counts, or if no other unit is possible; otherwise it is rejected with a reason. With -v the
-unit of each value is shown with its proof. Such files have no per-visit scores, so there are no intervals and no tests;
-eq places score and eq places compare give them from logits or predictions. eq audit checks the same files for
+if a percent sign or counts show its unit, or if no other unit is possible; otherwise it is rejected with a reason. With
+-v the unit of each value is shown with its proof. Such files have no per-visit scores, so there are no intervals and no
+tests; eq places score and eq places compare give them from logits or predictions. eq audit checks the same files for
 impossible values.
 """
 
@@ -479,6 +479,11 @@ def check(out: Output, history: str, sequences: str, fail_on: str | None) -> int
     from equipoise.domains.places.checks import read_mobility_data
     from equipoise.domains.places.report import dataset_view
 
+    if Path(history).resolve() == Path(sequences).resolve():
+        raise ParameterError(
+            f"--history and --sequences are the same file, {history}",
+            hint="give the training visits and the visits to be predicted",
+        )
     with out.working("reading the visits"):
         data = read_mobility_data(history, sequences)
     findings = run_checks(data)
@@ -497,9 +502,9 @@ DEMO_HELP = """
   eq places demo
   eq places demo --users 200 --seed 7 -o demo/
 
-Simulate users with a home, a workplace and habits, train a per-user Markov model on the first four fifths of their
+Simulate users with a home, a workplace and habits, train an interpolated Markov model on the first four fifths of their
 visits, and score its predictions of the rest against random, majority, per-user and first-order Markov baselines.
-With -o the logits, all other inputs of eq places score, and charts are written to a folder.
+With -o the inputs of eq places score (logits, targets, users and others) are written to a folder.
 """
 
 
@@ -508,7 +513,9 @@ With -o the logits, all other inputs of eq places score, and charts are written 
 @click.option("--days", type=click.IntRange(min=1), default=28, show_default=True, help="Number of days.")
 @click.option("--places", type=click.IntRange(min=10), default=300, show_default=True, help="Number of places.")
 @options.seed_option
-@click.option("-o", "--output", metavar="FOLDER", help="Write the logits, the targets and charts here.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", help="Write the inputs of eq places score, a run directory and charts here."
+)
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -532,10 +539,12 @@ def _demo_show(out: Output, simulated: PlacesDemo) -> None:
     if out.json:
         out.data(simulated.scores.to_dict())
         return
+    from equipoise.checks.base import pluralize
+
     history = simulated.learned
     out.note(
-        f"{len(history.names)} simulated users made {len(history):,} training visits to {history.classes} places; "
-        f"{len(simulated.cases):,} visits are predicted.\n"
+        f"Simulated {pluralize(len(history.names), 'user')} in a city of {history.classes} places: "
+        f"{pluralize(len(history), 'training visit')}, and {pluralize(len(simulated.cases), 'visit')} to predict.\n"
     )
     out.view(simulated.scores.view())
 
@@ -564,4 +573,5 @@ def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
             "coordinates": "coordinates",
         }
         words = [word for option, file in files.items() for word in (f"--{option}", str(folder / f"{file}.npy"))]
-        out.text(suggestion(["eq", "places", "score", *words, "--history", str(folder / "visits.csv")]))
+        words += ["--history", str(folder / "visits.csv"), *(["--seed", str(simulated.seed)] if simulated.seed else [])]
+        out.text(suggestion(["eq", "places", "score", *words]))

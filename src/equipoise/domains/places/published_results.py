@@ -154,7 +154,7 @@ def infer_unit(written: WrittenValue, total: int | None, curve: Curve) -> UnitDe
     left = [unit for unit, reason in refusals.items() if not reason]
     reasons = "; ".join(f"as {_words(unit)} {reason}" for unit, reason in refusals.items() if reason)
     if len(left) == 1:
-        return UnitDecision(left[0], readings[left[0]], "a percent sign" if written.signed else reasons)
+        return UnitDecision(left[0], readings[left[0]], "it has a percent sign" if written.signed else reasons)
     if left:
         alternatives = " or ".join(f"{_words(unit)} ({_middle(readings[unit])})" for unit in left)
         return UnitDecision(None, ANY, f"it may be {alternatives}")
@@ -174,7 +174,7 @@ def _refusal(written: WrittenValue, value_range: RoundingRange, total: int | Non
     """Why the score cannot have these values; empty if it can."""
     middle = _middle(value_range)
     if not value_range.meets(ANY):
-        return f"it would be {middle}, but a share is at most 1"
+        return f"it would be {middle}, but a score is at most 1"
     bounds = _bounds(written, curve)
     if not value_range.meets(bounds):
         return (
@@ -372,7 +372,7 @@ def _libcity_scores(name: str, cells: Sequence[TableCell], total: int | None) ->
                 AcceptedValue(f"{symbol}@{k}", number.value, cell.label, number.text, "fraction", LIBCITY_PROOF)
             )
         elif symbol == "F1@k":
-            reason = "LibCity's F1@k is 2PR/(P + R) of the k best places, not the F1 of classes"
+            reason = "LibCity's F1@k is computed from precision and recall at k; it is not the F1 of classes"
             rejected.append(RejectedValue("F1", cell.label, number.text, reason))
     return PublishedScores(name, total, tuple(accepted), tuple(rejected), ())
 

@@ -155,7 +155,7 @@ def places_view(scores: PlaceScores, charts: PlaceCharts | None = None) -> View:
         *_user_section(scores.by_user),
         *_slice_section(scores),
         Section("Confusion of the most frequent places", charts=charts.confusion),
-        Section("Methods", notes=(_methods(scores), tie_note(scores))),
+        Section("Methods", notes=tuple(filter(None, (_methods(scores), tie_note(scores))))),
     )
     shown = tuple(section for section in sections if section.tables or section.notes or section.charts)
     return View(_places_answer(scores), shown, title=scores.system)
@@ -342,6 +342,8 @@ def _distance_section(errors: DistanceErrors | None, charts: tuple[Chart, ...]) 
         return []
     mean, *near = errors.result.estimates.values()
     median = Interval(errors.median_low, errors.median_high)
+    if isnan(errors.median_low):
+        median = Interval.unknown(mean.interval.reason)
     intervals = [_interval(interval, 2) for interval in (mean.interval, median)]
     intervals += [_interval(estimate.interval.scaled(100.0), 1) for estimate in near]
     rows = ["mean distance (km)", "median distance (km)", *(f"{estimate.metric} (percent)" for estimate in near)]
@@ -398,7 +400,10 @@ def _slice_section(scores: PlaceScores) -> list[Section]:
 def _methods(scores: PlaceScores) -> str:
     results = [scores.all, *([scores.answerable] if scores.answerable is not None else [])]
     estimates = [estimate for result in results for estimate in result.estimates.values()]
-    text = f"Intervals: {interval_methods(estimates, display_metric)}."
+    methods = interval_methods(estimates, display_metric)
+    if not methods:
+        return ""
+    text = f"Intervals: {methods}."
     clusters = scores.all.clusters
     if clusters is not None:
         users = pluralize(len(set(clusters.tolist())), "user")
@@ -489,7 +494,7 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
     ]
     if test["users"] is not None:
         facts.append(
-            f"{_share(test['unseen_for_user'] / n)} of the targets are places without a training visit of their user."
+            f"{_share(test['unseen_for_user'] / n)} of the targets are places that the user did not visit in training."
         )
         if test["rows_of_new_users"]:
             facts.append(f"{_share(test['rows_of_new_users'] / n)} of the visits are by users without training visits.")

@@ -214,7 +214,8 @@ def score_places(
     train_counts
         Number of training examples per class; classes with 0 are unseen.
     users
-        The user of each row. The bootstrap resamples users, and ``by_user`` gives every user the same weight.
+        The user of each row. Visits of one user are treated as dependent, and ``by_user`` gives every user the same
+        weight.
     slices
         Columns by name, such as the hour.
     history
@@ -499,6 +500,11 @@ def _against_baseline(
     best = best_baseline(baselines, metric)
     if best not in guesses:
         return None
+    if config.test == "mcnemar" and config.clusters is not None:
+        raise ParameterError(
+            f"McNemar's test of the difference from the baseline {best} cannot take users into account",
+            hint="use the test 'randomisation'",
+        )
     name = f"{best} (baseline)"
     baseline = evaluate(guesses[best].ranking, metric, system=name, config=config)
     return compare_results([result, baseline], metrics=[metric], config=replace(config, clusters=None)).contrast(
@@ -568,6 +574,7 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             message=f"{pluralize(tied, 'visit')} of {len(classified):,} {'has' if tied == 1 else 'have'} several "
             "places with the largest score; F1 uses the one with the lowest class number",
             hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
+            title="several places with the largest score",
             evidence=(f"first such visit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),
     )

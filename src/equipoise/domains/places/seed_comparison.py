@@ -195,12 +195,16 @@ class SeedComparison:
     def method_notes(self) -> list[str]:
         """What each test is about."""
         what = self.resampled
-        unit_text = "each user's mean" if what == "users" else "each visit"
         sentences = [
-            f"Over seeds: would other seeds show the same order on these {what}? Over {what} ({unit_text}, averaged "
-            f"over seeds): would other {what} show it with these models? t is the paired t test, perm. the "
-            f"randomisation test; {self.family}."
+            f"Over seeds: would the order be the same for other seeds and these {what}? Over {what}: would it be the "
+            f"same for other {what} and these models? t is the paired t test, perm. the randomisation test; "
+            f"{self.family}."
         ]
+        if self.n_users is not None:
+            sentences.append(
+                "The intervals of the systems are for the mean over all visits. The tests over users compare the means "
+                "of users, in which every user has the same weight."
+            )
         unpooled = dict.fromkeys(display_metric(row.metric) for row in self.rows if row.pooled is None)
         if unpooled:
             verb, rest = ("have", "they are") if len(unpooled) > 1 else ("has", "it is")
@@ -293,7 +297,7 @@ def pair_seeds(models: Mapping[str, SeedResults]) -> tuple[dict[str, dict[str, R
         if len(first_runs) > 1:
             pairs = [f"{one} with {other}" for one, other in zip(first_runs, results, strict=True)]
             notes.append(
-                f"{first} and {model} name their seeds differently, so they are paired in the order given: "
+                f"The seeds of {first} and {model} have different names, so they are paired in the order given: "
                 f"{join_names(pairs)}."
             )
     return lined_up, notes
@@ -422,7 +426,7 @@ def _family(models: int, correction: str) -> str:
     if models == 2 or correction == "none":
         return "with one pair per metric, no correction is needed" if models == 2 else "p values are not corrected"
     pairs = models * (models - 1) // 2
-    return f"{CORRECTIONS[correction][1]} over the {pairs} pairs of each metric and test"
+    return f"p values are corrected for the {pairs} pairs of each metric and test ({CORRECTIONS[correction][1]})"
 
 
 # The view: tables of systems and of pairs, and the verdict.

@@ -349,6 +349,8 @@ class ApiEncoder(Encoder):
             )
         else:
             hint = _WRONG_ANSWER if failure.invalid_response else _AGAIN
+            if failure.disconnected and self.card.origin:
+                hint = f"check that {self.card.origin} can be reached, and repeat the command"
             error = StoppedError(self.card.name, failure.reason, len(done), len(texts), hint=hint)
         positions = sorted(done)
         if positions:
@@ -395,7 +397,7 @@ def positive_option(spec: ModelSpec, option: str) -> float | None:
         return None
     number = number_option(spec, option, 0.0)
     if number <= 0:
-        raise ParameterError(f"{option} is {spec.options[option]!r} in {spec}", hint=f"{option} is above 0")
+        raise ParameterError(f"{option} is {spec.options[option]!r} in {spec}", hint=f"{option} must be above 0")
     return number
 
 

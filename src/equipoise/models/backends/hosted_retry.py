@@ -29,7 +29,7 @@ class RequestFailure:
     """Why a request failed: a message without secrets, and whether a retry may help.
 
     ``wait_seconds`` is the wait requested by the server. With ``too_large`` a smaller batch may succeed; after an
-    ``invalid_response`` a retry would not help.
+    ``invalid_response`` a retry would not help. ``disconnected`` if there was no response at all.
     """
 
     reason: str
@@ -38,6 +38,7 @@ class RequestFailure:
     too_large: bool = False
     status: int | None = None
     invalid_response: bool = False
+    disconnected: bool = False
 
 
 STOPPED = RequestFailure("another request failed")
@@ -107,7 +108,9 @@ def call_with_retries(call: Callable[[], T], retry_policy: RetryPolicy) -> T:
 
 
 def _with_attempts(failure: RequestFailure, attempts: str) -> RequestFailure:
-    return RequestFailure(f"{failure.reason} (after {attempts})", status=failure.status)
+    return RequestFailure(
+        f"{failure.reason} (after {attempts})", status=failure.status, disconnected=failure.disconnected
+    )
 
 
 # Keys are read from the environment, are sent to the server only, and are redacted in messages.
@@ -235,7 +238,8 @@ def _without_answer(error: Exception, message: str) -> RequestFailure:
     if isinstance(error, _MALFORMED) or "APIResponseValidationError" in names:
         return RequestFailure("the response was truncated or is not JSON", again=True)
     if any(part in name for name in names for part in _CONNECTIONS) or isinstance(error, OSError):
-        return RequestFailure(f"the connection failed: {message or type(error).__name__}", again=True)
+        reason = f"the connection failed: {message.rstrip('.') or type(error).__name__}"
+        return RequestFailure(reason, again=True, disconnected=True)
     return RequestFailure(f"{type(error).__name__}: {message}" if message else type(error).__name__)
 
 

@@ -138,10 +138,10 @@ def _require_cpu(spec: ModelSpec) -> None:
     """onnxruntime runs on the processor, in float32, or in int8 where the processor multiplies it exactly."""
     if spec.options.get("device", "cpu") != "cpu" or spec.options.get("precision", "float32") not in PRECISIONS:
         raise ParameterError(
-            f"{spec} runs on the processor in float32 or int8", hint="st:FOLDER,device=cuda runs a model on a GPU"
+            f"{spec} runs on the CPU, in float32 or int8", hint="st:FOLDER,device=cuda runs a model on a GPU"
         )
     if _is_int8(spec) and not has_int8_products():
-        raise ParameterError(f"{spec} needs a processor with VNNI or dotprod instructions", hint="leave precision out")
+        raise ParameterError(f"{spec} needs a CPU with VNNI or dotprod instructions", hint="leave precision out")
 
 
 def _is_int8(spec: ModelSpec) -> bool:

@@ -81,7 +81,7 @@ def load(spec: ModelSpec) -> Encoder:
         raise ParameterError(f"vectors: cannot read {spec.name!r}", hint="name an .npy, .npz or .parquet file")
     matrix, keys = readers[path.suffix.casefold()](path, spec)
     if len(keys) != len(matrix):
-        raise ShapeError(f"{path} has {len(matrix)} vectors for {len(keys)} keys", hint="there must be as many")
+        raise ShapeError(f"{path} has {len(matrix)} vectors for {len(keys)} keys", hint="each key needs one vector")
     row_of = {key: row for row, key in enumerate(keys)}
     if len(row_of) != len(keys):
         again = next(key for row, key in enumerate(keys) if row_of[key] != row)

@@ -351,7 +351,7 @@ def translate_server_errors(
         yield
     except unreachable as error:
         raise StoreError(
-            f"{server} does not answer: {first_line(error)}", hint="check that it runs, and its address"
+            f"{server} does not answer: {first_line(error)}", hint="check its address, and that it is running"
         ) from None
     except others as error:
         message = first_line(error)
@@ -577,6 +577,6 @@ def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Ve
     if len(others):
         raise ParameterError(
             f"{store.named} holds other vectors: {len(others):,} of the {int(is_stored.sum()):,} that were "
-            f"looked at are not those of the corpus, beginning with the id {rows[others[0]]}",
+            f"compared differ from those of the corpus, the first at the id {rows[others[0]]}",
             hint=hint,
         )

@@ -46,7 +46,7 @@ def connect(url: str) -> Any:
         reason = next((line for line in reversed(messages) if not line.endswith("?")), "no answer")
         raise StoreError(
             f"the PostgreSQL server at {location} cannot be reached: {reason}",
-            hint="check that it runs, and the host, port, database, user and password of the URL",
+            hint="check that it is running, and the host, port, database, user and password of the URL",
         ) from None
     try:
         with connection.transaction():

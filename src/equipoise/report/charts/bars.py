@@ -234,7 +234,8 @@ def reliability_chart(
         f"Reliability of {shorten_label(system)}",
         _describe(system, bins, ece, calibrated_ece),
         layers,
-        subtitle=f"Expected calibration error {_percent(ece)}; if perfectly calibrated {_percent(calibrated_ece)}.",
+        subtitle=f"Expected calibration error {_percent(ece)}; "
+        f"a perfectly calibrated model: {_percent(calibrated_ece)}.",
         width=SIZE,
         height=SIZE,
     )
@@ -328,7 +329,7 @@ def radar_chart(scores: Mapping[str, Mapping[str, Estimate]]) -> Chart:
         "The scores of each model",
         f"{'; '.join(parts)}.",
         layers,
-        subtitle="The center is 0; lines along the axes are intervals; values below 0 are drawn as 0.",
+        subtitle="The centre is 0; lines along the axes are intervals; values below 0 are drawn as 0.",
         width=2 * (RADIUS + MARGIN),
         height=2 * (RADIUS + MARGIN),
     )

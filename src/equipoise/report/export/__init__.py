@@ -149,7 +149,7 @@ def export(
     if to not in FORMATS:
         raise UnknownNameError.of("format", to, FORMATS, more=f"the formats are {', '.join(FORMATS)}")
     if units and to != "csv":
-        raise ParameterError(f"{to} has no form with one row per unit", hint="csv has: --to csv --units")
+        raise ParameterError(f"{to} cannot have one row per query", hint="only csv can: --to csv --units")
     if to == "csv":
         return (as_unit_csv if units else as_csv)(runs, comparison, formulas=formulas)
     return FORMATS[to].function(runs, comparison)

@@ -42,7 +42,7 @@ UNKNOWN_DATA = "not recorded"
 # What JSON leaves as it is and YAML would refuse, or take for the end of a line.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
 
-_PLAIN_KEY = re.compile("(?!(yes|no|on|off|true|false|null)$)[a-z]{2,}(-[a-z]+)*")
+_PLAIN_KEY = re.compile("(?!(yes|no|on|off|true|false|null)$)[a-z]{2,}([-_][a-z]+)*")
 
 
 def as_card(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
@@ -143,6 +143,7 @@ INTERVALS = {
     "wilson-effective": "Wilson 1927",
     "wilson-bootstrap-errors": "Wilson 1927",
     "bca": "Efron 1987",
+    "gaffke": "Gaffke 2005",
 }
 BIBLIOGRAPHY = "references.bib"
 

@@ -11,7 +11,7 @@ from unicodedata import category, normalize
 
 from equipoise.errors import ParameterError
 from equipoise.redaction import inert
-from equipoise.report.tables import bounded_systems, chance_bound_sign, method_name
+from equipoise.report.tables import bounded_systems, chance_bound_sign, interval_methods
 from equipoise.stats.formatting import (
     format_count,
     format_interval,
@@ -201,7 +201,7 @@ def _intervals(sheet: PaperTable) -> str:
     known = [interval for interval in known if interval.known]
     if not known:
         return ""
-    methods = ", ".join(dict.fromkeys(method_name(interval.method) for interval in known))
+    methods = interval_methods(estimate for metric in sheet.metrics for estimate in sheet.column(metric))
     levels = " and ".join(dict.fromkeys(format_percent(interval.confidence_level) for interval in known))
     return f"In brackets: {levels} intervals ({methods})."
 

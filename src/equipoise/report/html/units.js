@@ -148,7 +148,7 @@ function explore(data, home) {
   const count = make("p", { role: "status", class: "note" });
   const headRow = make("tr");
   const body = make("tbody");
-  const table = make("table", {}, make("caption", { class: "visually-hidden" }, `${upper(data.nouns[1])}. Choose one to see what each system retrieved.`), make("thead", {}, headRow), body);
+  const table = make("table", {}, make("caption", { class: "visually-hidden" }, `${upper(data.nouns[1])}. Choose one to see its details.`), make("thead", {}, headRow), body);
   const previous = make("button", { type: "button", onclick: () => turn(-1) }, "← Previous");
   const next = make("button", { type: "button", onclick: () => turn(1) }, "Next →");
   const where = make("span", { class: "note" });

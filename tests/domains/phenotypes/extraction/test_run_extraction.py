@@ -94,7 +94,7 @@ def test_gold_spans_separate_losses_of_chunker_and_model(extraction: Any) -> Non
     n_gold = sum(len(entries) for entries in extraction.gold.sets().values())
     assert spans.n_found + spans.n_lost_by_chunking + spans.n_lost_by_model == n_gold
     # Every span is a label or a synonym of its term verbatim.
-    assert spans.retrieval["share of gold spans that rank their term first"].value == 1.0
+    assert spans.retrieval["share of gold spans whose term ranks first"].value == 1.0
     assert spans.n_lost_by_model == 0
 
 
@@ -166,7 +166,7 @@ def test_chance_levels_are_exact_and_soft_ones_are_at_least_as_high(extraction: 
 def test_gold_spans_are_searched_for_the_first_term_once(ontology: Ontology, signs: AnnotatedCorpus) -> None:
     single = run_extraction(signs, "tfidf:", ontology, num_results=1, bootstrap=False)
     assert single.gold_span_oracle is not None
-    assert single.gold_span_oracle.retrieval.names == ("share of gold spans that rank their term first",)
+    assert single.gold_span_oracle.retrieval.names == ("share of gold spans whose term ranks first",)
 
 
 def test_stored_candidates_give_the_same_predictions_and_scores(extraction: Any, tmp_path: Path) -> None:

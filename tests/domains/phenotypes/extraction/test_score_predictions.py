@@ -119,6 +119,19 @@ def test_any_content_gives_a_result_or_an_error_of_the_package(tmp_path_factory:
         assert set(read_predictions(path, DOCUMENTS).terms) == set(DOCUMENTS)
 
 
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", "doc,term\nP001,seizure\n", '{"phenotypes": [{"id": "seizure"}]}'])
+def test_a_file_without_term_ids_is_an_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tool.csv").write_text(content)
+    with pytest.raises(InputError, match="no predicted terms in"):
+        read_predictions(tmp_path / "tool.csv", DOCUMENTS)
+
+
+@pytest.mark.parametrize("content", ["doc,term\n", "[]", "{}", "P001|t|Well.\nP001|a|Nothing found.\n"])
+def test_a_file_may_predict_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tool.csv").write_text(content)
+    assert read_predictions(tmp_path / "tool.csv", DOCUMENTS).missing == DOCUMENTS
+
+
 def test_names_come_from_files_or_are_given(tmp_path: Path) -> None:
     assert prediction_names(["a/out.json", "b/out.json"]) == {"out": "a/out.json", "out'": "b/out.json"}
     assert prediction_names(["tool=b.json"]) == {"tool": "b.json"}

@@ -295,7 +295,7 @@ def tree_from_json(file: TextFile, value: Any) -> Tree:
         return _tree_from_nested(file.name, roots)
     if isinstance(value, dict):
         raise FormatError(
-            f"{file.name} is one JSON object without {CHILDREN!r}; no tree is in it",
+            f"{file.name} is one JSON object without {CHILDREN!r}, so it contains no tree",
             hint=f'write {_EXAMPLE}, or a list of {{"id": ..., "parent": ...}}',
         )
     return tree_from_table(table_of_json(file, value), None, None, None)
@@ -380,7 +380,7 @@ def from_codes(
         if paths.setdefault(path, code) != code:
             raise InputError(
                 f"{source}: the codes {paths[path]} and {code} name the same node",
-                hint="parts of zeros at the end only fill up; keep one of the two",
+                hint="trailing parts of zeros are padding; keep one of the two",
             )
     edges = []
     for path, code in paths.items():
@@ -436,7 +436,7 @@ def _path(code: str, widths: Sequence[int] | None, source: str) -> Path:
 def _split_code(code: str, widths: Sequence[int], source: str) -> list[str]:
     ends = [sum(widths[: index + 1]) for index in range(len(widths))]
     if any(width < 1 for width in widths):
-        raise ParameterError(f"the widths are {list(widths)}", hint="a part has one character at least")
+        raise ParameterError(f"the widths are {list(widths)}", hint="each part has at least one character")
     if len(code) not in ends:
         raise InputError(
             f"{source}: the code {code} has {len(code)} characters, not {' or '.join(map(str, ends))}",

@@ -460,7 +460,7 @@ def read_obo_tree(path: PathLike) -> Tree:
     Examples
     --------
     >>> read_obo_tree("hp.obo")  # doctest: +SKIP
-    Tree('hp.obo', 19034 nodes, 23392 edges, 1 roots, 15 levels)
+    Tree('hp.obo', 19034 nodes, 23392 edges, 1 root, 15 levels)
     """
     terms = [term for term in read_obo(path).terms if not term.obsolete]
     return Tree.of(

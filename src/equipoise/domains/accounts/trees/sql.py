@@ -424,7 +424,7 @@ def _tree(rows: list[tuple[str, str, str]], source: str, table: str, business_id
         if parent not in node_ids:
             error = InvalidTreeError(
                 f"{source}: the parent of {child} is {parent!r}, which is not one of these accounts",
-                hint="it does not exist, or belongs to another business; correct the parent, or empty it",
+                hint="it does not exist, or belongs to another business; correct the parent, or leave it empty",
             )
             error.rows = TreeRows(nodes, edges, source)
             raise error

@@ -148,7 +148,7 @@ class Tree:
 
     >>> tree = Tree.of(["assets", ("cash", "Cash on hand")], [("cash", "assets")])
     >>> tree
-    Tree('nodes and edges', 2 nodes, 1 edges, 1 roots, 2 levels)
+    Tree('nodes and edges', 2 nodes, 1 edge, 1 root, 2 levels)
     >>> tree.names, tree.depth.tolist()
     (('assets', 'Cash on hand'), [0.0, 1.0])
     """
@@ -209,7 +209,8 @@ class Tree:
 
     def __repr__(self) -> str:
         levels = int(self.depth.max(initial=-1)) + 1
-        counts = f"{len(self)} nodes, {len(self.edges)} edges, {len(self.roots)} roots, {levels} levels"
+        sizes = {"node": len(self), "edge": len(self.edges), "root": len(self.roots), "level": levels}
+        counts = ", ".join(f"{size} {noun}{'' if size == 1 else 's'}" for noun, size in sizes.items())
         return f"Tree({self.source!r}, {counts})"
 
     @cached_property
@@ -429,7 +430,7 @@ def with_orphans(rows: TreeRows, policy: str) -> Tree:
 
     >>> rows = TreeRows([("1", "Assets"), ("21", "Loans"), ("211", "Bank loan")], [("21", "2"), ("211", "21")], "chart")
     >>> with_orphans(rows, "root")
-    Tree('chart (1 orphan as root)', 3 nodes, 1 edges, 2 roots, 2 levels)
+    Tree('chart (1 orphan as root)', 3 nodes, 1 edge, 2 roots, 2 levels)
     >>> with_orphans(rows, "drop").ids
     ('1',)
     """

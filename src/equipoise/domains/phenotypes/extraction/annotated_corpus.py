@@ -448,7 +448,8 @@ class GoldAnnotations:
         if self.moved:
             kinds = Counter(resolution.how for resolution in self.moved)
             counts = " and ".join(f"{kinds[kind]} {kind}" for kind in ("alternative", "replaced") if kinds[kind])
-            notes.append(f"ids resolved to live terms: {pluralize(len(self.resolved_ids), 'id')}, of them {counts}")
+            total, verb = pluralize(len(self.resolved_ids), "annotated id"), "was" if len(self.moved) == 1 else "were"
+            notes.append(f"{len(self.moved)} of {total} {verb} resolved to the current id of the term ({counts})")
         other_languages = sorted({document.language for document in self.annotated.documents} - {""})
         other_languages = [code for code in other_languages if not supports_assertions(code)]
         if other_languages:

@@ -350,7 +350,7 @@ def _branch_notes(extractor: TermExtractor, gold: GoldAnnotations) -> tuple[str,
     outside = sum(not extractor.allowed[term] for term in terms)
     if not outside:
         return ()
-    return (f"{outside} of {len(terms)} gold entries are not below {extractor.branch} (--branch) and cannot be found",)
+    return (f"{outside} of {len(terms)} gold terms are not below {extractor.branch} (--branch) and cannot be found",)
 
 
 def score_extraction(

@@ -148,7 +148,7 @@ def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
         for title, kind in SCORES
     ]
     if run.baseline is not None:
-        rows.append(("F1 of dict:", "exact", run.baseline.result[SetF1(averaging, mode).name]))
+        rows.append(("F1 (dict:)", "exact", run.baseline.result[SetF1(averaging, mode).name]))
     return rows
 
 

@@ -113,6 +113,11 @@ def read_predictions(path: PathLike, documents: Sequence[str], *, name: str | No
                 predicted.unknown.append(document)
             else:
                 predicted.terms[matched].add(entry)
+    if not n_entries and predicted.problems:
+        raise InputError(
+            f"no predicted terms in {display_path(path)}: {predicted.problems[0]}",
+            hint="name the columns doc, term and assertion, and write ids such as HP:0001250",
+        )
     predicted.unknown = list(dict.fromkeys(predicted.unknown))
     if n_entries and len(predicted.unknown) and not any(predicted.terms.values()):
         raise InputError(
@@ -249,10 +254,12 @@ def _table_entries(text: str, document: str, problems: list[str]) -> Iterator[tu
                 (term_id(match[0]), assertion),
             )
         return
-    for line in lines:
-        fields = _split(line, delimiter)
-        at = next((index for index, part in enumerate(fields) if _TERM.fullmatch(part.strip())), None)
-        if at is None or "|t|" in line or "|a|" in line:
+    rows = [_split(line, delimiter) for line in lines if "|t|" not in line and "|a|" not in line]
+    if rows and not any(_TERM.fullmatch(part) for fields in rows for part in fields):
+        problems.append(f"{document} has no column of term ids")
+    for fields in rows:
+        at = next((index for index, part in enumerate(fields) if _TERM.fullmatch(part)), None)
+        if at is None:
             continue
         # PubTator starts with the id of the document; PhenoBERT and FastHPOCR start with offsets.
         is_pubtator = at >= 4 and fields[1].strip().isdigit() and fields[2].strip().isdigit()

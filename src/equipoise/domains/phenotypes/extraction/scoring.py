@@ -220,8 +220,8 @@ class _ParentCache:
         return ErrorKind.OTHER
 
 
-FIRST_HIT = "share of gold spans that rank their term first"
-IN_TOP = "share of gold spans that rank their term in the top"
+FIRST_HIT = "share of gold spans whose term ranks first"
+IN_TOP = "share of gold spans whose term ranks in the top"
 
 
 @dataclass(frozen=True)

@@ -262,7 +262,7 @@ def _get_splitter(name: str | TextSplitter, embedder: Embedder | None) -> TextSp
     if name in RULE_SPLITTERS:
         return RULE_SPLITTERS[name]
     if name != SEMANTIC:
-        raise UnknownNameError.of("chunker", name, SPLITTERS, more=f"known: {', '.join(SPLITTERS)}")
+        raise UnknownNameError.of("chunker", name, SPLITTERS, more=f"known: span (alone), {', '.join(SPLITTERS)}")
     if embedder is None:
         raise ParameterError(
             "the semantic splitter needs a dense model",

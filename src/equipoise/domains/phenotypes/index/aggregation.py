@@ -136,22 +136,22 @@ class _ExpressionParser:
                 return ast.parse(self._text, mode="eval").body
         except SyntaxError as error:
             at = error.offset - 1 if error.offset else len(self._text)
-            raise self._error("a syntax error is", at, "write such as 0.5*label") from error
+            raise self._error("a syntax error", at, "an example is 0.5*label") from error
         except (ValueError, RecursionError, MemoryError) as error:
-            raise self._error("a syntax error is", 0, "write such as 0.5*label") from error
+            raise self._error("a syntax error", 0, "an example is 0.5*label") from error
 
     def sum(self, node: ast.expr) -> WeightedSum:
         """The sum of a node with one score per term: ``synonyms`` are several."""
         value = self._value(node)
         if any(isinstance(atom, ComponentScore) and atom.name == "synonyms" for _, atom in value.addends):
             hint = "write max(synonyms), min(synonyms) or mean(synonyms)"
-            raise self._error("synonyms, which are several scores, are not pooled", node.col_offset, hint)
+            raise self._error("synonyms without max, min or mean", node.col_offset, hint)
         return value
 
     def _value(self, node: ast.expr) -> WeightedSum:
         self._depth += 1
         if self._depth > _MAX_NESTING:
-            raise self._error("too many levels are nested", node.col_offset, f"nest at most {_MAX_NESTING}")
+            raise self._error("too many nested levels", node.col_offset, f"nest at most {_MAX_NESTING}")
         value = self._unnested(node)
         self._depth -= 1
         return value
@@ -171,28 +171,28 @@ class _ExpressionParser:
             case ast.Call(ast.Name(name), arguments, []) if name in POOLS:
                 sums = tuple(map(self._value, arguments))
                 if not any(part.addends for part in sums):
-                    raise self._error(f"{name} of no score is", node.col_offset, f"write {name}(label, synonyms)")
+                    raise self._error(f"{name} without a score", node.col_offset, f"write {name}(label, synonyms)")
                 return WeightedSum(((1.0, PooledTerm(name, sums)),))
             case ast.Name(name) if name in PARTS:
                 return WeightedSum(((1.0, ComponentScore(name)),))
             case ast.Name(name) | ast.Call(ast.Name(name)):
                 names = (*PARTS, *POOLS)
                 hint = did_you_mean(name, names) or f"the names are {', '.join(names)}"
-                raise self._error(f"{name!r}, which is not a score, is", node.col_offset, hint)
+                raise self._error(f"the unknown name {name!r}", node.col_offset, hint)
         unexpected = ast.get_source_segment(self._text, node)
-        raise self._error(f"{unexpected!r} is not expected", node.col_offset, "write such as 0.5*label")
+        raise self._error(f"an unexpected {unexpected!r}", node.col_offset, "an example is 0.5*label")
 
     def _product(self, left: WeightedSum, right: WeightedSum, operator: ast.operator, at: int) -> WeightedSum:
         if isinstance(operator, ast.Div):
             if right.addends or right.constant == 0.0:
-                raise self._error("a division by 0 or by a score is", at, "divide by another number")
+                raise self._error("a division by 0 or by a score", at, "divide by another number")
             return left.scaled(1.0 / right.constant)
         if left.addends and right.addends:
-            raise self._error("a product of two scores is", at, "one side of * is a number: 0.5*label")
+            raise self._error("a product of two scores", at, "one side of * is a number: 0.5*label")
         return left.scaled(right.constant) if left.addends else right.scaled(left.constant)
 
     def _error(self, fact: str, at: int, hint: str) -> ParameterError:
-        return ParameterError(f"{fact} in {self._text!r}", hint=hint, excerpt=f"{self._text}\n{' ' * at}^")
+        return ParameterError(f"{self._text!r} has {fact}", hint=hint, excerpt=f"{self._text}\n{' ' * at}^")
 
 
 def _weights(weights: Weights | None) -> dict[str, float]:

@@ -153,7 +153,7 @@ class TermRetriever:
     threads
         Threads per model.
     translate
-        Whether a query with German words is also scored by its English translation.
+        Whether a query with German words is also searched in English translation.
     translations
         Translated labels; see ``read_translations``.
     """
@@ -207,7 +207,7 @@ class TermRetriever:
         return make_translator(self.ontology, self.translations) if self._translate else None
 
     def translation(self, query: str) -> str | None:
-        """The translation that the query is also scored by; None if there is none."""
+        """The translation in which the query is also searched; None if there is none."""
         return None if self.translator is None else self.translator(query)
 
     @cached_property

@@ -381,7 +381,7 @@ class SingleQuerySearch:
     """The parts of a fusion, over the columns of the prefilter where that is possible."""
 
     def top_k(self, query: str, translation: str | None, k: int) -> TopTerms | None:
-        """The best k terms of a query, which is also scored by its translation if it has one; None if it is slow."""
+        """The best k terms of a query, which is also searched in translation if it has one; None if it is slow."""
         texts = [query] if translation is None else [query, translation]
         vectors = self.dense.prepared(self.dense.query_vectors(texts))
         return self.prefilter.top_k(_average(vectors), self._other_scores(texts), k)
