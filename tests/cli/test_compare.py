@@ -213,11 +213,11 @@ def test_the_effect_of_ties_is_reported_on_the_primary_metric(eq, folder: Path) 
     (folder / "tied.trec").write_text(tied)
     runs = ("tied.trec", "good.trec", "--qrels", "truth.qrels")
     printed = eq("compare", *runs, "-m", "HR@3", "--primary", "HR@1", "-v").stdout
-    assert re.search(r"EQ301 .*scores HR@1 is between 0\.\d+ and 0\.\d+$", printed, re.MULTILINE)
+    assert re.search(r"EQ301 .*scores, HR@1 is between 0\.\d+ and 0\.\d+$", printed, re.MULTILINE)
     stored = runs[:2]
     assert eq("score", *stored, *runs[2:], "-m", "HR@{3,1}", "-o", "results").exit_code == 0
     printed = eq("compare", "results/tied", "results/good", "--primary", "HR@1", "-v").stdout
-    assert "scores HR@1 is between" in printed
+    assert "scores, HR@1 is between" in printed
     assert "scores HR@3" not in printed
     assert "EQ301" not in eq("compare", *runs, "--primary", "HR@5").stdout, "no order of tied items changes HR@5"
     assert eq("score", *stored, *runs[2:], "-m", "HR@{1,3}", "-o", "again").exit_code == 0

@@ -27,7 +27,7 @@ MIN_TIE_EFFECT = 0.001
 CEILING_MARGIN = 0.02
 CEILING_SHARE = 0.9
 ROUNDING = 1e-12
-TIE_PLACES = 4
+TIE_PLACES = 3
 TIE_RANGE_LABEL = "optimistic minus pessimistic"
 
 # Thresholds from simulations of the coverage of intervals.
@@ -128,14 +128,14 @@ def many_ties(scored: ScoredResult) -> Iterator[Observation]:
     low, high = min(bounds), max(bounds)
     if high - low < MIN_TIE_EFFECT:
         return
+    decimals = TIE_PLACES if high <= 1 else 1
     yield Observation(
         scored.result.system,
         f"{format_percent(round(share, 3))} of the relevant items tie with another candidate; depending on the order "
-        f"of tied scores, {metric.name} is between {format_value(low, TIE_PLACES)} and "
-        f"{format_value(high, TIE_PLACES)}",
+        f"of tied scores, {metric.name} is between {format_value(low, decimals)} and {format_value(high, decimals)}",
         (
             f"{tied} of {len(ranking.above)} relevant items tied",
-            f"{metric.name} {TIE_RANGE_LABEL}: {format_value(high - low, 6)}",
+            f"{metric.name} {TIE_RANGE_LABEL}: {format_value(high - low, decimals)}",
         ),
         NO_SHARED_WORD if 2 * _n_tied_last(ranking) > tied else "",
     )
