@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 import pytest
 
@@ -24,6 +26,15 @@ from equipoise.cli.output import pointers
         (("phenotypes", "search"), "eq phenotypes query"),
         (("compar",), "compare"),
         (("ls", "metrcs"), "metrics"),
+        (("dashboard",), "eq view"),
+        (("ui",), "eq view"),
+        (("ls", "datasets"), "eq bench ls"),
+        (("cache", "clear"), "eq cache prune --all"),
+        (("cache", "ls"), "eq cache size"),
+        (("fair", "evaluate"), "eq fair compare"),
+        (("accounts", "validate"), "eq accounts check"),
+        (("fuse",), "rrf:"),
+        (("license",), "eq has demo"),
     ],
 )
 def test_an_unknown_command_suggests_the_right_one(eq, assert_error, arguments, expected_hint: str) -> None:
@@ -48,6 +59,22 @@ def test_an_unknown_command_suggests_the_right_one(eq, assert_error, arguments, 
         (("gate", "x", "--min", "MRR>=1"), "--require"),
         (("index-quality", "--num-results", "9"), "--top-k"),
         (("accounts", "evaluate", "--rates", "1"), "--learning-rates"),
+        (("bench", "run", "x", "-k", "5"), "eq bench ls"),
+        (("bench", "run", "x", "--metric", "MRR"), "eq compare RESULTS -m"),
+        (("score", "x", "-k", "5"), "-m nDCG@10"),
+        (("bench", "run", "x", "--limit", "5"), "smaller table"),
+        (("bench", "run", "--datasets", "x"), "eq bench run DATA"),
+        (("bench", "run", "--tasks", "x"), "clustering:tickets.csv"),
+        (("bench", "run", "--file", "x"), "eq bench run DATA"),
+        (("fair", "compare", "--file", "x"), "--doc"),
+        (("accounts", "evaluate", "--file", "x"), "--tree"),
+        (("compare", "x", "y", "--alpha", "0.05"), "--confidence-level 0.95"),
+        (("bench", "run", "x", "--batch-size", "8"), "--models st:NAME,batch=16"),
+        (("embed", "x", "--batch-size", "8"), "--model st:NAME,batch=16"),
+        (("index-quality", "--metric", "cosine"), "--geometry"),
+        (("bench", "run", "x", "--rerank", "y"), "--rerankers"),
+        (("score", "x", "--csv"), "--to csv"),
+        (("embed", "x", "--csv"), "eq embed --help"),
     ],
 )
 def test_an_unknown_option_suggests_the_right_one(eq, assert_error, arguments, expected_hint: str) -> None:
@@ -77,6 +104,48 @@ def test_options_of_every_command_are_explained(eq, flag: str) -> None:
 )
 def test_an_unknown_format_suggests_the_right_one(eq, assert_error, arguments, expected_hint: str) -> None:
     assert_error(eq(*arguments), "E300", expected_hint)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected_hint"),
+    [
+        (("--test", "student"), "--test t"),
+        (("--correction", "bonferroni"), "--correction holm"),
+        (("--correction", "fdr"), "--correction bh"),
+        (("--ties", "random"), "--ties expected"),
+        (("--fail-on", "error"), "--fail-on issue"),
+        (("--to", "text"), "without --to"),
+        (("-m", "top_5_accuracy"), "Acc@5"),
+        (("-m", "auc"), "eq ls metrics"),
+    ],
+)
+def test_an_unknown_value_suggests_the_right_one(eq, assert_error, arguments, expected_hint: str) -> None:
+    assert_error(eq("compare", "good.trec", "bad.trec", "--qrels", "truth.qrels", *arguments), "E300", expected_hint)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected_hint"),
+    [
+        ("BM25", "write bm25"),
+        ("openai/text-embedding-3-small", "write openai:text-embedding-3-small"),
+        ("text-embedding-3-small", "write openai:text-embedding-3-small"),
+        ("all-MiniLM-L6-v2", "write minilm"),
+        ("cohere", "write cohere:NAME"),
+        ("gemini", "eq ls models"),
+        ("minilmm", "did you mean minilm?"),
+    ],
+)
+def test_an_unknown_model_suggests_the_right_one(eq, assert_error, model: str, expected_hint: str) -> None:
+    assert_error(eq("embed", "good.trec", "--model", model, "-o", "x.npz"), "E300", expected_hint)
+
+
+def test_an_unknown_device_does_not_suggest_the_cpu(eq, assert_error) -> None:
+    done = eq("embed", "good.trec", "--model", "minilm", "-o", "x.npz", "--device", "gpu")
+    assert_error(done, "E300", "write cuda, cuda:1, mps or cpu")
+
+
+def test_an_html_file_of_tables_points_to_the_report(eq, assert_error) -> None:
+    assert_error(eq("compare", "a", "b", "-o", "page.html"), "E310", "eq report")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +192,25 @@ def test_every_command_is_in_one_section() -> None:
 
 def test_no_pointer_hides_a_command() -> None:
     assert not set(pointers("commands")) & {" ".join(path) for path, _ in LEAVES}
+
+
+def test_every_command_in_a_pointer_exists_and_has_the_options() -> None:
+    by_path = {" ".join(path): command for path, command in LEAVES}
+    values = [text for table in pointers("values").values() for text in table.values()]
+    sentences = [text for texts in pointers("options").values() for text in texts if text[:1] != "-"]
+    for text in [*pointers("commands").values(), *sentences, *values]:
+        for start in re.finditer(r"\beq (?=[a-z])", text):
+            words = re.split(r";|,? (?:and|or|then) eq|\)", text[start.end() :])[0].replace(",", "").split()
+            n_words = max((n for n in (1, 2, 3, 4) if " ".join(words[:n]) in by_path), default=0)
+            assert n_words or words[0] in COMMANDS, text
+            if n_words and words[0] != "explain":
+                names = {name for p in by_path[" ".join(words[:n_words])].params for name in p.opts}
+                assert {word for word in words if word[0] == "-"} <= names | {"--help"}, text
+
+
+def test_every_pointer_of_one_command_names_that_command() -> None:
+    paths = {" ".join(path) for path, _ in LEAVES}
+    assert {key.rpartition(" ")[0] for key in pointers("options")} - {""} <= paths
 
 
 def test_every_option_pointer_names_an_option_of_some_command() -> None:

@@ -56,10 +56,10 @@ class SuggestingGroup(click.Group):
         known = self.list_commands(ctx)
         if name in RESULT_COMMANDS:
             return f"eq {name} works on the results of every command: see eq {name} --help"
-        suggestion = did_you_mean(name, known)
+        suggestion = did_you_mean(name, known, cutoff=output.LEAST_SIMILARITY)
         if name in COMMANDS and not suggestion:
             return f"eq {name} is a command of its own: see eq {name} --help"
-        return did_you_mean(name, known) or f"{ctx.command_path} has {', '.join(known)}"
+        return suggestion or f"{ctx.command_path} has {', '.join(known)}"
 
 
 class LazyGroup(SuggestingGroup):

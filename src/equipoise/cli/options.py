@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from equipoise.cli.output import TABLE_FORMATS, Output
+from equipoise.cli.output import TABLE_FORMATS, Output, pointers
 from equipoise.config import CORRECTION_NAMES, DEFAULT_STATS, TEST_ALIASES, StatsConfig, Ties
 from equipoise.errors import ParameterError, UnknownNameError
 
@@ -38,7 +38,8 @@ else:
 class ChoiceWithHint(NamedType):
     """A name out of a few; a mistyped one gets a did-you-mean. The names may be loaded late.
 
-    ``pointers`` are other names that users try, each with its hint; ``aliases`` are other names that are accepted.
+    ``pointers`` are other names that users try, each with its hint, in addition to those of ``pointers.toml``;
+    ``aliases`` are other names that are accepted.
     """
 
     def __init__(
@@ -61,8 +62,9 @@ class ChoiceWithHint(NamedType):
         """The name as it is written in the table."""
         known = {name.casefold(): name for name in self.names()} | self.aliases
         word = str(value).casefold()
-        if word in self.pointers:
-            raise UnknownNameError(f"no {self.name} is called {value!r}", hint=self.pointers[word])
+        hint = self.pointers.get(word) or ("" if word in known else pointers("values").get(self.name, {}).get(word))
+        if hint:
+            raise UnknownNameError(f"no {self.name} is called {value!r}", hint=hint)
         if word not in known:
             raise UnknownNameError.of(
                 self.name, str(value), known.values(), more=f"choose one of {', '.join(self.names())}"
@@ -190,20 +192,11 @@ def output_options(command: Command, *, json_help: str = "Print the results as J
     )(command)
 
 
-FORMAT_POINTERS = {
-    "markdown": "write --to md",
-    "tex": "write --to latex",
-    "html": "eq report RESULTS -o report.html writes HTML",
-    "excel": "write --to csv",
-    "xlsx": "write --to csv",
-}
-
-
 def table_options(*, file: bool = True) -> Decorator:
     """``--to``, and with ``file`` also ``-o FILE``, for commands that print tables."""
     to = click.option(
         "--to",
-        type=ChoiceWithHint("format", lambda: TABLE_FORMATS, FORMAT_POINTERS),
+        type=ChoiceWithHint("format", lambda: TABLE_FORMATS),
         help="Format of the tables.",
     )
     path = click.option(

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -63,9 +63,10 @@ class Output:
             suffix = PurePath(path).suffix.casefold()
             to = self.format_of(to) or FORMAT_OF_SUFFIX.get(suffix)
             if to is None:
+                known = f"use {', '.join(FORMAT_OF_SUFFIX)}, or choose the format with --to"
                 raise ParameterError(
                     f"{path} does not have the file extension of a table format",
-                    hint=f"use {', '.join(FORMAT_OF_SUFFIX)}, or choose the format with --to",
+                    hint=pointers("values")["format"]["html"] if suffix == ".html" else known,
                 )
             check_writable(path, example="table.md")
         self.json = self.format_of(to) == "json"
@@ -308,12 +309,32 @@ INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data
 
 @cache
 def pointers(kind: str) -> dict[str, Any]:
-    """The ``commands`` or ``options`` that users try, and what does it."""
+    """The ``commands``, ``options`` or ``values`` that users try, and what does it."""
     from importlib.resources import files
     from tomllib import loads
 
     content: dict[str, Any] = loads((files("equipoise.cli") / "pointers.toml").read_text(encoding="utf-8"))[kind]
-    return content
+    if kind == "values":
+        return {name: _by_name(values) for name, values in content.items()}
+    return _by_name(content)
+
+
+def _by_name(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with one entry per name; ``cache clear | clean`` are two names with the same path.
+
+    >>> _by_name({"cache clear | clean": "eq cache prune"})
+    {'cache clear': 'eq cache prune', 'cache clean': 'eq cache prune'}
+    """
+    entries = {}
+    for key, value in table.items():
+        first, *others = key.split(" | ")
+        path = first.rpartition(" ")[0]
+        entries |= dict.fromkeys([first, *(f"{path} {name}".strip() for name in others)], value)
+    return entries
+
+
+LEAST_SIMILARITY = 0.7
+"""How similar a name must be to be suggested for another one; with less, the suggestions mislead."""
 
 
 def suggest_option(name: str, context: click.Context) -> str:
@@ -322,16 +343,26 @@ def suggest_option(name: str, context: click.Context) -> str:
         return _suggest_command(name, context.command, context)
     parameters = context.command.params
     known = {name.lstrip("-"): name for parameter in parameters for name in parameter.opts if name[0] == "-"}
-    for pointer in pointers("options").get(name, ()):
+    path = context.command_path.partition(" ")[2]
+    table = pointers("options")
+    for pointer in (*table.get(f"{path} {name}", ()), *table.get(name, ())):
         if pointer in known.values():
             return f"write {pointer}"
-        if not pointer.startswith("-"):
-            return pointer
+        if not pointer.startswith("-") and _fits(pointer, known.values()):
+            return str(pointer)
     arguments = [parameter.human_readable_name for parameter in parameters if isinstance(parameter, click.Argument)]
     if name in INPUT_OPTIONS and arguments:
         return f"write it without an option: {context.command_path} {' '.join(arguments)}"
-    near = get_close_matches(name.lstrip("-"), known, n=1)
+    word = name.lstrip("-")
+    longer = [option for option in known if len(word) >= 4 and option.startswith(word)]
+    near = longer or get_close_matches(word, known, n=1, cutoff=LEAST_SIMILARITY)
     return f"did you mean {known[near[0]]}?" if near else ""
+
+
+def _fits(sentence: str, options: Collection[str]) -> bool:
+    """Whether the command has the options in a sentence about it; a sentence with ``eq`` is about any command."""
+    words = [word.strip(",;:") for word in sentence.split()]
+    return "eq" in words or all(word in options for word in words if word.startswith("-") and word != "-")
 
 
 def _suggest_command(name: str, group: click.Group, context: click.Context) -> str:

@@ -235,7 +235,7 @@ SEVERAL = {"latex": "% {name}\n{text}", "md": "## {name}\n\n{text}"}
 @click.argument("runs", nargs=-1, metavar="RUN [RUN ...]")
 @click.option(
     "--to",
-    type=options.ChoiceWithHint("format", FORMATS, options.FORMAT_POINTERS),
+    type=options.ChoiceWithHint("format", FORMATS),
     help="The format.  [required, or --json]",
 )
 @click.option("-o", "--output", metavar="FILE", help="The file; default: standard output.")

@@ -84,10 +84,8 @@ def check_device_name(name: Any) -> None:
 
 
 def _unknown(name: Any) -> UnknownNameError:
-    examples = ("cuda", "cuda:1", "mps", "cpu")
-    return UnknownNameError.of(
-        "device", str(name), examples, more=f"write {', '.join(examples[:-1])} or {examples[-1]}"
-    )
+    # No name that is near: "gpu" is near "cpu".
+    return UnknownNameError(f"no device is called {str(name)!r}", hint="write cuda, cuda:1, mps or cpu")
 
 
 @dataclass(frozen=True)

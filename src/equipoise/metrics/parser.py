@@ -188,6 +188,11 @@ _OTHER_SYMBOLS = {"map": "MAP(norm=R)", "ndcg_burges": "nDCG(gain=exp)"}
 """Names of other libraries that mean another metric than ours: trec_eval and mteb divide average precision by R."""
 
 
+_TOP_ACCURACY = re.compile(r"^top[-_]?(?P<k>\d+)([-_]?acc(uracy)?)?$", re.IGNORECASE)
+_UNLIKE_OURS = ("auc", "mcc", "perplexity")
+"""Metrics that are not here, and whose names are near those of unrelated metrics."""
+
+
 def name_from_other_library(name: str, catalogue: MetricCatalogue) -> str:
     """Our name of a metric as trec_eval, mteb or ranx writes it; empty if it is unknown.
 
@@ -223,6 +228,10 @@ def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
         )
     if "," in symbol:
         return UnknownNameError(f"no metric is called {symbol!r}", hint=SEVERAL)
+    if top := _TOP_ACCURACY.match(symbol):
+        return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write Acc@{top['k']}")
+    if symbol.casefold() in _UNLIKE_OURS:
+        return UnknownNameError(f"no metric is called {symbol!r}", hint="eq ls metrics lists them all")
     return UnknownNameError.of("metric", symbol, catalogue.names(), more="eq ls metrics lists them all")
 
 

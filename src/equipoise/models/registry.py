@@ -12,7 +12,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.errors import FormatError, InputError, ParameterError, UnknownNameError, UntrustedError, check_options
+from equipoise.errors import (
+    FormatError,
+    InputError,
+    ParameterError,
+    UnknownNameError,
+    UntrustedError,
+    check_options,
+    did_you_mean,
+)
 from equipoise.io.text import PathLike, display_path
 from equipoise.redaction import note_options
 
@@ -245,9 +253,27 @@ def _kind_and_name(head: str) -> tuple[str, str]:
 def _bare_hub_name(head: str) -> tuple[str, str]:
     if head in BY_HUB_NAME:
         return "st", head
-    names = [*ALIASES, *BY_HUB_NAME, *KINDS]
-    more = f"st:{head} loads it from the hub" if "/" in head else "eq ls models lists what works here"
-    raise UnknownNameError.of("model", head, names, more=more)
+    raise UnknownNameError(f"no model is called {head!r}", hint=_similar_models(head))
+
+
+def _similar_models(head: str) -> str:
+    """The hint for a model that does not exist: how its spec is written, or the nearest name.
+
+    >>> _similar_models("openai/text-embedding-3-small"), _similar_models("all-MiniLM-L6-v2")
+    ('write openai:text-embedding-3-small', 'write minilm')
+    """
+    provider, _, name = head.casefold().partition("/")
+    if provider in ALIASES:
+        return f"write {provider}"
+    if provider in KINDS:
+        return f"write {provider}:{name or 'NAME'}"
+    if provider.startswith("text-embedding-"):
+        return f"write openai:{head}"
+    for model in HUB_MODELS:
+        if provider == model.hub.rpartition("/")[2].casefold():
+            return f"write {model.alias}"
+    near = did_you_mean(head, [*ALIASES, *BY_HUB_NAME], cutoff=0.7)
+    return near or (f"st:{head} loads it from the hub" if name else "eq ls models lists what works here")
 
 
 def _looks_like_path(head: str) -> bool:
