@@ -570,6 +570,25 @@ def test_nearest_misfiled_and_shape_start_with_the_answer(eq, folder: Path) -> N
     assert eq("accounts", "shape", "accounts.csv", "--distances", "distances.npy").exit_code == 2
 
 
+def test_check_and_shape_write_tables(eq, folder: Path) -> None:
+    (folder / "orphan.csv").write_text("id,parent,name\n1,,Top\n2,9,Cash\n")
+    checked = eq("accounts", "check", "orphan.csv", "--to", "csv")
+    assert checked.exit_code == 1
+    assert checked.stdout.splitlines()[0] == "code,severity,message,hint"
+    assert checked.stdout.splitlines()[1].startswith("EQ172,issue,")
+    assert eq("accounts", "shape", "accounts.csv", "-o", "shape.csv").exit_code == 0
+    assert (folder / "shape.csv").read_text().startswith("nodes,delta-hyperbolicity,diameter,")
+
+
+@pytest.mark.engines("torch")
+@pytest.mark.parametrize("name", ["place", "misfiled"])
+def test_names_are_embedded_on_the_device(eq, name: str) -> None:
+    options = ("--name", "Top 1") if name == "place" else ()
+    on_device = eq("accounts", name, "accounts.csv", *options, "--device", "cpu")
+    assert on_device.stdout == eq("accounts", name, "accounts.csv", *options).stdout != ""
+    assert eq("accounts", name, "accounts.csv", *options, "--device", "gpu").exit_code == 2
+
+
 def test_a_misspelled_name_of_an_account_has_a_suggestion(eq, folder: Path) -> None:
     eq("accounts", "train", "--tree", "accounts.csv", "--embedder", "combinatorial", "--dim", "2", "-o", "v.npz")
     unknown = eq("accounts", "nearest", "v.npz", "Acount 1.1.1", "--tree", "accounts.csv")

@@ -370,9 +370,9 @@ def test_cached_texts_of_pdf_documents_are_counted_and_pruned(eq, folder: Path) 
     size = json.loads(eq("cache", "size", "--json").stdout)["documents"]
     assert size["texts"] == 2
     assert "2 texts of PDF documents" in eq("cache", "size").stdout
-    unpruned = json.loads(eq("cache", "prune", "--to", "1MB", "--json").stdout)
+    unpruned = json.loads(eq("cache", "prune", "--max-size", "1MB", "--json").stdout)
     assert (unpruned["dropped_documents"], unpruned["vectors"]) == (0, 30)
-    pruned = json.loads(eq("cache", "prune", "--to", str(size["bytes"] - 1), "--json").stdout)
+    pruned = json.loads(eq("cache", "prune", "--max-size", str(size["bytes"] - 1), "--json").stdout)
     assert (pruned["dropped_documents"], pruned["vectors"]) == (1, 0)
     (newest,) = (folder / "cache" / "documents").iterdir()
     assert newest.read_text() == "barley"
@@ -399,9 +399,29 @@ def test_a_disabled_cache_creates_no_files(eq, folder: Path, monkeypatch) -> Non
     assert not (folder / "xdg").exists()
 
 
+def test_a_disabled_cache_is_reported_and_not_pruned(eq, folder: Path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "xdg"))
+    monkeypatch.delenv("EQUIPOISE_CACHE")
+    run_embed(eq, "texts.txt", "-o", "v.npz")
+    monkeypatch.setenv("EQUIPOISE_CACHE", "off")
+    for command in ("path", "size"):
+        assert eq("cache", command).stdout == "The cache is off (EQUIPOISE_CACHE=off)\n"
+        assert json.loads(eq("cache", command, "--json").stdout) == {"path": None, "off": True}
+    pruned = eq("cache", "prune", "--all")
+    assert (pruned.exit_code, "the cache is off" in pruned.stderr) == (2, True)
+    assert "the cache is off" in eq("doctor").stdout
+    monkeypatch.delenv("EQUIPOISE_CACHE")
+    assert json.loads(eq("cache", "size", "--json").stdout)["vectors"] == 30
+
+
+def test_the_former_name_of_the_largest_size_is_accepted_but_not_listed(eq) -> None:
+    assert eq("cache", "prune", "--to", "1GB").exit_code == 0
+    assert "--to" not in eq("cache", "prune", "--help").stdout
+
+
 def test_invalid_cache_commands_are_errors(eq, folder: Path) -> None:
-    assert "error[E310]" in eq("cache", "prune", "--to", "much").stderr
-    assert eq("cache", "prune", "--to", "1GB", "--all").exit_code == 2
+    assert "error[E310]" in eq("cache", "prune", "--max-size", "much").stderr
+    assert eq("cache", "prune", "--max-size", "1GB", "--all").exit_code == 2
     assert "did you mean prune?" in eq("cache", "prun").stderr
     os.makedirs(folder / "cache" / "vectors.sqlite")
     result = eq("cache", "size")

@@ -234,6 +234,6 @@ def test_shared_options_have_the_same_type_everywhere(option: str) -> None:
         type(parameter.type).__name__
         for _, command in LEAVES
         for parameter in command.params
-        if option in parameter.opts and command.name not in ("prune", "export")
+        if option in parameter.opts and command.name != "export"
     }
     assert len(kinds) == 1

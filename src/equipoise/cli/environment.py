@@ -18,7 +18,7 @@ from equipoise.cli.main import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError, StoreError
 from equipoise.models.backends.model_files import weights_aliases
-from equipoise.models.vector_cache import VectorCache, format_bytes, parse_bytes, stored_texts
+from equipoise.models.vector_cache import VectorCache, format_bytes, is_disabled, parse_bytes, stored_texts
 from equipoise.models.vector_cache_storage import TOKEN_COUNTS, CacheSize, ModelCacheSize
 from equipoise.report.terminal import ReportColumn, TerminalTable
 from equipoise.types import install_command
@@ -167,6 +167,8 @@ def _cache() -> DoctorItem:
     """Whether the cache folder, or its nearest existing parent, is writable."""
     from equipoise.models.vector_cache import cache_folder
 
+    if is_disabled():
+        return DoctorItem("cache", "ok", CACHE_IS_OFF)
     folder = cache_folder()
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK):
@@ -176,11 +178,12 @@ def _cache() -> DoctorItem:
 
 # ``eq cache``: size, pruning and path of the vector cache.
 
+CACHE_IS_OFF = "the cache is off (EQUIPOISE_CACHE=off)"
 
 CACHE_HELP = """
 \b
   eq cache size
-  eq cache prune --to 2GB
+  eq cache prune --max-size 2GB
 
 Computed vectors and the texts of PDF documents are cached and reused. EQUIPOISE_CACHE overrides the folder ("off"
 disables the cache), and EQUIPOISE_CACHE_BYTES the maximum size, such as 50GB.
@@ -197,11 +200,12 @@ of the cached texts of PDF documents.
 
 PRUNE_HELP = """
 \b
-  eq cache prune --to 2GB
+  eq cache prune --max-size 2GB
   eq cache prune --all
 
 Remove the least recently used vectors until the remaining ones and the texts of PDF documents together are no larger
-than --to. The default is the maximum size of the cache. If the texts alone are larger, the oldest are removed as well.
+than --max-size. The default is the maximum size of the cache. If the texts alone are larger, the oldest are removed as
+well.
 """
 
 PATH_HELP = """
@@ -224,6 +228,9 @@ def cache() -> None:
 @pass_output
 def size(out: Output) -> None:
     """See ``SIZE_HELP``."""
+    if is_disabled():
+        _show_that_cache_is_off(out)
+        return
     with VectorCache() as vector_cache:
         usage = _measure(vector_cache)
     documents = stored_texts()
@@ -252,6 +259,13 @@ def size(out: Output) -> None:
         out.text(f"{_pdf_texts(documents.texts)}, {format_bytes(documents.bytes)}")
 
 
+def _show_that_cache_is_off(out: Output) -> None:
+    if out.json:
+        out.data({"path": None, "off": True})
+    else:
+        out.text(CACHE_IS_OFF[0].upper() + CACHE_IS_OFF[1:])
+
+
 def _count(n: int) -> str:
     return f"{n:,}" if n else ""
 
@@ -265,14 +279,23 @@ def _pdf_texts(n: int) -> str:
 
 
 @cache.command(help=PRUNE_HELP, short_help="Reduce the size of the cache.")
-@click.option("--to", "size", metavar="SIZE", help="The size to prune to, such as 2GB.")
+@click.option(
+    "--max-size",
+    "size",
+    cls=options.AliasOption,
+    aliases=("--to",),
+    metavar="SIZE",
+    help="The size to prune to, such as 2GB.",
+)
 @click.option("--all", "everything", is_flag=True, help="Remove all vectors and texts.")
 @options.output_options
 @pass_output
 def prune(out: Output, size: str | None, everything: bool) -> None:
     """See ``PRUNE_HELP``."""
     if size is not None and everything:
-        raise ParameterError("--to and --all cannot be used together", hint="keep one of them")
+        raise ParameterError("--max-size and --all cannot be used together", hint="keep one of them")
+    if is_disabled():
+        raise ParameterError(CACHE_IS_OFF, hint="unset EQUIPOISE_CACHE, or set it to the folder of the cache to prune")
     with VectorCache() as vector_cache:
         bound = 0 if everything else vector_cache.max_bytes if size is None else parse_bytes(size)
         before, documents = stored_texts(), stored_texts(bound)
@@ -296,6 +319,9 @@ def prune(out: Output, size: str | None, everything: bool) -> None:
 @pass_output
 def path(out: Output) -> None:
     """See ``PATH_HELP``."""
+    if is_disabled():
+        _show_that_cache_is_off(out)
+        return
     vector_cache = VectorCache()
     if out.json:
         out.data({"path": str(vector_cache.path), "exists": vector_cache.path.exists()})

@@ -602,12 +602,15 @@ def businesses() -> list[str]:
     metavar="N ...",
     help="Dimensions of the embeddings.",
 )
+@device_option
 @options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write all results to this folder.")
 @options.table_options(file=False)
 @options.output_options
 @pass_output
-def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsConfig, output: str | None) -> int:
+def demo(
+    out: Output, /, business_id: str, dims: tuple[int, ...], device: str | None, config: StatsConfig, output: str | None
+) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
     from equipoise.domains.accounts.report import accounts_view
@@ -619,11 +622,14 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsC
     settings: dict[str, Any] = {
         "embedders": DEMO_EMBEDDERS,
         "learning_rates": DEMO_LEARNING_RATES,
+        "device": device,
         "seeds": config.seed,
         "config": config,
     }
+    checked = tree_evaluation_config(DEMO_GEOMETRY, dims, **settings)
     tree = replace(read_sql(str(accounts()), business_id), source=f"Chart of accounts of {business_id}")
-    with out.progress(len(tree_evaluation_config(DEMO_GEOMETRY, dims, **settings).specs)) as step:
+    report_devices(out, checked)
+    with out.progress(len(checked.specs)) as step:
         evaluation = evaluate_tree(tree, DEMO_GEOMETRY, dims, output=output, command=out.command, step=step, **settings)
     if out.json:
         out.data(evaluation.to_dict())

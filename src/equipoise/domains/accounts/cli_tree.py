@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.misfiled import MisfiledAccounts
     from equipoise.domains.accounts.placement import ParentCandidate, PlacementEvaluation
     from equipoise.domains.accounts.trees.tree import Tree
+    from equipoise.report.terminal import TerminalTable
+    from equipoise.types import Finding
 
 
 SOURCES = ("database", "tree", "edges", "gnucash", "codes", "wordnet", "obo")
@@ -253,6 +255,7 @@ with an exclamation mark.
 
 @options.command(help=CHECK_HELP)
 @file_or_tree_options
+@options.table_options()
 @options.output_options
 @pass_output
 def check(out: Output, /, file: str | None, source: TreeSource) -> int:
@@ -261,10 +264,13 @@ def check(out: Output, /, file: str | None, source: TreeSource) -> int:
     from equipoise.types import Severity
 
     problems = read_problems(_with_file(source, file))
+    summary = map(Paragraph, _summary(problems))
     if out.json:
         out.data(_problems_to_dict(problems))
+    elif out.to:
+        out.show(*summary, Paragraph(""), _findings_table(problems.findings))
     else:
-        out.show(*map(Paragraph, _summary(problems)), *findings_section(problems.findings, verbose=out.verbose))
+        out.show(*summary, *findings_section(problems.findings, verbose=out.verbose))
     return GATE_FAILED if any(finding.severity == Severity.ISSUE for finding in problems.findings) else DONE
 
 
@@ -315,6 +321,21 @@ def _summary(problems: TreeProblems) -> list[str]:
     else:
         first = f"{describe_tree(tree)}, {pluralize(len(tree.roots), 'root')}; {count}."
     return [first, f"Nodes by depth: {depths}."]
+
+
+def _findings_table(findings: Sequence[Finding]) -> TerminalTable:
+    """One row per finding, for the formats of ``--to``."""
+    from equipoise.report.terminal import ReportColumn, TerminalTable
+    from equipoise.types import with_label
+
+    return TerminalTable(
+        [
+            ReportColumn("code", [finding.code for finding in findings]),
+            ReportColumn("severity", [str(finding.severity) for finding in findings]),
+            ReportColumn("message", [with_label(finding.subject, finding.message) for finding in findings]),
+            ReportColumn("hint", [finding.hint for finding in findings]),
+        ]
+    )
 
 
 def _problems_to_dict(problems: TreeProblems) -> dict[str, object]:
@@ -369,11 +390,19 @@ of the current one. To estimate how many mistakes are found, accounts are moved 
     show_default=True,
     help="List at most this share of the accounts, or five if that is more. 1 lists all suspects.",
 )
+@options.model_device_option
 @options.table_options()
 @options.output_options
 @pass_output
 def misfiled(
-    out: Output, /, file: str | None, source: TreeSource, model: str, min_confidence: float | None, max_share: float
+    out: Output,
+    /,
+    file: str | None,
+    source: TreeSource,
+    model: str,
+    min_confidence: float | None,
+    max_share: float,
+    device: str | None,
 ) -> int:
     """See ``MISFILED_HELP``."""
     from equipoise.domains.accounts.misfiled import misfiled_accounts
@@ -382,10 +411,11 @@ def misfiled(
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
+    spec = options.models_on_device([model], device, out)[model]
     tree = _with_file(source, file).read()
     n_accounts = int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum())
     with out.working(f"loading {model}"):
-        placer = AccountPlacer(tree, model)
+        placer = AccountPlacer(tree, spec)
     with out.count("comparing names", n_accounts) as count:
         listed = misfiled_accounts(placer, min_confidence=min_confidence, max_share=max_share, progress=count)
     if out.json:
@@ -486,6 +516,7 @@ the tree is embedded, and the parent is predicted from the distances.
     help="Dimensions of the embedding for --held-out.",
 )
 @options.stats_options()
+@options.model_device_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -500,6 +531,7 @@ def place(
     k: int,
     held_out: float | None,
     dim: int,
+    device: str | None,
     config: StatsConfig,
 ) -> int:
     """See ``PLACE_HELP``."""
@@ -510,10 +542,11 @@ def place(
 
     if held_out is not None and (account_name or siblings):
         raise ParameterError("--held-out evaluates accounts of the tree", hint="leave out --name and --sibling")
+    spec = options.models_on_device([model], device, out)[model]
     tree = _with_file(source, file).read()
     if held_out is not None:
-        return _show_placement(out, tree, model, held_out, dim, config)
-    ranked = AccountPlacer(tree, model).rank(account_name, siblings, len(tree))
+        return _show_placement(out, tree, (model, spec), held_out, dim, config)
+    ranked = AccountPlacer(tree, spec).rank(account_name, siblings, len(tree))
     candidates = ranked[:k]
     if out.json:
         out.data({"source": tree.source, "model": model, "parents": [asdict(item) for item in candidates]})
@@ -549,17 +582,22 @@ def _place_answer(tree: Tree, what: str, ranked: Sequence[ParentCandidate]) -> s
     return f"Not decided: {', '.join(first)} or {last}."
 
 
-def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: int, config: StatsConfig) -> int:
+def _show_placement(
+    out: Output, tree: Tree, named_model: tuple[str, str], held_out: float, dim: int, config: StatsConfig
+) -> int:
+    """Evaluate on held-out accounts; ``named_model`` is the name of the model and its spec."""
     from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.embedders import tree_embedder
     from equipoise.domains.accounts.placement import evaluate_placement
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_interval, format_value
 
+    model, spec = named_model
     with out.count("placing held-out accounts, epochs of training") as count:
         evaluation = evaluate_placement(
             tree,
-            model,
+            spec,
+            model_name=model,
             held_out=held_out,
             embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed, progress=count),
             config=config,
@@ -710,6 +748,7 @@ or without ids). eq accounts evaluate --distances ranks by such distances.
 @options.command(help=SHAPE_HELP)
 @file_or_tree_options
 @click.option("--distances", metavar="FILE", help="A square symmetric matrix of distances.")
+@options.table_options()
 @options.output_options
 @pass_output
 def shape(out: Output, /, file: str | None, source: TreeSource, distances: str | None) -> int:
@@ -717,7 +756,8 @@ def shape(out: Output, /, file: str | None, source: TreeSource, distances: str |
     from equipoise.domains.accounts.distances import read_distances
     from equipoise.domains.accounts.shape import shape_of_distances, tree_shape
     from equipoise.errors import UndefinedError
-    from equipoise.report.terminal import Paragraph
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
 
     source = _with_file(source, file)
     if distances is not None:
@@ -732,6 +772,13 @@ def shape(out: Output, /, file: str | None, source: TreeSource, distances: str |
         result = of_tree
     if out.json:
         out.data(asdict(result))
-    else:
-        out.show(Paragraph(result.sentence))
+        return DONE
+    values = {
+        "nodes": f"{result.n_nodes}",
+        "delta-hyperbolicity": format_value(result.delta, 3),
+        "diameter": format_value(result.diameter, 3),
+        "relative to the diameter": format_value(result.relative_delta, 3),
+    }
+    table = TerminalTable([ReportColumn(name, [value], right=True) for name, value in values.items()])
+    out.show(Paragraph(result.sentence), *([Paragraph(""), table] if out.to else []))
     return DONE

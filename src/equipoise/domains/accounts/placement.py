@@ -357,6 +357,7 @@ def evaluate_placement(
     held_out: float = 0.2,
     embed: Callable[[Tree], NodeVectors] | None = None,
     config: StatsConfig = DEFAULT_STATS,
+    model_name: str | None = None,
 ) -> PlacementEvaluation:
     """Remove accounts from a tree, and rank their parents by name, by one known sibling, and by both.
 
@@ -373,6 +374,8 @@ def evaluate_placement(
         account is in the tree, but below its grandparent, and its parent is ranked by distance.
     config
         Confidence level, resamples and seed.
+    model_name
+        The name of the model in the results.  [default: ``model``]
 
     Returns
     -------
@@ -396,7 +399,7 @@ def evaluate_placement(
     by_name = np.array([np.log(placer._probabilities(row)) for row in by_name])
     siblings = [_known_sibling(train_tree, int(parent), rng) for parent in truth]
     by_sibling = SIBLING_WEIGHT * np.array([placer._sibling_counts(known) for known in siblings])
-    sources = {f"name ({model})": by_name, "sibling": by_sibling, "name + sibling": by_name + by_sibling}
+    sources = {f"name ({model_name or model})": by_name, "sibling": by_sibling, "name + sibling": by_name + by_sibling}
     clusters = branch_clusters(tree).labels[held]
     options = _Options(tree, held, clusters, config)
     results = []
