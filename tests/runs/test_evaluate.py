@@ -294,7 +294,7 @@ def test_invalid_systems_are_errors() -> None:
 
 def test_a_comparison_prints_as_one_line() -> None:
     comparison = compare({"x": ranking(0), "y": ranking(1)}, "MRR")
-    assert repr(comparison).startswith("Comparison of 2 systems on 12 units by MRR")
+    assert repr(comparison).startswith("Comparison of 2 systems on 12 queries by MRR")
 
 
 def test_estimates_are_found_by_every_alias_of_the_metric() -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 
-NO_POWER = PowerEstimate(nan, "power is computed only for metrics that are means over units")
+NO_POWER = PowerEstimate(nan, "power is computed only for metrics that are means over queries or other items")
 
 
 @nan_equal
@@ -398,7 +398,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         bands = ", ".join(f"{name} ({''.join(self.bands[name]) or '-'})" for name in self.order)
-        return f"Comparison of {len(self.systems)} systems on {self.n} units by {self.primary}: {bands}"
+        return f"Comparison of {len(self.systems)} systems on {self.words.units(self.n)} by {self.primary}: {bands}"
 
     def _repr_html_(self) -> str:
         """A table of the systems for notebooks, and the findings below it."""

@@ -19,7 +19,7 @@ from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_inter
 from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 if TYPE_CHECKING:
@@ -69,9 +69,10 @@ class AlignedResults:
             ]
             if all(np.allclose(columns[0], column, equal_nan=True) for column in columns[1:]):
                 return columns[0]
+        words = Vocabulary.nouns(self.results)
         raise PairingError(
-            f"the units count differently for {metric} in the systems {_list_values(self.systems)}",
-            hint="score every system on the same truth, so that the units have the same weights",
+            f"the {words.plural} have different weights for {metric} in the systems {_list_values(self.systems)}",
+            hint=f"score every system on the same truth, so that the {words.plural} have the same weights",
         )
 
     def evidence(self) -> list[Evidence] | None:
@@ -118,7 +119,7 @@ def _positions(result: Result) -> dict[object, int]:
     positions = {unit: position for position, unit in enumerate(units)}
     if len(positions) < len(units):
         repeated = next(unit for position, unit in enumerate(units) if positions[unit] != position)
-        raise DuplicateError(f"{result.system} has the unit {repeated!r} more than once")
+        raise DuplicateError(f"{result.system} has the {unit_noun([result])} {repeated!r} more than once")
     return positions
 
 
@@ -128,8 +129,9 @@ def _unequal(
     missing = [unit for unit in positions if unit not in other_positions]
     extra = [unit for unit in other_positions if unit not in positions]
     sides = ((missing, first.system), (extra, other.system))
+    unit_nouns = Vocabulary.nouns([first, other]).plural
     return PairingError(
-        f"{first.system} and {other.system} were not measured on the same units: "
+        f"{first.system} and {other.system} were not measured on the same {unit_nouns}: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
         hint=f"{_missing_hint(first, other)} (eq explain EQ204)",
         excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
@@ -138,12 +140,13 @@ def _unequal(
 
 def _missing_hint(first: Result, other: Result) -> str:
     """How to get the same units, which depends on where the scores are from."""
+    words = Vocabulary.nouns([first, other])
     kinds = {None if result.evidence is None else result.evidence.kind for result in (first, other)}
     if kinds == {Ranking.kind}:
-        return "score every system on all units; a unit that a run misses scores 0"
+        return f"score every system on all {words.plural}; a {words.unit} that a run misses scores 0"
     if kinds == {None}:
-        return "add the scores of the missing units, or leave these units out of every table of scores"
-    return "score every system on all units"
+        return f"add the scores of the missing {words.plural}, or leave them out of every table of scores"
+    return f"score every system on all {words.plural}"
 
 
 def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids | None:
@@ -156,7 +159,7 @@ def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids |
     for name, labels in clusterings[1:]:
         if labels.tolist() != clusterings[0][1].tolist():
             raise PairingError(
-                f"{clusterings[0][0]} and {name} put the same units in different clusters",
+                f"{clusterings[0][0]} and {name} put the same {Vocabulary.nouns(results).plural} in different clusters",
                 hint="use one cluster key for all systems",
             )
     return clusterings[0][1] if clusterings else None
@@ -203,7 +206,7 @@ def _other_data(part: str, one: tuple[Result, Any], other: tuple[Result, Any]) -
     excerpt = "\n".join(f"{part} of {result.system}: {str(digest)[:_DIGITS]}" for result, digest in (one, other))
     return PairingError(
         f"{one[0].system} and {other[0].system} were not measured on the same {part}, "
-        "though their units have the same names",
+        f"though their {Vocabulary.nouns([one[0], other[0]]).plural} have the same names",
         hint="run both on the same data, and compare those runs",
         excerpt=excerpt,
     )

@@ -195,7 +195,9 @@ class Result:
     def __repr__(self) -> str:
         scores = ", ".join(str(estimate) for estimate in self.estimates.values())
         status = f" ({self.settings['status']} run)" if "status" in self.settings else ""
-        units = f"{len(self.unit_ids)} unit{'' if len(self.unit_ids) == 1 else 's'}"
+        from equipoise.stats.verdict import Vocabulary
+
+        units = Vocabulary.nouns([self]).units(len(self.unit_ids))
         return f"<Result {self.system}{status}: {units}; {scores or 'no metrics'}>"
 
     def _repr_html_(self) -> str:

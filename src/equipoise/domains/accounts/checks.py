@@ -398,7 +398,7 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
 def _with_tree_hint(finding: Finding, relation: str) -> Finding:
     """The finding with a hint that fits trees, if there is one."""
     if finding.code == AT_THE_CEILING:
-        return replace(finding, hint=_ceiling_hint(_saturated_metrics(finding, False), relation))
+        return replace(finding, hint=_ceiling_hint(_saturated_metrics(finding), relation))
     return replace(finding, hint=TREE_HINTS.get(finding.code, finding.hint))
 
 
@@ -444,7 +444,7 @@ run_checks(ReconstructedTree("mine", ranks))""",
 With a single target the precision at its rank is one over that rank, so average precision and the reciprocal rank
 are equal. Two columns that are always equal are one piece of evidence, and such a MAP is not comparable with one over
 all ancestors.""",
-        hint='report one of the two, or rank all related nodes: relation="closure"',
+        hint="report one of the two, or rank all related nodes: --relation closure",
         example=f"""\
 {_EXAMPLE}run_checks(ReconstructedTree("mine", reconstruct(tree, [[1.0], [0.0], [-2.0]])))""",
     ),
@@ -500,13 +500,10 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
     'compare on MR, or rank all related nodes: --relation closure'
     """
     unique = list(dict.fromkeys(findings))
-    single_target_systems = {finding.subject for finding in unique if finding.code == MAP_IS_MRR}
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in unique:
         if finding.code == AT_THE_CEILING:
-            groups.setdefault(
-                (finding.code, *_saturated_metrics(finding, finding.subject in single_target_systems)), []
-            ).append(finding)
+            groups.setdefault((finding.code, *_saturated_metrics(finding)), []).append(finding)
         elif finding.code != MAP_IS_MRR:
             groups.setdefault((finding.code, finding.message), []).append(finding)
     return tuple(
@@ -517,18 +514,9 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
     )
 
 
-def _saturated_metrics(finding: Finding, has_single_target: bool) -> tuple[str, ...]:
-    """The saturated metrics; with one target per node, without those that equal another one."""
-    names = tuple(dict.fromkeys(line.split()[0].rstrip(",") for line in finding.evidence))
-    return tuple(name for name in names if not (has_single_target and _equivalent_metric(name) in names))
-
-
-def _equivalent_metric(name: str) -> str | None:
-    """The metric that has the same value if no node has two targets."""
-    if name == "MRR":
-        return "MAP"
-    equivalents = {"MR(over=units)": "MR", "MR(over=units,filtered)": "MR(filtered)"}
-    return equivalents.get(name)
+def _saturated_metrics(finding: Finding) -> tuple[str, ...]:
+    """The saturated metrics."""
+    return tuple(dict.fromkeys(line.split()[0].rstrip(",") for line in finding.evidence))
 
 
 def _merge(findings: list[Finding]) -> Finding:

@@ -150,9 +150,10 @@ def evaluate_distances(
     """Rank the targets of every node by given distances, in the order of the tree; intervals resample branches."""
     check_has_edges(tree)
     filtered = relation != PARENT if filtered is None else filtered
+    ranking = ranking_by_distances(tree, distances, relation)
     result = estimate(
-        ranking_by_distances(tree, distances, relation),
-        reconstruction_metrics(filtered=filtered),
+        ranking,
+        reconstruction_metrics(filtered=filtered, single_target=bool(ranking.counts.max(initial=0) <= 1)),
         system=system,
         config=replace(config, clusters=branch_clusters(tree).labels),
         settings={

@@ -93,6 +93,11 @@ class Reconstruction:
         """Whether no node has more than one target: then average precision is the reciprocal rank."""
         return bool(self.ranking.counts.max(initial=0) <= 1)
 
+    @property
+    def metrics(self) -> tuple[Metric[Any], ...]:
+        """The metrics of its ranks."""
+        return reconstruction_metrics(filtered=self.filtered, single_target=self.has_single_target)
+
 
 def reconstruct(
     tree: Tree,
@@ -176,14 +181,17 @@ def check_points(space: Geometry, points: Any, tree: Tree) -> str:
     return "" if validity.ok else str(validity)
 
 
-def reconstruction_metrics(*, filtered: bool) -> tuple[Metric[Any], ...]:
+def reconstruction_metrics(*, filtered: bool, single_target: bool = False) -> tuple[Metric[Any], ...]:
     """The metrics of ranks: mean rank over edges and over nodes, median, MAP and MRR; the first is primary.
 
-    Average precision and the reciprocal rank always use the full list, even if ranks are filtered.
+    Average precision and the reciprocal rank always use the full list, even if ranks are filtered. With a single target
+    per node, the mean rank over nodes equals that over edges, and MRR equals MAP: they are left out.
 
     >>> [metric.name for metric in reconstruction_metrics(filtered=True)]
     ['MR(filtered)', 'MR(over=units,filtered)', 'MedianRank(filtered)', 'MAP', 'MRR']
     """
+    if single_target:
+        return (MeanRank(filtered=filtered), MedianRank(filtered=filtered), AveragePrecision())
     return (
         MeanRank(filtered=filtered),
         MeanRank(over="units", filtered=filtered),
@@ -222,7 +230,7 @@ def reconstruction_result(
             DATA: {"tree": reconstruction.tree.fingerprint},
         },
     }
-    chosen = reconstruction_metrics(filtered=reconstruction.filtered) if metrics is None else parse_metrics(metrics)
+    chosen = reconstruction.metrics if metrics is None else parse_metrics(metrics)
     ranks = estimate(reconstruction.ranking, chosen, **options)
     depth = estimate(reconstruction.space, [NormDepthCorrelation()], **options)
     return replace(
@@ -452,7 +460,12 @@ class EmbeddingEvaluation:
         """The number of nodes with a target that is not the nearest node; 0 unless parents are ranked."""
         if self.relation != PARENT:
             return 0
-        return int(np.count_nonzero(self.result.per_unit["MRR"] < 1.0 - 1e-9))
+        return int(np.count_nonzero(self._best_ranks < 1.0 - 1e-9))
+
+    @property
+    def _best_ranks(self) -> Floats:
+        """One over the rank of the nearest target of each node: MRR, or with a single target MAP."""
+        return self.result.per_unit["MAP" if self.has_single_target else "MRR"]
 
     @property
     def train_relation(self) -> str | None:
@@ -467,7 +480,7 @@ class EmbeddingEvaluation:
     @property
     def macro_mean_rank(self) -> Estimate:
         """The mean over nodes of their mean ranks."""
-        return self._estimate(1)
+        return self._estimate(0 if self.has_single_target else 1)
 
     @property
     def median_rank(self) -> Estimate:
@@ -570,7 +583,7 @@ def evaluate_embedding(
         device=device,
     )
     result = reconstruction_result(reconstruction, system=system, config=replace(config, clusters=clusters))
-    result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
+    result = with_findings(result, reconstruction, reconstruction.metrics)
     findings = tuple(finding for finding in result.findings if finding.code != NO_TARGETS)
     device_setting = {} if device is None else {"device": device}
     result = replace(result, findings=findings, settings={**result.settings, **device_setting})

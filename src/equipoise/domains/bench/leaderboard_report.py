@@ -249,10 +249,10 @@ def _units_section(analysis: LeaderboardAnalysis) -> list[Section]:
     columns = [ReportColumn("data set", names)]
     if any(name in table.n_units for name in names):
         stated = [format_count(table.n_units[name]) if name in table.n_units else "" for name in names]
-        columns.append(ReportColumn("units", stated, right=True))
+        columns.append(ReportColumn("n", stated, right=True))
     if possible:
         columns.append(ReportColumn("possible numbers", [_possible(possible.get(name)) for name in names]))
-    return [Section.of_table("Units of each data set", columns)] if names else []
+    return [Section.of_table("Queries or other items of each data set", columns)] if names else []
 
 
 def _possible(sizes: tuple[int, ...] | None) -> str:
