@@ -62,7 +62,7 @@ TEXTS: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "NaN vector": (
         lambda: Space.of([[0.0, float("nan")]]),
-        "E207: 1 vectors hold NaN or infinity, the first at position 0",
+        "E207: 1 vector holds NaN or infinity, the first at position 0",
         "embed these items again or leave them out",
     ),
     "duplicate term": (
@@ -93,7 +93,7 @@ TEXTS: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "outside the ball": (
         lambda: nearest_neighbors([[2.0, 0.0]], [[0.5, 0.0]], 1, geometry="poincare"),
-        "E200: the queries: 1 of 1 points are on or outside the ball of radius 1 (row 0)",
+        "E200: the queries: 1 of 1 point is on or outside the ball of radius 1 (row 0)",
         "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim",
     ),
     "unknown geometry": (
@@ -104,7 +104,7 @@ TEXTS: dict[str, tuple[Callable[[], object], str, str]] = {
     "unknown model": (
         lambda: embedder("minilmm"),
         "E300: no model is called 'minilmm'",
-        "did you mean minilm or minilm-int8?",
+        "did you mean minilm?",
     ),
     "overlap of a whole chunk": (
         lambda: chunker("fixed", chunk_size=10, overlap=10),

@@ -15,8 +15,10 @@ import pytest
 from equipoise import __version__
 from equipoise.checks.base import all_checks
 from equipoise.cli.environment import EXTRAS
+from equipoise.cli.explain import INTERVALS
 from equipoise.cli.main import COMMANDS, cli
 from equipoise.cli.options import ChoiceWithHint
+from equipoise.cli.output import after_comparison
 from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR, DEFAULT_MODEL
 from equipoise.errors import EquipoiseError
 from equipoise.evidence.base import Evidence
@@ -24,8 +26,11 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.parser import builtin, parse_metrics
 from equipoise.models.stores import STORE_EXAMPLES, STORE_KINDS
+from equipoise.report.answer import SAMPLE_SIZE
+from equipoise.report.tables import METHOD_NAMES
 from equipoise.runs.inferiority_test import TESTS as GATE_TESTS
-from equipoise.types import install_command
+from equipoise.stats.verdict import PARTIAL_RUN
+from equipoise.types import Finding, Severity, install_command
 
 COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("metrics", "checks", "tests")]
 
@@ -347,3 +352,22 @@ def test_explain_takes_its_own_option_as_a_name(eq) -> None:
 def test_explain_lists_a_command_under_one_path(eq) -> None:
     commands = json.loads(eq("explain", "--gold", "--json").stdout)["pages"][0]["facts"]["commands"]
     assert commands == "eq phenotypes extraction score"
+
+
+@pytest.mark.parametrize("name", [*METHOD_NAMES.values(), *INTERVALS])
+def test_every_name_of_an_interval_is_explained(eq, name: str) -> None:
+    done = eq("explain", name)
+    assert done.exit_code == 0, done.stderr
+    assert "interval" in done.stdout
+
+
+def test_probe_accuracy_is_explained(eq) -> None:
+    assert "logistic regression" in eq("explain", "Probe accuracy").stdout
+
+
+def test_the_next_command_explains_a_finding_that_the_answer_shows() -> None:
+    few, partial, ties = (
+        Finding(code, Severity.TIP, "bm25", "message", "hint") for code in (SAMPLE_SIZE, PARTIAL_RUN, "EQ301")
+    )
+    assert after_comparison([few, partial, ties], "MRR") == "\nNext: eq explain EQ301"
+    assert after_comparison([few, partial], "MRR") == "\nNext: eq explain MRR"

@@ -327,3 +327,26 @@ def test_a_metric_without_its_option_is_not_read_as_a_file(eq) -> None:
     result = eq("score", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "AP(rel=2)@10", "--json")
     assert result.exit_code == 2
     assert json.loads(result.stderr)["error"]["code"] == "E310"
+
+
+def test_similar_findings_about_several_systems_are_one_line(eq, folder: Path) -> None:
+    for name, depth in (("a", 2), ("b", 3), ("c", 4)):
+        rows = [f"q{query} Q0 d{rank + query} {rank} {9 - rank}" for query in range(6) for rank in range(depth)]
+        (folder / f"{name}.trec").write_text("".join(f"{row} x\n" for row in rows))
+    (folder / "deep.qrels").write_text("".join(f"q{query} 0 d{n} 1\n" for query in range(6) for n in (query, 50)))
+    systems = ("a.trec", "b.trec", "c.trec", "--qrels", "deep.qrels", "-m", "R@3")
+    collapsed = eq("score", *systems).stdout
+    assert collapsed.count("EQ110") == 1
+    assert "EQ110  the number of candidates is unknown (a, b, c)" in collapsed
+    assert eq("score", *systems, "-v").stdout.count("relevant items were not retrieved") == 3
+
+
+@pytest.mark.usefixtures("logits")
+def test_rows_of_logits_are_examples(eq) -> None:
+    arguments = ("scores.npy", "--targets", "y.npy", "-m", "Acc@1")
+    assert " examples" in eq("score", *arguments, "-o", "rows").stdout
+    compared = eq("compare", "one=scores.npy", "two=scores.npy", "--targets", "y.npy", "-m", "Acc@1").stdout
+    assert " examples" in compared
+    assert "quer" not in compared
+    again = eq("compare", "one=rows/scores", "two=rows/scores", "-m", "MRR").stdout
+    assert " examples" in again

@@ -81,7 +81,7 @@ def test_bad_vectors_raise_errors():
         Space.of([["a", "b"]])
     with pytest.raises(InputError):
         Space.of([[1.0, 2.0], [1.0]])
-    with pytest.raises(NotFiniteError, match=r"1 vectors.*NaN.*1"):
+    with pytest.raises(NotFiniteError, match=r"1 vector holds NaN.*1"):
         Space.of([[1.0], [np.inf]])
     with pytest.raises(ShapeError, match=r"2 vectors.*1 labels"):
         Space.of([[1.0], [2.0]], labels=["a"])

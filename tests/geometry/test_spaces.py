@@ -100,7 +100,7 @@ def test_zero_vectors_have_similarity_zero_and_are_reported() -> None:
     assert not result.ok
     assert result.usable
     assert result.rows.tolist() == [1]
-    assert "1 of 3 points are zero vectors" in str(result)
+    assert "1 of 3 points is a zero vector, which has no angle and gets similarity 0 (row 1)" in str(result)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)

@@ -302,7 +302,7 @@ def test_points_too_far_from_the_origin_for_float32_are_reported(name: str) -> N
             finding for finding in run_checks(ReconstructedTree("model", reconstruction)) if finding.code == "EQ113"
         )
         assert finding.evidence == ("n7",)
-        assert "1 of 120 points are so far from the origin that rounding to float32" in finding.message
+        assert "1 of 120 points is so far from the origin that rounding to float32" in finding.message
 
 
 def test_results_include_the_findings_of_the_reconstruction() -> None:

@@ -85,6 +85,7 @@ def compare(
             primary=primary,
             config=config,
             catalogue=catalogue,
+            unit_noun=reading.unit_noun(inputs),
         )
     show_comparison(out, comparison, runs)
     if any(run.caution for run in runs):

@@ -505,15 +505,38 @@ INTERVALS = {
         "Two of the sorted values that enclose a quantile. Their ranks follow from the binomial distribution, so the "
         "interval holds for any distribution (Thompson, 1936)."
     ),
+    "bootstrap-errors": (
+        "An interval for scores of tuned systems: questions are resampled, and the nested cross-validation with its "
+        "selection of parameters is repeated on each resample. Accuracies get Wilson's interval with the number of "
+        "independent questions that has this standard error; other scores and differences get Student's t interval."
+    ),
+    "paired bootstrap": (
+        "The percentile bootstrap interval of a difference, for metrics that are not means over units: the same "
+        "resamples are used for both systems."
+    ),
+    "bootstrap t": "Student's t interval with a bootstrap standard error, for the aggregate scores of eq leaderboard.",
 }
 """The methods of intervals that are named below tables."""
+VARIANTS = {
+    "wilson-effective": "wilson",
+    "wilson-bootstrap-errors": "bootstrap-errors",
+    "subsample": "subsampling",
+}
+"""Methods that are explained with another one."""
 
 
 def _interval_pages(name: str) -> list[InfoPage]:
-    """The page about a method of intervals, if the name is one of them."""
-    known = name.casefold().removesuffix(" bootstrap")
+    """The page about a method of intervals, if the name is one of them, or what a table calls one of them."""
+    from equipoise.report.tables import METHOD_NAMES
+
+    folded = name.casefold()
+    methods = {title.casefold(): method for method, title in METHOD_NAMES.items()}
+    method = methods.get(folded) or folded.removesuffix(" bootstrap")
+    known = VARIANTS.get(method, method) if folded not in INTERVALS else folded
     facts = {"use": "chosen automatically; -v names it below the table"}
-    return [InfoPage(f"{known}  interval", INTERVALS[known], facts)] if known in INTERVALS else []
+    return (
+        [InfoPage(f"{METHOD_NAMES.get(known, known)}  interval", INTERVALS[known], facts)] if known in INTERVALS else []
+    )
 
 
 TERMS = {
@@ -525,6 +548,10 @@ TERMS = {
     "link MRR": (
         "MRR of eq concepts: for each relation, the entities are ranked by their cosine with the text of subject and "
         "predicate, and the object is the relevant one."
+    ),
+    "probe accuracy": (
+        "Accuracy of a linear probe in eq concepts: a logistic regression predicts the type of each entity from its "
+        "vector. It is cross-validated, so it never predicts an entity that it was trained on."
     ),
     "pair AP": (
         "Average precision of eq concepts: pairs of texts are ranked by their similarity, and the relevant ones are "

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 NO_CLASS = "exclude a column that is not a class with --padding COLUMN, or write -inf where there is no score"
 
+LOGITS_NOUN = "example"
+"""What a row of logits is called."""
+
 
 @dataclass(frozen=True, slots=True)
 class SystemInput:
@@ -167,6 +170,11 @@ class EvidenceOptions:
             value = getattr(self, name)
             words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
         return words
+
+    @staticmethod
+    def unit_noun(systems: Sequence[SystemInput]) -> str | None:
+        """What the rows of logits are called; None if a system has none."""
+        return LOGITS_NOUN if all(system.is_logits for system in systems) else None
 
     def evidence(self, system: SystemInput, *, labels: bool = False) -> Evidence:
         """The ranks of the relevant items; with ``labels`` the predicted classes of logits."""

@@ -410,8 +410,10 @@ def next_command(paths: Sequence[str], ground_truth: Sequence[str], primary: str
 
 
 def after_comparison(findings: Sequence[Finding], primary: str) -> str:
-    """After comparing: explain the most severe finding, or else the metric."""
-    return suggestion(["eq", "explain", findings[0].code if findings else primary])
+    """After comparing: explain the first finding that the answer shows, or else the metric."""
+    from equipoise.report.answer import shown_codes
+
+    return suggestion(["eq", "explain", next(iter(shown_codes(findings)), primary)])
 
 
 def suggestion(words: Sequence[str]) -> str:

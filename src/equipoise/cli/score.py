@@ -20,8 +20,9 @@ from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run
 from equipoise.metrics.parser import catalogue_with
+from equipoise.report.answer import collapsed
 from equipoise.report.tables import score_part
-from equipoise.report.terminal import findings_section
+from equipoise.report.terminal import findings_section, grouped_findings
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.manifest import Manifest
@@ -31,6 +32,7 @@ from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN
 if TYPE_CHECKING:
     from equipoise.metrics.parser import MetricCatalogue
     from equipoise.stats.result import Result
+    from equipoise.types import Finding
 
 preset_names = options.names_in("equipoise.reproduce.presets", "PRESETS")
 
@@ -60,6 +62,7 @@ class Scorer:
             system=system.name,
             catalogue=self.catalogue,
             config=self._config(evidence.unit_ids.tolist()),
+            unit_noun=self.reading.unit_noun([system]),
         )
 
     def _score_like(self, system: SystemInput, like: str) -> Result:
@@ -219,6 +222,14 @@ def _csv(runs: Sequence[tuple[Result, Manifest]]) -> str:
     return tables[0] + "".join(table.partition("\n")[2] for table in tables[1:])
 
 
+def _collapsed(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding per code and hint; similar findings about several systems are named or counted."""
+    return [
+        group[0] if len(group) == 1 else replace(group[0], subject="", message=collapsed(group))
+        for group in grouped_findings(findings)
+    ]
+
+
 def _show(
     out: Output,
     results: Sequence[Result],
@@ -236,7 +247,7 @@ def _show(
 
             out.show(*emulation_notes(results, quiet=out.quiet))
         if not out.quiet:
-            out.show(*findings_section(findings, verbose=out.verbose))
+            out.show(*findings_section(findings if out.verbose else _collapsed(findings), verbose=out.verbose))
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json:

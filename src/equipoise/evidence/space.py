@@ -165,8 +165,9 @@ def _matrix(vectors: Any) -> Vectors:
         )
     bad = ~np.isfinite(matrix).all(axis=1)
     if bad.any():
+        count = "1 vector holds" if bad.sum() == 1 else f"{int(bad.sum())} vectors hold"
         raise NotFiniteError(
-            f"{int(bad.sum())} vectors hold NaN or infinity, the first at position {int(np.argmax(bad))}",
+            f"{count} NaN or infinity, the first at position {int(np.argmax(bad))}",
             hint="embed these items again or leave them out",
         )
     return matrix

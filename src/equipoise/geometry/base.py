@@ -54,18 +54,24 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class InvalidRows:
-    """One way in which points are invalid: the rows, and a phrase that follows their number."""
+    """One way in which points are invalid: the rows, and a phrase that follows their number.
+
+    ``singular`` is the phrase for one row; by default "are" becomes "is".
+    """
 
     rows: Ints
     predicate: str
     hint: str
     fatal: bool = True
     finite: bool = True
+    singular: str = ""
 
     def __str__(self) -> str:
+        singular = self.singular or self.predicate.replace("are ", "is ", 1)
+        predicate = singular if len(self.rows) == 1 else self.predicate
         first = ", ".join(str(row) for row in self.rows[:_SHOWN])
         more = ", ..." if len(self.rows) > _SHOWN else ""
-        return f"{self.predicate} (row{'s' if len(self.rows) > 1 else ''} {first}{more})"
+        return f"{predicate} (row{'s' if len(self.rows) > 1 else ''} {first}{more})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +101,17 @@ class Validity:
     def __str__(self) -> str:
         if self.ok:
             return f"all {self.points} points are valid {self.geometry} points"
-        return "; ".join(f"{len(fault.rows)} of {self.points} points {fault}" for fault in self.faults)
+        return "; ".join(map(self._sentence, self.faults))
+
+    def _sentence(self, fault: InvalidRows) -> str:
+        return f"{len(fault.rows)} of {self.points} point{'' if self.points == 1 else 's'} {fault}"
 
     def require_usable(self, subject: str) -> None:
         """Raise if similarity is undefined for some points; the message has their number and the first rows."""
         for fault in self.faults:
             if fault.fatal:
                 kind = InputError if fault.finite else NotFiniteError
-                raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.hint)
+                raise kind(f"{subject}: {self._sentence(fault)}", hint=fault.hint)
 
 
 def faults(*problems: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
@@ -221,4 +230,6 @@ def _all_finite(points: PointArray) -> Bools:
 
 def _not_finite(mask: Bools) -> InvalidRows:
     hint = "find where the embedder returned NaN or infinity; empty texts are a usual cause"
-    return InvalidRows(np.flatnonzero(mask), "hold NaN or infinity", hint, finite=False)
+    return InvalidRows(
+        np.flatnonzero(mask), "hold NaN or infinity", hint, finite=False, singular="holds NaN or infinity"
+    )

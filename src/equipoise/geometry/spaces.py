@@ -57,7 +57,8 @@ class Cosine(Geometry):
         if not zero.any():
             return ()
         predicate = "are zero vectors, which have no angle and get similarity 0"
-        return (InvalidRows(np.flatnonzero(zero), predicate, "look for empty texts", fatal=False),)
+        singular = "is a zero vector, which has no angle and gets similarity 0"
+        return (InvalidRows(np.flatnonzero(zero), predicate, "look for empty texts", fatal=False, singular=singular),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class Answer:
     @property
     def _pointers(self) -> str:
         """Where the details are, and the command that explains the codes of the findings above."""
-        codes = list(_by_code(self.findings)) if self.explains_codes else []
+        codes = shown_codes(self.findings) if self.explains_codes else []
         return f"{self.details} Codes such as {codes[0]}: eq explain CODE." if codes else self.details
 
 
@@ -262,7 +262,7 @@ def finding_lines(findings: Iterable[Finding]) -> list[Paragraph]:
     groups = list(_by_code(findings).values())
     lines = [
         Paragraph(
-            _collapsed(group),
+            collapsed(group),
             lead=f"{MARKS[group[0].severity]} {group[0].code}  ",
             mark=STYLES[group[0].severity],
         )
@@ -281,7 +281,12 @@ def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     return by_code
 
 
-def _collapsed(group: Sequence[Finding]) -> str:
+def shown_codes(findings: Iterable[Finding]) -> list[str]:
+    """The codes of the findings that the answer lists, most severe first."""
+    return list(_by_code(findings))
+
+
+def collapsed(group: Sequence[Finding]) -> str:
     """The findings of one code as one: an issue in full, others by the title of their check."""
     first, *others = group
     if first.title and first.severity != Severity.ISSUE:

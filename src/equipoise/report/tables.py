@@ -115,7 +115,7 @@ METHOD_NAMES = {
     "bca": "BCa bootstrap",
     "bias-corrected": "bias-corrected bootstrap",
     "percentile": "percentile bootstrap",
-    "t": "t",
+    "t": "Student's t",
 }
 """What the methods of intervals are called in a report."""
 
@@ -133,7 +133,7 @@ def interval_methods(estimates: Iterable[Estimate], display: Callable[[str], str
     >>> from equipoise import Ranking, evaluate
     >>> result = evaluate(Ranking.from_ranks([1, 2, 3, 1, 9], candidates=20), ["MRR", "nDCG@10", "HR@1"])
     >>> interval_methods(result.estimates.values())
-    'Wilson for HR@1; t for the other metrics'
+    "Wilson for HR@1; Student's t for the other metrics"
     """
     methods: dict[str, dict[str, None]] = {}
     for estimate in estimates:

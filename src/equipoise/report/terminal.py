@@ -338,7 +338,8 @@ def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> l
         mark = f"{MARKS[severity]} {severity:<5} {group[0].code}  "
         for number, finding in enumerate(group):
             lead = mark if number == 0 else " " * len(mark)
-            parts.append(Paragraph(with_label(finding.subject, finding.message), lead=lead, mark=STYLES[severity]))
+            text = with_label(finding.subject, finding.message) if finding.subject else finding.message
+            parts.append(Paragraph(text, lead=lead, mark=STYLES[severity]))
             if verbose:
                 parts += [Paragraph(line, indent=len(mark) + 2, style="dim") for line in _detail_lines(finding)]
         if hint:

@@ -17,7 +17,8 @@ from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.estimate import with_confidence_level
 from equipoise.stats.pairing import compare_results
-from equipoise.stats.result import Result
+from equipoise.stats.result import DATA, MATCHER, Result
+from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.metrics.parser import MetricCatalogue
@@ -134,9 +135,16 @@ def _result(
 
     clusters = result.clusters if config.clusters is None else config.clusters
     again_config = replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters)
-    again = scorer(result.evidence, expressions, system=system, config=again_config)
-    status = {name: result.settings[name] for name in STATUS_SETTINGS if name in result.settings}
-    again = replace(again, settings={**again.settings, **status})
+    again = scorer(
+        result.evidence,
+        expressions,
+        system=system,
+        config=again_config,
+        unit_noun=result.settings.get(UNIT_NOUN),
+    )
+    names = (*STATUS_SETTINGS, DATA, MATCHER, DISPLAY)
+    kept = {name: result.settings[name] for name in names if name in result.settings}
+    again = replace(again, settings={**again.settings, **kept})
     return replace(again, findings=run_checks(again) + again.findings)
 
 
@@ -163,6 +171,7 @@ def compare(
     config: StatsConfig = DEFAULT_STATS,
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
+    unit_noun: str | None = None,
 ) -> Comparison:
     """Compare two or more systems, pair by pair, on the same units.
 
@@ -187,6 +196,8 @@ def compare(
         Whether chance levels are computed; without them they are NaN.
     catalogue
         Metrics in addition to the built-in ones.
+    unit_noun
+        What a unit of evidence is called, such as ``example``; by default ``query`` for a ``Ranking``, and so on.
 
     Returns
     -------
@@ -215,7 +226,7 @@ def compare(
     primary = primary or next(iter(chosen))
     # Checks that quote one metric quote the first.
     primary_first = {primary: chosen[primary], **chosen}
-    scorer = partial(evaluate, chance=chance, catalogue=catalogue)
+    scorer = partial(evaluate, chance=chance, catalogue=catalogue, unit_noun=unit_noun)
     results = [_result(system, entry, primary_first, config, scorer) for system, entry in entries.items()]
     comparison = compare_results(
         results,

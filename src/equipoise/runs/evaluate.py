@@ -14,6 +14,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.estimate import estimate, with_confidence_level
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.metrics.parser import MetricCatalogue
@@ -42,6 +43,7 @@ def evaluate(
     config: StatsConfig = DEFAULT_STATS,
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
+    unit_noun: str | None = None,
 ) -> Result:
     """Evaluate one system: every metric with interval, n, undefined count and chance level; and findings.
 
@@ -63,6 +65,8 @@ def evaluate(
         Whether chance levels are computed; without them they are NaN.
     catalogue
         Metrics in addition to the built-in ones.
+    unit_noun
+        What a unit is called, such as ``example``; by default ``query`` for a ``Ranking``, and so on.
 
     Returns
     -------
@@ -82,9 +86,10 @@ def evaluate(
         )
     chosen = parse_metrics(metrics or default_metrics(evidence.kind), evidence=type(evidence), catalogue=catalogue)
     observed = evidence
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {} if unit_noun is None else {UNIT_NOUN: unit_noun}
     if isinstance(evidence, Ranking):
-        evidence, settings = evidence.ordered(config.ties), {"ties": str(config.ties)}
+        evidence = evidence.ordered(config.ties)
+        settings["ties"] = str(config.ties)
     try:
         result = estimate(evidence, chosen, system=system, config=config, chance=chance, settings=settings)
     except UndefinedError as error:

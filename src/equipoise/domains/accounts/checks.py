@@ -89,7 +89,11 @@ def no_root(rows: TreeRows) -> Iterator[Observation]:
     children = {child for child, _ in rows.edges}
     if rows.nodes and all(key in children for key, _ in rows.nodes):
         parents = list(dict.fromkeys(parent for _, parent in rows.edges))
-        message = f"none of the {pluralize(len(rows.nodes), 'node')} is a root"
+        message = (
+            "the only node is not a root"
+            if len(rows.nodes) == 1
+            else f"none of the {len(rows.nodes):,} nodes is a root"
+        )
         yield Observation(rows.source, message, evidence_names([f"parent {parent}" for parent in parents]))
 
 
@@ -368,11 +372,11 @@ def insufficient_precision(subject: ReconstructedTree) -> Iterator[Observation]:
     if len(imprecise):
         by_error = imprecise[np.argsort(-errors[imprecise], kind="stable")]
         names = [reconstruction.tree.ids[node] for node in by_error.tolist()]
-        points = pluralize(len(reconstruction), "point")
+        points = f"{pluralize(len(reconstruction), 'point')} {'is' if len(imprecise) == 1 else 'are'}"
         largest = format_value(float(errors[by_error[0]]), 2)
         yield Observation(
             subject.system,
-            f"{len(imprecise):,} of {points} are so far from the origin that rounding to "
+            f"{len(imprecise):,} of {points} so far from the origin that rounding to "
             f"{dtype} may have moved them by more than {MAX_ROUNDING_ERROR:g}, the farthest by {largest}: "
             f"{join_names(names)}",
             evidence_names(names),
