@@ -325,7 +325,7 @@ def _by_name(table: Mapping[str, Any]) -> dict[str, Any]:
     >>> _by_name({"cache clear | clean": "eq cache prune"})
     {'cache clear': 'eq cache prune', 'cache clean': 'eq cache prune'}
     """
-    entries = {}
+    entries: dict[str, Any] = {}
     for key, value in table.items():
         first, *others = key.split(" | ")
         path = first.rpartition(" ")[0]

@@ -780,5 +780,8 @@ def shape(out: Output, /, file: str | None, source: TreeSource, distances: str |
         "relative to the diameter": format_value(result.relative_delta, 3),
     }
     table = TerminalTable([ReportColumn(name, [value], right=True) for name, value in values.items()])
-    out.show(Paragraph(result.sentence), *([Paragraph(""), table] if out.to else []))
+    if out.to:
+        out.show(Paragraph(result.sentence), Paragraph(""), table)
+    else:
+        out.show(Paragraph(result.sentence))
     return DONE
