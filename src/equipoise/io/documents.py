@@ -572,7 +572,7 @@ def _files(path: PathLike) -> Iterator[tuple[Path, str]]:
     files = _below(location)
     if not files:
         raise InputError(
-            f"the folder {display_path(path)} holds no document",
+            f"the folder {display_path(path)} contains no documents",
             hint=f"documents end in {', '.join(SUFFIXES)}",
         )
     for file in files:

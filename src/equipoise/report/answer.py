@@ -236,7 +236,7 @@ def _unknown_intervals(estimates: Sequence[Estimate]) -> list[str]:
     """Why intervals in the table are n/a."""
     reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates)
     reasons.pop("", None)
-    return [f"Intervals are n/a: {'; '.join(reasons)}."] if reasons else []
+    return [f"Intervals shown as n/a: {'; '.join(reasons)}."] if reasons else []
 
 
 def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreFormat, baseline: str) -> str:
